@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config, as_config, load_config
+from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
 from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
@@ -14,27 +14,22 @@ from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
 from rag_evaluator.metrics.chosen import (
-    check_chosen,
-    chosen_metrics,
-    refuse_reproducible,
-    refuse_without_probabilities,
+    checked_metrics,
+    checked_times,
     times_of,
     with_repeats,
 )
 from rag_evaluator.metrics.chosen import signatures as signatures_of
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.prompts import all_prompts, with_rubrics
+from rag_evaluator.metrics.prompts import prompts_of
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
-from rag_evaluator.metrics.table import about_metrics, by_metric, owners_of, questions_of
-from rag_evaluator.prompts.adapt import ready_prompts
-from rag_evaluator.prompts.loading import Prompts
+from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.evaluation import Evaluation, plan_of
-from rag_evaluator.tasks.manifest import describe, run_digest_of
+from rag_evaluator.tasks.evaluation import Evaluation, stage_of_rows
 from rag_evaluator.tasks.question import shown
 from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table, with_judges
 
@@ -83,9 +78,8 @@ class RAGEvaluator:
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
         sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
-        self.metrics = chosen_metrics(self.config) if chosen is None else chosen
-        check_chosen(self.config, self.metrics)
-        self.prompts: Prompts = {}
+        self.metrics = checked_metrics(self.config, chosen)
+        self.prompts: Mapping[tuple[str, str], TracedPrompt] = {}
         self._panel = self._of_judges(judges) if config.judges else {}
 
     def _of_judges(self, judges: Mapping[str, Any]) -> dict[str, "RAGEvaluator"]:
@@ -138,9 +132,7 @@ class RAGEvaluator:
             for evaluator in self._panel.values():
                 evaluator.set_prompts()
             return
-        owners, questions = owners_of(self.metrics), questions_of(self.metrics)
-        prompts = ready_prompts(owners, self.config, self.judge, all_prompts, questions)
-        self.prompts = by_metric(self.metrics, with_rubrics(prompts, self.metrics))
+        self.prompts = prompts_of(self.metrics, self.config, self.judge)
 
     def evaluate(
         self,
@@ -199,8 +191,7 @@ class RAGEvaluator:
     def _work(self, stage: Evaluation) -> JudgeWork:
         is_configured = stage.units.source is self.config.dataset
         of_objects = not is_configured or self.judge.is_object or self._embeddings.is_object
-        digest = (lambda: None) if of_objects else (lambda: run_digest_of(self.config, stage.plan.data, self.metrics))
-        return JudgeWork(stage, self.judge.release, digest)
+        return JudgeWork(stage, self.judge.release, None if of_objects else self.config)
 
     def stages(self, data: Any = None) -> dict[str, Evaluation]:
         """What each judge has to do, checked as far as that needs no model. Raises `RagEvaluatorError`."""
@@ -228,11 +219,7 @@ class RAGEvaluator:
         """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
         refuse_panel(self.config.judges, "a stage", self.config.place)
         rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
-        metrics = about_metrics(self.metrics, self.config.thresholds)
-        plan = plan_of(rows, self.config.columns, signatures, self.config.chunk_size, times)
-        lines = with_repeats(signatures, times)
-        about = describe(self.config, lines, self.prompts, plan.units, metrics, plan.part)
-        return Evaluation(rows, self.metrics, plan, about, self.scorer)
+        return stage_of_rows(rows, self.config, self.metrics, self.prompts, signatures, times, self.scorer)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
@@ -261,10 +248,7 @@ class RAGEvaluator:
 
     def _times(self) -> dict[str, int]:
         """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""
-        times = times_of(self.metrics, self.config.repeats)
-        refuse_without_probabilities(self.metrics, self.judge, self.config.place)
-        refuse_reproducible(times, self.judge, self.config.place("repeats"))
-        return times
+        return checked_times(self.metrics, self.judge, self.config)
 
     def rows(self, data: Any = None) -> CheckedRows:
         """The rows, checked to have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""

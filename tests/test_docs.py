@@ -11,9 +11,8 @@ import pytest
 import yaml
 
 from rag_evaluator import METRICS, RAGEvaluator
-from rag_evaluator.config.judges import OWN_KEYS
 from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import OWN_KEYS, JudgeConfig
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.readers import READERS
 from rag_evaluator.features.certify.sheet import TEXTS as LABEL_TEXTS

@@ -11,6 +11,7 @@ from rag_evaluator.cli.options import (
     add_config,
     add_json,
     add_rows,
+    add_set,
     add_task_command,
     with_examples,
 )
@@ -26,7 +27,7 @@ COMMANDS: Mapping[str, Command] = {
     "gate": Command(f"{CLI}.compare:gate", f"{CLI}.compare:add_gate_command"),
     "sort": Command(f"{CLI}.evaluate:sort", f"{HERE}:add_sort_command", stoppable=True),
     "generate": Command(f"{CLI}.evaluate:generate", f"{HERE}:add_generate_command", stoppable=True),
-    "prompts": Command(f"{CLI}.prompts:prompts", f"{CLI}.prompts:add_prompt_commands"),
+    "prompts": Command(f"{CLI}.prompts:prompts", f"{HERE}:add_prompt_commands"),
     "submit": Command(f"{CLI}.cluster:submit", f"{HERE}:add_submit_command", "cluster"),
     "status": Command(f"{CLI}.cluster:status", f"{HERE}:add_status_command", "cluster"),
     "merge": Command(f"{CLI}.cluster:merge", f"{HERE}:add_merge_command", "cluster"),
@@ -185,6 +186,69 @@ def add_submit_command(commands: Any) -> None:
         type=Path,
         help="launcher of your site; default: launcher.sh here, beside the configuration, or of the package",
     )
+
+
+def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
+    """Add `prompts` with its actions to the command line."""
+    packs = commands.add_parser(
+        "prompts",
+        help="prompt packs: export, check, adapt",
+        **with_examples(
+            "rag-evaluator prompts check",
+            "rag-evaluator prompts adapt --language catalan --set judge.model=/models/Qwen3-32B",
+        ),
+    )
+    actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
+    export = actions.add_parser(
+        "export",
+        help="write the English prompts of the installed ragas, one JSON each",
+        **with_examples("rag-evaluator prompts export", "rag-evaluator prompts export english_prompts"),
+    )
+    export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
+    check = actions.add_parser(
+        "check",
+        help="check packs against their English sources",
+        description="Checks that packs are complete, fit the models of their prompts, were made from today's English "
+        "source, have its structure, labels and numbers, repeat what it repeats, and are in their language. "
+        "Exit code 2 where anything is wrong.",
+        **with_examples(
+            "rag-evaluator prompts check",
+            "rag-evaluator prompts check prompts --language spanish --metrics faithfulness sort",
+            "rag-evaluator prompts check --config config.yaml --installed",
+        ),
+    )
+    check.add_argument("folder", type=Path, nargs="?", help="default: prompts_dir of the configuration, else prompts")
+    check.add_argument("--config", type=Path, help="also check the packs of the custom_metrics of this YAML file")
+    add_set(check)
+    check.add_argument(
+        "--installed",
+        action="store_true",
+        help="compare with the prompts of the installed ragas, not with those that come with this program",
+    )
+    check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
+    add_json(check)
+    _add_choice(check, "instructions may be in English")
+    adapt = actions.add_parser(
+        "adapt",
+        help="make the packs of a language with the judge",
+        description="Translates the English prompts text by text with the judge. A stopped run is continued by the "
+        "same command; packs that exist are kept. review_<language>.md lists what a person should check.",
+        **with_examples(
+            "rag-evaluator prompts adapt --language catalan --set judge.model=/models/Qwen3-32B",
+            "rag-evaluator prompts adapt --language catalan --config config.yaml --metrics faithfulness --folder packs",
+        ),
+    )
+    adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
+    adapt.add_argument("--config", type=Path, help="take judge, prompts_dir and custom_metrics from this file")
+    add_set(adapt)
+    adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
+    adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
+    _add_choice(adapt, "leave instructions in English, as ragas does by default")
+
+
+def _add_choice(parser: argparse.ArgumentParser, no_instruction: str) -> None:
+    parser.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="only these; also sort, generate")
+    parser.add_argument("--no-instruction", action="store_true", help=no_instruction)
 
 
 def _add_verbose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:

@@ -1,4 +1,4 @@
-"""`gate`: whether a run keeps its rules, for CI."""
+"""`gate`: whether a run keeps its rules, and is not worse than a baseline; as JUnit for CI."""
 
 import logging
 import math
@@ -368,17 +368,17 @@ def gate(
         differences = Differences(runs[1], scores, scales, missing == "ignore", on, cluster).measured()
         parsed += _margins(margin, list(differences))
     if min_coverage is not None:
-        parsed += [Rule(metric, "coverage", min_coverage) for metric in measured if not _has_rule(parsed, metric)]
+        parsed += [
+            Rule(metric, "coverage", min_coverage)
+            for metric in measured
+            if all(rule.metric != metric for rule in parsed)
+        ]
     if not parsed:
         raise ConfigError(
             "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
     _refuse_unknown_direction(parsed, scales, runs, better or {})
     return GateVerdicts(check_rules(parsed, measured, differences, least))
-
-
-def _has_rule(rules: Sequence[Rule], metric: str) -> bool:
-    return any(rule.metric == metric for rule in rules)
 
 
 def _named(rule: Rule) -> Rule:

@@ -19,7 +19,6 @@ from pydantic import (
 )
 
 from rag_evaluator.config.features import features, load
-from rag_evaluator.config.judges import PanelJudge, check_engine_keys, name_judges, refuse_both
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.config.sections import (
@@ -29,10 +28,14 @@ from rag_evaluator.config.sections import (
     GenerateConfig,
     JudgeConfig,
     Number,
+    PanelJudge,
     PromptsConfig,
     RetrievalConfig,
     Section,
     SortConfig,
+    check_engine_keys,
+    name_judges,
+    refuse_both,
     section_of,
 )
 from rag_evaluator.errors import ConfigError

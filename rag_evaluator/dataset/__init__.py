@@ -1,8 +1,8 @@
 """The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
-The parts: `readers` (file formats), `columns` (names of columns), `values` and `field` (types), `json_values`,
-`on_disk` (samples kept on disk), `retrieval_log` (lines of a log as rows), `choice` (which rows are taken), `checked`
-(the step that every start uses).
+The parts: `readers` (file formats), `columns` (names of columns), `values` (types), `json_values`, `on_disk` (samples
+kept on disk, lines of a retrieval log as rows), `sample` (a row, and which rows are taken), `checked` (the step that
+every start uses).
 """
 
 from __future__ import annotations

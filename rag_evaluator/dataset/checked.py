@@ -1,4 +1,7 @@
-"""`checked_rows`: the one step from a dataset to the rows of a run: read, checked for what reads them, and chosen."""
+"""`checked_rows`: the one step from a dataset to the rows of a run: read, checked for what reads them, and chosen.
+
+`check_lists` is the same for questions and contexts that are given as lists.
+"""
 
 import json
 import logging

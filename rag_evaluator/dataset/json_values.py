@@ -104,7 +104,8 @@ def as_text(value: Any) -> str | None:
 
 @plain.register(type(None))
 @plain.register(bool)
-def _same(value: bool | None) -> bool | None:
+@plain.register(Unwritable)
+def _same(value: bool | Unwritable | None) -> bool | Unwritable | None:
     return value
 
 
@@ -118,11 +119,6 @@ def _text(value: str) -> str:
         reason = f"half of a surrogate pair (\\u{bad:04x}) at character {error.start + 1}"
         return Unwritable(text.encode("utf-8", "backslashreplace").decode("utf-8"), reason)
     return text
-
-
-@plain.register
-def _unwritable(value: Unwritable) -> Unwritable:
-    return value
 
 
 @plain.register

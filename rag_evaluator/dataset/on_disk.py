@@ -28,7 +28,7 @@ RELEVANCE = "relevance"
 """Grades of contexts, which `sort` reads."""
 
 
-def rows_of_log(records: Sequence[InputRecord], names: ColumnNames) -> Iterator[InputRecord]:
+def rows_of_log(records: Sequence[InputRecord] | StoredRecords, names: ColumnNames) -> Iterator[InputRecord]:
     """The rows of a log by the first line of each question; without a column of scores, the records.
 
     Lines belong to one question if they have the same `id`, or no `id` and the same text. A record that holds lists
@@ -113,7 +113,7 @@ def _once(name: str, lines: Sequence[InputRecord], chunks: Sequence[InputRecord]
     return values
 
 
-class StoredRecords(Sequence[InputRecord]):
+class StoredRecords:
     """Records in a temporary file without a name; their marks are kept, which JSON would lose."""
 
     def __init__(self, records: Iterable[InputRecord]) -> None:
@@ -123,16 +123,10 @@ class StoredRecords(Sequence[InputRecord]):
             self._places.append(self._file.tell())
             pickle.dump(record, self._file)
 
-    def __len__(self) -> int:
-        return len(self._places)
+    def __iter__(self) -> Iterator[InputRecord]:
+        return map(self.__getitem__, range(len(self._places)))
 
-    @overload
-    def __getitem__(self, index: int) -> InputRecord: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[InputRecord]: ...
-    def __getitem__(self, index: int | slice) -> InputRecord | Sequence[InputRecord]:
-        if isinstance(index, slice):
-            return [self[place] for place in range(len(self))[index]]
+    def __getitem__(self, index: int) -> InputRecord:
         self._file.seek(self._places[index])
         record: InputRecord = pickle.load(self._file)
         return record

@@ -1,4 +1,4 @@
-"""One value of a row -> what its canonical column holds: `READ`. A reader gives None for a value that says nothing."""
+"""One value of a row, `Field`, -> what its canonical column holds: `READ`; None for a value that says nothing."""
 
 import ast
 import json

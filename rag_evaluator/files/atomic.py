@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all, and names of files that are made of texts."""
+"""Files that are written whole or not at all, JSON as they hold it, and names of files that are made of texts."""
 
 import errno
 import json

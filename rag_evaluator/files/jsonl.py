@@ -1,4 +1,4 @@
-"""Append-only JSON lines, on disk within a second: what makes a killed job resumable."""
+"""Append-only JSON lines, on disk within a second: they make a killed job resumable. `Records` finds them by key."""
 
 import json
 import os

@@ -1,6 +1,6 @@
 """How a long work tells how far it is: counts for a callback, and for whoever shows more what it is doing just now.
 
-`watch` shows it from a thread of its own, `lines` says it in a line of text.
+`Watch` shows it from a thread of its own, `Lines` says it in a line of text, for log files.
 """
 
 import logging
@@ -188,16 +188,16 @@ def _what(state: State) -> tuple[object, ...]:
     return state.phase, state.phase_steps, state.done, state.total, state.missing, state.tokens, state.answers
 
 
-def line_of(state: State, width: int = WIDTH) -> str:
+def line_of(state: State) -> str:
     """`00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 51234 tokens`, without control characters."""
     clock, counts = duration(state.elapsed), counts_of(state)
     if counts and not state.phase:
-        return shortened(f"{clock} {counts}", width)
+        return shortened(f"{clock} {counts}", WIDTH)
     done, total = state.phase_steps
     steps = f" {done}/{total}" if total else ""
     tail = f"{steps} ({duration(state.phase_seconds)})" if state.phase else ""
     tail += f"; {counts}" if counts else ""
-    room = width - len(clock) - 1 - len(tail)
+    room = WIDTH - len(clock) - 1 - len(tail)
     return f"{clock} {shortened(state.phase or 'working', room)}{tail}"
 
 

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 from ragas.llms.base import InstructorBaseRagasLLM
 
-from rag_evaluator.config.judges import check_engine_keys
 from rag_evaluator.config.schema import model_path
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig, check_engine_keys
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.embeddings.hub import UNNAMED, arguments_part, as_line, fingerprint, free_memory, identity_of
 from rag_evaluator.errors import JudgementError, ModelError

@@ -39,6 +39,20 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
     return {name: _with_options(config, name, metric, written) for name, metric in metrics.items()}
 
 
+def checked_metrics(config: Config, chosen: Mapping[str, Metric] | None = None) -> Mapping[str, Metric]:
+    """The metrics under their canonical names, with what is said of them checked; imports users' functions.
+
+    Args:
+        chosen: what `chosen_metrics` has given already.
+    """
+    metrics = chosen_metrics(config) if chosen is None else chosen
+    check_functions(config, metrics)
+    check_reported(config, metrics)
+    if unused := [name for name in config.custom_metrics if name not in metrics]:
+        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
+    return metrics
+
+
 def for_metrics(config: Config, names: Sequence[str]) -> Config:
     """The configuration with other metrics, and without options and definitions of those that it had besides.
 
@@ -112,14 +126,6 @@ def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSour
             f"{place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, which "
             "this judge does not give. Remove the option, or take a judge that gives them (a local model)."
         )
-
-
-def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for functions that cannot score, and as `check_reported`; warns of what is not scored."""
-    check_functions(config, metrics)
-    check_reported(config, metrics)
-    if unused := [name for name in config.custom_metrics if name not in metrics]:
-        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
@@ -226,15 +232,17 @@ def with_repeats(signatures: Mapping[str, str], times: Mapping[str, int]) -> dic
     return {name: f"{line}|repeats:{times[name]}" if times[name] > 1 else line for name, line in signatures.items()}
 
 
-def refuse_reproducible(times: Mapping[str, int], judge: JudgeSource, place: str) -> None:
-    """Raises `ConfigError` if a judge that is known to answer always the same is to repeat scores.
+def checked_times(metrics: Mapping[str, Metric], judge: JudgeSource, config: Config) -> dict[str, int]:
+    """`times_of`; raises `ConfigError` if the judge is known to be unfit for that.
 
-    Args:
-        place: where the number of repeats was written.
+    It is unfit if it gives no probabilities and a metric asks for them, or if it would only repeat itself.
     """
+    times = times_of(metrics, config.repeats)
+    refuse_without_probabilities(metrics, judge, config.place)
     repeats = max(times.values())
     if repeats > 1 and judge.capabilities is not None and judge.capabilities.greedy:
         raise ConfigError(
-            f"{place}: repeats is {repeats}, but this judge is reproducible: it would give the same score {repeats} "
-            "times. Set judge.temperature above 0, give a judge that samples, or set repeats: 1."
+            f"{config.place('repeats')}: repeats is {repeats}, but this judge is reproducible: it would give the same "
+            f"score {repeats} times. Set judge.temperature above 0, give a judge that samples, or set repeats: 1."
         )
+    return times

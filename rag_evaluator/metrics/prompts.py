@@ -12,11 +12,13 @@ from ragas.metrics.collections.domain_specific_rubrics.util import format_rubric
 from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput
 from ragas.prompt.metrics.base_prompt import BasePrompt
 
+from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.judge.protocol import JudgeSource, PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.metrics.table import METRICS, owners_of, questions_of
+from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import PackPrompt, PackSet, TracedPrompt, english_pack, english_source
 from rag_evaluator.prompts.own import own_prompts, prompt_models
 from rag_evaluator.prompts.pack import ENGLISH, Key, Source, pack_path, write_pack, write_schemas
@@ -37,6 +39,21 @@ def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
 def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
     """The prompts of metrics, `sort` or `generate` in a language, see `PackSet.load`."""
     return PackSet(owners, language, folder, all_prompts).load()
+
+
+def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource) -> dict[Key, TracedPrompt]:
+    """(metric, attribute) -> its prompt in the language of the configuration, with rubrics of the user.
+
+    Packs of several metrics may have the same owner. Raises what `ready_prompts` raises.
+    """
+    prompts = ready_prompts(owners_of(metrics), config, judge, all_prompts, questions_of(metrics))
+    rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
+    prompts |= {key: RubricsPrompt(prompt, rubrics[key[0]]) for key, prompt in prompts.items() if key[0] in rubrics}
+    return {
+        (name, attribute): prompts[metric.owner or name, attribute]
+        for name, metric in metrics.items()
+        for attribute in metric.prompts
+    }
 
 
 def installed_sources() -> dict[Key, Source]:
@@ -99,12 +116,3 @@ class RubricsPrompt(TracedPrompt):
         text = super().to_string(data)
         text.data = InstanceRubricScoreInput(**data.model_dump(), rubrics=self.rubrics)  # the judge reads the scale
         return text
-
-
-def with_rubrics(prompts: Mapping[Key, TracedPrompt], metrics: Mapping[str, Metric]) -> dict[Key, TracedPrompt]:
-    """The prompts with the rubrics that options of metrics have. Raises `PromptError`."""
-
-    rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
-    return {
-        key: RubricsPrompt(prompt, rubrics[key[0]]) if key[0] in rubrics else prompt for key, prompt in prompts.items()
-    }

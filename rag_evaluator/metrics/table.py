@@ -1,7 +1,7 @@
 """The metrics: one row each, naming the class that computes it and what it needs."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.metric import (
@@ -29,7 +29,6 @@ NOTHING, BOTH_ENDS = (0.0,), (0.0, 1.0)  # atoms: of evasive answers; of texts w
 OWN = "rag_evaluator.metrics.own"
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
-Prompt = TypeVar("Prompt")
 METRICS: Mapping[str, Metric] = {
     "faithfulness": Metric(
         "Faithfulness",
@@ -319,17 +318,6 @@ def choose_owners(names: Sequence[str], keys: Iterable[tuple[str, str]]) -> list
 def questions_of(metrics: Mapping[str, Metric]) -> dict[str, CustomQuestion]:
     """What users' own metrics ask, by metric."""
     return {name: metric.question for name, metric in metrics.items() if metric.question is not None}
-
-
-def by_metric(
-    metrics: Mapping[str, Metric], prompts: Mapping[tuple[str, str], Prompt]
-) -> dict[tuple[str, str], Prompt]:
-    """(metric, attribute) -> prompt; from (owner, attribute) -> prompt, as several metrics may have the same owner."""
-    return {
-        (name, attribute): prompts[metric.owner or name, attribute]
-        for name, metric in metrics.items()
-        for attribute in metric.prompts
-    }
 
 
 def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:

@@ -18,6 +18,7 @@ Ends = tuple[float, float]
 ROW, WIDTH, HEIGHT, WIDE = 18, 230, 96, 1000  # pixels
 LEFT = {"minExtent": 26}  # so that charts above each other are in line
 LETTER = 6.6  # pixels of a letter in the font of the page, which is not the one that labels are measured in
+BARS = 20
 LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
 Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 VERSION = "6.4"  # of Vega-Lite
@@ -87,13 +88,11 @@ def chart_labels(names: Sequence[str]) -> list[str]:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """By name, numbers in them by value: 2 before 10."""
-    return sorted(
-        names, key=lambda name: [(len(part), part) if part.isdigit() else (0, part) for part in _digits_apart(name)]
-    )
 
+    def parts(name: str) -> list[tuple[int, str]]:
+        return [(len(part), part) if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
 
-def _digits_apart(name: str) -> list[str]:
-    return re.split(r"(\d+)", name)
+    return sorted(names, key=parts)
 
 
 @dataclass(frozen=True)
@@ -167,9 +166,9 @@ class Bar:
     href: str | None = None
 
 
-def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20) -> Spec:
-    """Bars on the range of a metric; `most` of them fit beside each other."""
-    edge = (ends[1] - ends[0]) / most / 2
+def histogram(bars: Sequence[Bar], ends: Ends) -> Spec:
+    """Bars on the range of a metric; `BARS` of them fit beside each other."""
+    edge = (ends[1] - ends[0]) / BARS / 2
     ticks = min(3, max((bar.count for bar in bars), default=1))  # whole numbers, also where there are few
     domain = [ends[0] - edge, ends[1] + edge]
     values = [
@@ -183,7 +182,7 @@ def histogram(bars: Sequence[Bar], ends: Ends, most: int = 20) -> Spec:
         "width": WIDTH,
         "height": HEIGHT,
         "data": {"values": values},
-        "mark": {"type": "bar", "size": max(2, WIDTH // (most + 1) - 1)},
+        "mark": {"type": "bar", "size": max(2, WIDTH // (BARS + 1) - 1)},
         "encoding": {
             "x": x,
             "y": {**y, "scale": {"zero": True, "nice": ticks}},

@@ -57,14 +57,9 @@ def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
         changes = [_dot(name, line) for name, line in zip(names, group, strict=True)]
         difference = unlabelled(dots(changes, _around_zero(changes), zero=True, step=22))
         label = "Means of both runs for each metric, and their paired differences with intervals"
-        titles = "Means", "Paired difference with interval"
-        yield chart(beside_each_other(dumbbells(means, ends, labels), difference, titles), label)
-
-
-def beside_each_other(left: dict[str, Any], right: dict[str, Any], titles: tuple[str, str]) -> dict[str, Any]:
-    """Two charts with the same rows. Any: JSON of Vega-Lite."""
-    parts = [{**part, "title": {"text": title}} for part, title in zip((left, right), titles, strict=True)]
-    return {"hconcat": parts, "spacing": 26}
+        sides = {"Means": dumbbells(means, ends, labels), "Paired difference with interval": difference}
+        parts = [{**side, "title": {"text": title}} for title, side in sides.items()]
+        yield chart({"hconcat": parts, "spacing": 26}, label)
 
 
 def _means(name: str, line: MetricComparison) -> tuple[ChartPoint, ChartPoint]:

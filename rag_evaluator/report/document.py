@@ -237,12 +237,12 @@ def write_report(folders: Sequence[Path], out: Path, comparison: Comparison | No
     Raises `ResultsError` for results that cannot be read, and if the file cannot be written.
     """
     runs = [Run(folder) for folder in folders]
-    write_whole(out, lambda to: _write(runs, comparison, to))
 
+    def write(to: Path) -> None:
+        with to.open("w", encoding="utf-8", newline="\n") as file:
+            file.writelines(stream("run.html", **_page(runs, comparison)))
 
-def _write(runs: Sequence[Run], comparison: Comparison | None, to: Path) -> None:
-    with to.open("w", encoding="utf-8", newline="\n") as file:
-        file.writelines(stream("run.html", **_page(runs, comparison)))
+    write_whole(out, write)
 
 
 def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What was run: dataset, judge, language, versions; and what is known of the judge: certificate and probe."""
+"""What was run, what is known of the judge by certificate and probe, and the table of means."""
 
 import json
 import re

@@ -1,9 +1,9 @@
-"""The upper part of a run's page, and the means of several runs beside each other, as HTML."""
+"""The figures of a run as HTML, from its summary and from all of its rows; the means of several runs."""
 
 import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
@@ -173,40 +173,23 @@ def _above(value: float) -> float:
     return near if near >= value else near + TIE
 
 
-@dataclass(frozen=True)
-class Rank:
-    """The contexts at one rank, from 1; the mean is the share of useful ones."""
+def by_rank(run: Run, tally: Tally) -> dict[str, list[Estimate]]:
+    """Metric -> the share of useful contexts at each rank, from 1.
 
-    rank: int
-    share: Estimate
-
-
-@dataclass
-class _Verdicts:
-    """At one rank: in which rows there is a verdict, and which."""
-
-    rows: "array[int]" = field(default_factory=lambda: array("q"))
-    values: "array[float]" = field(default_factory=lambda: array("d"))
-
-
-def by_rank(run: Run, tally: Tally) -> dict[str, list[Rank]]:
-    """Metric -> its ranks. Without metrics that judge contexts one by one nothing is read."""
+    Nothing is read without metrics that judge contexts one by one.
+    """
     wanted = _wanted(run.metrics)
     if not wanted:
         return {}
-    by_metric: dict[str, list[_Verdicts]] = {metric: [] for metric in wanted}
+    by_metric: dict[str, list[tuple[array[int], array[float]]]] = {metric: [] for metric in wanted}
     most = (run.config.get("retrieval") or {}).get("k")
     for metric, row, verdicts in _ranked_rows(run.all_details(set(wanted)), most):
         ranks = by_metric[metric]
-        ranks.extend(_Verdicts() for _ in range(len(ranks), min(len(verdicts), MOST)))
-        for rank, verdict in zip(ranks, verdicts, strict=False):
-            rank.rows.append(row)
-            rank.values.append(verdict)
-    return {
-        name: [_rank_figures(place, at, tally) for place, at in enumerate(ranks)]
-        for name, ranks in by_metric.items()
-        if ranks
-    }
+        ranks.extend((array("q"), array("d")) for _ in range(len(ranks), min(len(verdicts), MOST)))
+        for (rows, values), verdict in zip(ranks, verdicts, strict=False):
+            rows.append(row)
+            values.append(verdict)
+    return {name: [_share(tally, *rank) for rank in ranks] for name, ranks in by_metric.items() if ranks}
 
 
 def _wanted(metrics: Sequence[str]) -> list[str]:
@@ -249,20 +232,19 @@ def verdicts_of(record: Mapping[str, Any], most: int | None = None) -> list[floa
     return verdicts if len(verdicts) == len(asked) == (contexts if limit is None else min(contexts, limit)) else []
 
 
-def _rank_figures(place: int, verdicts: _Verdicts, tally: Tally) -> Rank:
-    facts = tally.facts.of(verdicts.rows)
-    return Rank(place + 1, mean_interval(verdicts.values, Scale(), tally.level, facts.clusters, facts.weights))
+def _share(tally: Tally, rows: Sequence[int], verdicts: Sequence[float]) -> Estimate:
+    """The mean of the verdicts at one rank, which are of these rows."""
+    facts = tally.facts.of(rows)
+    return mean_interval(verdicts, Scale(), tally.level, facts.clusters, facts.weights)
 
 
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON
 GROUPS, LONGEST = 40, 160  # in a chart; letters of a name there
 
 
-def figures_html(run: Run, links: bool = True) -> str:
-    """The figures of a run as a fragment of a page. Raises `ResultsError` for files that cannot be read.
-
-    Args:
-        links: whether bars and counts lead to their rows, by `#metric=faithfulness&min=0.2&max=0.3`.
+def figures_html(run: Run) -> str:
+    """The figures of a run as a fragment of a page; bars and counts lead to their rows, by
+    `#metric=faithfulness&min=0.2&max=0.3`. Raises `ResultsError` for files that cannot be read.
     """
     rows, scales = tally(run), scales_of(run.manifest, run.summary)
     thresholds = reporting_of(run.manifest).thresholds
@@ -278,10 +260,9 @@ def figures_html(run: Run, links: bool = True) -> str:
         certificate=certified(run),
         probes=probed(run),
         groups=list(groups_of(run.summary, scales)),
-        spreads=list(spreads_of(rows, scales, links)),
+        spreads=list(spreads_of(rows, scales)),
         ranks=list(ranks_of(run, rows)),
         lengths=list(lengths_of(run.summary, rows, scales)),
-        links=links,
     )
 
 
@@ -336,7 +317,7 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
         panels = {
             metric: (
                 [_group_dot(labels[name], name, groups[name]) for name in shown if name in groups],
-                _ends(scales[metric]),
+                (scales[metric].low, scales[metric].high),
             )
             for metric, groups in by_metric.items()
             if BETWEEN not in metric
@@ -366,10 +347,6 @@ def _group_dot(label: str, group: str, row: Figures) -> ChartPoint:
     return ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high"), description)
 
 
-def _ends(scale: Scale) -> tuple[float, float]:
-    return scale.low, scale.high
-
-
 @dataclass(frozen=True)
 class FiguresChart:
     """A chart with the table of the same figures: `rows` under `heading`."""
@@ -380,13 +357,12 @@ class FiguresChart:
     rows: Sequence[Sequence[str]]
 
 
-def spreads_of(rows: Tally, scales: Mapping[str, Scale], links: bool) -> Iterator[FiguresChart]:
+def spreads_of(rows: Tally, scales: Mapping[str, Scale]) -> Iterator[FiguresChart]:
     heading = ["Scores", "Rows"]
     for metric, values in rows.scores.items():
         bins, ends = bins_of(values, scales[metric]), axis_of(values, scales[metric])
         bars = [
-            Bar(score_bin.at, score_bin.count, _description(score_bin), _href(metric, score_bin) if links else None)
-            for score_bin in bins
+            Bar(score_bin.at, score_bin.count, _description(score_bin), _href(metric, score_bin)) for score_bin in bins
         ]
         svg = chart(histogram(bars, ends), f"Distribution of {metric}") if bars else None
         yield FiguresChart(metric, svg, heading, [(_range(score_bin), f"{score_bin.count:,}") for score_bin in bins])
@@ -414,14 +390,17 @@ def _plain(value: float) -> str:
 def ranks_of(run: Run, rows: Tally) -> Iterator[FiguresChart]:
     heading = ["Rank", "Share useful", "Scored"]
     for metric, ranks in by_rank(run, rows).items():
-        points = [_at_rank(rank) for rank in ranks]
+        points = [
+            _point(str(rank), share, f"rank {rank}: {_estimate(share)} of {share.n} contexts")
+            for rank, share in enumerate(ranks, start=1)
+        ]
+        table = [(str(rank), _estimate(share), f"{share.n:,}") for rank, share in enumerate(ranks, start=1)]
         svg = chart(steps(points, (0.0, 1.0), "Rank"), f"{metric}: share of useful contexts at each rank")
-        yield FiguresChart(metric, svg, heading, [(str(r.rank), _estimate(r.share), f"{r.share.n:,}") for r in ranks])
+        yield FiguresChart(metric, svg, heading, table)
 
 
-def _at_rank(rank: Rank) -> ChartPoint:
-    description = f"rank {rank.rank}: {_estimate(rank.share)} of {rank.share.n} contexts"
-    return ChartPoint(str(rank.rank), rank.share.mean, rank.share.ci_low, rank.share.ci_high, description)
+def _point(label: str, estimate: Estimate, description: str) -> ChartPoint:
+    return ChartPoint(label, estimate.mean, estimate.ci_low, estimate.ci_high, description)
 
 
 def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, Scale]) -> Iterator[FiguresChart]:
@@ -431,13 +410,7 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
         if not bins:
             continue
         points = [
-            ChartPoint(
-                f"≤{high}",
-                estimate.mean,
-                estimate.ci_low,
-                estimate.ci_high,
-                f"{low} to {high} characters: {_estimate(estimate)}, {estimate.n} rows",
-            )
+            _point(f"≤{high}", estimate, f"{low} to {high} characters: {_estimate(estimate)}, {estimate.n} rows")
             for (low, high), estimate in bins
         ]
         spec = steps(points, axis_of(rows.scores[metric], scales[metric]), "Characters of the response")

@@ -16,6 +16,8 @@ import jinja2
 from markupsafe import Markup
 from rapidfuzz.distance import Indel
 
+from rag_evaluator.results.judgement import SIGNS
+
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 
 STYLES = ("base.css", "figures.css", "row.css", "table.css")
@@ -104,6 +106,7 @@ def environment(*packages: str) -> jinja2.Environment:
     templates.finalize = _cleaned
     templates.filters["number"] = number
     templates.filters["signed"] = signed
+    templates.filters["sign"] = SIGNS.__getitem__
     templates.filters["no_interval"] = why_no_interval
     templates.filters["thousands"] = "{:,}".format
     return templates

@@ -16,7 +16,7 @@ from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.report.pages import ShownText, Unit, difference, render, short, shown, shown_pieces
 from rag_evaluator.report.row_scores import MetricView, metric_views
-from rag_evaluator.results.judgement import SIGNS, Tone
+from rag_evaluator.results.judgement import Tone
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.run import Run
 
@@ -43,10 +43,6 @@ class ContextMark:
     tone: Tone
     word: str
     sources: tuple[MarkSource, ...]
-
-    @property
-    def sign(self) -> str:
-        return SIGNS[self.tone]
 
 
 @dataclass(frozen=True)
@@ -115,17 +111,16 @@ class RowView:
     columns: tuple[tuple[str, ShownText], ...]
 
 
-def row_view(run: Run, row: int, questions: bool = True, against: Sequence[str] | None = None) -> RowView:
+def row_view(run: Run, row: int, against: Sequence[str] | None = None) -> RowView:
     """A row of a run. Raises `IndexError` if there is none of this number, `ResultsError` for damaged files.
 
     Args:
-        questions: whether the prompts are put together.
         against: responses of other runs, with the first of which this one is compared; None: it is compared with the
             reference.
     """
     values, mapping = run.row(row), run.config.get("columns") or {}
     columns = columns_of(run, values)
-    metrics = metric_views(run, row, values, columns, questions)
+    metrics = metric_views(run, row, values, columns)
     dropped = values.get(DROPPED) or {}
     response, reference = columns.get("response"), columns.get("reference")
     other = reference if against is None else next(iter(against), None)
@@ -262,12 +257,11 @@ def _shared(values: Sequence[Value]) -> Value | None:
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
-def row_html(run: Run, row: int, questions: bool = True) -> str:
-    """A row as `<article class="row" id="row-17" data-row="17">`.
+def row_html(run: Run, row: int) -> str:
+    """A row as `<article class="row" id="row-17" data-row="17">`, with the prompts as they were sent.
 
-    Args:
-        questions: whether it holds the prompts as they were sent; what is equal in every row is in `frames_of`.
+    What is equal in the prompts of every row is in `frames_of`.
 
     Raises `IndexError` if there is no row of this number, `ResultsError` for damaged files.
     """
-    return render("row.html", row=row_view(run, row, questions))
+    return render("row.html", row=row_view(run, row))

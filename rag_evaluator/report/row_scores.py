@@ -11,7 +11,7 @@ from typing import Any
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.report.pages import MOST, ShownText, as_score, clean, short, shown
-from rag_evaluator.results.judgement import REASONS, SIGNS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of
+from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of
 from rag_evaluator.results.questions import questions_of, resolve
 from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
 from rag_evaluator.results.run import Run
@@ -39,10 +39,6 @@ class VerdictView:
     statement: ShownText | None = None
     reason: ShownText | None = None
     confidence: str = ""
-
-    @property
-    def sign(self) -> str:
-        return SIGNS[self.tone]
 
 
 @dataclass(frozen=True)
@@ -315,19 +311,19 @@ class MetricView:
         return self.score.has_details or any(judge.has_details for judge in self.judges)
 
 
-def metric_views(run: Run, row: int, values: Json, columns: Json, questions: bool) -> tuple[MetricView, ...]:
+def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[MetricView, ...]:
     """The metrics in the order of the run; those of a panel's judges within the metric that they judge."""
     lines: dict[str, list[Json]] = {}
     for line in run.details(row):
         lines.setdefault(str(line["metric"]), []).append(line)
     prompts: Json = {}
     with suppress(ResultsError):
-        prompts = run.prompts if questions else {}
+        prompts = run.prompts
     judges = judges_of(run.manifest)
 
     def score(name: str, metric: str, judge: str = "") -> ScoreView:
         about = _about(run, metric)
-        made = tuple(_attempt(line, about, columns, prompts, questions) for line in lines.get(name, ()))
+        made = tuple(_attempt(line, about, columns, prompts) for line in lines.get(name, ()))
         return ScoreView(judge, as_score(values.get(name)), made)
 
     names = run.metrics
@@ -351,9 +347,9 @@ def _about(run: Run, metric: str) -> Json:
     return about if isinstance(about, Mapping) else {}
 
 
-def _attempt(line: Json, about: Json, columns: Json, prompts: Json, questions: bool) -> Attempt:
+def _attempt(line: Json, about: Json, columns: Json, prompts: Json) -> Attempt:
     views = judgement_views(judgements_of(line), columns, about)
-    sent, missing = prompt_views(line, columns, prompts) if questions else ((), "")
+    sent, missing = prompt_views(line, columns, prompts)
     reason, repeat = line.get("reason"), line.get("repeat")
     views = [replace(view, error=None) if reason and _is_reason(view, str(reason)) else view for view in views]
     return Attempt(

@@ -1,4 +1,6 @@
-"""Runs brought to the same keys: all rows of a key count, each with the weight that the baseline gives it.
+"""Runs brought to the same keys, and what must be known before they are compared: `caveats`.
+
+All rows of a key count, each with the weight that the baseline gives it.
 
 The weight of a row, its cluster and its group are those of the baseline, whatever the other run says of them. A row
 counts so many times as much as a row of weight 1, so that a key counts as much as its rows together; its score is the
@@ -129,12 +131,9 @@ def align(
     if not whole:
         keys &= set().union(*(other.places for other in matched[1:]))
     of_baseline = run_weights(runs[0], weight) if weight else [1.0] * len(runs[0].samples)
-    of_others = [_weights_in(runs[0], matched[0], of_baseline, *other, weight) for other in _others(runs, matched)]
+    others = zip(runs[1:], matched[1:], strict=True)
+    of_others = [_weights_in(runs[0], matched[0], of_baseline, run, rows, weight) for run, rows in others]
     return [_aligned(*side, sorted(keys)) for side in zip(runs, matched, [of_baseline, *of_others], strict=True)]
-
-
-def _others(runs: Sequence[ScoredRows], matched: Sequence[Matched]) -> list[tuple[ScoredRows, Matched]]:
-    return list(zip(runs[1:], matched[1:], strict=True))
 
 
 def _weights_in(

@@ -58,7 +58,10 @@ def label_figures(certificate: Certificate, signatures: Mapping[str, str], data:
 def with_labels(summary: Mapping[str, Mapping[str, Any]], labels: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """A summary with the mean labels of some metrics, and without any others."""
     return {
-        metric: {**{key: part for key, part in row.items() if key != LABELS}, **_if_there(labels.get(metric))}
+        metric: {
+            **{key: part for key, part in row.items() if key != LABELS},
+            **({LABELS: labels[metric]} if metric in labels else {}),
+        }
         for metric, row in summary.items()
     }
 
@@ -75,10 +78,6 @@ def keep_labels(folder: Path, written: Path, signatures: Mapping[str, str], dige
             (written / "summary.json").write_text(
                 json_text(with_labels(read_summary(written), labels)), encoding="utf-8"
             )
-
-
-def _if_there(labels: Any) -> dict[str, Any]:
-    return {} if labels is None else {LABELS: labels}
 
 
 def standing_lines(path: Path, folder: Path) -> list[str]:

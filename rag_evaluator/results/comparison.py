@@ -1,7 +1,7 @@
 """What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
@@ -194,14 +194,8 @@ def word(line: MetricComparison) -> str:
 
 def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference | JudgeStanding]) -> list[Mapping[str, Any]]:
     """All but what depends on the order of rows."""
-    return [
-        {
-            name: part
-            for name, part in asdict(value).items()
-            if name in {attribute.name for attribute in fields(value) if attribute.compare}
-        }
-        for value in values
-    ]
+    objects = map(asdict, values)
+    return [{name: part for name, part in entry.items() if name not in ("row_a", "row_b")} for entry in objects]
 
 
 def tables_of(comparison: Comparison) -> Iterator[Grid | str]:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
+FEW = 4  # names of a list
 REASONS_SHOWN = 3  # for what is missing, of each metric
 ENDLESS = 100_000  # characters of a line that is not broken
 WINDOW = "did not fit the judge's window"
@@ -174,10 +175,10 @@ def counted(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
-def few(names: Iterable[str], most: int = 4) -> str:
+def few(names: Iterable[str]) -> str:
     """The first names of a list, and how many more there are."""
     first = list(names)
-    return ", ".join(first[:most]) + (f" and {len(first) - most} more" if len(first) > most else "")
+    return ", ".join(first[:FEW]) + (f" and {len(first) - FEW} more" if len(first) > FEW else "")
 
 
 def _one_line(text: str) -> str:

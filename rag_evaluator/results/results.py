@@ -1,4 +1,4 @@
-"""What an evaluation gives back to Python: samples and scores in memory."""
+"""Tables of scores: `Results`, which an evaluation gives back to Python, and `PanelTable`, of several judges."""
 
 import json
 import math

@@ -1,4 +1,8 @@
-"""A score, a scored row as the result files hold it, and what writes such rows to a file."""
+"""A score, a scored row as the result files hold it, and `details.jsonl`: each score with its judgements, one a line.
+
+A run may have a million rows, so that records which nobody asks for are not parsed, and those of a row are found by
+binary search. The columns of a panel are named here, too.
+"""
 
 import json
 import math

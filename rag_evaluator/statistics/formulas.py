@@ -68,29 +68,6 @@ class Estimate:
     ci_method: str
 
 
-@dataclass(frozen=True)
-class Coefficient:
-    """A coefficient of agreement or correlation.
-
-    Attributes:
-        value: None where it is undefined.
-        ci_low, ci_high: its interval; None where it is undefined.
-        ci_level: nominal coverage, such as 0.95.
-        ci_method: name of the method, or why there is no value.
-    """
-
-    value: float | None
-    ci_low: float | None
-    ci_high: float | None
-    ci_level: float
-    ci_method: str
-
-
-def undefined(reason: str, level: float) -> Coefficient:
-    """No value, and why."""
-    return Coefficient(None, None, None, level, f"none: {reason}")
-
-
 Array = NDArray[np.float64]
 LEAST_UNITS = 1.1  # with fewer effective units a t quantile of 95 % is above 1e12: the interval is the whole range
 LEAST_WEIGHT = 0.1  # of a pseudo-unit

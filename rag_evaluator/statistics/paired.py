@@ -72,10 +72,8 @@ ALPHA, POWER = 0.05, 0.8
 FEW = 12  # pairs up to which each number is tried: the solver fails for an effect that is large against the spread
 
 
-def smallest_difference(
-    std: float | None, n: int, design_effect: float = 1.0, alpha: float = ALPHA, power: float = POWER
-) -> float | None:
-    """The true mean difference that a two-sided paired t test of n rows finds with this power.
+def smallest_difference(std: float | None, n: int, design_effect: float = 1.0) -> float | None:
+    """The true mean difference that a two-sided paired t test of n rows finds with a power of `POWER`.
 
     With `TTestPower` of statsmodels. In the metric's units; None where the spread of the differences is not known: with
     fewer than two rows, or when no row differs from the others.
@@ -89,20 +87,18 @@ def smallest_difference(
     independent = n / design_effect
     if std is None or std <= TIE or independent < 2:
         return None
-    return _number(TTestPower().solve_power(nobs=independent, alpha=alpha, power=power)) * std
+    return _number(TTestPower().solve_power(nobs=independent, alpha=ALPHA, power=POWER)) * std
 
 
-def rows_needed(
-    std: float | None, effect: float, design_effect: float = 1.0, alpha: float = ALPHA, power: float = POWER
-) -> int | None:
+def rows_needed(std: float | None, effect: float, design_effect: float = 1.0) -> int | None:
     """The rows with which a true mean difference of `effect` is found with this power; None as above."""
     from statsmodels.stats.power import TTestPower
 
     if std is None or std <= TIE:
         return None
     test, size = TTestPower(), effect / std
-    few = (pairs for pairs in range(2, FEW) if not test.power(size, pairs, alpha) < power)  # NaN: beyond any doubt
-    independent = next(few, None) or _number(test.solve_power(effect_size=size, alpha=alpha, power=power))
+    few = (pairs for pairs in range(2, FEW) if not test.power(size, pairs, ALPHA) < POWER)  # NaN: beyond any doubt
+    independent = next(few, None) or _number(test.solve_power(effect_size=size, alpha=ALPHA, power=POWER))
     return math.ceil(independent * design_effect)
 
 

@@ -7,14 +7,14 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_evaluator.config.schema import make_config
+from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.checked import CheckedRows, rows_again
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.progress import Progress
-from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
+from rag_evaluator.metrics.chosen import check_reported, chosen_metrics, with_repeats
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.results.manifest import config_of, read_manifest
@@ -28,10 +28,12 @@ from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import make_all
 from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
-from rag_evaluator.tasks.manifest import REPORT, write_own_report
+from rag_evaluator.tasks.manifest import REPORT, describe, write_own_report
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
+    from rag_evaluator.prompts.loading import TracedPrompt
+    from rag_evaluator.prompts.pack import Key
 
 
 class Evaluation:
@@ -170,6 +172,22 @@ def plan_of(
         once=[name for name, number in times.items() if number < repeats],
         part=rows.part,
     )
+
+
+def stage_of_rows(
+    rows: CheckedRows,
+    config: Config,
+    metrics: Mapping[str, Metric],
+    prompts: "Mapping[Key, TracedPrompt]",
+    signatures: Mapping[str, str],
+    times: Mapping[str, int],
+    load: "Callable[[], Awaitable[Scorer]]",
+) -> Evaluation:
+    """The stage of a run that begins; `signatures` and `times` as in `plan_of`, `load` as in `Evaluation`."""
+    plan = plan_of(rows, config.columns, signatures, config.chunk_size, times)
+    described = about_metrics(metrics, config.thresholds)
+    about = describe(config, with_repeats(signatures, times), prompts, plan.units, described, plan.part)
+    return Evaluation(rows, metrics, plan, about, load)
 
 
 def of_journal(journal: Journal) -> Evaluation:

@@ -13,9 +13,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from markupsafe import escape
 
-from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.schema import Config, load_config, make_config
-from rag_evaluator.config.sections import DEMO, Section
+from rag_evaluator.config.sections import DEMO, Section, refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.judges import PanelJudge, name_judges
 from rag_evaluator.config.schema import Config, make_config, with_arguments
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig, PanelJudge, name_judges
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
@@ -46,7 +45,7 @@ from rag_evaluator.tasks.evaluation import (
     score_in_memory,
     scored_table,
 )
-from rag_evaluator.tasks.manifest import REPORT, is_scored, write_own_report
+from rag_evaluator.tasks.manifest import REPORT, is_scored, run_digest_of, write_own_report
 
 WRITTEN = "written.json"
 BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
@@ -264,12 +263,16 @@ class JudgeWork:
     Attributes:
         stage: rows, metrics and plan.
         release: frees the memory of its model; the next judge needs it.
-        run_digest: by which a later start knows that nothing has changed; gives None where an object takes part.
+        config: by which a later start knows that nothing has changed; None where an object takes part.
     """
 
     stage: Evaluation
     release: Callable[[], None]
-    run_digest: Callable[[], str | None]
+    config: Config | None
+
+    def run_digest(self) -> str | None:
+        """See `run_digest_of`."""
+        return None if self.config is None else run_digest_of(self.config, self.stage.plan.data, self.stage.metrics)
 
 
 @dataclass(frozen=True)

@@ -31,13 +31,24 @@ Run = Callable[..., tuple[int, str]]
 def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
     """The exit code of `doctor`, and what it printed; imports are said to have gone well, but for those given."""
 
-    def examine(*arguments: str, tried: Tried | None = None) -> tuple[int, str]:
+    def examine(*arguments: str, tried: Tried | None = None, command: str = "doctor") -> tuple[int, str]:
         made = {"ragas": {"answer": "0.4.3"}, "torch": {"answer": TORCH}, **(tried or {})}
         monkeypatch.setattr(doctoring, "probes", lambda vllm_python: made)
-        code = main(["doctor", *arguments])
+        code = main([command, *arguments])
         return code, capsys.readouterr().out
 
     return examine
+
+
+def test_check_without_a_configuration_looks_at_the_machine_as_doctor_does(run: Run) -> None:
+    broken: Tried = {"torch": {"error": "ImportError: libcudnn"}}
+    for tried, code in (({}, 0), (broken, 1)):
+        (checked, shown), (examined, expected) = (
+            run("--json", tried=tried, command=name) for name in ("check", "doctor")
+        )
+        assert (checked, examined) == (code, code)
+        assert json.loads(shown)["problems"] == json.loads(expected)["problems"]
+    assert run("--prompt", command="check")[0] == 2
 
 
 def test_a_healthy_installation_has_exit_code_0_and_says_what_there_is(run: Run) -> None:

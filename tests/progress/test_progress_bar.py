@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[2]
 CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
 COMMAND = """
 import sys, time
-from rag_evaluator.cli import journals, main, watching
+from rag_evaluator.cli import cluster, main, watching
 from rag_evaluator.cli.console import say
 from rag_evaluator.config.features import Command
 from rag_evaluator.files.progress import ACTIVITY
@@ -44,7 +44,7 @@ def work(options):
 
 rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", "rag_evaluator.cli.arguments:add_evaluate_command")}
 main.all_commands = lambda: rows
-journals.work = work
+cluster.work = work
 sys.exit(main.main(["evaluate", "x"]))
 """
 
@@ -97,7 +97,7 @@ def test_the_bar_is_gone_before_the_table_and_the_cursor_was_never_hidden(termin
 
 STOPPED = """
 import os, signal, sys, time
-from rag_evaluator.cli import journals, main, watching
+from rag_evaluator.cli import cluster, main, watching
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import StopSignal
 watching.FIRST = 0.0
@@ -117,7 +117,7 @@ def work(options, stop):
 arguments = "rag_evaluator.cli.arguments:add_evaluate_command"
 rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", arguments, stoppable=True)}
 main.all_commands = lambda: rows
-journals.work = work
+cluster.work = work
 code = main.main(["evaluate", "x"])
 time.sleep(0.6)
 sys.exit(code)

@@ -145,12 +145,6 @@ def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_pa
     assert [(bound["x"], bound["width"]) for bound in bounds] == [("56.2%", "25.0%")]  # 0.125 to 0.625
 
 
-def test_pages_without_links_have_none(tmp_path):
-    run = Run(made_run(tmp_path / "run", {"faithfulness": [0.5, NONE]}))
-
-    assert assert_harmless(figures_html(run, links=False)).attributes("href") == []
-
-
 @pytest.mark.parametrize(
     ("scores", "expected"),
     [

@@ -231,15 +231,14 @@ def test_dropped_contexts_are_marked(run: Run, tmp_path: Path) -> None:
     assert "dropped_contexts" not in texts(article, ".columns dt")
 
 
-@pytest.mark.parametrize("questions", [True, False])
-def test_head_input_and_tail_together_are_the_prompt_that_was_sent(run: Run, questions: bool) -> None:
-    article, frames = parsed(row_html(run, 0, questions)), frames_of(run)
+def test_head_input_and_tail_together_are_the_prompt_that_was_sent(run: Run) -> None:
+    article, frames = parsed(row_html(run, 0)), frames_of(run)
     shown = []
     for prompt in find(article, ".prompt"):
         [head], [sent] = find(prompt, "[data-frame]"), find(prompt, "pre.input")
         assert head.text_content() == ""
         shown.append(frames[head.get("data-frame")] + sent.text_content())
-    assert shown == ([question["text"] for question in read_questions(run.folder, 0)] if questions else [])
+    assert shown == [question["text"] for question in read_questions(run.folder, 0)]
 
 
 def test_prompts_that_cannot_be_put_together_say_why(tmp_path: Path) -> None:

@@ -22,7 +22,7 @@ ROOTS = {
         "dialog#row",
         ".tooltip",
     ),
-    "view/assets/runs.css": (
+    "features/app/assets/runs.css": (
         ".run-list",
         ".save-report",
         ".run-state",
@@ -32,7 +32,7 @@ ROOTS = {
         ".compared",
         "main.error",
     ),
-    "view/assets/review.css": (".review", ".labelling", "header.page"),
+    "features/app/assets/review.css": (".review", ".labelling", "header.page"),
 }
 """Sheet -> what each of its selectors begins with; `base.css` is for all parts."""
 

@@ -113,7 +113,7 @@ def test_the_share_of_useful_contexts_is_counted_at_each_rank(tmp_path):
 
     found = by_rank(run, tally(run))[metric]
 
-    assert [(rank.rank, rank.share.n, rank.share.mean) for rank in found] == [
+    assert [(place, rank.n, rank.mean) for place, rank in enumerate(found, start=1)] == [
         (1, 3, pytest.approx(2 / 3)),
         (2, 2, 0.5),
         (3, 1, 1.0),
@@ -125,7 +125,7 @@ def test_repeats_of_a_score_count_as_one_row(tmp_path):
     metric = "context_precision_with_reference"
     run = Run(made_run(tmp_path / "run", {metric: [1.0, 1.0]}, details=details))
 
-    assert [(rank.share.n, rank.share.mean) for rank in by_rank(run, tally(run))[metric]] == [(2, 0.75), (2, 0.5)]
+    assert [(rank.n, rank.mean) for rank in by_rank(run, tally(run))[metric]] == [(2, 0.75), (2, 0.5)]
 
 
 @pytest.mark.parametrize(

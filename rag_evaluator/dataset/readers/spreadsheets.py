@@ -222,11 +222,7 @@ def _column_names(header: Sequence[Any], body: Sequence[Sequence[Any]]) -> dict[
 
 
 _START = "[=+\\-@\t\r\n＝＋－＠]"
-
-
 _ESCAPED = re.compile(f"'+{_START}")
-
-
 _TO_ESCAPE = re.compile(f"'*{_START}")
 
 

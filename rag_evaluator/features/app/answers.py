@@ -4,23 +4,26 @@ import hmac
 import ipaddress
 import json
 import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import quote
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
-from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.state import NotThere
+from rag_evaluator.features.app.state import AppState, NotThere
 from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, environment
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 READING = ("GET", "HEAD")
 ASKED_BY_SCRIPTS = ("/api/", "/report/")  # what no browser opens as a page
+START = "start.js"
 PUBLIC = "/assets/"  # scripts and styles of the program, which a browser asks for without the header
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -255,48 +258,44 @@ def _error(request: Request, status: int, text: str) -> Response:
 
 
 OWN_STYLES = ("runs.css",)
-
-
 ENTER = "enter.js"  # of the page without data that comes first
-
-
 OWN_SCRIPTS = ("remote.js", "fragments.js", "progress.js", "runs.js")
-
-
 REVIEW_STYLES = ("review.css",)
-
-
 REVIEW_SCRIPTS = ("pending.js", "reviewer.js", "review_form.js", "review.js", "label.js")
-
-
-EMBEDDED = "embedded.js"  # rows inside a report; here they come from the server
-
-
-REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name != EMBEDDED and name != "start.js")
-
-
+REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name not in ("embedded.js", START))
+"""Those of a report, whose rows are inside; here they come from the server, and `start.js` is the last one."""
 PACKAGES = {
     **dict.fromkeys((*STYLES, *SCRIPTS), "rag_evaluator.report"),
-    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS, *REVIEW_STYLES, *REVIEW_SCRIPTS), "rag_evaluator.features.app"),
+    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS, *REVIEW_STYLES, *REVIEW_SCRIPTS), __package__),
 }
-
-
 TYPES = {"css": "text/css", "js": "text/javascript"}
 
 
-LINKED = {
-    "styles": [f"/assets/{name}" for name in (*STYLES, *OWN_STYLES)],
-    "scripts": [f"/assets/{name}" for name in (*REPORT_SCRIPTS, *OWN_SCRIPTS, "start.js")],
-}
+def page(template: str, state: AppState, title: str, for_review: bool = False, /, **values: Any) -> Response:
+    """A whole page. Any: see the templates.
+
+    Args:
+        for_review: whether reviewers use it.
+    """
+    styles = [*STYLES, *OWN_STYLES, *(REVIEW_STYLES if for_review else ())]
+    scripts = [*REPORT_SCRIPTS, *OWN_SCRIPTS, START, *(REVIEW_SCRIPTS if for_review else ())]
+    about = {"app": state, "title": title, "version": __version__, "address": address, **values}
+    linked = {"styles": _linked(styles), "scripts": _linked(scripts), "inline": None, "blocks": (), "made_from": ""}
+    return as_page(render(template, **linked, **about))
 
 
-def file_routes() -> list[BaseRoute]:
+def _linked(names: Sequence[str]) -> list[str]:
+    return [f"{PUBLIC}{name}" for name in names]
+
+
+def address(prefix: str, path: str) -> str:
+    """The address of a run under a prefix."""
+    return prefix + quote(path, safe="/")
+
+
+def asset_file(request: Request) -> Response:
     """`GET /assets/<name>`."""
-
-    def file(request: Request) -> Response:
-        name = request.path_params["name"]
-        if name not in PACKAGES:
-            raise NotThere(name)
-        return Response(asset(name, PACKAGES[name]), media_type=TYPES[name.rpartition(".")[2]])
-
-    return [Route("/assets/{name}", file)]
+    name = request.path_params["name"]
+    if name not in PACKAGES:
+        raise NotThere(name)
+    return Response(asset(name, PACKAGES[name]), media_type=TYPES[name.rpartition(".")[2]])

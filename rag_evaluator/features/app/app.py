@@ -5,7 +5,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote, urlencode
+from urllib.parse import urlencode
 
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -13,17 +13,17 @@ from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
-from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
     HANDLERS,
-    LINKED,
     Access,
     Guard,
+    address,
     as_json,
     as_page,
-    file_routes,
+    asset_file,
     number_of,
+    page,
     plain_error,
     render,
 )
@@ -34,7 +34,6 @@ from rag_evaluator.features.app.state import (
     AppState,
     FileCache,
     NotThere,
-    RunComparisons,
     open_folders,
     stamp_of,
 )
@@ -52,23 +51,107 @@ MOST_COMPARED = 6
 
 
 @dataclass(frozen=True)
-class RowApi:
-    """What the routes share."""
+class Pages:
+    """The pages, the rows of their tables, and how far runs are.
+
+    Attributes:
+        figures: fragments of HTML that take seconds to draw.
+    """
 
     state: AppState
     indexes: Indexes
-    comparisons: RunComparisons
+    figures: "FileCache[str]" = field(default_factory=lambda: FileCache(16))
 
     def routes(self) -> list[BaseRoute]:
-        """`GET /api/rows/<run>`, `/api/row/<run>/<number>`, `/api/frames/<run>`.
-
-        `with=<run>` adds runs that it is compared with.
-        """
+        """`with=<run>` adds runs to the rows that they are compared with."""
         return [
+            Route("/", self.runs),
+            Route("/run/{path:path}", self.run),
+            Route("/report/{path:path}", self.report),
+            Route("/compare", self.compare),
+            Route("/api/figures/{path:path}", self.run_figures),
+            Route("/api/compared", self.compared_figures),
+            Route("/assets/{name}", asset_file),
             Route("/api/rows/{path:path}", self.rows),
             Route("/api/row/{path:path}/{row}", self.row),
             Route("/api/frames/{path:path}", self.frames),
+            Route("/api/progress", self.unfinished),
+            Route("/api/progress/{path:path}", self.progress),
         ]
+
+    def runs(self, request: Request) -> Response:
+        if self.state.folders.only is not None:
+            return RedirectResponse(address("/run/", self.state.folders.only), 303)
+        listed = entries(self.state)
+        how = command("config.yaml")
+        columns = list_columns(listed)
+        return page(
+            "run_list.html", self.state, "Runs", entries=listed, columns=columns, seen=seen(listed), command=how
+        )
+
+    def run(self, request: Request) -> Response:
+        entry = entry_of(self.state, path := request.path_params["path"])
+        if entry.state == "damaged" and not entry.metrics:
+            return plain_error(500, clean(entry.error))
+        if not entry.metrics:
+            return page("progress.html", self.state, entry.name, entry=entry, state=state_of(entry.parts))
+        table = _table([self.state.run(path)], path)
+        figures_from = address("/api/figures/", path)
+        return page("app_run.html", self.state, entry.name, entry=entry, figures_from=figures_from, **table)
+
+    def report(self, request: Request) -> Response:
+        """The file of a run's report, to be saved: its own scripts would not run under the policy of the app."""
+        file = self.state.folders.find(request.path_params["path"]) / REPORT
+        if not file.is_file():
+            raise NotThere(REPORT)
+        return FileResponse(file, media_type="text/html", filename=f"{file.parent.name}.html")
+
+    def compare(self, request: Request) -> Response:
+        paths = request.query_params.getlist("run")
+        if not 2 <= len(paths) <= MOST_COMPARED or len(set(paths)) < len(paths):
+            return plain_error(400, f"To compare runs, pick two to {MOST_COMPARED} different ones in the list of runs.")
+        runs = [self.state.run(path) for path in paths]
+        try:
+            self.state.comparison(paths)
+        except NotThere:
+            raise
+        except RagEvaluatorError as error:  # such as runs without a row in common
+            return plain_error(400, clean(str(error)))
+        table = _table(runs, paths[0], "?" + urlencode([(WITH, path) for path in paths[1:]]))
+        figures_from = "/api/compared?" + urlencode([("run", path) for path in paths])
+        links = [(run.title, address("/run/", path)) for run, path in zip(runs, paths, strict=True)]
+        title = f"{runs[0].title} and {', '.join(run.title for run in runs[1:])}"
+        return page("app_compare.html", self.state, title, links=links, figures_from=figures_from, **table)
+
+    def run_figures(self, request: Request) -> Response:
+        run = self.state.run(request.path_params["path"])
+        return as_page(self.figures.of((run.folder,), stamp_of(run.folder), lambda: self._figures(run)))
+
+    def compared_figures(self, request: Request) -> Response:
+        paths = request.query_params.getlist("run")
+        if not 2 <= len(paths) <= MOST_COMPARED:
+            raise NotThere("compared")
+        runs = [self.state.run(path) for path in paths]
+        stamps = tuple(stamp for run in runs for stamp in stamp_of(run.folder))
+        return as_page(self.figures.of(tuple(run.folder for run in runs), stamps, lambda: self._compared(runs, paths)))
+
+    def _figures(self, run: Run) -> str:
+        from rag_evaluator.report.figures import figures_html  # loads the library of charts
+
+        self._after_table(RunsTable([run]))
+        return figures_html(run)
+
+    def _compared(self, runs: Sequence[Run], paths: Sequence[str]) -> str:
+        from rag_evaluator.report.compared import comparison_html
+        from rag_evaluator.report.figures import runs_html
+
+        comparison = self.state.comparison(paths)
+        self._after_table(RunsTable(runs, comparison.on))
+        return comparison_html(comparison) + runs_html(runs)
+
+    def _after_table(self, table: RunsTable) -> None:
+        """Both read all rows; made at the same time they would take as long together, and the table is used first."""
+        self.indexes.of(table).ready.wait()
 
     def rows(self, request: Request) -> Response:
         table = self._tabled(request)
@@ -105,143 +188,29 @@ class RowApi:
         return as_json({key: text for path in paths for key, text in frames_of(self.state.run(path)).items()})
 
     def _tabled(self, request: Request) -> RunsTable:
-        paths: Sequence[str] = [request.path_params["path"], *request.query_params.getlist(WITH)]
+        paths = [request.path_params["path"], *request.query_params.getlist(WITH)]
         runs = [self.state.run(path) for path in paths]
-        return RunsTable(runs, self.comparisons.of(paths).on if len(runs) > 1 else None)
+        return RunsTable(runs, self.state.comparison(paths).on if len(runs) > 1 else None)
 
-
-def _building(index: RowIndex) -> Response:
-    answer: Any = {"building": round(index.share, 3)}
-    return as_json(answer, 202)
-
-
-def progress_routes(state: AppState) -> list[BaseRoute]:
-    """`GET /api/progress` of all runs that are not finished, `GET /api/progress/<run>` of any."""
-
-    def unfinished(request: Request) -> Response:
-        listed = entries(state)
+    def unfinished(self, request: Request) -> Response:
+        """How far all runs are that are not finished."""
+        listed = entries(self.state)
         html = {entry.path: render("progress_short.html", entry=entry) for entry in listed if entry.parts}
         return as_json({"seen": seen(listed), "html": html})
 
-    def one(request: Request) -> Response:
-        parts = parts_of(state.run(request.path_params["path"]).folder)
+    def progress(self, request: Request) -> Response:
+        parts = parts_of(self.state.run(request.path_params["path"]).folder)
         html = {"parts": render("progress_parts.html", parts=parts)}
         return as_json({"state": state_of(parts), "parts": [part.to_json() for part in parts], "html": html})
 
-    return [Route("/api/progress", unfinished), Route("/api/progress/{path:path}", one)]
+
+def _building(index: RowIndex) -> Response:
+    return as_json({"building": round(index.share, 3)}, 202)
 
 
-@dataclass(frozen=True)
-class Pages:
-    """What the routes share."""
-
-    state: AppState
-    comparisons: RunComparisons
-    indexes: Indexes
-    figures: "FileCache[str]" = field(default_factory=lambda: FileCache(16))
-
-    def routes(self) -> list[BaseRoute]:
-        return [
-            Route("/", self.runs),
-            Route("/run/{path:path}", self.run),
-            Route("/report/{path:path}", self.report),
-            Route("/compare", self.compare),
-            Route("/api/figures/{path:path}", self.run_figures),
-            Route("/api/compared", self.compared_figures),
-            *file_routes(),
-        ]
-
-    def runs(self, request: Request) -> Response:
-        if self.state.folders.only is not None:
-            return RedirectResponse(address("/run/", self.state.folders.only), 303)
-        listed = entries(self.state)
-        return self._page(
-            "run_list.html",
-            "Runs",
-            entries=listed,
-            columns=list_columns(listed),
-            seen=seen(listed),
-            command=command("config.yaml"),
-        )
-
-    def run(self, request: Request) -> Response:
-        entry = entry_of(self.state, path := request.path_params["path"])
-        if entry.state == "damaged" and not entry.metrics:
-            return plain_error(500, clean(entry.error))
-        if not entry.metrics:
-            return self._page("progress.html", entry.name, entry=entry, state=state_of(entry.parts))
-        table = _table([self.state.run(path)], address("/api/rows/", path), address("/api/row/", path))
-        return self._page("app_run.html", entry.name, entry=entry, figures_from=address("/api/figures/", path), **table)
-
-    def report(self, request: Request) -> Response:
-        """The file of a run's report, to be saved: its own scripts would not run under the policy of the app."""
-        file = self.state.folders.find(request.path_params["path"]) / REPORT
-        if not file.is_file():
-            raise NotThere(REPORT)
-        return FileResponse(file, media_type="text/html", filename=f"{file.parent.name}.html")
-
-    def compare(self, request: Request) -> Response:
-        paths = request.query_params.getlist("run")
-        if not 2 <= len(paths) <= MOST_COMPARED or len(set(paths)) < len(paths):
-            return plain_error(400, f"To compare runs, pick two to {MOST_COMPARED} different ones in the list of runs.")
-        runs = [self.state.run(path) for path in paths]
-        try:
-            self.comparisons.of(paths)
-        except NotThere:
-            raise
-        except RagEvaluatorError as error:  # such as runs without a row in common
-            return plain_error(400, clean(str(error)))
-        with_others = "?" + urlencode([("with", path) for path in paths[1:]])
-        table = _table(
-            runs, address("/api/rows/", paths[0]) + with_others, address("/api/row/", paths[0]) + with_others
-        )
-        figures_from = "/api/compared?" + urlencode([("run", path) for path in paths])
-        links = [(run.title, address("/run/", path)) for run, path in zip(runs, paths, strict=True)]
-        title = f"{runs[0].title} and {', '.join(run.title for run in runs[1:])}"
-        return self._page("app_compare.html", title, links=links, figures_from=figures_from, **table)
-
-    def run_figures(self, request: Request) -> Response:
-        run = self.state.run(request.path_params["path"])
-        return as_page(self.figures.of((run.folder,), stamp_of(run.folder), lambda: self._figures(run)))
-
-    def compared_figures(self, request: Request) -> Response:
-        paths = request.query_params.getlist("run")
-        if not 2 <= len(paths) <= MOST_COMPARED:
-            raise NotThere("compared")
-        runs = [self.state.run(path) for path in paths]
-        stamps = tuple(stamp for run in runs for stamp in stamp_of(run.folder))
-        return as_page(self.figures.of(tuple(run.folder for run in runs), stamps, lambda: self._compared(runs, paths)))
-
-    def _figures(self, run: Run) -> str:
-        from rag_evaluator.report.figures import figures_html  # loads the library of charts
-
-        self._after_table(RunsTable([run]))
-        return figures_html(run)
-
-    def _compared(self, runs: Sequence[Run], paths: Sequence[str]) -> str:
-        from rag_evaluator.report.compared import comparison_html
-        from rag_evaluator.report.figures import runs_html
-
-        comparison = self.comparisons.of(paths)
-        self._after_table(RunsTable(runs, comparison.on))
-        return comparison_html(comparison) + runs_html(runs)
-
-    def _after_table(self, table: RunsTable) -> None:
-        """Both read all rows; made at the same time they would take as long together, and the table is used first."""
-        self.indexes.of(table).ready.wait()
-
-    def _page(self, template: str, title: str, **values: Any) -> Response:  # Any: see the templates
-        values = {"title": title, "version": __version__, "inline": None, **LINKED, **values}
-        return as_page(render(template, app=self.state, blocks=(), made_from="", address=address, **values))
-
-
-def address(prefix: str, path: str) -> str:
-    """The address of a run under a prefix."""
-    return prefix + quote(path, safe="/")
-
-
-def _table(runs: Sequence[Run], rows: str, row: str) -> dict[str, Any]:
-    """What `table.html` shows, and where its rows come from."""
+def _table(runs: Sequence[Run], path: str, with_others: str = "") -> dict[str, Any]:
+    """What `table.html` shows, and where its rows come from. Any: see the template."""
+    rows, row = (address(prefix, path) + with_others for prefix in ("/api/rows/", "/api/row/"))
     return {"columns": columns_of(runs), "table_notes": (), "rows_from": rows, "row_from": row}
 
 
@@ -267,19 +236,14 @@ def make_app(
         who: the name of the person who reviews; None asks the browser for it.
     """
     state = AppState(open_folders(results), review, who)
-    indexes, comparisons = Indexes(), RunComparisons(state)
+    indexes = Indexes()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         yield
         indexes.close()
 
-    routes = [
-        *Pages(state, comparisons, indexes).routes(),
-        *RowApi(state, indexes, comparisons).routes(),
-        *progress_routes(state),
-        *_review_routes(state),
-    ]
+    routes = [*Pages(state, indexes).routes(), *_review_routes(state)]
     app = GuardedApp(routes=routes, exception_handlers=HANDLERS, lifespan=lifespan)
     app.router.redirect_slashes = False
     app.access = Access(token, host, port, writes=review)

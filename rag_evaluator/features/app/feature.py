@@ -2,10 +2,10 @@
 
 from rag_evaluator.config.features import Command, Feature
 
-HERE = "rag_evaluator.features.app"
+COMMANDS = "rag_evaluator.features.app.command"
 FEATURE = Feature(
     commands={
-        "view": Command(f"{HERE}.view_command:view", f"{HERE}.view_command:add_view_command"),
-        "review": Command(f"{HERE}.review_command:review", f"{HERE}.review_command:add_review_commands"),
+        "view": Command(f"{COMMANDS}:view", f"{COMMANDS}:add_view_command"),
+        "review": Command(f"{COMMANDS}:review", f"{COMMANDS}:add_review_commands"),
     },
 )

@@ -1,18 +1,66 @@
-"""Rows written as a dataset, in the format that the name of the file says: `WRITERS`."""
+"""The dataset that was reviewed, and its rows written again in the format that the name of a file says: `WRITERS`."""
 
 import csv
 import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Any  # rows hold whatever the user's columns hold; xlsxwriter and pyarrow have no types
 
-from rag_evaluator.dataset.readers.spreadsheets import harmless_cell
+from rag_evaluator.dataset import row_names
+from rag_evaluator.dataset.columns import ColumnNames, accepted_names
+from rag_evaluator.dataset.readers.json_files import InputRecord
+from rag_evaluator.dataset.readers.spreadsheets import harmless_cell, is_cells
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.jsonl import json_line
 
 LINES = (".jsonl", ".ndjson")
 MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The dataset that the reviews are about.
+
+    Attributes:
+        name: for messages.
+        path: None where its rows came from Python; they are those that the run has kept.
+        samples: its rows.
+        mapping: the user's names of columns, `columns` of the configuration.
+    """
+
+    name: str
+    path: Path | None
+    samples: Sequence[Sample]
+    mapping: Mapping[str, str]
+
+    @property
+    def is_cells(self) -> bool:
+        return self.path is not None and is_cells(self.path)
+
+    @property
+    def is_log(self) -> bool:
+        return ColumnNames(self.mapping).is_log(row_names(self.samples))
+
+    def column_of(self, canonical: str, sample: Sample) -> list[str]:
+        """The user's columns that hold a canonical one in a row; where there is none yet, the one to write."""
+        mapping = {**self.mapping, "reference": "retrieved_contexts"} if self.is_log else self.mapping
+        filled = ColumnNames(mapping).names_of(canonical, InputRecord(sample.where, sample.row, self.is_cells))
+        mapped = [name for name, target in mapping.items() if target == canonical]
+        free = [name for name in accepted_names(canonical) if name not in mapping]
+        present = [name for name in free if name in row_names(self.samples)]
+        return filled or (mapped or present or free)[:1]
+
+    def lines(self) -> Iterator[tuple[int, bytes]]:
+        """Place and bytes of each row, of a file with a row on each line; of others nothing."""
+        if self.path is None or self.path.suffix.lower() not in LINES or self.is_log:
+            return
+        with self.path.open("rb") as file:
+            first = file.readline().removeprefix(MARK)
+            for place, line in enumerate(line for line in chain([first], file) if line.strip()):
+                yield place, line if line.endswith(b"\n") else line + b"\n"
 
 
 @dataclass(frozen=True)
@@ -30,41 +78,20 @@ class RowToWrite:
     changed: Collection[str]
 
 
-@dataclass(frozen=True)
-class OldDataset:
-    """The dataset that is revised.
-
-    Attributes:
-        path: None where the rows came from Python.
-        names: every column of any row, in order.
-        as_lines: whether each line of the file is one row.
-    """
-
-    path: Path | None
-    names: Sequence[str]
-    as_lines: bool
+Write = Callable[[Path, Iterable[RowToWrite], Sequence[str], Dataset], None]
+"""Takes the file, its rows, every column of any row in order, and the dataset that is revised."""
 
 
-Write = Callable[[Path, Iterable[RowToWrite], OldDataset], None]
-
-
-def _lines(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
+def _lines(path: Path, rows: Iterable[RowToWrite], names: Sequence[str], source: Dataset) -> None:
     """Rows that nobody has corrected stay the same bytes, if they came from such a file."""
-    old = _old_lines(source.path) if source.path and source.as_lines else None
+    old = source.lines()
     with path.open("wb") as file:
         for row in rows:
-            kept = None if old is None else next(line for place, line in old if place == row.place)
+            kept = next((line for place, line in old if place == row.place), None)
             file.write(json_line(row.values) if row.changed or kept is None else kept)
 
 
-def _old_lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    with path.open("rb") as file:
-        first = file.readline().removeprefix(MARK)
-        for place, line in enumerate(line for line in chain([first], file) if line.strip()):
-            yield place, line if line.endswith(b"\n") else line + b"\n"
-
-
-def _json(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
+def _json(path: Path, rows: Iterable[RowToWrite], names: Sequence[str], source: Dataset) -> None:
     with path.open("w", encoding="utf-8", newline="\n") as file:
         between = "[\n"
         for row in rows:
@@ -73,31 +100,27 @@ def _json(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
         file.write("\n]\n")
 
 
-def _csv(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
-    _separated(path, rows, source, harmless_cell, ",")
-
-
-def _tsv(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
-    _separated(path, rows, source, str, "\t")
-
-
 def _separated(
-    path: Path, rows: Iterable[RowToWrite], source: OldDataset, shown: Callable[[str], str], delimiter: str
+    path: Path,
+    rows: Iterable[RowToWrite],
+    names: Sequence[str],
+    source: Dataset,
+    shown: Callable[[str], str],
+    delimiter: str,
 ) -> None:
     with path.open("w", encoding="utf-8", newline="") as file:
         lines = csv.writer(file, delimiter=delimiter, lineterminator="\r\n")
-        lines.writerow(map(shown, source.names))
+        lines.writerow(map(shown, names))
         for row in rows:
-            cells = _cells(row, source.names)
-            lines.writerow(shown(cell) if isinstance(cell, str) else cell for cell in cells)
+            lines.writerow(shown(cell) if isinstance(cell, str) else cell for cell in _cells(row, names))
 
 
-def _xlsx(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
+def _xlsx(path: Path, rows: Iterable[RowToWrite], names: Sequence[str], source: Dataset) -> None:
     import xlsxwriter
 
     book = xlsxwriter.Workbook(str(path), {"constant_memory": True, "tmpdir": str(path.parent)})
     sheet = book.add_worksheet("rows")
-    for line, cells in enumerate(chain([source.names], (_cells(row, source.names) for row in rows))):
+    for line, cells in enumerate(chain([names], (_cells(row, names) for row in rows))):
         for place, cell in enumerate(cells):
             _write_cell(sheet, line, place, cell)
     book.close()
@@ -113,14 +136,14 @@ def _write_cell(sheet: Any, line: int, place: int, cell: Any) -> None:
         sheet.write_string(line, place, str(cell))
 
 
-def _parquet(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None:
+def _parquet(path: Path, rows: Iterable[RowToWrite], names: Sequence[str], source: Dataset) -> None:
     """What nobody has corrected stays as it is, dates and bytes included, if it came from such a file."""
     import pyarrow
     import pyarrow.parquet
 
     kept = list(rows)
     if source.path is None or source.path.suffix.lower() != ".parquet":
-        values = [{name: row.values.get(name) for name in source.names} for row in kept]
+        values = [{name: row.values.get(name) for name in names} for row in kept]
         pyarrow.parquet.write_table(pyarrow.Table.from_pylist(values), path)
         return
     table = pyarrow.parquet.read_table(source.path).take([row.place for row in kept])
@@ -134,20 +157,17 @@ def _parquet(path: Path, rows: Iterable[RowToWrite], source: OldDataset) -> None
 
 
 def _cells(row: RowToWrite, names: Sequence[str]) -> list[Any]:
-    return [_cell(row.values.get(name)) for name in names]
-
-
-def _cell(value: Any) -> Any:
     """Lists and objects as JSON, as the readers of cells expect them back."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+    values = [row.values.get(name) for name in names]
+    return [json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value for value in values]
 
 
 WRITERS: Mapping[str, Write] = {
     ".jsonl": _lines,
     ".ndjson": _lines,
     ".json": _json,
-    ".csv": _csv,
-    ".tsv": _tsv,
+    ".csv": partial(_separated, shown=harmless_cell, delimiter=","),
+    ".tsv": partial(_separated, shown=str, delimiter="\t"),
     ".parquet": _parquet,
     ".xlsx": _xlsx,
 }

@@ -12,9 +12,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of, render
+from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of, page, render
 from rag_evaluator.features.app.queues import rows_in
-from rag_evaluator.features.app.review import Reviews, about_of, body_of, keep, person, record_of, review_page
+from rag_evaluator.features.app.review import Reviews, about_of, body_of, keep, person, record_of
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.features.certify.certify import certify, columns_read, draw_rows
@@ -144,7 +144,7 @@ class LabelRoutes:
     def page(self, request: Request) -> Response:
         run = self.reviews.run(path := request.path_params["path"])
         metrics = about_of(run).metrics
-        return review_page("label.html", self.reviews.state, title=run.title, path=path, metrics=metrics)
+        return page("label.html", self.reviews.state, run.title, True, path=path, metrics=metrics)
 
     def draws(self, request: Request) -> Response:
         """The draws of a run, with what the person has labelled of each."""

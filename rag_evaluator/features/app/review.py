@@ -16,19 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rag_evaluator import __version__
 from rag_evaluator.dataset.json_values import plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.features.app.answers import (
-    LINKED,
-    REVIEW_SCRIPTS,
-    REVIEW_STYLES,
-    BadRequest,
-    as_json,
-    as_page,
-    number_of,
-    render,
-)
+from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page
 from rag_evaluator.features.app.queues import (
     FINDINGS,
     MetricFacts,
@@ -250,14 +240,6 @@ def keep(reviews: Reviews, run: Run, record: ReviewRecord) -> Response:
     return as_json({"kept": record_json(kept)})
 
 
-def review_page(template: str, state: AppState, **values: Any) -> Response:
-    added = {"styles": REVIEW_STYLES, "scripts": REVIEW_SCRIPTS}
-    linked = {kind: [*LINKED[kind], *(f"/assets/{name}" for name in names)] for kind, names in added.items()}
-    return as_page(
-        render(template, app=state, version=__version__, inline=None, blocks=(), made_from="", **linked, **values)
-    )
-
-
 def record_json(record: ReviewRecord) -> dict[str, Any]:
     return {name: clean(value) if name == "by" else value for name, value in asdict(record).items() if name != "run"}
 
@@ -282,8 +264,8 @@ class ReviewRoutes:
 
     def page(self, request: Request) -> Response:
         run = self.reviews.run(path := request.path_params["path"])
-        values = {"title": run.title, "path": path, "flags": FLAGS, "fields": CORRECTED, "rows": run.count}
-        return review_page("review.html", self.reviews.state, **values)
+        values = {"path": path, "flags": FLAGS, "fields": CORRECTED, "rows": run.count}
+        return page("review.html", self.reviews.state, run.title, True, **values)
 
     def queues(self, request: Request) -> Response:
         """The queues with their rows; of rows that the person labels blind the reasons are left out."""

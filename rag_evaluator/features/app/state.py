@@ -144,25 +144,20 @@ class AppState:
     folders: Folders
     review: bool = False
     who: str | None = None
-    _open: "OrderedDict[Path, tuple[Stamp, Run]]" = field(default_factory=OrderedDict)
-    _lock: Lock = field(default_factory=Lock)
-
-    @property
-    def root(self) -> Path:
-        """The folder whose runs are shown."""
-        return self.folders.root
+    _runs: FileCache[Run] = field(default_factory=lambda: FileCache(MOST_OPEN))
+    _comparisons: FileCache[Comparison] = field(default_factory=lambda: FileCache(4))
 
     def run(self, path: str) -> Run:
         """The files of a run, read anew when they have changed. Raises `NotThere`."""
         folder = self.folders.find(path)
-        stamp = stamp_of(folder)
-        with self._lock:
-            known = self._open.pop(folder, None)
-            run = known[1] if known is not None and known[0] == stamp else Run(folder)
-            self._open[folder] = stamp, run
-            while len(self._open) > MOST_OPEN:
-                self._open.popitem(last=False)
-        return run
+        return self._runs.of(folder, stamp_of(folder), lambda: Run(folder))
+
+    def comparison(self, paths: Sequence[str]) -> Comparison:
+        """Runs compared with the first of them. Raises `NotThere`, and `RagEvaluatorError` if they do not compare."""
+        from rag_evaluator.comparison.compare import compare
+
+        folders = tuple(map(self.folders.find, paths))
+        return self._comparisons.of(folders, tuple(map(stamp_of, folders)), lambda: compare(*folders))
 
 
 def stamp_of(folder: Path, files: tuple[str, ...] = FILES) -> Stamp:
@@ -176,22 +171,3 @@ def _stamp(path: Path) -> tuple[int, int, int]:
     except OSError:
         return (-1, -1, -1)
     return status.st_ino, status.st_size, status.st_mtime_ns
-
-
-class RunComparisons:
-    """RunComparisons that somebody looks at.
-
-    Args:
-        state: gives the runs.
-    """
-
-    def __init__(self, state: AppState) -> None:
-        self._state = state
-        self._kept: FileCache[Comparison] = FileCache(4)
-
-    def of(self, paths: Sequence[str]) -> Comparison:
-        """Runs compared with the first of them. Raises `NotThere`, and `RagEvaluatorError` if they do not compare."""
-        from rag_evaluator.comparison.compare import compare
-
-        folders = tuple(self._state.folders.find(path) for path in paths)
-        return self._kept.of(folders, tuple(map(stamp_of, folders)), lambda: compare(*folders))

@@ -8,15 +8,17 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.features.certify.coefficients import (
+    Coefficient,
     Statistic,
     bootstrap_interval,
     concordance,
     kendall_tau_b,
     spearman,
+    undefined,
     with_pseudo_rows,
 )
 from rag_evaluator.features.certify.threshold import auc, cross_fitted
-from rag_evaluator.statistics.formulas import Array, Coefficient, Estimate, undefined
+from rag_evaluator.statistics.formulas import Array, Estimate
 from rag_evaluator.statistics.intervals import PASS, mean_interval
 
 

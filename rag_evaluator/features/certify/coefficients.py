@@ -1,10 +1,11 @@
 """Resampling: the Bayesian bootstrap for intervals without a formula, sign flips for tests, and Holm's correction."""
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
-from rag_evaluator.statistics.formulas import Array, Coefficient, effective_units, undefined
+from rag_evaluator.statistics.formulas import Array, effective_units
 from rag_evaluator.statistics.labelled import cluster_numbers
 
 DRAWS = 2_000
@@ -12,6 +13,29 @@ AT_ONCE = 4_000_000  # weights in memory at once
 PSEUDO = 0.5  # weight of a pseudo-row, in effective rows
 METHOD = "bayesian-bootstrap-pseudo-rows"
 Statistic = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class Coefficient:
+    """A coefficient of agreement or correlation.
+
+    Attributes:
+        value: None where it is undefined.
+        ci_low, ci_high: its interval; None where it is undefined.
+        ci_level: nominal coverage, such as 0.95.
+        ci_method: name of the method, or why there is no value.
+    """
+
+    value: float | None
+    ci_low: float | None
+    ci_high: float | None
+    ci_level: float
+    ci_method: str
+
+
+def undefined(reason: str, level: float) -> Coefficient:
+    """No value, and why."""
+    return Coefficient(None, None, None, level, f"none: {reason}")
 
 
 def bootstrap_interval(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rag_evaluator.cli.compare import one_line
-from rag_evaluator.cli.options import add_json
+from rag_evaluator.cli.options import OK, add_json
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.resources import command
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from rag_evaluator.features.certify.certification import Disagreement
     from rag_evaluator.features.certify.certify import Certification
 
-OK = 0
 Read = TypeVar("Read", str, float)
 EXAMPLES = """examples:
   rag-evaluator certify sheet results/demo --size 100 --out to_label.xlsx   # rows for people to label

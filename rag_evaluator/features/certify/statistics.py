@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.features.certify.agreement import ScoredLabels, pairs_of
-from rag_evaluator.features.certify.coefficients import concordance
+from rag_evaluator.features.certify.coefficients import Coefficient, concordance
 from rag_evaluator.features.certify.threshold import auc, class_units, newcombe_interval
-from rag_evaluator.statistics.formulas import Array, Coefficient
+from rag_evaluator.statistics.formulas import Array
 from rag_evaluator.statistics.labelled import LEAST_OF_STRATUM
 
 STRATA = 4

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.statistics.formulas import Array, Coefficient, Estimate, effective_units, undefined
+from rag_evaluator.features.certify.coefficients import Coefficient, undefined
+from rag_evaluator.statistics.formulas import Array, Estimate, effective_units
 from rag_evaluator.statistics.intervals import PASS, mean_interval
 from rag_evaluator.statistics.labelled import FOLDS, cluster_numbers, dealt
 

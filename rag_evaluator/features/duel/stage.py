@@ -22,10 +22,7 @@ from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, means
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.task import Plan, Record, Table
-from rag_evaluator.run.workers import ALONE
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 from rag_evaluator.tasks.open_run import open_run
@@ -37,36 +34,22 @@ from rag_evaluator.tasks.question import (
     judge_source,
     manifest_of,
     plan_of,
+    run_and_keep,
     settings_of,
-    shown,
 )
 
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
     """What became of the rows, the win rate, and how much the judge prefers a place. Any: JSON."""
-    a, b = summary["a"], summary["b"]
-    yield from rows_lines(summary)
-    yield from means(f"{a} (a) against {b} (b)", "measure", summary["measures"], "none", reasons=None)
-    yield from verdict_lines(summary)
-
-
-def rows_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Which rows were compared."""
-    a, b, rows = summary["a"], summary["b"], summary["rows"]
+    a, b, rows, bias = summary["a"], summary["b"], summary["rows"], summary["position_bias"]
     yield f"{rows['compared']} rows that {a} and {b} both answered, matched by '{summary['on']}'"
     left = {
         f"rows of {a} without a partner": rows["unmatched_a"],
         f"rows of {b} without a partner": rows["unmatched_b"],
         "rows that one of them, or both, did not answer": rows["unanswered"],
     }
-    for what, count in left.items():
-        if count:
-            yield f"  left out: {what}: {count}"
-
-
-def verdict_lines(summary: Mapping[str, Any]) -> Iterator[str]:
-    """Who won how often, and whether by the place."""
-    bias = summary["position_bias"]
+    yield from (f"  left out: {what}: {count}" for what, count in left.items() if count)
+    yield from means(f"{a} (a) against {b} (b)", "measure", summary["measures"], "none", reasons=None)
     yield f"{summary['wins']} wins, {summary['ties']} ties, {summary['losses']} losses of a, by the judge"
     if summary["same"]:
         yield f"{summary['same']} ties without asking the judge: both answers are the same text"
@@ -82,24 +65,13 @@ WIN_RATE = "win rate of a"
 POINTS = {"a": 1.0, "tie": 0.5, "b": 0.0}
 
 
-@dataclass(frozen=True)
-class PairResult:
-    """What the summary needs of a pair; without an outcome there is the reason why it is missing."""
-
-    cluster: str | None
-    weight: float
-    outcome: Outcome | None
-    reason: str | None
-
-    @classmethod
-    def of(cls, pair: Pair, outcome: Outcome | None, reason: str | None) -> "PairResult":
-        light = None if outcome is None else replace(outcome, reason=None)
-        return cls(pair.cluster, pair.weight, light, reason)
+Ended = tuple[Pair, Outcome | None, str | None]
+"""A pair with its outcome, or without one and with the reason."""
 
 
-def summarise(ended: Sequence[PairResult], level: float) -> dict[str, Any]:
+def summarise(ended: Sequence[Ended], level: float) -> dict[str, Any]:
     """Win rate of a (a tie is half a win), wins, ties, losses, position bias, calls; JSON."""
-    outcomes = [pair.outcome for pair in ended if pair.outcome is not None]
+    outcomes = [outcome for _, outcome, _ in ended if outcome is not None]
     asked = [outcome for outcome in outcomes if not outcome.same]
     winners = Counter(outcome.winner for outcome in asked)
     return {
@@ -113,12 +85,12 @@ def summarise(ended: Sequence[PairResult], level: float) -> dict[str, Any]:
     }
 
 
-def _win_rate(ended: Sequence[PairResult], level: float) -> dict[str, Any]:
-    values = [math.nan if pair.outcome is None else POINTS[pair.outcome.winner] for pair in ended]
-    labels = [pair.cluster for pair in ended]
+def _win_rate(ended: Sequence[Ended], level: float) -> dict[str, Any]:
+    values = [math.nan if outcome is None else POINTS[outcome.winner] for _, outcome, _ in ended]
+    labels = [pair.cluster for pair, _, _ in ended]
     clusters = labels if any(label is not None for label in labels) else None
-    estimate = asdict(mean_interval(values, Scale(), level, clusters, [pair.weight for pair in ended]))
-    reasons = Counter(pair.reason for pair in ended if pair.outcome is None)
+    estimate = asdict(mean_interval(values, Scale(), level, clusters, [pair.weight for pair, _, _ in ended]))
+    reasons = Counter(reason for _, outcome, reason in ended if outcome is None)
     return {"scored": estimate.pop("n"), "count": len(ended), **estimate, "reasons": dict(reasons.most_common())}
 
 
@@ -175,8 +147,7 @@ class DuelStage(QuestionStage[Pair]):
         if not isinstance(value, dict) or set(value) != set(Outcome.__dataclass_fields__):
             raise ValueError(f"{value!r:.40} is no {column}")
 
-    def outcomes(self, table: Table[Pair]) -> Iterator[tuple[Pair, Outcome | None, str | None]]:
-        """Each pair with its outcome, or why there is none."""
+    def outcomes(self, table: Table[Pair]) -> Iterator[Ended]:
         for unit, records in table:
             [record] = records[COLUMN]
             yield unit, None if record.missing else Outcome(**record.value), record.reason
@@ -188,9 +159,14 @@ class DuelStage(QuestionStage[Pair]):
 
     def summary(self, table: Table[Pair]) -> dict[str, Any]:
         """What `duel_summary.json` holds."""
-        ended = [PairResult.of(*outcome) for outcome in self.outcomes(table)]
         part = {PART: dict(self.plan.part)} if self.plan.part else {}
-        return {**names_of(table.about), "rows": asdict(self.pairs.counts), **part, **summarise(ended, self.level)}
+        figures = summarise(list(self.outcomes(table)), self.level)
+        return {
+            **names_of(table.about),
+            "rows": asdict(self.pairs.counts),
+            **part,
+            **figures,
+        }
 
     def write(self, table: Table[Pair], folder: Path) -> None:
         write_wide_json_list(folder / ROWS, self.rows(table))
@@ -359,10 +335,8 @@ def duel(
     source = judge_source(judge, settings)
     names = [None if place is None else str(place) for place in places]
     stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
-    with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
-        table = ChunkTable(journal, stage)
-        return Duel(folder, stage.summary(table), list(stage.rows(table)))
+    table = run_and_keep(stage, folder, fresh, progress)
+    return Duel(folder, stage.summary(table), list(stage.rows(table)))
 
 
 def _folder_of(source: Any) -> Path | None:

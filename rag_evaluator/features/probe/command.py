@@ -4,10 +4,8 @@ import argparse
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_count, add_task_command
+from rag_evaluator.cli.options import FAILED, OK, add_count, add_task_command
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
-
-OK, NOTHING = 0, 1  # exit codes: nothing could be scored
 
 if TYPE_CHECKING:
     from rag_evaluator.files.signals import Stop
@@ -48,4 +46,4 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
 
 
 def _code(report: Mapping[str, Any]) -> int:
-    return OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else NOTHING
+    return OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else FAILED

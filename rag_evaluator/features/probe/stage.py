@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.judges import refuse_panel
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
+from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
 from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError

@@ -1,17 +1,28 @@
-"""`rag-evaluator check config.yaml`: would a run work, and what would it be like?"""
+"""`rag-evaluator check config.yaml`: would a run work? Without a configuration, as `doctor`: does this machine work?"""
 
 import argparse
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_config, add_json, add_rows, with_examples
-from rag_evaluator.errors import JudgeLostError, MissingChunksError
+from rag_evaluator.cli.options import (
+    BAD_INPUT,
+    FAILED,
+    OK,
+    TRY_AGAIN,
+    add_json,
+    add_rows,
+    add_set,
+    with_examples,
+)
+from rag_evaluator.errors import ConfigError, JudgeLostError, MissingChunksError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 
 if TYPE_CHECKING:
     from rag_evaluator.features.setup.checks import Check, CheckReport
+    from rag_evaluator.features.setup.doctor import Diagnosis
 
-OK, NOTHING_SCORED, BAD_INPUT, TRY_AGAIN = 0, 1, 2, 75
+WIDTH = 22  # of the names
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
 
@@ -23,7 +34,7 @@ def add_check_command(commands: Any) -> None:
         help="look at everything that a run needs, and judge one row",
         description="Look at configuration, rows, prompts, model, memory, disk and what is in the results folder;\n"
         "load the judge, show a prompt as it gets it, judge one row, and measure the longest rows against its window.\n"
-        "Nothing is written.",
+        "Nothing is written. Without a configuration: look at this installation and machine, as 'doctor' does.",
         **with_examples(
             "rag-evaluator check config.yaml",
             "rag-evaluator check config.yaml --set judge.model=/models/Qwen3-8B --prompt",
@@ -33,7 +44,8 @@ def add_check_command(commands: Any) -> None:
     )
     command.add_argument("--json", action="store_true", help="all that was found as JSON on standard output")
     command.add_argument("--prompt", action="store_true", help="show the whole prompt, not its beginning and end")
-    add_config(command)
+    command.add_argument("config", type=Path, nargs="?", help="YAML file; without one only the machine is looked at")
+    add_set(command)
     add_rows(command)
 
 
@@ -42,6 +54,10 @@ def check(options: argparse.Namespace) -> int:
     from rag_evaluator.cli.console import print_json
     from rag_evaluator.cli.evaluate import read_config
 
+    if options.config is None:
+        if options.set or options.prompt:
+            raise ConfigError("check: the configuration is missing: rag-evaluator check config.yaml")
+        return doctor(options)
     config = read_config(options)
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.features.setup.check import check as look
@@ -58,13 +74,13 @@ def _code(report: "CheckReport") -> int:
     """As a run that meets the same would end; what needs a hand comes first."""
     failed = [check for check in report.checks if check.state == "failed"]
     codes = {_code_of(check) for check in failed}
-    return next((code for code in (BAD_INPUT, TRY_AGAIN, NOTHING_SCORED) if code in codes), OK)
+    return next((code for code in (BAD_INPUT, TRY_AGAIN, FAILED) if code in codes), OK)
 
 
 def _code_of(check: "Check") -> int:
     if isinstance(check.error, PASSING):
         return TRY_AGAIN
-    return NOTHING_SCORED if check.name == "row" and check.error is None else BAD_INPUT
+    return FAILED if check.name == "row" and check.error is None else BAD_INPUT
 
 
 def _print(check: "Check", whole_prompt: bool) -> None:
@@ -106,13 +122,6 @@ def _print_end(report: "CheckReport") -> None:
     say(f"{count['failed']} failed, {warnings}" if count["failed"] else f"ready to run, {warnings}")
 
 
-if TYPE_CHECKING:
-    from rag_evaluator.features.setup.doctor import Diagnosis
-
-BROKEN = 1
-WIDTH = 22  # of the names
-
-
 def add_doctor_command(commands: Any) -> None:
     """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
     command = commands.add_parser(
@@ -136,13 +145,13 @@ def doctor(options: argparse.Namespace) -> int:
     from rag_evaluator.cli.console import print_json, say
     from rag_evaluator.features.setup.doctor import doctor as examine
 
-    diagnosis = examine(options.vllm_python)
+    diagnosis = examine(getattr(options, "vllm_python", None))  # an option of `doctor` only
     if options.json:
         print_json(diagnosis.to_json())
     else:
         for line in _lines(diagnosis):
             say(line)
-    return OK if diagnosis.healthy else BROKEN
+    return OK if diagnosis.healthy else FAILED
 
 
 def _lines(diagnosis: "Diagnosis") -> Iterator[str]:
@@ -165,7 +174,7 @@ def _sections(report: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
         "packages": report["packages"],
         "imports": {name: "works" if "answer" in tried else "fails" for name, tried in report["imports"].items()},
         **_of_torch(report["imports"]["torch"].get("answer")),
-        **_of_vllm(report["imports"].get("vllm", {}).get("answer")),
+        **({"Python of vLLM": versions} if (versions := report["imports"].get("vllm", {}).get("answer")) else {}),
         "processors": {"threads": f"{processors['threads']}, of them ours {processors['allowed']}"},
         "memory": {"total": size(memory["total"]), "available": size(memory["available"]), **limit},
         "disks": {name: f"{size(disk['free'])} free in {disk['path']}" for name, disk in report["disks"].items()},
@@ -186,10 +195,6 @@ def _of_torch(torch: Mapping[str, Any] | None) -> dict[str, dict[str, Any]]:
     }
     torch_lines = {"build": build, "threads": torch["threads"], "CPU": torch["cpu"]}
     return {"torch": {**torch_lines, **({"mps": "yes"} if torch["mps"] else {}), **(devices or {"GPUs": "none"})}}
-
-
-def _of_vllm(versions: Mapping[str, str] | None) -> dict[str, Mapping[str, str]]:
-    return {"Python of vLLM": versions} if versions else {}
 
 
 def _of_slurm(slurm: Mapping[str, Any]) -> dict[str, str]:

@@ -6,10 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.options import add_json, with_examples
+from rag_evaluator.cli.options import OK, add_json, with_examples
 from rag_evaluator.resources import command
 
-OK = 0
 CONFIG = Path("config.yaml")
 
 

@@ -83,22 +83,6 @@ class Expected:
     generated_tokens: float | None = None
     within: "Expected | None" = field(default=None, compare=False)
 
-    def __add__(self, other: "Expected") -> "Expected":
-        """Both together; their margins are added, too, as if both were off to the same side."""
-        return Expected(
-            self.calls + other.calls,
-            _sum(self.prompt_tokens, other.prompt_tokens),
-            _sum(self.generated_tokens, other.generated_tokens),
-            None if self.within is None or other.within is None else self.within + other.within,
-        )
-
-    def times(self, share: float) -> "Expected":
-        """A share of it."""
-        prompts, answers = (
-            None if tokens is None else tokens * share for tokens in (self.prompt_tokens, self.generated_tokens)
-        )
-        return Expected(self.calls * share, prompts, answers, self.within and self.within.times(share))
-
     def to_json(self) -> dict[str, Any]:
         """Whole numbers. Any: JSON."""
         return {**self._whole(), "within": self.within and self.within._whole()}
@@ -109,10 +93,6 @@ class Expected:
 
 
 NOTHING = Expected(0, 0, 0, Expected(0, 0, 0))
-
-
-def _sum(left: float | None, right: float | None) -> float | None:
-    return None if left is None or right is None else left + right
 
 
 def expected_of(asked: Mapping[str, Calls], letters: Mapping[str, float], rows: Collection[str]) -> Expected | None:
@@ -447,14 +427,23 @@ def _asked_once(asked: Iterable[Mapping[str, Calls]]) -> float:
     return len(set().union(*each)) / number if number else 1.0
 
 
-def _together(metrics: Collection[Expected | None], share: float) -> Expected | None:
-    """All metrics, with the share of questions that are asked once."""
-    total = NOTHING
-    for metric in metrics:
-        if metric is None:
-            return None
-        total += metric
-    return total.times(share)
+def _together(metrics: Sequence[Expected | None], share: float) -> Expected | None:
+    """All metrics, with the share of questions that is asked once; the margins are added, as if all were off alike."""
+    known = [metric for metric in metrics if metric is not None]
+    margins = [metric.within for metric in known if metric.within is not None]
+    if len(known) < len(metrics):
+        return None
+    within = Expected(*_totals(margins, share)) if len(margins) == len(known) else None
+    return Expected(*_totals(known, share), within)
+
+
+def _totals(parts: Sequence[Expected], share: float) -> tuple[float, float | None, float | None]:
+    """Shares of calls, prompt tokens and generated tokens."""
+    prompts, answers = (
+        None if None in tokens else share * sum(number or 0 for number in tokens)
+        for tokens in ([part.prompt_tokens for part in parts], [part.generated_tokens for part in parts])
+    )
+    return share * sum(part.calls for part in parts), prompts, answers
 
 
 def _seconds(cost: TrialCost | None, rows: Mapping[str, _MetricRows]) -> float | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_json, add_rows, add_set, with_examples
+from rag_evaluator.cli.options import OK, add_json, add_rows, add_set, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES, duration
 from rag_evaluator.files.signals import GRACE, Stop
@@ -14,7 +14,6 @@ from rag_evaluator.files.signals import GRACE, Stop
 if TYPE_CHECKING:
     from rag_evaluator.features.setup.plan import Expected, PlannedJudge, PlannedMetric, PlannedRun
 
-OK = 0
 OTHERS = ("sort", "generate", "probe", "duel", "testset")  # tasks that have no plan
 SAMPLE, WITHIN = 20, 0.05  # as in `rag_evaluator.features.setup.plan`, which loads ragas
 

@@ -50,23 +50,10 @@ def units_of(samples: Sequence[Sample]) -> list[RowUnit]:
     return [RowUnit(sample.index, sample) for sample in samples]
 
 
-@dataclass(frozen=True)
-class Contexts:
-    """All contexts of a dataset, each once.
-
-    Attributes:
-        texts: in order of first appearance.
-        places: text -> place.
-    """
-
-    texts: Sequence[str]
-    places: dict[str, int]
-
-    @classmethod
-    def of(cls, samples: Sequence[Sample]) -> "Contexts":
-        """Those of all rows, retrieved or correct."""
-        texts = dict.fromkeys(text for sample in samples for name in CONTEXTS for text in sample.columns.get(name, ()))
-        return cls(list(texts), {text: place for place, text in enumerate(texts)})
+def contexts_of(samples: Sequence[Sample]) -> dict[str, int]:
+    """All contexts of a dataset, retrieved or correct, each once -> its place in the order of first appearance."""
+    texts = dict.fromkeys(text for sample in samples for name in CONTEXTS for text in sample.columns.get(name, ()))
+    return {text: place for place, text in enumerate(texts)}
 
 
 def missing_of(sample: Sample) -> str | None:
@@ -80,7 +67,7 @@ def missing_of(sample: Sample) -> str | None:
     return None if any(sample.has(name) for name in CONTEXTS) else NO_CONTEXT
 
 
-def candidate_of(sample: Sample, contexts: Contexts, vector: Sequence[float]) -> Candidate:
+def candidate_of(sample: Sample, contexts: Mapping[str, int], vector: Sequence[float]) -> Candidate:
     """The row as a candidate; its kind says only whether it is meant to be answered."""
     contexts_of_row: list[str] = next((sample.columns[name] for name in CONTEXTS if sample.has(name)), [])
     kind = "unanswerable" if sample.columns.get("answerable") is False else "single_fact"
@@ -88,7 +75,7 @@ def candidate_of(sample: Sample, contexts: Contexts, vector: Sequence[float]) ->
         kind,
         sample.columns["user_input"].strip(),
         str(sample.columns.get("reference", "")).strip(),
-        tuple(contexts.places[text] for text in contexts_of_row),
+        tuple(contexts[text] for text in contexts_of_row),
         tuple(contexts_of_row),
         tuple(vector),
     )
@@ -125,7 +112,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
         plan: Plan,
         about: Mapping[str, Any],
         asking: TaskJudge | None = None,
-        contexts: Contexts | None = None,
+        contexts: Mapping[str, int] | None = None,
         embeddings: EmbeddingsSource | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
@@ -139,7 +126,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
     def make(self, judge: JudgeProtocol) -> Make[RowUnit]:
         assert self.asking is not None and self.contexts is not None and self.embeddings is not None
         model, contexts = self.embeddings.load(), self.contexts
-        texts = list(contexts.texts)
+        texts = list(contexts)
         vectors = unit_vectors(np.asarray(model.embed_texts(texts) or [[0.0]], np.float32))
         checker = Checker(
             text=lambda place: texts[place],
@@ -206,8 +193,8 @@ def flags_of(verdicts: Mapping[str, Mapping[str, Any]], repeats: int | None = No
 def check_stage(rows: CheckedRows, config: Config, asking: TaskJudge, embeddings: EmbeddingsSource) -> TestsetCheck:
     """The stage for the rows of a dataset. Raises `DatasetError` for a column that cannot be read."""
     check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none
-    units, contexts = units_of(rows), Contexts.of(rows.whole)
-    settings, pool = config.section(TestsetConfig), short_digest("\n".join(contexts.texts))
+    units, contexts = units_of(rows), contexts_of(rows.whole)
+    settings, pool = config.section(TestsetConfig), short_digest("\n".join(contexts))
     parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool}
     signature = signature_with(asking, embeddings, parts)
     data = digest_of(units_of(rows.whole))

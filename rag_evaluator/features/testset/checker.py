@@ -340,17 +340,14 @@ class CandidateMaker:
         if where == "one":
             return None
         document = self.corpus[slot.chunk].document
-        vector = self.checker.neighbours.vector(slot.chunk)
+        neighbours, vectors = self.checker.neighbours, self.checker.neighbours.vectors
         if where == "same document":
-            inside = [place for place in self._of(document) if place != slot.chunk and place in self.useful]
-            vectors = self.checker.neighbours.vectors
+            chunks = map(int, (neighbours.documents == document).nonzero()[0])
+            inside = [place for place in chunks if place != slot.chunk and place in self.useful]
             similar = {place: float(vectors[place] @ vectors[slot.chunk]) for place in inside}
             return max(similar, key=lambda place: similar[place], default=None)
-        near = self.checker.neighbours.nearest(vector, len(self.corpus), (), {document})
+        near = neighbours.nearest(vectors[slot.chunk].tolist(), len(self.corpus), (), {document})
         return next((place for place in near if place in self.useful), None)
-
-    def _of(self, document: str) -> list[int]:
-        return [int(place) for place in (self.checker.neighbours.documents == document).nonzero()[0]]
 
 
 def difficulty(verdicts: dict[str, Any]) -> str | None:

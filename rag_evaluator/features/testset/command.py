@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import add_beginning, add_config, add_rows, add_set, with_examples
-from rag_evaluator.features.testset.section import TestsetConfig
+from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_config, add_rows, add_set, with_examples
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
 from rag_evaluator.files.signals import Stop
 
@@ -14,7 +13,6 @@ if TYPE_CHECKING:
     from rag_evaluator.config.schema import Config
     from rag_evaluator.features.testset.corpus import Corpus
 
-OK, TOO_FEW, FLAGGED = 0, 1, 1
 SHOWN = 10  # reasons, documents
 MAKE, CHECK = "make", "check"
 MAKE_CODES = "exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 75 stopped: run again to continue"
@@ -85,6 +83,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.embeddings.embeddings import embeddings_of
         from rag_evaluator.features.testset.prepare import corpus_of
+        from rag_evaluator.features.testset.section import TestsetConfig
         from rag_evaluator.features.testset.stage import OWNERS, TASK, read_summary, start_of, testset_stage
         from rag_evaluator.tasks.question import TaskJudge
 
@@ -96,7 +95,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
     summary = read_summary(config.results_dir)
-    code = OK if summary["chosen"] >= config.section(TestsetConfig).size else TOO_FEW
+    code = OK if summary["chosen"] >= config.section(TestsetConfig).size else FAILED
     if options.json:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
@@ -158,7 +157,7 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     stage = check_stage(rows, config, asking, embeddings_of(None, config.embeddings, config.offline))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = findings_summary(stage.findings(table))
-    code = FLAGGED if summary["flagged"] else OK
+    code = FAILED if summary["flagged"] else OK
     if options.json:
         print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})
         return code
@@ -184,6 +183,7 @@ def print_checked(summary: Mapping[str, Any], name: str) -> None:
 def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
     """The configuration with what the command says about the test set."""
     from rag_evaluator.config.schema import with_arguments
+    from rag_evaluator.features.testset.section import TestsetConfig
 
     documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
     section = with_arguments(

@@ -131,10 +131,6 @@ class Neighbours:
         order = np.argsort(-similar, kind="stable")[:count]
         return [int(place) for place in order if np.isfinite(similar[place])]
 
-    def vector(self, place: int) -> list[float]:
-        """The vector of a chunk."""
-        return [float(number) for number in self.vectors[place]]
-
 
 def neighbours_of(
     corpus: Sequence[DocumentChunk], digest: str, embed: Embed, identity: str, folder: Path, done: Callable[[int], None]

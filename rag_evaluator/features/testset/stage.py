@@ -38,11 +38,9 @@ from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.task import Plan, Table
 from rag_evaluator.run.worker_journal import Start
-from rag_evaluator.run.workers import ALONE, Worker
+from rag_evaluator.run.workers import Worker
 from rag_evaluator.tasks.question import (
     Make,
     QuestionStage,
@@ -51,8 +49,8 @@ from rag_evaluator.tasks.question import (
     judge_source,
     manifest_of,
     plan_of,
+    run_and_keep,
     settings_of,
-    shown,
 )
 
 TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
@@ -315,8 +313,7 @@ def make_testset(
     corpus = corpus_of(settings, documents)
     source = embeddings_of(embeddings, settings.embeddings, settings.offline)
     stage = testset_stage(settings, corpus, asking, source, second_judge)
-    with shown(progress, stage.plan.cell_noun) as at:
-        run_stage(stage, settings.results_dir, ALONE, at, start="fresh" if fresh else "update")
+    run_and_keep(stage, settings.results_dir, fresh, progress)
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))
 
@@ -363,9 +360,7 @@ def check_testset(
     asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
     rows = checked_rows(data, settings, {CHECK: TaskColumns(NEEDED)})
     stage = check_stage(rows, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
-    with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, settings.results_dir, ALONE, at, start="fresh" if fresh else "update")
-    findings = stage.findings(ChunkTable(journal, stage))
+    findings = stage.findings(run_and_keep(stage, settings.results_dir, fresh, progress))
     return CheckedTestset(settings.results_dir, findings, findings_summary(findings))
 
 

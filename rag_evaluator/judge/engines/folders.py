@@ -5,8 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.judges import MERGE
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import MERGE, JudgeConfig
 from rag_evaluator.embeddings.hub import contents_of, fingerprint, read_settings
 from rag_evaluator.errors import ModelError
 

@@ -193,7 +193,7 @@ def test_a_run_that_ends_between_two_packs_is_continued_without_asking(
         write_pack(path, pack)
 
     with monkeypatch.context() as patch:
-        patch.setattr("rag_evaluator.prompts.write_pack", write_once)
+        patch.setattr("rag_evaluator.prompts.adapt.write_pack", write_once)
         with pytest.raises(ResultsError, match="full"):
             adapted(tmp_path, Translates(), ["faithfulness", "sort"])
     assert len(packs_in(tmp_path)) == 1

@@ -6,9 +6,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
-from rag_evaluator.config.judges import MERGE
 from rag_evaluator.config.offline import hub
-from rag_evaluator.config.sections import DEMO, JudgeConfig
+from rag_evaluator.config.sections import DEMO, MERGE, JudgeConfig
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.embeddings.hub import file_fingerprint, find_model, fingerprint, load_failure
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean

@@ -15,9 +15,8 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rag_evaluator.config.judges import MERGE
 from rag_evaluator.config.offline import NO_NETWORK, NO_TELEMETRY
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import MERGE, JudgeConfig
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.digest import short_digest

@@ -1,7 +1,8 @@
-"""`rag-evaluator view`: runs in the browser, served by this machine."""
+"""`rag-evaluator view`: runs in the browser. `review apply`: the dataset as people have corrected it, as a new file."""
 
 import argparse
 import errno
+import json
 import logging
 import os
 import re
@@ -14,16 +15,16 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.options import OK, add_json
 from rag_evaluator.errors import ConfigError
 
 if TYPE_CHECKING:
     import uvicorn
 
-OK = 0
 TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
 TOKENS = re.compile(r"[\w.~-]{16,200}", re.ASCII)  # what a header and an address take as it is
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
-EPILOG = """examples:
+VIEW_EXAMPLES = """examples:
   rag-evaluator view results
   rag-evaluator view results/demo --port 0
   rag-evaluator view results --review --as "Lena Torvik"
@@ -40,7 +41,7 @@ def add_view_command(commands: Any) -> None:
         help="show runs in the browser: figures, rows, comparisons, the progress of running ones",
         description="Serve the results folders below RESULTS as web pages. Prints the link that opens them. Nothing "
         "is sent anywhere, and without --review nothing can be changed.",
-        epilog=EPILOG,
+        epilog=VIEW_EXAMPLES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     command.add_argument(
@@ -153,3 +154,101 @@ def _print_link(options: argparse.Namespace, port: int, token: str) -> None:
     print(f"  http://{name}:{port}/?token={token}", flush=True)
     if everywhere or options.host not in ("127.0.0.1", "localhost", "::1"):
         print("  other machines can ask, too; what they get is not encrypted: prefer 127.0.0.1 and ssh -L", flush=True)
+
+
+if TYPE_CHECKING:
+    from rag_evaluator.features.app.apply import Applied
+
+SHOWN = 20  # changes
+LONGEST = 60  # characters of a text
+REVIEW_EXAMPLES = """examples:
+  rag-evaluator view results/ --review
+  rag-evaluator review apply results/demo --dry-run
+  rag-evaluator review apply results/demo --drop too_easy --drop duplicate
+  rag-evaluator config.yaml --set dataset=data.reviewed.jsonl --update
+
+The dataset that was reviewed stays as it is. The new one has its history beside it: data.reviewed.history.jsonl"""
+
+
+def add_review_commands(commands: Any) -> None:
+    """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
+    review = commands.add_parser(
+        "review",
+        help="apply people's corrections of a run to its dataset",
+        epilog=REVIEW_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    kinds = review.add_subparsers(dest="kind", required=True, metavar="COMMAND")
+    command = kinds.add_parser(
+        "apply",
+        help="write the revised dataset as a new file, with its history",
+        description="Write the dataset of a run with the corrections in its reviews.jsonl, as a new file. "
+        "'--update' with this file then judges only what changed.",
+        epilog=REVIEW_EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.add_argument("results", type=Path, help="results folder that was reviewed")
+    command.add_argument(
+        "--out", type=Path, metavar="FILE",
+        help="the new file; its suffix chooses the format; default: <dataset>.reviewed<suffix> beside the dataset",
+    )  # fmt: skip
+    command.add_argument(
+        "--drop", action="append", default=[], metavar="FLAG",
+        help="leave out rows with this flag; may be repeated: too_easy, ambiguous, not_answerable, duplicate",
+    )  # fmt: skip
+    command.add_argument("--dataset", type=Path, metavar="FILE", help="where the dataset is now, if it was moved")
+    command.add_argument(
+        "--skip-edited", action="store_true", help="leave out reviews of rows that were edited since; else an error"
+    )
+    command.add_argument("--force", action="store_true", help="replace a file that is there")
+    command.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
+    add_json(command)
+
+
+def review(options: argparse.Namespace) -> int:
+    """`rag-evaluator review apply results/demo`."""
+    from rag_evaluator.cli.console import print_json
+    from rag_evaluator.features.app.apply import apply_reviews
+
+    applied = apply_reviews(
+        options.results,
+        options.out,
+        drop=options.drop,
+        dataset=options.dataset,
+        skip_edited=options.skip_edited,
+        force=options.force,
+        dry_run=options.dry_run,
+    )
+    if options.json:
+        print_json({**applied.to_json(), "written": not options.dry_run})
+    else:
+        _print(applied, options.dry_run)
+    return OK
+
+
+def _print(applied: "Applied", dry_run: bool) -> None:
+    from rag_evaluator.cli.console import say
+    from rag_evaluator.resources import command
+
+    for change in applied.changes[:SHOWN]:
+        if change.field == "row":
+            say(f"row {change.place} left out, {change.by}: {_short(change.before)}")
+        else:
+            say(f"row {change.place}, {change.field}, {change.by}: {_short(change.before)} -> {_short(change.after)}")
+    if len(applied.changes) > SHOWN:
+        say(f"and {len(applied.changes) - SHOWN} more")
+    if applied.already:
+        say(f"{applied.already} reviews are in this dataset already")
+    if applied.skipped:
+        say(f"{applied.skipped} reviews left out: their rows were edited since")
+    if dry_run:
+        say(f"nothing written; it would be {applied.path}, {applied.rows} rows")
+        return
+    say(f"{applied.rows} rows written to {applied.path}, who changed what to {applied.history}")
+    say(f"judge what changed: {command('config.yaml', '--set', f'dataset={applied.path}', '--update')}")
+
+
+def _short(value: Any) -> str:
+    """A value on one line. Any: JSON."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

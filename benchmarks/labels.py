@@ -15,7 +15,7 @@ from scipy import stats
 
 from rag_evaluator.features.certify.agreement import cohen_kappa
 from rag_evaluator.features.certify.coefficients import Coefficient, kendall_tau_b, spearman
-from rag_evaluator.features.certify.statistics import Draw, draw_stratified, draw_uncertain, draw_uniform
+from rag_evaluator.features.certify.statistics import Draw, draw_stratified, draw_uncertain
 from rag_evaluator.features.certify.threshold import auc
 from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
 from rag_evaluator.statistics.formulas import Array, Estimate, Scale
@@ -53,7 +53,7 @@ class Data(NamedTuple):
 
 
 DRAWS: dict[str, Callable[[Data, int, int], Draw]] = {
-    "uniform": lambda data, size, seed: draw_uniform(data.scores, size, seed),
+    "uniform": lambda data, size, seed: draw_stratified(data.scores, size, seed, strata=1),
     "stratified": lambda data, size, seed: draw_stratified(data.scores, size, seed),
     "uncertain": lambda data, size, seed: draw_uncertain(data.scores, data.doubt, size, seed),
 }

@@ -13,8 +13,6 @@ import pytest
 from rag_evaluator import ConfigError, DatasetError, ScriptedJudge, evaluate, generate, sort
 from rag_evaluator.config.sections import GenerateConfig, SortConfig
 from rag_evaluator.tasks.ranking import STRATEGIES
-from rag_evaluator.tasks.references import GenerateOptions
-from rag_evaluator.tasks.sort import SortOptions
 
 QUESTIONS = ["Where?", "Who?"]
 CONTEXTS = [["c", "a", "d", "b"], ["b", "a"]]
@@ -155,8 +153,6 @@ def test_a_wrong_setting_is_named_where_it_was_given(
 
 
 def test_options_are_declared_once() -> None:
-    assert SortOptions is SortConfig
-    assert GenerateOptions is GenerateConfig
     assert set(get_args(SortConfig.model_fields["strategy"].annotation)) == set(STRATEGIES)
     for function, section in ((sort, SortConfig), (generate, GenerateConfig)):
         parameters = inspect.signature(function).parameters

@@ -30,7 +30,7 @@ from rag_evaluator.statistics.formulas import Scale
 def label(store: ReviewStore, row: int, value: float | None, metric: str, **more: object) -> None:
     values = {"kind": "label", "field": metric, "before": None, "after": value, "row": row, **more}
     made = review(sample=row_digests(store.folder)[row], **values)
-    last = store.last().get(made.key)
+    last = {record.key: record for record in store.records()}.get(made.key)
     store.add(made if last is None else replace(made, seen=last.id))
 
 

@@ -8,7 +8,6 @@ from rag_evaluator.features.certify.statistics import (
     allocate,
     draw_stratified,
     draw_uncertain,
-    draw_uniform,
     inclusion_probabilities,
     score_strata,
 )
@@ -59,7 +58,7 @@ def test_probabilities_are_half_uniform_and_half_in_proportion_to_uncertainty() 
 
 
 DRAWS = (
-    lambda seed: draw_uniform(SCORES, 40, seed),
+    lambda seed: draw_stratified(SCORES, 40, seed, strata=1),
     lambda seed: draw_stratified(SCORES, 40, seed),
     lambda seed: draw_uncertain(SCORES, (1 - SCORES) ** 2, 40, seed),
 )
@@ -87,7 +86,11 @@ def test_the_same_seed_draws_the_same_rows_in_the_same_order(draw: object) -> No
 
 def test_rows_without_a_score_are_a_stratum_with_two_rows_at_least() -> None:
     scores = np.where(np.arange(300) < 5, np.nan, SCORES)
-    for draw in (draw_uniform(scores, 40), draw_stratified(scores, 40), draw_uncertain(scores, scores, 40)):
+    for draw in (
+        draw_stratified(scores, 40, strata=1),
+        draw_stratified(scores, 40),
+        draw_uncertain(scores, scores, 40),
+    ):
         assert set(draw.strata[:5].tolist()) == {draw.strata.max()}
         assert np.count_nonzero(draw.rows < 5) == 2
         assert draw.probabilities[:5] == pytest.approx(2 / 5)
@@ -95,7 +98,11 @@ def test_rows_without_a_score_are_a_stratum_with_two_rows_at_least() -> None:
 
 @pytest.mark.parametrize("size", [300, 1000])
 def test_all_rows_are_drawn_where_there_are_no_more(size: int) -> None:
-    for draw in (draw_uniform(SCORES, size), draw_stratified(SCORES, size), draw_uncertain(SCORES, SCORES, size)):
+    for draw in (
+        draw_stratified(SCORES, size, strata=1),
+        draw_stratified(SCORES, size),
+        draw_uncertain(SCORES, SCORES, size),
+    ):
         assert sorted(draw.rows.tolist()) == list(range(300))
         assert draw.probabilities.tolist() == [1.0] * 300
 

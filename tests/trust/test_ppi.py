@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.certify.statistics import draw_stratified, draw_uncertain, draw_uniform
+from rag_evaluator.features.certify.statistics import draw_stratified, draw_uncertain
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval
 from rag_evaluator.statistics.labelled import dealt
@@ -314,7 +314,7 @@ def test_the_interval_covers_where_residuals_are_rare_and_the_textbook_s_does_no
         wrong = rng.random(2_000) < 0.03
         scores, doubt = np.where(wrong, 1 - labels, labels), rng.random(2_000)
         draw = {
-            "uniform": lambda: draw_uniform(scores, 30, seed),  # noqa: B023
+            "uniform": lambda: draw_stratified(scores, 30, seed, strata=1),  # noqa: B023
             "stratified": lambda: draw_stratified(scores, 30, seed),  # noqa: B023
             "uncertain": lambda: draw_uncertain(scores, doubt, 30, seed),  # noqa: B023
         }[kind]()

@@ -229,29 +229,15 @@ def number_of(text: str) -> int:
     return int(text)
 
 
-def known_error(request: Request, error: Exception) -> Response:
-    """What is wrong with a request or with the files of a run."""
+def error_answer(request: Request, error: Exception) -> Response:
+    """What is wrong, in plain words; of a fault of this program the terminal alone shows the traceback."""
+    status, text = 500, FAULT
     if isinstance(error, NotThere):
-        return _error(request, 404, NOT_THERE)
-    status = 400 if isinstance(error, BadRequest) else 500  # others are files that cannot be read
-    return _error(request, status, clean(str(error)))
-
-
-def http_error(request: Request, error: Exception) -> Response:
-    """What Starlette itself refuses: an address that is no page."""
-    status = error.status_code if isinstance(error, HTTPException) else 500
-    return _error(request, status, NOT_THERE if status == 404 else FAULT)
-
-
-def unknown_error(request: Request, error: Exception) -> Response:
-    """A fault of this program: its traceback is for the terminal only."""
-    return _error(request, 500, FAULT)
-
-
-HANDLERS = {RagEvaluatorError: known_error, HTTPException: http_error, Exception: unknown_error}
-
-
-def _error(request: Request, status: int, text: str) -> Response:
+        status, text = 404, NOT_THERE
+    elif isinstance(error, RagEvaluatorError):  # a request, or the files of a run, which cannot be read
+        status, text = 400 if isinstance(error, BadRequest) else 500, clean(str(error))
+    elif isinstance(error, HTTPException):  # what Starlette itself refuses, such as an address that is no page
+        status, text = error.status_code, NOT_THERE if error.status_code == 404 else FAULT
     if request.url.path.startswith("/api/"):
         return as_json({"error": text}, status)
     return plain_error(status, text)

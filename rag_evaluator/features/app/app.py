@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import FileResponse, RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
@@ -15,13 +16,13 @@ from starlette.types import ASGIApp
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
-    HANDLERS,
     Access,
     Guard,
     address,
     as_json,
     as_page,
     asset_file,
+    error_answer,
     number_of,
     page,
     plain_error,
@@ -244,7 +245,8 @@ def make_app(
         indexes.close()
 
     routes = [*Pages(state, indexes).routes(), *_review_routes(state)]
-    app = GuardedApp(routes=routes, exception_handlers=HANDLERS, lifespan=lifespan)
+    handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)
+    app = GuardedApp(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     app.router.redirect_slashes = False
     app.access = Access(token, host, port, writes=review)
     return app

@@ -13,8 +13,8 @@ from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of, page, render
-from rag_evaluator.features.app.queues import rows_in
-from rag_evaluator.features.app.review import Reviews, about_of, body_of, keep, person, record_of
+from rag_evaluator.features.app.queues import about_of, rows_in
+from rag_evaluator.features.app.review import Reviews, body_of, keep, person, record_of
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.features.certify.certify import certify, columns_read, draw_rows
@@ -216,7 +216,7 @@ class LabelRoutes:
         chosen = request.query_params.getlist("metric") or metrics
         if not set(chosen) <= set(metrics):
             raise BadRequest("expected metrics of this run.")
-        queues = {each.name: each for each in (*self.reviews.queues(run, path), self.reviews.reviewed(run))}
+        queues = {each.name: each for each in (*self.reviews.queues(run), self.reviews.reviewed(run))}
         if queue not in queues:
             raise NotThere(str(queue))
         return None, list(rows_in(queues[queue]))[:MOST], chosen

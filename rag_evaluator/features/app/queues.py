@@ -1,19 +1,36 @@
 """Rows that are worth a look, found in one pass over the rows of a run and one over its details."""
 
 import heapq
+import json
+import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 from typing import Any, NamedTuple
 
 from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.errors import RagEvaluatorError, ResultsError
+from rag_evaluator.features.app.state import AppState
+from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.results.judgement import judgements_of
-from rag_evaluator.results.rows import BETWEEN, column_of
+from rag_evaluator.results.rows import BETWEEN, column_of, judges_of
+from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import TIE, Scale
 
+logger = logging.getLogger(__name__)
 Json = Mapping[str, Any]  # a row, or a record of the details; Any: JSON
 FINDINGS = "testset_check.jsonl"  # what `testset check` writes
+ORDER = (
+    "contradict",
+    "lowest_confidence",
+    "judges_disagree",
+    "repeats_differ",
+    "too_easy",
+    "testset_findings",
+    "missing",
+)
+OTHERS = 8  # runs in which a row must be best, too, to be too easy
 MOST = 200  # rows of a queue; how many there are in all is counted
 HIGH, LOW = 0.75, 0.25  # of a metric's range: from here on, up to here
 CONTRADICTIONS: Sequence[tuple[str, str]] = (
@@ -228,6 +245,62 @@ DETAIL_RULES: Mapping[str, Callable[[int, Sequence[Json]], QueuedRow | None]] = 
     "lowest_confidence": _lowest_confidence,
     "repeats_differ": _repeats_differ,
 }
+
+
+def about_of(run: Run) -> MetricFacts:
+    """The scales of a run's metrics, and its judges."""
+    described = run.manifest.get("metrics") or {}
+    return MetricFacts({name: _scale(described.get(name) or {}) for name in run.metrics}, judges_of(run.manifest))
+
+
+def _scale(about: Json) -> Scale:
+    low, high = about.get("range") or (0.0, 1.0)
+    return Scale(float(low), float(high), about.get("kind") or "judged", about.get("better") or "higher")
+
+
+def find_queues(run: Run, state: AppState) -> Iterator[Queue]:
+    """All queues of a run that have rows.
+
+    Args:
+        state: gives other runs, in which a row must be best, too, to be too easy.
+    """
+    about = about_of(run)
+    queues = {queue.name: queue for queue in row_queues(run.rows(), about)}
+    related = islice(_over_the_same_questions(run, state), OTHERS)
+    queues["too_easy"] = too_easy([run.rows(), *map(_readable_rows, related)], about)
+    queues |= {queue.name: queue for queue in detail_queues(run.all_details(run.metrics))}
+    queues["testset_findings"] = _testset_findings(run)
+    yield from (queues[name] for name in ORDER if queues[name].total)
+
+
+def _testset_findings(run: Run) -> Queue:
+    """What `testset check` says of these rows; nothing where it has not been run, or its file cannot be read."""
+    try:
+        findings = [finding for _, finding in read_lines(run.folder / FINDINGS, json.loads)]
+        return findings_queue(findings, run.digests)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RagEvaluatorError):
+        return findings_queue([], [])
+
+
+def _over_the_same_questions(run: Run, state: AppState) -> Iterator[Run]:
+    """Other runs, as far as their first rows tell."""
+    first = next(iter(run.rows()), {})
+    for path in state.folders.paths():
+        try:
+            other = state.run(path)
+            row = next(iter(other.rows()), {}) if other.folder != run.folder else {}
+        except RagEvaluatorError:  # not finished, or damaged
+            continue
+        if row and all(row.get(name) == first.get(name) for name in ("id", "question", "user_input")):
+            yield other
+
+
+def _readable_rows(other: Run) -> Iterator[Json]:
+    """The rows of another run, up to one that cannot be read: it is no reason not to review this run."""
+    try:
+        yield from other.rows()
+    except ResultsError as error:
+        logger.warning("rows that are too easy: the rest of another run is left out. %s", error)
 
 
 def rows_in(queue: Queue) -> Iterator[int]:

@@ -1,13 +1,11 @@
 """What the pages for reviewers share: what a browser sends, stores, queues and digests of the runs, answers."""
 
 import json
-import logging
 import re
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -17,18 +15,9 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.dataset.json_values import plain
-from rag_evaluator.errors import RagEvaluatorError, ResultsError
+from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page
-from rag_evaluator.features.app.queues import (
-    FINDINGS,
-    MetricFacts,
-    Queue,
-    QueuedRow,
-    detail_queues,
-    findings_queue,
-    row_queues,
-    too_easy,
-)
+from rag_evaluator.features.app.queues import FINDINGS, Queue, QueuedRow, find_queues
 from rag_evaluator.features.app.state import FILES, AppState, FileCache, NotThere, stamp_of
 from rag_evaluator.features.app.store import (
     CORRECTED,
@@ -40,30 +29,16 @@ from rag_evaluator.features.app.store import (
     ReviewStore,
 )
 from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
-from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import columns_of, row_html
 from rag_evaluator.results.certificate import FOLDER, NAME
-from rag_evaluator.results.rows import judges_of
 from rag_evaluator.results.run import Run
-from rag_evaluator.statistics.formulas import Scale
 
 # Any in this module: JSON.
 
 LONGEST = 20_000_000  # bytes of a request
 SENT = ("id", "row", "sample", "kind", "field", "before", "after", "statement", "draw", "seen")
 PERSON = re.compile(r"[^\x00-\x1f\x7f]+")
-logger = logging.getLogger(__name__)
-OTHERS = 8  # runs in which a row must be best, too, to be too easy
-ORDER = (
-    "contradict",
-    "lowest_confidence",
-    "judges_disagree",
-    "repeats_differ",
-    "too_easy",
-    "testset_findings",
-    "missing",
-)
 
 
 async def body_of(request: Request) -> dict[str, Any]:
@@ -140,10 +115,10 @@ class Reviews:
             raise NotThere(str(row))
         return str(details[0]["sample"])
 
-    def queues(self, run: Run, path: str) -> list[Queue]:
+    def queues(self, run: Run) -> list[Queue]:
         """The rows that are worth a look; found anew when the files of the run have changed."""
         stamp = stamp_of(run.folder, (*FILES, FINDINGS))
-        return self._queues.of(run.folder, stamp, lambda: list(self._find(run)))
+        return self._queues.of(run.folder, stamp, lambda: list(find_queues(run, self.state)))
 
     def reviewed(self, run: Run) -> Queue:
         """The rows of which people have said something, the last ones first."""
@@ -175,54 +150,6 @@ class Reviews:
             if not store.is_closed(name, by) and store.labels(name, by, run.digests)
             for row in draw.rows
         }
-
-    def _find(self, run: Run) -> Iterator[Queue]:
-        about = about_of(run)
-        queues = {queue.name: queue for queue in row_queues(run.rows(), about)}
-        related = list(islice(self._others(run), OTHERS))
-        queues["too_easy"] = too_easy([run.rows(), *map(_readable_rows, related)], about)
-        queues |= {queue.name: queue for queue in detail_queues(run.all_details(run.metrics))}
-        queues["testset_findings"] = self._testset_findings(run)
-        yield from (queues[name] for name in ORDER if queues[name].total)
-
-    def _testset_findings(self, run: Run) -> Queue:
-        """What `testset check` says of these rows; nothing where it has not been run, or its file cannot be read."""
-        try:
-            findings = [finding for _, finding in read_lines(run.folder / FINDINGS, json.loads)]
-            return findings_queue(findings, run.digests)
-        except (OSError, ValueError, KeyError, TypeError, AttributeError, RagEvaluatorError):
-            return findings_queue([], [])
-
-    def _others(self, run: Run) -> Iterator[Run]:
-        """Other runs over the same questions, as far as their first rows tell."""
-        first = next(iter(run.rows()), {})
-        for other in self.state.folders.paths():
-            try:
-                files = self.state.run(other)
-                row = next(iter(files.rows()), {}) if files.folder != run.folder else {}
-            except RagEvaluatorError:  # not finished, or damaged
-                continue
-            if row and all(row.get(name) == first.get(name) for name in ("id", "question", "user_input")):
-                yield files
-
-
-def _readable_rows(other: Run) -> Iterator[dict[str, Any]]:
-    """The rows of another run, up to one that cannot be read: it is no reason not to review this run."""
-    try:
-        yield from other.rows()
-    except ResultsError as error:
-        logger.warning("rows that are too easy: the rest of another run is left out. %s", error)
-
-
-def about_of(run: Run) -> MetricFacts:
-    """The scales of a run's metrics, and its judges."""
-    described = run.manifest.get("metrics") or {}
-    return MetricFacts({name: _scale(described.get(name) or {}) for name in run.metrics}, judges_of(run.manifest))
-
-
-def _scale(about: Mapping[str, Any]) -> Scale:  # Any: JSON
-    low, high = about.get("range") or (0.0, 1.0)
-    return Scale(float(low), float(high), about.get("kind") or "judged", about.get("better") or "higher")
 
 
 def keep(reviews: Reviews, run: Run, record: ReviewRecord) -> Response:
@@ -269,8 +196,8 @@ class ReviewRoutes:
 
     def queues(self, request: Request) -> Response:
         """The queues with their rows; of rows that the person labels blind the reasons are left out."""
-        run = self.reviews.run(path := request.path_params["path"])
-        queues = [self.reviews.reviewed(run), *self.reviews.queues(run, path)]
+        run = self.reviews.run(request.path_params["path"])
+        queues = [self.reviews.reviewed(run), *self.reviews.queues(run)]
         blind = self._blind(run, request)
         return as_json({"queues": [_queue_json(queue, blind) for queue in queues], "rows": run.count})
 

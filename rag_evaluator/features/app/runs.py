@@ -173,36 +173,6 @@ class RunEntry:
         """When it was written, in the time of this machine; empty where nobody knows."""
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when)) if self.when else ""
 
-    def cell(self, metric: str) -> "MeanCell | None":
-        """The mean of a metric; None if the run does not have it."""
-        figures = self.figures.get(metric)
-        return None if figures is None else MeanCell(figures, *self.ranges.get(metric, (0.0, 1.0)))
-
-
-@dataclass(frozen=True)
-class MeanCell:
-    """A mean with its interval, and where they are on the scale of the metric.
-
-    Attributes:
-        low, high: ends of the scale.
-    """
-
-    figures: Figures
-    low: float
-    high: float
-
-    def at(self, name: str) -> float | None:
-        """The place of a figure on the scale, in [0, 100]; None where there is none."""
-        value: float | None = self.figures.get(name)
-        if value is None or not self.high > self.low:
-            return None
-        return round(100 * min(1.0, max(0.0, (value - self.low) / (self.high - self.low))), 2)
-
-    @property
-    def is_whole(self) -> bool:
-        """Whether every row has a score."""
-        return bool(self.figures["scored"] == self.figures["count"])
-
 
 def entries(state: AppState) -> list[RunEntry]:
     """All runs, the newest first."""

@@ -1,10 +1,10 @@
-"""`ReviewRecord`: one thing that a person said of a row: a line of `reviews.jsonl`."""
+"""`ReviewStore`: `reviews.jsonl` of a results folder: what is confirmed is on disk, and nobody's change is lost."""
 
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from threading import RLock
 from typing import Any, Literal, get_args
@@ -184,9 +184,9 @@ class RowReview:
         last: `kind.field` -> the last record of each flag and column that somebody has changed.
     """
 
-    flags: Mapping[str, ReviewRecord] = field(default_factory=dict)
-    fields: Mapping[str, Sequence[ReviewRecord]] = field(default_factory=dict)
-    last: Mapping[str, ReviewRecord] = field(default_factory=dict)
+    flags: Mapping[str, ReviewRecord]
+    fields: Mapping[str, Sequence[ReviewRecord]]
+    last: Mapping[str, ReviewRecord]
 
 
 class ReviewStore:
@@ -216,7 +216,7 @@ class ReviewStore:
                 kept = self._same(record)
                 sync_file(self.path)  # it may be there since its first try failed to bring it to disk
                 return kept
-            if record.kind == "label" and self._is_closed(record.draw, record.by):
+            if record.kind == "label" and self.is_closed(record.draw, record.by):
                 raise ReviewError(f"{record.by} has closed the draw {record.draw}: its labels stay as they are.")
             last = self._last.get(record.key)
             if last is not None and last.id != record.seen and last.after not in (record.before, record.after):
@@ -239,20 +239,11 @@ class ReviewStore:
         """All records, in the order in which they were kept."""
         with self._thread:
             self._refresh()
-            return list(self._records)
-
-    def last(self) -> dict[Key, ReviewRecord]:
-        """The last record of each field of each row."""
-        with self._thread:
-            self._refresh()
-            return dict(self._last)
+            return list(self._ids.values())
 
     def row(self, row: int, sample: str | None) -> RowReview:
         """What people have said of a row whose digest is `sample`; of another row in its place nothing."""
-        with self._thread:
-            self._refresh()
-            records = list(self._rows.get((row, sample), ()))
-        return review_of(records)
+        return review_of([record for record in self.records() if (record.row, record.sample) == (row, sample)])
 
     def labels(self, draw: str | None, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
         """A person's labels of a draw, the last of each item, in the order in which items were first labelled.
@@ -272,14 +263,11 @@ class ReviewStore:
     def of_draw(self, draw: str | None) -> list[ReviewRecord]:
         return [record for record in self.records() if record.kind == "label" and record.draw == draw]
 
-    def is_closed(self, draw: str, by: str) -> bool:
+    def is_closed(self, draw: str | None, by: str) -> bool:
         """Whether a person has ended a draw: no label of theirs is added or changed any more."""
         with self._thread:
             self._refresh()
-            return self._is_closed(draw, by)
-
-    def _is_closed(self, draw: str | None, by: str) -> bool:
-        return draw is not None and ("close", None, None, "", None, draw, by) in self._last
+            return draw is not None and ("close", None, None, "", None, draw, by) in self._last
 
     def line_of(self, identity: str) -> int:
         """The line of `reviews.jsonl` in which a record is, from 1."""
@@ -315,11 +303,9 @@ class ReviewStore:
     def _forget(self) -> None:
         self._end, self._lines, self._tail = 0, 0, b""
         self._inode: int | None = None
-        self._records: list[ReviewRecord] = []
         self._ids: dict[str, ReviewRecord] = {}
         self._places: dict[str, int] = {}  # id -> line
         self._last: dict[Key, ReviewRecord] = {}
-        self._rows: dict[tuple[int | None, str | None], list[ReviewRecord]] = {}
 
     def _refresh(self) -> None:
         """Read what other processes have added; a last line that is no record is not there yet, or never will be."""
@@ -357,10 +343,8 @@ class ReviewStore:
 
     def _take(self, record: ReviewRecord) -> None:
         if record.id not in self._ids:
-            self._records.append(record)
             self._places[record.id] = self._lines
             self._ids[record.id] = self._last[record.key] = record
-            self._rows.setdefault((record.row, record.sample), []).append(record)
 
 
 def review_of(records: Sequence[ReviewRecord]) -> RowReview:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rag_evaluator.dataset.columns import value_of
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.features.certify.agreement import binary_agreement
 from rag_evaluator.features.certify.figures import (
@@ -16,7 +17,6 @@ from rag_evaluator.features.certify.figures import (
     Labelled,
     LabelScale,
     binary_json,
-    enough,
     figures_of,
     joined,
     scale_of_labels,
@@ -32,7 +32,7 @@ from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines, numbers_of
 from rag_evaluator.results.run import ScoredRows, run_weights
-from rag_evaluator.results.summary import cluster_of, reporting_of, unit_of
+from rag_evaluator.results.summary import Reporting, cluster_of, reporting_of, unit_of
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.krippendorff import krippendorff_alpha
 
@@ -213,7 +213,7 @@ def compared(
         figures[metric], worst, rows = _of_metric(run, metric, source, labels, records, settings)
         disagreements += worst
         kept |= {} if rows is None else {metric: to_keep(rows)}
-    if not enough(figures):
+    if all("reason" in part for part in figures.values()):
         _refuse_few(run, sources, figures)
     return figures, disagreements, kept
 
@@ -260,9 +260,8 @@ def _labelled(
     chosen: Chosen = "random" if settings.random else "unknown"
     if source.draw is not None or joint.labelled.all():
         chosen = "all" if source.draw is None else "drawn"
-    clusters = [cluster_of(sample, reporting) for sample in run.samples] if reporting.cluster else None
+    clusters = [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None
     scores = np.asarray(run.scores[metric], dtype=np.float64)
-    threshold = settings.thresholds.get(metric)
     return Labelled(
         metric,
         scores,
@@ -271,18 +270,17 @@ def _labelled(
         label_scale,
         chosen,
         source.draw,
-        _apart(clusters),
-        threshold,
+        clusters,
+        settings.thresholds.get(metric),
         counts=np.asarray(run_weights(run, reporting.weight)) if reporting.weight else None,
         units=[unit_of(sample, reporting) for sample in run.samples],
     )
 
 
-def _apart(clusters: Sequence[str | None] | None) -> list[str] | None:
+def _cluster(sample: Sample, reporting: Reporting) -> str:
     """A row without a cluster is one of its own."""
-    if clusters is None:
-        return None
-    return [f"row {place}" if name is None else f"cluster {name}" for place, name in enumerate(clusters)]
+    cluster = cluster_of(sample, reporting)
+    return f"row {sample.index}" if cluster is None else f"cluster {cluster}"
 
 
 def _disagreement(run: ScoredRows, metric: Labelled, row: int, records: Records) -> Disagreement:
@@ -304,8 +302,3 @@ def _refuse_few(run: ScoredRows, sources: Sequence[LabelSource], figures: Mappin
     counts = counts or f"all labels are blank, {LEAST} of rows with a score are needed"
     draw = command("certify", "sheet", run.folder or run.name, "--size", 100, "--out", "to_label.xlsx")
     raise ResultsError(f"{names}: too few labels ({counts}). 100 labels say much more. Rows to be labelled: {draw}")
-
-
-def as_json(disagreements: Sequence[Disagreement]) -> list[dict[str, Any]]:
-    """Disagreements as JSON."""
-    return [asdict(disagreement) for disagreement in disagreements]

@@ -2,7 +2,7 @@
 
 import datetime
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,7 @@ import numpy as np
 from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
-from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, as_json, compared
+from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, compared
 from rag_evaluator.features.certify.figures import parse_scales
 from rag_evaluator.features.certify.sheet import SHOWN_TEXTS, DrawRecord, LabelSheet, read_draw, write_draw, write_sheet
 from rag_evaluator.features.certify.statistics import LEAST, Draw, draw_stratified, draw_uncertain
@@ -58,7 +58,7 @@ class Certification:
 
     def to_json(self) -> dict[str, Any]:
         """The certificate with the disagreements."""
-        return {**self.certificate, "disagreements": as_json(self.disagreements)}
+        return {**self.certificate, "disagreements": list(map(asdict, self.disagreements))}
 
 
 @ACTIVITY.phase("comparing scores with labels")
@@ -233,15 +233,9 @@ def draw_rows(
         )
     else:
         record = replace(draw_like(run, like), data=run.data, metrics=names)
-    return sheet_of(run, record)
-
-
-def sheet_of(run: Run, record: DrawRecord) -> LabelSheet:
-    """What people are shown of a draw, and in which language they are asked."""
     language = find_language(str(run.config.get("language") or "english")).name
-    scales = scales_for(record.metrics, [run])[0]
     columns = {column for sample in run.samples for column in sample.columns}
-    return LabelSheet(record, run.samples, run.digests, columns_read(record.metrics, columns), scales, language)
+    return LabelSheet(record, run.samples, run.digests, columns_read(names, columns), scales, language)
 
 
 def draw_like(run: Run, folder: Path) -> DrawRecord:

@@ -176,31 +176,26 @@ def _cells(part: Mapping[str, Any]) -> list[str]:
         part = part["statements"]
     count = str(part.get("compared", part.get("labels", 0)))
     if "binary" in part:
-        binary = part["binary"]
-        agreement = {"value": binary["agreement"]["mean"], **binary["agreement"]}
-        figures = (binary["auc"], binary["spearman"], agreement, binary["balanced_accuracy"], binary["kappa"])
-        return [count, *map(_interval, figures)]
+        names = ("auc", "spearman", "agreement", "balanced_accuracy", "kappa")
+        return [count, *(_interval(part["binary"][name]) for name in names)]
     if "graded" in part:
-        return [
-            count,
-            _interval(part["graded"]["concordance"]),
-            _interval(part["graded"]["spearman"]),
-            "-",
-            "-",
-            _interval(part["graded"]["kappa_quadratic"]),
-        ]
+        area, spearman, kappa = (
+            _interval(part["graded"][name]) for name in ("concordance", "spearman", "kappa_quadratic")
+        )
+        return [count, area, spearman, "-", "-", kappa]
     return [count, "-", "-", "-", "-", "-"]
 
 
 def _interval(figure: Mapping[str, Any]) -> str:
-    if figure["value"] is None:
+    value = figure["mean"] if "mean" in figure else figure["value"]
+    if value is None:
         return "-"
-    return f"{figure['value']:.2f} [{figure['ci_low']:.2f}, {figure['ci_high']:.2f}]"
+    return f"{value:.2f} [{figure['ci_low']:.2f}, {figure['ci_high']:.2f}]"
 
 
 def _of_metric(name: str, part: Mapping[str, Any], rows: int) -> Iterator[str]:
     """What the figures of a metric mean, in sentences."""
-    yield f"{name}: {_verdict(part)}"
+    yield f"{name}: {part['verdict']['word']}: {part['verdict']['reason']}"
     if "binary" in part:
         yield from _of_binary(part["binary"])
     if "graded" in part:
@@ -218,11 +213,6 @@ def _of_metric(name: str, part: Mapping[str, Any], rows: int) -> Iterator[str]:
         yield from _of_statements(part["statements"])
     elif "calibration" in part:
         yield from _of_calibration(part["calibration"])
-
-
-def _verdict(part: Mapping[str, Any]) -> str:
-    """What the labels show of the judge."""
-    return f"{part['verdict']['word']}: {part['verdict']['reason']}"
 
 
 def _of_binary(binary: Mapping[str, Any]) -> Iterator[str]:
@@ -274,12 +264,11 @@ def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
 
 
 def _of_statements(part: Mapping[str, Any]) -> Iterator[str]:
-    yield f"  statements: {part['labels']} labels in {part['rows']} rows; {_verdict(part)}"
+    verdict = f"{part['verdict']['word']}: {part['verdict']['reason']}"
+    yield f"  statements: {part['labels']} labels in {part['rows']} rows; {verdict}"
     if "reason" not in part:
-        binary = part["binary"]
-        agreement = {"value": binary["agreement"]["mean"], **binary["agreement"]}
-        kappa, auc = _interval(binary["kappa"]), _interval(binary["auc"])
-        yield f"    agreement {_interval(agreement)}, kappa {kappa}, AUC {auc}"
+        agreement, kappa, auc = (_interval(part["binary"][name]) for name in ("agreement", "kappa", "auc"))
+        yield f"    agreement {agreement}, kappa {kappa}, AUC {auc}"
         yield from _of_calibration(part["calibration"])
 
 

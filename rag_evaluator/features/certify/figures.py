@@ -5,7 +5,7 @@ import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -123,6 +123,7 @@ def _checked(metric: str, labels: Sequence[Label], declared: LabelScale) -> Labe
     return declared
 
 
+Value = TypeVar("Value", float, Array)
 Chosen = Literal["drawn", "random", "all", "unknown"]
 """How rows came to have labels: by `certify sheet`; at random, as the user says; every row has one; not known."""
 NOT_DRAWN = (
@@ -250,7 +251,7 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
 def verdict_on(metric: Labelled) -> JudgeVerdict:
     """What its labels show of the judge."""
     labels, graded = metric.labels.counting(metric.labels.votes), metric.label_scale.kind == "graded"
-    scores = metric.moved if graded else _raw(metric)
+    scores = metric.moved if graded else _upright(metric.scale, metric.scores)
     return judge_verdict(scores, labels, metric.clusters, metric.weights, graded, metric.scale.better)
 
 
@@ -295,9 +296,9 @@ def _agreement(metric: Labelled, level: float) -> dict[str, Any]:
         grades = metric.label_scale.grades
         graded = graded_agreement(metric.moved, labels, grades, metric.clusters, weights, level)
         return {"graded": asdict(graded)}
-    limit = None if metric.threshold is None else _turned(metric, metric.threshold)
-    binary = binary_agreement(_raw(metric), labels, limit, metric.clusters, weights, level)
-    return {"binary": binary_json(binary, lambda cut: _turned(metric, cut))}
+    limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
+    binary = binary_agreement(_upright(metric.scale, metric.scores), labels, limit, metric.clusters, weights, level)
+    return {"binary": binary_json(binary, lambda cut: _upright(metric.scale, cut))}
 
 
 def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = float) -> dict[str, Any]:
@@ -306,18 +307,9 @@ def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = 
     return {**asdict(agreement), "threshold": threshold, "confusion": agreement.confusion._asdict()}
 
 
-def _raw(metric: Labelled) -> Array:
-    """The scores in their own unit, higher for what people accept."""
-    return metric.scores if metric.scale.better == "higher" else _both_ends(metric.scale) - metric.scores
-
-
-def _turned(metric: Labelled, threshold: float) -> float:
-    """A threshold of scores as one of scores of which higher is better, and back."""
-    return threshold if metric.scale.better == "higher" else _both_ends(metric.scale) - threshold
-
-
-def _both_ends(scale: Scale) -> float:
-    return scale.low + scale.high
+def _upright(scale: Scale, value: Value) -> Value:
+    """Scores, or a threshold, of which higher is better; and back."""
+    return value if scale.better == "higher" else scale.low + scale.high - value
 
 
 def to_keep(metric: Labelled) -> KeptLabels:
@@ -346,8 +338,3 @@ def worst_rows(metric: Labelled, count: int) -> list[int]:
     gaps = np.abs(metric.labels.means - metric.moved)
     order = sorted((-gap, row) for row, gap in enumerate(gaps.tolist()) if not math.isnan(gap) and gap > 1e-6)
     return [row for _, row in order[:count]]
-
-
-def enough(figures: Mapping[str, Mapping[str, Any]]) -> bool:
-    """Whether any metric has figures."""
-    return any("reason" not in part for part in figures.values())

@@ -32,19 +32,15 @@ class Draw(NamedTuple):
     strata: Places
 
 
-def draw_uniform(scores: ArrayLike, size: int, seed: int = 0) -> Draw:
-    """Each row with nearly the same probability: as many of the scored and of the unscored rows as their share is.
+def draw_stratified(scores: ArrayLike, size: int, seed: int = 0, strata: int = STRATA) -> Draw:
+    """From each of up to `strata` groups of similar scores, and of the unscored rows, as many as their share is.
 
     Args:
         scores: of all rows; NaN: no score.
         size: rows to draw. All rows are drawn if there are no more. Each stratum gets `LEAST_OF_STRATUM` at least, so
             that more rows may be drawn than the size if it is very small.
+        strata: 1 draws each scored row with nearly the same probability.
     """
-    return _draw(_is_missing(scores).astype(np.int64), size, seed)
-
-
-def draw_stratified(scores: ArrayLike, size: int, seed: int = 0, strata: int = STRATA) -> Draw:
-    """From each of up to `strata` groups of similar scores as many rows as its share is; the rest as `draw_uniform`."""
     return _draw(score_strata(scores, strata), size, seed)
 
 
@@ -55,7 +51,7 @@ def draw_uncertain(scores: ArrayLike, uncertainty: ArrayLike, size: int, seed: i
     rows (Madow 1949), which keeps the size and each probability exactly. Unscored rows are drawn uniformly.
 
     Args:
-        scores, size: as in `draw_uniform`.
+        scores, size: as in `draw_stratified`.
         uncertainty: a finite number >= 0 a row, in any unit; that of unscored rows does not count.
     """
     missing = _is_missing(scores)

@@ -82,7 +82,7 @@ def only_of(config: Config, chosen: Mapping[str, Metric]) -> dict[str, Metric]:
 def _with_metrics(config: Config, metrics: list[str]) -> Config:
     """The configuration with some of its metrics only."""
     limits = {name: limit for name, limit in config.thresholds.items() if (canonical_name(name) or name) in metrics}
-    return for_metrics(config, metrics).model_copy(update={"thresholds": limits})
+    return for_metrics(config, metrics, metrics).model_copy(update={"thresholds": limits})
 
 
 def begin(config: Config, folder: Path, start: Start) -> None:

@@ -23,11 +23,11 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 from benchmarks.report import machine
 from benchmarks.rows import make_rows
 from rag_evaluator import Judge, load_dataset
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig, SortConfig
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders
-from rag_evaluator.tasks.sort import Ranking, Sorter, SortOptions, summarise, with_relevance
+from rag_evaluator.tasks.sort import Ranking, Sorter, summarise, with_relevance
 
 FIGURES = Path("benchmarks/sorting.json")
 GRADES = [f"nDCG@{depth}" for depth in (1, 5, 10)]
@@ -70,9 +70,7 @@ def measure(
     """What one strategy took and found, the model loaded before the clock starts."""
     loaded = Judge.from_config(config)
     judge = CachedJudge(loaded)
-    sorter = Sorter(
-        judge, load_prompts(["sort"], "english", Path("prompts")), SortOptions(fast=fast, strategy=strategy)
-    )
+    sorter = Sorter(judge, load_prompts(["sort"], "english", Path("prompts")), SortConfig(fast=fast, strategy=strategy))
     compare_orders([0, 1], [0, 1], k=2, top=True, fast=False)  # imports scipy before the clock starts
     wall, cpu = time.perf_counter(), time.process_time()
 

@@ -13,18 +13,13 @@ from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
-from rag_evaluator.metrics.chosen import (
-    checked_metrics,
-    checked_times,
-    times_of,
-    with_repeats,
-)
+from rag_evaluator.metrics.chosen import check_chosen, checked_times, chosen_metrics, times_of, with_repeats
 from rag_evaluator.metrics.chosen import signatures as signatures_of
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_of
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
-from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
@@ -78,8 +73,9 @@ class RAGEvaluator:
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
         sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}
         self.config = config.model_copy(update=sections)
-        self.metrics = checked_metrics(self.config, chosen)
-        self.prompts: Mapping[tuple[str, str], TracedPrompt] = {}
+        self.metrics = chosen_metrics(self.config) if chosen is None else chosen
+        check_chosen(self.config, self.metrics)
+        self.prompts: Prompts = {}
         self._panel = self._of_judges(judges) if config.judges else {}
 
     def _of_judges(self, judges: Mapping[str, Any]) -> dict[str, "RAGEvaluator"]:

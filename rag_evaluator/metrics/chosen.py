@@ -5,20 +5,15 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
-
-from pydantic import ValidationError
-from pydantic_core import ErrorDetails
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.origin import Key, explain
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import Section
 from rag_evaluator.embeddings.hub import as_line
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.judge.protocol import JudgeSource
-from rag_evaluator.metrics.definitions import check_functions, own_metrics
+from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.resources import __version__
@@ -37,20 +32,6 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
     metrics = select_metrics(config.metrics, config.place, own_metrics(config))
     written = _given_options(config, metrics)
     return {name: _with_options(config, name, metric, written) for name, metric in metrics.items()}
-
-
-def checked_metrics(config: Config, chosen: Mapping[str, Metric] | None = None) -> Mapping[str, Metric]:
-    """The metrics under their canonical names, with what is said of them checked; imports users' functions.
-
-    Args:
-        chosen: what `chosen_metrics` has given already.
-    """
-    metrics = chosen_metrics(config) if chosen is None else chosen
-    check_functions(config, metrics)
-    check_reported(config, metrics)
-    if unused := [name for name in config.custom_metrics if name not in metrics]:
-        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
-    return metrics
 
 
 def for_metrics(config: Config, names: Sequence[str]) -> Config:
@@ -99,19 +80,9 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
         return metric.with_options(getattr(config, metric.section))
     if metric.settings is None or name not in written:
         return metric
-    return metric.with_options(_valid(config, written[name], metric.settings))
-
-
-def _valid(config: Config, name: str, settings: type[Section]) -> Section:
-    """The options of a metric. Raises `ConfigError` with the line of each wrong one."""
-    place = ("metric_options", name)
-    values: Any = config.metric_options[name]
-    try:
-        return settings.model_validate(values or {})
-    except ValidationError as error:
-        details = [cast(ErrorDetails, {**detail, "loc": (*place, *detail["loc"])}) for detail in error.errors()]
-        known: dict[Key, bool] = {(*place, option): True for option in settings.model_fields}
-        raise ConfigError("\n".join(explain(details, config.origin, known))) from None
+    place = ("metric_options", written[name])
+    options = config.metric_options[written[name]]
+    return metric.with_options(validated(config, place, options, metric.settings, holds_own=True))
 
 
 def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSource, place: Callable[..., str]) -> None:
@@ -126,6 +97,14 @@ def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSour
             f"{place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, which "
             "this judge does not give. Remove the option, or take a judge that gives them (a local model)."
         )
+
+
+def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` for functions that cannot score, and as `check_reported`; warns of what is not scored."""
+    check_functions(config, metrics)
+    check_reported(config, metrics)
+    if unused := [name for name in config.custom_metrics if name not in metrics]:
+        logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:

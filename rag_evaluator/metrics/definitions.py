@@ -218,7 +218,7 @@ def _check_name(config: Config, name: str, names: Mapping[str, Any]) -> None:
 
 
 def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
-    options = _valid(config, name, written, AskedMetric)
+    options = validated(config, (SECTION, name), written, AskedMetric)
     columns = _columns(config, name, options.columns)
     language = options.language or config.language
     question = CustomQuestion(options.question, options.scale, language, _examples(config, name, options, columns))
@@ -236,7 +236,7 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
 
 
 def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
-    options = _valid(config, name, written, ComputedMetric)
+    options = validated(config, (SECTION, name), written, ComputedMetric)
     if not isinstance(options.function, str):
         _fail(config, (SECTION, name, "function"), f"is {options.function!r:.60}: expected module:function.")
     return Metric(
@@ -251,13 +251,17 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     )
 
 
-def _valid(config: Config, name: str, written: Mapping[str, Any], kind: type[AnySection]) -> AnySection:
-    place = (SECTION, name)
+def validated(config: Config, place: Key, written: Any, kind: type[AnySection], holds_own: bool = False) -> AnySection:
+    """What a configuration says at a place, as a section. Raises `ConfigError` with the line of each wrong key.
+
+    Args:
+        holds_own: whether what is below its keys is the user's own.
+    """
     try:
-        return kind.model_validate(dict(written))
+        return kind.model_validate(dict(written or {}))
     except ValidationError as error:
         details = [cast(ErrorDetails, {**detail, "loc": (*place, *detail["loc"])}) for detail in error.errors()]
-        known: dict[Key, bool] = {(*place, option): False for option in kind.model_fields}
+        known: dict[Key, bool] = {(*place, option): holds_own for option in kind.model_fields}
         raise ConfigError("\n".join(explain(details, config.origin, known))) from None
 
 

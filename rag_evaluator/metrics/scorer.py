@@ -15,11 +15,19 @@ from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError, UndefinedScoreError
 from rag_evaluator.files.digest import short_digest
-from rag_evaluator.judge.protocol import Draw, JudgeProtocol, Opinion, PromptText, Shares, labels_of
+from rag_evaluator.judge.protocol import Draw, JudgeProtocol, JudgeSource, Opinion, PromptText, Shares, labels_of
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
+
+if TYPE_CHECKING:
+    from ragas.embeddings.base import BaseRagasEmbedding
+    from ragas.metrics.collections import BaseMetric
+
+    from rag_evaluator.embeddings.embeddings import EmbeddingsSource
+    from rag_evaluator.prompts.loading import TracedPrompt
+    from rag_evaluator.prompts.pack import Key
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Reply = TypeVar("Reply")
@@ -129,15 +137,6 @@ class Recorder(InstructorBaseRagasLLM):
         return references(self.columns)
 
 
-if TYPE_CHECKING:
-    from ragas.embeddings.base import BaseRagasEmbedding
-    from ragas.metrics.collections import BaseMetric
-
-    from rag_evaluator.embeddings.embeddings import EmbeddingsSource
-    from rag_evaluator.judge.protocol import JudgeProtocol, JudgeSource
-    from rag_evaluator.prompts.loading import TracedPrompt
-    from rag_evaluator.prompts.pack import Key
-
 BATCHES = 2  # one is judged while the next is prepared
 EMBEDDED_TOGETHER = 16  # rows, where no judge is asked
 
@@ -159,7 +158,7 @@ class Scorer:
         self,
         metrics: Mapping[str, "BaseMetric"],
         specs: Mapping[str, Metric],
-        judge: "JudgeProtocol | None",
+        judge: JudgeProtocol | None,
         embeddings: "BaseRagasEmbedding | None",
     ) -> None:
         self.metrics, self.specs = metrics, specs
@@ -221,7 +220,7 @@ async def load_scorer(
     specs: Mapping[str, Metric],
     language: str,
     prompts: "Mapping[Key, TracedPrompt]",
-    judge: "JudgeSource",
+    judge: JudgeSource,
     embeddings: "EmbeddingsSource",
 ) -> Scorer:
     """Load the models that metrics need, and make these with the prompts of the language. Raises `ModelError`."""

@@ -15,6 +15,9 @@ import psutil
 
 from rag_evaluator.errors import ConfigError
 
+if TYPE_CHECKING:
+    from filelock import FileLock
+
 SAME_START = 2.0  # seconds by which two readings of a process's start may differ
 LAST = 1e11  # seconds since the epoch: no calendar goes on for ever
 
@@ -88,9 +91,6 @@ class WorkerNote:
         except psutil.Error:  # somebody else's process: it lives
             return False
 
-
-if TYPE_CHECKING:
-    from filelock import FileLock
 
 DEVICES = "CUDA_VISIBLE_DEVICES"
 

@@ -26,6 +26,10 @@ from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import is_complete, note_rewritten, read_finished
 
+if TYPE_CHECKING:
+    from rag_evaluator.prompts.loading import TracedPrompt
+    from rag_evaluator.prompts.pack import Key
+
 REPORT = "report.html"
 QUICK = 1000  # rows; a longer report is not written again by the way
 logger = logging.getLogger(__name__)
@@ -55,10 +59,6 @@ def refresh_report(folder: Path) -> None:
     if is_quick and not is_panel(folder) and write_own_report(folder):
         note_rewritten(folder, [REPORT])
 
-
-if TYPE_CHECKING:
-    from rag_evaluator.prompts.loading import TracedPrompt
-    from rag_evaluator.prompts.pack import Key
 
 PACKAGES = (
     "ragas",

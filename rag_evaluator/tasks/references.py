@@ -94,7 +94,6 @@ def _split(texts: Sequence[str], count: int) -> list[list[str]]:
 SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
 ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
 ITEM_TOKENS = 8  # indentation and comma of a list item, on top of its own tokens
-GenerateOptions = GenerateConfig
 NO_QUESTION = "there is no question"
 NO_CONTEXTS = "there is no context"
 UNANSWERABLE = "the judge finds the answer in no context"
@@ -140,7 +139,7 @@ class Generator:
         options: how.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: GenerateOptions) -> None:
+    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: GenerateConfig) -> None:
         self.judge, self.options, self.window = judge, options, Window(judge)
         self.answer_prompt, self.reduce_prompt = (
             prompts["generate", "answer_prompt"],

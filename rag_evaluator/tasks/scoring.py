@@ -22,8 +22,7 @@ from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, Progress
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.judge.judge import source_of
-from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
 from rag_evaluator.results.manifest import read_manifest
@@ -48,7 +47,6 @@ from rag_evaluator.tasks.evaluation import (
 from rag_evaluator.tasks.manifest import REPORT, is_scored, run_digest_of, write_own_report
 
 WRITTEN = "written.json"
-BY_METRIC = ("metric_options", "thresholds", "custom_metrics")  # keys that hold something of each metric
 
 
 def configs_of(config: Config, metrics: Mapping[str, Metric]) -> dict[str, Config]:
@@ -61,9 +59,8 @@ def configs_of(config: Config, metrics: Mapping[str, Metric]) -> dict[str, Confi
         raise ConfigError(f"{config.place('judges')}: 'judges': none of the metrics asks a judge. Remove 'judges'.")
     folder = config.results_dir / FOLDER
     return {
-        judge.name or "": config.model_copy(
+        judge.name or "": (config if place == 0 else _with_metrics(config, judged)).model_copy(
             update={
-                **({} if place == 0 else _only(config, judged)),
                 "require": [],  # of the panel's means
                 "report": False,  # the panel has one
                 "judge": judge.alone,
@@ -82,13 +79,10 @@ def only_of(config: Config, chosen: Mapping[str, Metric]) -> dict[str, Metric]:
     return {name: metric for name, metric in chosen.items() if name in names}
 
 
-def _only(config: Config, metrics: list[str]) -> dict[str, Any]:
-    """What a configuration says of some of its metrics."""
-    by_metric = {
-        key: {name: row for name, row in getattr(config, key).items() if (canonical_name(name) or name) in metrics}
-        for key in BY_METRIC
-    }
-    return {"metrics": metrics, **by_metric}
+def _with_metrics(config: Config, metrics: list[str]) -> Config:
+    """The configuration with some of its metrics only."""
+    limits = {name: limit for name, limit in config.thresholds.items() if (canonical_name(name) or name) in metrics}
+    return for_metrics(config, metrics).model_copy(update={"thresholds": limits})
 
 
 def begin(config: Config, folder: Path, start: Start) -> None:
@@ -354,6 +348,8 @@ class Scoring:
 
 def with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
     """The configuration of a panel whose judges were given from Python, by name. Any: what a judge can be."""
+    from rag_evaluator.judge.judge import source_of  # ragas: seconds, which readers of runs need not
+
     settings = {name: source_of(judge, config.judge, config.offline).config for name, judge in judges.items()}
     panel = [
         with_arguments(PanelJudge.model_validate(judge.model_dump()), name=name) for name, judge in settings.items()

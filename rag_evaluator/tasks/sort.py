@@ -49,7 +49,6 @@ NO_FILTER = "the contexts were not judged one by one (fast: false)"
 ONE_ORDER = "each pair was shown in one order only"
 NO_PAIR = "there was nothing to compare"
 LASTING = frozenset({NO_QUESTION})  # reasons that asking again does not change
-SortOptions = SortConfig
 
 
 @dataclass(frozen=True)
@@ -81,7 +80,7 @@ class Sorter:
         options: how.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: SortOptions) -> None:
+    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: SortConfig) -> None:
         self.judge, self.options = judge, options
         self.filter_prompt, self.compare_prompt = prompts["sort", "filter_prompt"], prompts["sort", "compare_prompt"]
         self.window = Window(judge)

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 
 from rag_evaluator import ConfigError, Judge, PromptTooLongError, ScriptedJudge
 from rag_evaluator.config.schema import with_arguments
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig, SortConfig
 from rag_evaluator.judge.cached import CachedJudge, Window
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.prompts.own import CompareOutput, FilterOutput
 from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures
-from rag_evaluator.tasks.sort import Ranking, Sorter, SortOptions, summarise, with_relevance
+from rag_evaluator.tasks.sort import Ranking, Sorter, summarise, with_relevance
 
 SORTED = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]
 SORTED_OF_200 = [
@@ -209,7 +209,7 @@ def honest(one: float, other: float) -> float:
 
 def sort_all(judge: Any, contexts_list: Sequence[Sequence[str]], **options: Any) -> list[Ranking]:
     questions = [f"Question {position}?" for position in range(len(contexts_list))]
-    sorter = Sorter(CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortOptions(**options))
+    sorter = Sorter(CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortConfig(**options))
     return asyncio.run(together(sorter, questions, contexts_list))
 
 
@@ -310,7 +310,7 @@ def test_equal_contexts_are_not_compared_and_stay_in_their_order() -> None:
 
 def test_equal_questions_are_sorted_each_and_asked_once() -> None:
     judge = scripted(honest)
-    sorter = Sorter(CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortOptions())
+    sorter = Sorter(CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortConfig())
     first, second = asyncio.run(together(sorter, ["Same?", "Same?"], [contexts_of(QUALITIES)] * 2))
     assert first.fields == second.fields
     assert len(judge.prompts) == first.fields["judge_calls"]
@@ -357,9 +357,9 @@ def test_given_relevance_measures_both_orders() -> None:
 
 def test_unknown_strategies_and_k_are_refused() -> None:
     with pytest.raises(ConfigError, match="Did you mean 'merge'"):
-        with_arguments(SortOptions(), strategy="merg")
+        with_arguments(SortConfig(), strategy="merg")
     with pytest.raises(ConfigError, match="k is 0"):
-        with_arguments(SortOptions(), k=0)
+        with_arguments(SortConfig(), k=0)
 
 
 @pytest.fixture(scope="module")
@@ -389,7 +389,7 @@ def test_a_context_longer_than_the_window_is_judged_in_pieces_and_that_is_told(t
 
 
 def test_a_question_that_fills_the_window_gets_the_reason(tiny: Judge) -> None:
-    sorter = Sorter(CachedJudge(tiny), load_prompts(["sort"], "english", Path()), SortOptions())
+    sorter = Sorter(CachedJudge(tiny), load_prompts(["sort"], "english", Path()), SortConfig())
     ranking = asyncio.run(sorter.sort("Where was he born? " * 500, ["In Tesk."]))
     assert ranking.fields["sorted"] is None
     assert "fills the model's window" in ranking.fields["reasons"]["sorted"]

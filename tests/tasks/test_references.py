@@ -10,14 +10,13 @@ from hypothesis import strategies as st
 
 from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
 from rag_evaluator.config.schema import with_arguments
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import GenerateConfig, JudgeConfig
 from rag_evaluator.files.atomic import safe_names, wide_json_text, write_wide_json
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, SupportInput
 from rag_evaluator.tasks.references import (
-    GenerateOptions,
     Generator,
     Piece,
     Reference,
@@ -60,7 +59,7 @@ class Asked:
 
 def generate(judge: Any, contexts: Sequence[str], question: str = "Which facts?", **options: Any) -> Reference:
     prompts = load_prompts(["generate"], "english", Path())
-    return asyncio.run(Generator(CachedJudge(judge), prompts, GenerateOptions(**options)).generate(question, contexts))
+    return asyncio.run(Generator(CachedJudge(judge), prompts, GenerateConfig(**options)).generate(question, contexts))
 
 
 CONTEXTS = [f"Fact{number} stands here." if number % 3 == 0 else f"Nothing in {number}." for number in range(45)]
@@ -196,7 +195,7 @@ def test_every_level_of_the_tree_has_at_most_half_as_many_answers(texts: list[st
 
 def test_groups_smaller_than_two_are_refused() -> None:
     with pytest.raises(ConfigError, match="group_size is 1"):
-        with_arguments(GenerateOptions(), group_size=1)
+        with_arguments(GenerateConfig(), group_size=1)
 
 
 @pytest.mark.parametrize("window", [1600, 2400])

@@ -137,9 +137,6 @@ class AnswerRubric(BaseMetric):
         return round(math.fsum(VALUES[label] * shares[option] for label, option in options.items()) / total, DECIMALS)
 
 
-if TYPE_CHECKING:
-    from ragas.llms.base import InstructorBaseRagasLLM
-
 MissingReference = Literal["unknown", "unanswerable"]
 
 

@@ -190,10 +190,6 @@ def measured(order: Sequence[int], relevance: Sequence[int], names: Collection[s
     return {name: float(values.get(measure, 0.0)) for name, measure in measures.items()}
 
 
-if TYPE_CHECKING:
-    from ragas.llms.base import InstructorBaseRagasLLM
-
-
 class RetrievalMetric(BaseMetric):
     """Makes of a row what the measures are computed from.
 

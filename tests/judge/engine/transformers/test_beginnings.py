@@ -11,11 +11,11 @@ import torch
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig, SortConfig
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.engines.transformers.prefixes import LEAST, Beginnings
 from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.tasks.sort import Sorter, SortOptions
+from rag_evaluator.tasks.sort import Sorter
 
 RNG = random.Random(5)
 HEAD, *TEXTS = (tuple(RNG.choices(range(20, 600), k=size)) for size in (60, 30, 31, 32, 33, 34))
@@ -88,7 +88,7 @@ def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_sa
     for most in (10_000, 0):
         judge, packed = decoder(model_folder("qwen2-chat"))
         packed.beginnings.kept.most = most
-        sorter = Sorter(CachedJudge(judge), prompts, SortOptions(fast=False, strategy=strategy))
+        sorter = Sorter(CachedJudge(judge), prompts, SortConfig(fast=False, strategy=strategy))
         orders.append(asyncio.run(sorter.sort("Where was Nolu Brak born?", contexts)).order)
         computed.append(packed.computed - packed.prefixes.computed)
     assert orders[0] == orders[1]

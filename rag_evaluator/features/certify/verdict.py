@@ -204,7 +204,6 @@ def calibration(
     clusters: Sequence[Hashable] | None = None,
     weights: ArrayLike | None = None,
     seed: int = 0,
-    least: int = LEAST_LABELS,
 ) -> Calibration:
     """Reliability curve in bins of equal mass, and the expected calibration error (Naeini, Cooper and Hauskrecht 2015).
 
@@ -218,15 +217,14 @@ def calibration(
         clusters: rows of one cluster depend on each other. That widens the intervals of the bins; the simulated labels
             are independent, so that `highest` is then too low.
         weights: how many rows each one speaks for; of stratified draws 1/probability.
-        least: labels without which nothing is computed.
     """
     certain, hits = np.asarray(confidences, dtype=np.float64), np.asarray(right, dtype=np.float64)
     masses = np.ones(len(certain)) if weights is None else np.asarray(weights, dtype=np.float64)
     if np.any((certain < 0) | (certain > 1)):
         raise ValueError("confidences must lie in [0, 1]")
     rows = np.flatnonzero(~np.isnan(certain) & ~np.isnan(hits) & (masses > 0))
-    if len(rows) < least:
-        reason = f"{len(rows)} labels of verdicts with a confidence; {least} are needed"
+    if len(rows) < LEAST_LABELS:
+        reason = f"{len(rows)} labels of verdicts with a confidence; {LEAST_LABELS} are needed"
         return Calibration(len(rows), (), None, None, None, reason)
     order = rows[np.lexsort((masses[rows], hits[rows], certain[rows]))]
     labels = None if clusters is None else [clusters[place] for place in order]

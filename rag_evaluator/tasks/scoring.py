@@ -348,7 +348,7 @@ class Scoring:
 
 def with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
     """The configuration of a panel whose judges were given from Python, by name. Any: what a judge can be."""
-    from rag_evaluator.judge.judge import source_of  # imports ragas, which readers of runs do not need
+    from rag_evaluator.judge.judge import source_of  # ragas: seconds, which readers of runs need not
 
     settings = {name: source_of(judge, config.judge, config.offline).config for name, judge in judges.items()}
     panel = [

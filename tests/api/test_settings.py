@@ -225,11 +225,11 @@ def test_no_answers_at_all_are_no_answers(missing: Any) -> None:
     ("questions", "contexts", "message"),
     [
         (pd.DataFrame({"Where?": ["x"]}), [["c"]], "question_list: expected a list, received DataFrame"),
-        (["a"], pd.DataFrame({"c": ["x"]}), "contexts_list: expected a list, received DataFrame"),
-        (pd.Series(["a", np.nan]), [["c"], ["d"]], r"question_list\[1\]: expected a text, received nan"),
-        (["a"], pd.Series([np.nan]), r"contexts_list\[0\]: expected a list of texts, received nan"),
-        (["a"], [["c", math.nan]], r"contexts_list\[0\]\[1\]: expected a text, received nan"),
-        (np.array([["a"]]), [["c"]], r"question_list\[0\]: expected a text, received array"),
+        (["a"], pd.DataFrame({"c": ["x"]}), "contexts_list: .* DataFrame"),
+        (pd.Series(["a", np.nan]), [["c"], ["d"]], r"question_list\[1\]: .* nan"),
+        (["a"], pd.Series([np.nan]), r"contexts_list\[0\]: .* nan"),
+        (["a"], [["c", math.nan]], r"contexts_list\[0\]\[1\]: .* nan"),
+        (np.array([["a"]]), [["c"]], r"question_list\[0\]: .* array"),
         (["a"], [["\ud800"]], r"contexts_list\[0\]\[0\]: half of a surrogate pair"),
     ],
 )

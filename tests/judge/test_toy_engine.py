@@ -13,7 +13,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from rag_evaluator import METRICS, ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.engines.protocol import ENGINES, Engine, find_engine
+from rag_evaluator.judge.engines.protocol import ENGINES, Engine
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 
 BYTES = llguidance.LLTokenizer("byte")
@@ -91,12 +91,6 @@ def toy(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The configuration of a judge that the toy runs."""
     monkeypatch.setitem(ENGINES, "toy", f"{__name__}:Toy")
     return {"engine": "toy", "max_new_tokens": 100_000}
-
-
-@pytest.mark.parametrize("name", ENGINES)
-def test_every_engine_of_the_table_can_be_found(name: str) -> None:
-    row = find_engine(name)
-    assert callable(row.find) and callable(row.load)
 
 
 def test_an_unknown_engine_is_refused_before_anything_is_loaded() -> None:

@@ -355,13 +355,13 @@ def test_a_log_is_judged_with_the_demo_judge_and_no_question_is_answered_twice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     generated: list[Any] = []
-    generate = EngineJudge._generate
+    opinion = EngineJudge.opinion
 
-    async def counted(self: EngineJudge, request: Any) -> Any:
-        generated.append(request)
-        return await generate(self, request)
+    async def counted(self: EngineJudge, *asked: Any) -> Any:
+        generated.append(asked)
+        return await opinion(self, *asked)
 
-    monkeypatch.setattr(EngineJudge, "_generate", counted)
+    monkeypatch.setattr(EngineJudge, "opinion", counted)
     assert main([str(ROOT / "examples" / "retrieval" / "config.yaml"), "--set", f"output_dir={tmp_path}"]) == 0
     summary = json.loads((tmp_path / "retrieval" / "summary.json").read_text(encoding="utf-8"))
     assert {name: row["scored"] for name, row in summary.items() if name in ALL} == dict.fromkeys(ALL, 4)

@@ -486,10 +486,9 @@ def test_missing_packs_are_told_with_the_way_to_make_them(tmp_path: Path) -> Non
     config = {"metrics": ["faithfulness"], "language": "ca", "prompts_dir": str(tmp_path)}
     with pytest.raises(PromptError) as caught:
         RAGEvaluator(config, judge=Translates()).set_prompts()
-    assert str(caught.value).startswith(
-        f"language 'ca': 2 of 2 prompt packs are missing in {tmp_path}: {STATEMENTS}_ca"
-    )
-    assert "Set prompts.adapt: true, or run 'rag-evaluator prompts adapt --language catalan'" in str(caught.value)
+    assert str(caught.value).startswith("language 'ca': 2 of 2 ")
+    assert f" {tmp_path}: {STATEMENTS}_ca" in str(caught.value)
+    assert "prompts adapt --language catalan" in str(caught.value)
 
 
 @pytest.mark.parametrize(

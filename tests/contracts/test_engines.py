@@ -1,0 +1,174 @@
+"""What every engine keeps to: a row of `ENGINES` is loaded with a tiny model and asked as the judge asks it.
+
+An engine that takes more than `judge.model` has a place in `MAKERS`.
+"""
+
+import asyncio
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, get_args
+
+import pytest
+from pydantic import BaseModel
+from transformers import AutoTokenizer
+
+from rag_evaluator import Judge, ModelError
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.protocol import ENGINES, Engine, Form, find_engine
+from rag_evaluator.judge.protocol import Capabilities, Reply
+from tests.judge.engine.server.fake_server import obedient, serve
+
+pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
+PROMPTS = ["Is Tesk a town?", "Is Om a river, and where?", "Who built the bridge of Harn, and when was that?"]
+
+
+class Verdict(BaseModel):
+    reason: str
+    verdict: int
+
+
+def vllm_of(folder: Path) -> Mapping[str, Any]:
+    """Settings of a fake server with vLLM's end points."""
+    return {"owner": "vllm", "write": obedient(AutoTokenizer.from_pretrained(folder), 600, 1)}
+
+
+class Served:
+    """In place of a vLLM server in a process of its own: a fake one on its socket."""
+
+    ended = False
+
+    def __init__(self, command: Callable[[Path], Sequence[str]], environment: Mapping[str, str], folder: Path) -> None:
+        self.socket = folder / "socket"
+        words = list(command(self.socket))
+        model = words[words.index("--model") + 1]
+        names = {"id": words[words.index("--served-model-name") + 1], "owned_by": "vllm", "max_model_len": 8192}
+        self._stack = ExitStack()
+        settings = {**vllm_of(Path(model)), "models": [{**names, "root": model}]}
+        self._stack.enter_context(serve(path=self.socket, **settings))
+
+    def wait_until_ready(self, seconds: float) -> None: ...
+
+    def last_lines(self) -> str:
+        return ""
+
+    def stop(self) -> None:
+        self._stack.close()
+
+
+@contextmanager
+def asked_server(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
+    with serve(**vllm_of(folder)) as fake:
+        yield {"url": fake.url}
+
+
+@contextmanager
+def started_server(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
+    engine = "rag_evaluator.judge.engines.vllm.engine"
+    patch.setattr(f"{engine}.VllmServer", lambda command, environment: Served(command, environment, place))
+    patch.setattr(f"{engine}.version_of", lambda python: "0.99.0")
+    yield {"dtype": "float32"}
+
+
+@contextmanager
+def model_alone(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
+    yield {"dtype": "float32"}
+
+
+MAKERS = {"server": asked_server, "vllm": started_server}
+
+
+@pytest.fixture(params=ENGINES)
+def config(
+    request: pytest.FixtureRequest,
+    model_folder: Callable[..., Path],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[JudgeConfig]:
+    """The configuration of a judge that the engine can load."""
+    folder = model_folder("llama-bytelevel")
+    with MAKERS.get(request.param, model_alone)(folder, tmp_path, monkeypatch) as settings:
+        yield JudgeConfig(engine=request.param, model=str(folder), max_new_tokens=48, **settings)
+
+
+@pytest.fixture
+def judge(config: JudgeConfig) -> Iterator[Judge]:
+    judge = Judge.from_config(config)
+    yield judge
+    asyncio.run(judge.inner.engine.aclose())
+
+
+def replies_of(judge: Judge, prompts: Sequence[str]) -> list[Reply]:
+    async def together() -> list[Reply]:
+        requests = [judge.inner.request(prompt, Verdict) for prompt in prompts]
+        return list(await asyncio.gather(*(judge.inner.engine.generate(request) for request in requests)))
+
+    return asyncio.run(together())
+
+
+def logprobs_of(judge: Judge, prompt: str, candidates: Sequence[int]) -> list[float]:
+    engine = judge.inner.engine
+    return list(asyncio.run(engine.next_logprobs(engine.encoder.encode(prompt), candidates)))
+
+
+def test_an_engine_is_found_and_describes_itself_without_paths(config: JudgeConfig) -> None:
+    row = find_engine(config.engine)
+    assert row.find(config, offline=True)
+    parts = row.signature_parts(config, offline=True)
+    assert all(isinstance(value, str) for value in parts.values())
+    assert config.model not in str(parts)
+
+
+def test_a_model_that_is_not_there_is_refused_before_anything_is_loaded(config: JudgeConfig, tmp_path: Path) -> None:
+    with pytest.raises(ModelError):
+        find_engine(config.engine).find(config.model_copy(update={"model": str(tmp_path / "none")}), offline=True)
+
+
+def test_what_is_said_of_an_engine_before_loading_holds_for_the_loaded_one(config: JudgeConfig, judge: Judge) -> None:
+    engine = judge.inner.engine
+    assert isinstance(engine, Engine)
+    assert engine.accepts and engine.accepts <= set(get_args(Form))
+    assert isinstance(engine.capabilities, Capabilities)
+    assert engine.capabilities.window and engine.capabilities.in_flight > 0
+    before = find_engine(config.engine).capabilities_of(config)
+    if before is not None:
+        assert (before.greedy, before.probabilities, before.confidence, before.counts_tokens) == (
+            engine.capabilities.greedy,
+            engine.capabilities.probabilities,
+            engine.capabilities.confidence,
+            engine.capabilities.counts_tokens,
+        )
+    assert all(isinstance(value, str) for value in engine.about.values())
+    assert engine.about["path"]
+
+
+def test_text_is_what_it_was_after_encoding_and_decoding(judge: Judge) -> None:
+    encoder = judge.inner.engine.encoder
+    answer = '{"reason": "café 他", "verdict": 1}'
+    assert encoder.decode(encoder.continuation(answer)) == encoder.answer_prefix + answer
+    assert encoder.decode(encoder.encode(PROMPTS[0])).endswith(PROMPTS[0])
+    assert 0 < encoder.count("a") < encoder.count("a b c d e f g h")
+
+
+def test_an_answer_obeys_its_grammar_and_its_budget(judge: Judge) -> None:
+    for prompt, reply in zip(PROMPTS, replies_of(judge, PROMPTS), strict=True):
+        assert reply.complete
+        assert Verdict.model_validate_json(reply.text)
+        assert 0 < len(reply.token_ids) <= judge.inner.request(prompt, Verdict).max_new_tokens
+
+
+def test_an_answer_is_the_same_alone_and_beside_others(judge: Judge) -> None:
+    together = replies_of(judge, PROMPTS)
+    assert [replies_of(judge, [prompt])[0].token_ids for prompt in PROMPTS] == [reply.token_ids for reply in together]
+
+
+def test_each_candidate_gets_its_own_log_probability(judge: Judge) -> None:
+    logprobs = logprobs_of(judge, PROMPTS[0], [5, 9, 30])
+    assert len(logprobs) == 3
+    assert all(value <= 0 for value in logprobs) and math.isfinite(sum(logprobs))
+
+
+def test_an_engine_may_be_closed_twice(judge: Judge) -> None:
+    replies_of(judge, PROMPTS[:1])
+    asyncio.run(judge.inner.engine.aclose())

@@ -14,7 +14,7 @@ from typing import Any
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.questions import Frame, put_together, resolve
 from rag_evaluator.results.results import Row

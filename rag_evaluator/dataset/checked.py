@@ -19,7 +19,7 @@ from rag_evaluator.dataset.json_values import Unwritable, as_text
 from rag_evaluator.dataset.sample import ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
-from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.files.atomic import file_digest, short_digest
 
 logger = logging.getLogger(__name__)
 

@@ -18,7 +18,7 @@ from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import as_number, is_number, is_written_by_python, json_or_text
 from rag_evaluator.errors import DatasetError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 
 # Any in this module: the users' values, plain JSON.

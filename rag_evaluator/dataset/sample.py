@@ -10,7 +10,7 @@ from typing import Any, TypeVar, overload
 
 from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.values import READ
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from rag_evaluator.embeddings.hub import (
     loading,
 )
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings

@@ -22,8 +22,7 @@ from rag_evaluator.config.offline import is_verbose
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError, ResultsError
-from rag_evaluator.files.atomic import write_text
-from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.files.atomic import file_digest, short_digest, write_text
 from rag_evaluator.files.progress import ACTIVITY
 
 _lock = threading.Lock()

@@ -1,6 +1,7 @@
 """Files that are written whole or not at all, JSON as they hold it, and names of files that are made of texts."""
 
 import errno
+import hashlib
 import json
 import os
 import re
@@ -16,7 +17,25 @@ from typing import Any
 import psutil
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.digest import short_digest
+
+SHORT = 16  # hexadecimal digits
+
+
+def short_digest(content: str | bytes | Iterable[bytes]) -> str:
+    """16 hexadecimal digits of a text, of bytes, or of parts of bytes in order. Half a surrogate pair has one, too."""
+    if isinstance(content, str):
+        content = content.encode("utf-8", "surrogatepass")
+    sha = hashlib.sha256()
+    for part in [content] if isinstance(content, bytes) else content:
+        sha.update(part)
+    return sha.hexdigest()[:SHORT]
+
+
+def file_digest(path: Path) -> str:
+    """64 hexadecimal digits of a file's content. Raises `OSError`."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
 
 HEAD = 4096  # bytes in which the mark of a file is
 

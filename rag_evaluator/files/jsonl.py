@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from rag_evaluator.errors import ResultsError, way
-from rag_evaluator.files.atomic import writing
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest, writing
 
 SYNC_SECONDS = 1.0
 BLOCK = 1 << 16  # bytes read at once

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, log_ratio, shares_of, sigmoid

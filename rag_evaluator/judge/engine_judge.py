@@ -13,7 +13,7 @@ from pydantic_core import from_json
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.protocol import Engine, TextEngine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after

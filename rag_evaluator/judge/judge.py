@@ -13,7 +13,7 @@ from rag_evaluator.config.sections import JudgeConfig, check_engine_keys
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.embeddings.hub import UNNAMED, arguments_part, as_line, fingerprint, free_memory, identity_of
 from rag_evaluator.errors import JudgementError, ModelError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import Encoder, Engine, find_engine
 from rag_evaluator.judge.grammar.schema import Schema, off_scale, plain, tighten

@@ -11,7 +11,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
 from rag_evaluator.embeddings.hub import as_line
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
 from rag_evaluator.metrics.metric import Metric

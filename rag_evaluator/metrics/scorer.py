@@ -14,7 +14,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError, UndefinedScoreError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import Draw, JudgeProtocol, JudgeSource, Opinion, PromptText, Shares, labels_of
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.judgement import Judgement

@@ -15,7 +15,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config.languages import Language, file_name, find_language, nearest_language
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import (

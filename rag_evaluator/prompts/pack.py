@@ -13,8 +13,7 @@ from pydantic import BaseModel, Field, ValidationError, create_model
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.atomic import write_json
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest, write_json
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.questions import numbered
 

@@ -12,7 +12,7 @@ from ragas.prompt.metrics.base_prompt import BasePrompt
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences
 from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeProtocol, PromptText
 from rag_evaluator.prompts.check import QUOTED_NAME, lost, must_survive

@@ -15,8 +15,7 @@ from markupsafe import Markup
 
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key
 from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.files.atomic import write_whole
-from rag_evaluator.files.digest import file_digest
+from rag_evaluator.files.atomic import file_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.figures import figures_html, runs_html

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.report.pages import MOST, ShownText, as_score, clean, short, shown
 from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of
 from rag_evaluator.results.questions import questions_of, resolve

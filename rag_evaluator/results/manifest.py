@@ -13,8 +13,7 @@ from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, 
 
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import json_text
-from rag_evaluator.files.digest import file_digest
+from rag_evaluator.files.atomic import file_digest, json_text
 from rag_evaluator.resources import command
 from rag_evaluator.results.rows import Add, Heading, Scored, ignore, is_panel
 from rag_evaluator.statistics.formulas import Better, Kind

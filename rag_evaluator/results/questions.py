@@ -28,8 +28,7 @@ from typing import Any
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.files.atomic import scratch, writing
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import scratch, short_digest, writing
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.manifest import PROMPT_TEXTS, SCORES
 from rag_evaluator.results.rows import Table, read_records

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import json_line
 
 

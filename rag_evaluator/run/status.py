@@ -7,8 +7,7 @@ from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.files.atomic import write_json
-from rag_evaluator.files.digest import file_digest
+from rag_evaluator.files.atomic import file_digest, write_json
 from rag_evaluator.results.manifest import partial_rows
 from rag_evaluator.run.journal import MAIN_TASK, SCORES, SILENT_SECONDS, WORKERS, Journal, journals_in
 from rag_evaluator.run.workers import WorkerNote

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError, way
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import Records
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge

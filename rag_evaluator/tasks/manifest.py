@@ -15,7 +15,7 @@ from rag_evaluator.dataset.checked import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.files.atomic import file_digest, short_digest
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import __version__, command, packaged

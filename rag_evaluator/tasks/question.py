@@ -18,7 +18,7 @@ from rag_evaluator.config.sections import DEMO, Section, refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import (
     ACTIVITY,
     CHECKING,

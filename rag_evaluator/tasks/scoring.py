@@ -18,8 +18,7 @@ from typing import Any
 from rag_evaluator.config.schema import Config, make_config, with_arguments
 from rag_evaluator.config.sections import JudgeConfig, PanelJudge, name_judges
 from rag_evaluator.errors import ConfigError, ResultsError, way
-from rag_evaluator.files.atomic import write_json
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest, write_json
 from rag_evaluator.files.progress import ACTIVITY, Progress
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics

@@ -24,7 +24,7 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.console import print_parts
 from rag_evaluator.embeddings.embeddings import LocalEmbeddings
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.metrics.scorer import Recorder

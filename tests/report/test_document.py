@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, compare
-from rag_evaluator.files.digest import file_digest
+from rag_evaluator.files.atomic import file_digest
 from rag_evaluator.report import document
 from rag_evaluator.report.document import PART_BYTES, folded, packs_of, write_report
 from rag_evaluator.report.pages import inline, json_in_page

@@ -12,7 +12,7 @@ import pytest
 from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.prompts import installed_sources
 from rag_evaluator.report.row import pair_html, row_html, row_view
 from rag_evaluator.report.row_scores import frames_of, judgement_views, percent

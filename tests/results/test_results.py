@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 
 from rag_evaluator import Results, ResultsError, load_dataset
-from rag_evaluator.files.digest import file_digest
+from rag_evaluator.files.atomic import file_digest
 from rag_evaluator.results.rows import Score
 from rag_evaluator.results.writers import WRITERS
 from rag_evaluator.results.xlsx import CUT, XLSX_CELL

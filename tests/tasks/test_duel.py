@@ -29,8 +29,7 @@ from rag_evaluator import (
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.features.duel.judging import DECIDED, pairs_of
-from rag_evaluator.features.duel.prompts import DuelInput, DuelOutput
+from rag_evaluator.features.duel.judging import DECIDED, DuelInput, DuelOutput, pairs_of
 from rag_evaluator.features.duel.stage import read_run
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Option, PromptText, log_ratio

@@ -29,8 +29,8 @@ from rag_evaluator import (
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.features.probe.facts import normalised
+from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.figures import PROBES, pairs_of, probe_overview, report, units_of
-from rag_evaluator.features.probe.section import ProbeConfig
 from rag_evaluator.features.probe.stage import probing
 from rag_evaluator.features.probe.verdicts import Word
 from rag_evaluator.run.journal import journals_in

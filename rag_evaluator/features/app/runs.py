@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.features.app.state import REPORT, AppState, NotThere
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import duration
 from rag_evaluator.report.facts import judge_of
 from rag_evaluator.results.manifest import config_of

@@ -16,8 +16,7 @@ from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import write_json
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest, write_json
 from rag_evaluator.results.certificate import FOLDER
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
 from rag_evaluator.statistics.formulas import Array, Scale

@@ -8,5 +8,5 @@ FEATURE = Feature(
     tasks={
         "duel": Task("rag_evaluator.features.duel.stage:of_journal", takes_runs=True, inputs=f"{COMMANDS}:duel_inputs")
     },
-    prompts="rag_evaluator.features.duel.prompts:PROMPTS",
+    prompts="rag_evaluator.features.duel.judging:PROMPTS",
 )

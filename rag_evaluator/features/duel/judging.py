@@ -3,28 +3,52 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, Field, create_model
 
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, ResultsError
-from rag_evaluator.features.duel.prompts import DuelInput, DuelOutput
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import Draw, JudgeProtocol, PromptText, log_odds
 from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.own import READ
+from rag_evaluator.prompts.own import READ, Choice, ModelPair
+from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.aligned import Matched, keys_of, match, nothing_in_common, require_column
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.tasks.question import Question
 from rag_evaluator.tasks.ranking import share_of
+
+
+class DuelInput(BaseModel):
+    """A question with two answers, and what they are measured by."""
+
+    user_input: str = Field(description="The question")
+    contexts: list[str] | None = Field(default=None, description="The contexts to answer from")
+    reference: str | None = Field(default=None, description="The expected answer")
+    answer_1: str = Field(description="The first answer")
+    answer_2: str = Field(description="The second answer")
+
+
+class DuelOutput(BaseModel):
+    """Which answer is better."""
+
+    choice: Choice = Field(description="1 if the first answer is better, 2 if the second is")
+    reason: str = Field(description="Why it is better, in one sentence")
+
+
+PROMPTS: Mapping[Key, ModelPair] = {
+    ("duel", "prompt"): (DuelInput, DuelOutput),
+}
+"""As `OWN_PROMPTS`."""
+
 
 NO_QUESTION, OTHER_QUESTION = "there is no question", "the two runs have different questions in this row"
 

@@ -11,9 +11,9 @@ from rag_evaluator.config.languages import Language
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.features.probe import changes
 from rag_evaluator.features.probe.changes import Material, good_side, material_of, with_columns
-from rag_evaluator.features.probe.section import ProbeConfig
+from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, Pairs, ProbeCell, Thresholds, judge_cells
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.overview import Grid, interval
 from rag_evaluator.run.task import Record

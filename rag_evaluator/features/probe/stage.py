@@ -14,6 +14,7 @@ from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.probe.facts import EVASIVE
+from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.figures import (
     PROBES,
     ChangedRow,
@@ -25,9 +26,7 @@ from rag_evaluator.features.probe.figures import (
     rows_for_reading,
     units_of,
 )
-from rag_evaluator.features.probe.section import ProbeConfig
-from rag_evaluator.files.atomic import write_json, write_lines
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest, write_json, write_lines
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.chosen import chosen_metrics, refuse_without_probabilities

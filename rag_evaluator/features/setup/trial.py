@@ -9,8 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.files.atomic import replace_json
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import replace_json, short_digest
 from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.run.journal import Journal, Key, KnownRecords, encode, place_of, read_manifest

@@ -20,8 +20,7 @@ from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUN
 from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
-from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table

@@ -14,8 +14,7 @@ from filelock import FileLock
 
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import DatasetError
-from rag_evaluator.files.atomic import write_json, write_lines
-from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.files.atomic import file_digest, short_digest, write_json, write_lines
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer

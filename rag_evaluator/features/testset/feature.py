@@ -12,5 +12,5 @@ FEATURE = Feature(
         ),
     },
     sections={"testset": "rag_evaluator.features.testset.section:TestsetConfig"},
-    prompts="rag_evaluator.features.testset.prompts:PROMPTS",
+    prompts="rag_evaluator.features.testset.checker:PROMPTS",
 )

@@ -17,8 +17,7 @@ from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, locked, write_corpus
 from rag_evaluator.features.testset.readers import read_documents
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.files.atomic import write_whole
-from rag_evaluator.files.digest import file_digest, short_digest
+from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
 from rag_evaluator.tasks.question import TaskJudge
 
 FOLDER = "corpus"

@@ -15,8 +15,7 @@ from rag_evaluator.features.testset.checker import DUPLICATE
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
 from rag_evaluator.features.testset.prepare import KINDS, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.files.atomic import write_whole
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest, write_whole
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
 
 AT_ONCE = 256  # questions that are compared with all before them

@@ -30,8 +30,7 @@ from rag_evaluator.features.testset.prepare import (
 )
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, details_of, rows_of, select, summary_of, write_sheet
-from rag_evaluator.files.atomic import write_json, write_lines, write_wide_json
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
 from rag_evaluator.judge.judge import LazyJudge, source_of

@@ -10,7 +10,7 @@ from typing import Any
 
 from rag_evaluator.embeddings.hub import UNNAMED
 from rag_evaluator.errors import ConfigError, UndefinedScoreError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 
 # Any in this module: arguments and values of users' functions.
 

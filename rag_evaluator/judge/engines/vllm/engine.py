@@ -19,7 +19,7 @@ from rag_evaluator.config.offline import NO_NETWORK, NO_TELEMETRY
 from rag_evaluator.config.sections import MERGE, JudgeConfig
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
-from rag_evaluator.files.digest import short_digest
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.folders import SETTINGS, AdapterFolder, adapter_part
 from rag_evaluator.judge.engines.server.dialects import open_requests

@@ -12,7 +12,7 @@ HEAD = "metrics: [faithfulness]\n"  # line 1
 
 WRONG = [
     ("judges:\n  - {model: demo}", "line 2: 'judges' has one judge: expected two or more. For one judge set 'judge'."),
-    ("judge: {model: demo}\njudges: [{name: a}, {name: b}]", "line 2: 'judge' and 'judges' are both set."),
+    ("judge: {model: other}\njudges: [{name: a}, {name: b}]", "line 2: 'judge' and 'judges' are both set."),
     ("judges:\n  - {}\n  - {}", "line 4: 'judges[1]' has the name 'demo', as judges[0] has. Give each a 'name'"),
     ("judges:\n  - {name: A}\n  - {name: a}", "line 4: 'judges[1]' has the name 'a', as judges[0] has."),
     ("judges:\n  - {name: a@b}\n  - {}", "line 3: 'judges[0].name' is 'a@b': the name of a judge becomes a folder and"),

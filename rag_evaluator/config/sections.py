@@ -351,11 +351,11 @@ def name_judges(judges: Sequence[PanelJudge], place: Callable[..., str]) -> list
 def refuse_both(data: Mapping[str, Any], place: Callable[..., str]) -> None:
     """Raises `ConfigError` if both `judge` and `judges` are set.
 
-    A `judge` with every key at its default counts as not set: a saved configuration and the project's config.yaml have
-    it so.
+    A `judge` whose keys all have their defaults counts as not set: a saved configuration and the project's config.yaml
+    have it so.
     """
-    defaults = JudgeConfig().model_dump(mode="json")
-    if data.get("judges") and data.get("judge") is not None and data["judge"] != defaults:
+    defaults, judge = JudgeConfig().model_dump(mode="json"), data.get("judge")
+    if data.get("judges") and judge is not None and {**defaults, **judge} != defaults:
         raise ConfigError(f"{place('judge')}: 'judge' and 'judges' are both set. Remove one of them.")
 
 

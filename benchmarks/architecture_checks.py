@@ -67,18 +67,16 @@ def check(folder: Path, chosen: Items[int] = QUESTIONS, new_tokens: int = NEW_TO
     finding = Finding(json.loads((folder / "config.json").read_text(encoding="utf-8"))["model_type"])
     config = JudgeConfig(model=str(folder), dtype="float32", batch_size=BATCH)
     try:
-        batched = TransformersEngine.load(config, True)
+        engine = TransformersEngine.load(config, True)
     except Exception as error:  # a message is part of what is measured
         finding.why = short(error, folder)
         return finding
-    engine = batched.inner
-    assert isinstance(engine, TransformersEngine)
     finding.way, finding.why, finding.rows_alone = engine.decoder.path, engine.why, engine.decoder.alone
     every = list(questions())
     asked = [(*every[number][:2], new_tokens) for number in chosen]
     named = [
         replace(request, group=model.__name__)
-        for request, (_, model, _) in zip(requests(batched, asked), asked, strict=True)
+        for request, (_, model, _) in zip(requests(engine, asked), asked, strict=True)
     ]
     try:
         _compare(engine, config, named, finding)

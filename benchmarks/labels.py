@@ -14,9 +14,8 @@ import numpy as np
 from scipy import stats
 
 from rag_evaluator.features.certify.agreement import cohen_kappa
-from rag_evaluator.features.certify.coefficients import Coefficient, kendall_tau_b, spearman
-from rag_evaluator.features.certify.statistics import Draw, draw_stratified, draw_uncertain
-from rag_evaluator.features.certify.threshold import auc
+from rag_evaluator.features.certify.coefficients import Coefficient, auc, kendall_tau_b, spearman
+from rag_evaluator.features.certify.sheet import Draw, draw_stratified, draw_uncertain
 from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
 from rag_evaluator.statistics.formulas import Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval

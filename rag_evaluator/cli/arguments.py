@@ -51,8 +51,9 @@ OURS = re.compile(rf"(?<![\w./-]){NAME}(?= )")  # the name where a command begin
 
 
 def all_commands() -> Mapping[str, Command]:
-    """The commands of the features, then those of the core, as they are done one after the other."""
-    return {**{name: row for feature in features().values() for name, row in feature.commands.items()}, **COMMANDS}
+    """By group of `--help`; in each those of features come first, as what prepares a run does."""
+    rows = {**{name: row for feature in features().values() for name, row in feature.commands.items()}, **COMMANDS}
+    return dict(sorted(rows.items(), key=lambda row: get_args(Group).index(row[1].group)))
 
 
 class _Parser(argparse.ArgumentParser):

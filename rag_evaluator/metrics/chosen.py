@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,14 +34,17 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
     return {name: _with_options(config, name, metric, written) for name, metric in metrics.items()}
 
 
-def for_metrics(config: Config, names: Sequence[str]) -> Config:
+def for_metrics(config: Config, names: Sequence[str], chosen: Collection[str] | None = None) -> Config:
     """The configuration with other metrics, and without options and definitions of those that it had besides.
 
     Options of what is no metric stay, to be refused. Raises `ConfigError` for an unknown metric.
+
+    Args:
+        chosen: the canonical names, where they are known.
     """
-    custom = own_metrics(config)
-    chosen = select_metrics(list(names), config.place, custom)
-    unused = {*METRICS, *custom}.difference(chosen)
+    if chosen is None:
+        chosen = select_metrics(list(names), config.place, own_metrics(config))
+    unused = {*METRICS, *config.custom_metrics}.difference(chosen)
     options = {name: row for name, row in config.metric_options.items() if (canonical_name(name) or name) not in unused}
     return config.model_copy(
         update={

@@ -9,7 +9,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.pages import number, why_no_interval, with_interval
+from rag_evaluator.report.pages import number, with_interval
 from rag_evaluator.results.certificate import CERTIFICATE, LABELS, read_certificate, standing
 from rag_evaluator.results.manifest import config_of, partial_rows
 from rag_evaluator.results.overview import by_stage
@@ -247,26 +247,26 @@ class IntervalMark:
 
 @dataclass(frozen=True)
 class MetricLine:
-    """A metric as the table shows it; `notes` are sentences below it, `reasons` why scores are missing, with counts."""
+    """A metric as the table shows it.
+
+    Attributes:
+        row: its figures, as in `summary.json`.
+        notes: sentences below it.
+        reasons: why scores are missing, with counts.
+    """
 
     metric: str
     of_judge: bool
-    lower_is_better: bool
+    better: str
+    row: Figures
     mark: IntervalMark
-    mean: str
-    interval: str
-    why_no_interval: str
-    median: str
-    std: str
-    scored: int
-    count: int
     notes: Sequence[str]
     reasons: Sequence[tuple[str, int]]
     missing_href: str
 
     @property
     def missing(self) -> int:
-        return self.count - self.scored
+        return int(self.row["count"] - self.row["scored"])
 
 
 def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
@@ -292,19 +292,12 @@ def stages(
 
 def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None) -> MetricLine:
     """A metric's line."""
-    low = row.get("ci_low")
     return MetricLine(
         metric=metric,
         of_judge=BETWEEN in metric,
-        lower_is_better=scale.better == "lower",
+        better=scale.better,
+        row=row,
         mark=mark(row, scale, threshold),
-        mean=number(row["mean"]),
-        interval="" if low is None else f"[{number(low)}, {number(row['ci_high'])}]",
-        why_no_interval=why_no_interval(row.get("ci_method")),
-        median=number(row.get("median")),
-        std=number(row.get("std")),
-        scored=row["scored"],
-        count=row["count"],
         notes=list(_notes(row)),
         reasons=list(row["reasons"].items())[:REASONS],
         missing_href=f"#{urlencode({'metric': metric, 'missing': 1}, errors='replace')}",

@@ -4,7 +4,7 @@
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
@@ -97,6 +97,8 @@ _SUMMARY = TypeAdapter(Annotated[dict[str, _MetricFigures], Field(min_length=1)]
 
 def check_manifest(manifest: Any) -> None:
     """Raises `ValueError` for a manifest that nobody can read, naming the key."""
+    if not isinstance(manifest, dict):
+        raise ValueError("it is no object")
     _check(TypeAdapter(_Manifest), manifest)
 
 
@@ -163,15 +165,17 @@ def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What `manifest.json` says. Raises `ResultsError` if it cannot be read, or is not what is written there."""
-    path = folder / "manifest.json"
+    return read_object(folder / "manifest.json", check_manifest)
+
+
+def read_object(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
+    """What a JSON file of a results folder says. Raises `ResultsError` if it cannot be read, or `check` refuses it."""
     try:
-        manifest = json.loads(path.read_bytes())
-        if not isinstance(manifest, dict):
-            raise ValueError("it is no object")
-        check_manifest(manifest)
+        value: dict[str, Any] = json.loads(path.read_bytes())
+        check(value)
     except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error
-    return manifest
+    return value
 
 
 def as_sealed(folder: Path, rows: int) -> dict[str, Any]:

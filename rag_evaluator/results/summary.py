@@ -1,6 +1,5 @@
 """What a run comes to: mean, coverage and reasons of each metric, and `summary.json`, where they are kept."""
 
-import json
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
@@ -15,9 +14,8 @@ from numpy.typing import NDArray
 
 from rag_evaluator.dataset.columns import as_key, value_of, weight_of
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
-from rag_evaluator.results.manifest import again, check_summary, config_of
+from rag_evaluator.results.manifest import check_summary, config_of, read_object
 from rag_evaluator.results.rows import BETWEEN, Add, Heading, Scored, column_of, dropped_contexts, judges_of
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
@@ -321,13 +319,7 @@ def summary_json(path: Path, heading: Heading) -> Iterator[Add]:
 
 def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
     """What `summary.json` says. Raises `ResultsError` if it cannot be read, or is not what is written there."""
-    path = folder / "summary.json"
-    try:
-        summary: dict[str, dict[str, Any]] = json.loads(path.read_bytes())
-        check_summary(summary)
-    except (OSError, ValueError, RecursionError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
-    return summary
+    return read_object(folder / "summary.json", check_summary)
 
 
 MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would

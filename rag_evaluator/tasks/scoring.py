@@ -22,7 +22,6 @@ from rag_evaluator.files.atomic import write_json
 from rag_evaluator.files.digest import short_digest
 from rag_evaluator.files.progress import ACTIVITY, Progress
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.judge.judge import source_of
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics, canonical_name
@@ -83,7 +82,7 @@ def only_of(config: Config, chosen: Mapping[str, Metric]) -> dict[str, Metric]:
 def _with_metrics(config: Config, metrics: list[str]) -> Config:
     """The configuration with some of its metrics only."""
     limits = {name: limit for name, limit in config.thresholds.items() if (canonical_name(name) or name) in metrics}
-    return for_metrics(config, metrics).model_copy(update={"thresholds": limits})
+    return for_metrics(config, metrics, metrics).model_copy(update={"thresholds": limits})
 
 
 def begin(config: Config, folder: Path, start: Start) -> None:
@@ -349,6 +348,8 @@ class Scoring:
 
 def with_judges(config: Config, judges: Mapping[str, Any]) -> Config:
     """The configuration of a panel whose judges were given from Python, by name. Any: what a judge can be."""
+    from rag_evaluator.judge.judge import source_of  # ragas: seconds, which readers of runs need not
+
     settings = {name: source_of(judge, config.judge, config.offline).config for name, judge in judges.items()}
     panel = [
         with_arguments(PanelJudge.model_validate(judge.model_dump()), name=name) for name, judge in settings.items()

@@ -94,11 +94,11 @@ def texts_of(path: Path) -> list[str]:
 
 
 READ_ELSEWHERE = {  # in files that are passed on
-    "api/starter.py",
+    "features/setup/starter.py",
     "report/document.py",
-    "view/answers.py",
-    "view/templates/enter.html",
-    "prompts/adapt/adapt.py",
+    "features/app/answers.py",
+    "features/app/templates/enter.html",
+    "prompts/adapt.py",
 }
 
 

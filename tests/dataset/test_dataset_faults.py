@@ -34,8 +34,7 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import check_columns, open_dataset
-from rag_evaluator.dataset.readers.spreadsheets import is_harmless, original
-from rag_evaluator.features.setup.machine import harmless
+from rag_evaluator.dataset.readers.spreadsheets import harmless, is_harmless, original
 from rag_evaluator.results.rows import Score
 from tests.dataset.data_files import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
 

@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, DatasetError, PromptTooLongError, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.sections import RetrievalConfig
-from rag_evaluator.judge.engine_judge import EngineJudge
+from rag_evaluator.judge.engines.protocol import BatchEngine
 from rag_evaluator.metrics.own.retrieval import normalised, overlap
 
 ROOT = Path(__file__).parents[2]
@@ -355,13 +355,13 @@ def test_a_log_is_judged_with_the_demo_judge_and_no_question_is_answered_twice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     generated: list[Any] = []
-    generate = EngineJudge._generate
+    generate = BatchEngine.generate
 
-    async def counted(self: EngineJudge, request: Any) -> Any:
+    async def counted(self: BatchEngine, request: Any) -> Any:
         generated.append(request)
         return await generate(self, request)
 
-    monkeypatch.setattr(EngineJudge, "_generate", counted)
+    monkeypatch.setattr(BatchEngine, "generate", counted)
     assert main([str(ROOT / "examples" / "retrieval" / "config.yaml"), "--set", f"output_dir={tmp_path}"]) == 0
     summary = json.loads((tmp_path / "retrieval" / "summary.json").read_text(encoding="utf-8"))
     assert {name: row["scored"] for name, row in summary.items() if name in ALL} == dict.fromkeys(ALL, 4)

@@ -84,7 +84,8 @@ def in_instruction(old: str, new: str) -> Change:
 @pytest.mark.parametrize("language", TEN)
 def test_every_prompt_has_a_good_pack_in_each_of_the_ten_languages(language: str, originals: dict[Key, Any]) -> None:
     found = check_language(SHIPPED, language)
-    assert [one.path for one in found] == [pack_path(SHIPPED, key, language) for key in originals]
+    assert {one.path for one in found} == {pack_path(SHIPPED, key, language) for key in originals}
+    assert len(found) == len(originals)
     assert {one.path.name: [str(fault) for fault in one.faults] for one in found if one.faults} == {}
 
 

@@ -18,6 +18,7 @@ import pytest
 
 from rag_evaluator import JudgeLostError
 from rag_evaluator.cli.main import main
+from rag_evaluator.config.features import Task
 from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
@@ -92,7 +93,7 @@ def start(folder: Path, worker: str, seconds: float) -> "subprocess.Popen[str]":
 def test_a_toy_task_runs_with_workers_is_killed_resumed_and_merged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(TASKS, "toy", f"{__name__}:of_journal")  # type: ignore[arg-type]
+    monkeypatch.setitem(TASKS, "toy", Task(f"{__name__}:of_journal"))  # type: ignore[arg-type]
     folder = tmp_path / "results"
     folder.mkdir()
     with start(folder, "0/2", 0.02) as killed:

@@ -26,12 +26,12 @@ from rag_evaluator import (
     ScriptedJudge,
     duel,
 )
-from rag_evaluator.cli.evaluate import read_run
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.features.duel.judging import DECIDED, pairs_of
 from rag_evaluator.features.duel.prompts import DuelInput, DuelOutput
+from rag_evaluator.features.duel.stage import read_run
 from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Option, PromptText, log_ratio
 from rag_evaluator.metrics.prompts import load_prompts

@@ -7,9 +7,14 @@ import pytest
 from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from rag_evaluator.features.certify.agreement import Confusion, binary_agreement, graded_agreement
-from rag_evaluator.features.certify.coefficients import Coefficient
-from rag_evaluator.features.certify.threshold import best_threshold, cross_fitted, newcombe_interval
+from rag_evaluator.features.certify.agreement import (
+    Confusion,
+    best_threshold,
+    binary_agreement,
+    cross_fitted,
+    graded_agreement,
+)
+from rag_evaluator.features.certify.coefficients import Coefficient, newcombe_interval
 from rag_evaluator.statistics.intervals import PASS, mean_interval
 
 NAN = float("nan")

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify.threshold import calibration
+from rag_evaluator.features.certify.verdict import calibration
 from rag_evaluator.statistics.intervals import PASS, mean_interval
 
 NAN = float("nan")

@@ -61,7 +61,7 @@ def test_the_page_has_every_cell_and_names_those_that_do_not_keep_their_limits()
 
 
 def test_scipy_and_statsmodels_load_only_when_an_interval_is_computed() -> None:
-    names = ", ".join(f"rag_evaluator.statistics.{name}" for name in ("intervals", "reruns"))
+    names = ", ".join(f"rag_evaluator.statistics.{name}" for name in ("intervals", "formulas"))
     code = f"import sys, {names}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "rag_evaluator.statistics.intervals" in loaded

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.certify.statistics import draw_stratified, draw_uncertain
+from rag_evaluator.features.certify.sheet import draw_stratified, draw_uncertain
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval
 from rag_evaluator.statistics.labelled import dealt

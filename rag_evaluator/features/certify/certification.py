@@ -24,9 +24,8 @@ from rag_evaluator.features.certify.figures import (
     worst_rows,
 )
 from rag_evaluator.features.certify.sheet import DrawRecord
-from rag_evaluator.features.certify.statistics import LEAST, judge_verdict
 from rag_evaluator.features.certify.table import Label, LabelTable
-from rag_evaluator.features.certify.threshold import calibration
+from rag_evaluator.features.certify.verdict import LEAST, calibration, judge_verdict
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels

@@ -13,9 +13,19 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, compared
 from rag_evaluator.features.certify.figures import parse_scales
-from rag_evaluator.features.certify.sheet import SHOWN_TEXTS, DrawRecord, LabelSheet, read_draw, write_draw, write_sheet
-from rag_evaluator.features.certify.statistics import LEAST, Draw, draw_stratified, draw_uncertain
+from rag_evaluator.features.certify.sheet import (
+    SHOWN_TEXTS,
+    Draw,
+    DrawRecord,
+    LabelSheet,
+    draw_stratified,
+    draw_uncertain,
+    read_draw,
+    write_draw,
+    write_sheet,
+)
 from rag_evaluator.features.certify.table import labels_in_column, read_labels, together
+from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import METRICS, canonical_name

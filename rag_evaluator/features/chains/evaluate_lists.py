@@ -99,17 +99,15 @@ def evaluate(
     if any("reference" in metric.columns for metric in chosen.values()):
         evaluator.check([{**row, "ground_truth": row["ground_truth"] or "not written yet"} for row in rows])
         missing = [position for position, reference in enumerate(references) if reference is None]
-        lists = [questions[position] for position in missing], [contexts[position] for position in missing]
-        bar = automatic if progress is automatic else silent
-        made = (
-            generate(*lists, judge=source, config=settings, output_dir=output_dir, fresh=fresh, progress=bar)
-            if missing
-            else []
-        )
-        for position, reference in zip(missing, made, strict=True):
-            rows[position]["ground_truth"] = reference
+        if missing:
+            lists = [questions[position] for position in missing], [contexts[position] for position in missing]
+            bar = automatic if progress is automatic else silent
+            made = generate(*lists, judge=source, config=settings, output_dir=output_dir, fresh=fresh, progress=bar)
+            for position, reference in zip(missing, made, strict=True):
+                rows[position]["ground_truth"] = reference
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
-    named = _renamed(results, {name: _given_name(name, names, custom) for name in results.scores})
+    asked = {canonical: name for name in reversed(names) for canonical in select_metrics([name], custom=custom)}
+    named = _renamed(results, {name: asked[name] for name in results.scores})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
 
@@ -141,8 +139,3 @@ def _renamed(results: Results, names: Mapping[str, str]) -> Results:
         signatures={names[name]: line for name, line in results.signatures.items()},
         manifest={**manifest, "metrics": metrics},
     )
-
-
-def _given_name(canonical: str, metrics: Sequence[str], custom: Mapping[str, Metric]) -> str:
-    """The name by which the caller asked for a metric."""
-    return next(name for name in metrics if canonical in select_metrics([name], custom=custom))

@@ -329,7 +329,8 @@ def duel(
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """
     runs = [read_scores(source, place, [] if on is None else [on]) for place, source in enumerate((a, b))]
-    places = [_folder_of(source) for source in (a, b)]
+    paths = [Path(run).expanduser().resolve() if isinstance(run, str | Path) else None for run in (a, b)]
+    places = [path if path is not None and path.is_dir() else None for path in paths]
     settings = settings_of(recorded_config(runs[0]) if config is None else config, language)
     folder = _output_folder(output_dir, *places)
     source = judge_source(judge, settings)
@@ -337,12 +338,6 @@ def duel(
     stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
     table = run_and_keep(stage, folder, fresh, progress)
     return Duel(folder, stage.summary(table), list(stage.rows(table)))
-
-
-def _folder_of(source: Any) -> Path | None:
-    """The absolute path of a results folder; None for what is given in another way."""
-    path = Path(source).expanduser().resolve() if isinstance(source, str | Path) else None
-    return path if path is not None and path.is_dir() else None
 
 
 def _output_folder(output_dir: str | Path | None, a: Path | None, b: Path | None) -> Path:

@@ -203,12 +203,14 @@ def probed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 def concerned(pair: ChangedRow, metrics: Mapping[str, Metric]) -> list[str]:
     """The metrics that a pair concerns, by name: those that read what was changed, and can score the row."""
-    named = [name for name in metrics if name in pair.about.metrics or not pair.about.metrics]
-    return [name for name in named if _can_score(metrics[name], pair)]
-
-
-def _can_score(metric: Metric, pair: ChangedRow) -> bool:
-    return not set(pair.changed).isdisjoint(metric.reads) and not pair.good.missing(metric.needs(pair.good.has))
+    names = pair.about.metrics or metrics
+    return [
+        name
+        for name, metric in metrics.items()
+        if name in names
+        and not set(pair.changed).isdisjoint(metric.reads)
+        and not pair.good.missing(metric.needs(pair.good.has))
+    ]
 
 
 def units_of(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> list[ProbeUnit]:
@@ -244,14 +246,17 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
         figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
     used = dict.fromkeys(probe for probe in PROBES for _, other in keys if other == probe)
     return {
-        "probes": {probe: {"rows": sum(pair.probe == probe for pair in pairs), **_about(probe)} for probe in used},
+        "probes": {
+            probe: {
+                "rows": sum(pair.probe == probe for pair in pairs),
+                "change": PROBES[probe].meaning,
+                "expected": PROBES[probe].expected,
+            }
+            for probe in used
+        },
         "settings": settings.model_dump(),
         "metrics": figures,
     }
-
-
-def _about(probe: str) -> dict[str, str]:
-    return {"change": PROBES[probe].meaning, "expected": PROBES[probe].expected}
 
 
 def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[ProbeCell]:

@@ -53,20 +53,15 @@ def check(
     other.
     """
     evaluator = RAGEvaluator(config, judge, embeddings)
-    checks = Checks(shown)
-    _look_at_config(evaluator, checks)
+    config, metrics, checks = evaluator.config, list(evaluator.metrics), Checks(shown)
+    text = f"{config.source}: run '{config.name}', {config.language}: {', '.join(metrics)}"
+    details = {"name": config.name, "language": config.language, "metrics": metrics}
+    checks.add("configuration", "ok", text, details)
     rows = _rows(evaluator, data, checks)
     report = list(checks.checks)
     for name, judge_evaluator in evaluator.judges.items():
         report += _of_judge(judge_evaluator, rows, Checks(shown, name or None))
     return CheckReport(report)
-
-
-def _look_at_config(evaluator: RAGEvaluator, checks: Checks) -> None:
-    config = evaluator.config
-    metrics = ", ".join(evaluator.metrics)
-    details = {"name": config.name, "language": config.language, "metrics": list(evaluator.metrics)}
-    checks.add("configuration", "ok", f"{config.source}: run '{config.name}', {config.language}: {metrics}", details)
 
 
 def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | None:
@@ -154,12 +149,8 @@ def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
     if not memory.weights:
         return "memory", "ok", f"the size of the weights is not known; free {where} {size(free)}", details
     if memory.weights > memory.gpus + memory.main:
-        return (
-            "memory",
-            "failed",
-            f"{text}: the model cannot be loaded. Take a smaller one, or quantised weights",
-            details,
-        )
+        todo = "the model cannot be loaded. Take a smaller one, or quantised weights"
+        return "memory", "failed", f"{text}: {todo}", details
     if memory.weights > TIGHT * free:
         return "memory", "warning", f"{text}: little is left for batches; a part may be kept elsewhere, slowly", details
     return "memory", "ok", text, details

@@ -105,22 +105,17 @@ COPIES = 6  # of a score's details: journal, details, report, workbook
 
 async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks: Checks) -> None:
     """Load the models, judge one row, measure the longest ones; what fails is a check, too."""
+    step = "engine"
     try:
         scorer = await _load(evaluator, checks)
-    except RagEvaluatorError as error:
-        checks.add("engine", "failed", str(error), error=error)
-        return
-    try:
+        step = "row"
         await _judge_row(evaluator, scorer, rows, checks)
-    except RagEvaluatorError as error:
-        checks.add("row", "failed", str(error), error=error)
-        return
-    if scorer.judge is not None:
-        try:
+        step = "window"
+        if scorer.judge is not None:
             with ACTIVITY.phase("measuring the longest rows"):
                 await _measure(evaluator, scorer, scorer.judge, rows, checks)
-        except RagEvaluatorError as error:
-            checks.add("window", "failed", str(error), error=error)
+    except RagEvaluatorError as error:
+        checks.add(step, "failed", str(error), error=error)
 
 
 async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:

@@ -33,16 +33,8 @@ JOB = (
 LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 LEAST = {"memory": 2 << 30, "disk": 1 << 30}  # bytes with which not even a small model fits
 Json = dict[str, Any]  # Any: JSON
-PLACES = (
-    "HF_HOME",
-    "HF_HUB_CACHE",
-    "HF_DATASETS_CACHE",
-    "TRANSFORMERS_CACHE",
-    "TORCH_HOME",
-    "XDG_CACHE_HOME",
-    "TMPDIR",
-)
 VALUES = (
+    "HF_HOME", "HF_HUB_CACHE", "HF_DATASETS_CACHE", "TRANSFORMERS_CACHE", "TORCH_HOME", "XDG_CACHE_HOME", "TMPDIR",
     "HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "CUDA_VISIBLE_DEVICES",
     "NVIDIA_VISIBLE_DEVICES", "PYTORCH_CUDA_ALLOC_CONF", "PYTORCH_ALLOC_CONF",
     "PYTHONHASHSEED", "PYTHONUTF8", "LANG", "LC_ALL", "TZ", "COLUMNS", "NO_COLOR", "TERM", "VLLM_USE_V1",
@@ -121,7 +113,7 @@ def _version() -> str | None:
 def environment() -> Json:
     """Values of variables that are known to be harmless, and names of others that are set."""
     return {
-        "values": {name: os.environ[name] for name in (*PLACES, *VALUES) if name in os.environ},
+        "values": {name: os.environ[name] for name in VALUES if name in os.environ},
         "set": [name for name in ONLY_SET if name in os.environ or name.lower() in os.environ],
     }
 

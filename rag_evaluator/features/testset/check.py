@@ -14,7 +14,7 @@ from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.embeddings.embeddings import EmbeddingsSource
+from rag_evaluator.embeddings.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, Checker, Questions
 from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
@@ -83,6 +83,7 @@ def candidate_of(sample: Sample, contexts: Mapping[str, int], vector: Sequence[f
 
 TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
 NEEDED = ("user_input",)
+OWNERS = ("testset", "generate")  # of prompts
 FINDINGS = "testset_check.jsonl"
 SUMMARY, MANIFEST = "testset_check_summary.json", "testset_check_manifest.json"
 FLAGS: Mapping[str, str] = {
@@ -190,16 +191,22 @@ def flags_of(verdicts: Mapping[str, Mapping[str, Any]], repeats: int | None = No
     return flags
 
 
-def check_stage(rows: CheckedRows, config: Config, asking: TaskJudge, embeddings: EmbeddingsSource) -> TestsetCheck:
-    """The stage for the rows of a dataset. Raises `DatasetError` for a column that cannot be read."""
+def check_stage(rows: CheckedRows, config: Config, judge: Any = None, embeddings: Any = None) -> TestsetCheck:
+    """The stage for the rows of a dataset. Raises `DatasetError` for a column that cannot be read.
+
+    Args:
+        judge, embeddings: as `check_testset` takes them; None takes the configured ones.
+    """
+    asking = TaskJudge(TASK, config, judge, OWNERS)
+    source = embeddings_of(embeddings, config.embeddings, config.offline)
     check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none
     units, contexts = units_of(rows), contexts_of(rows.whole)
     settings, pool = config.section(TestsetConfig), short_digest("\n".join(contexts))
     parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool}
-    signature = signature_with(asking, embeddings, parts)
+    signature = signature_with(asking, source, parts)
     data = digest_of(units_of(rows.whole))
     plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size, data, rows.part)
-    return TestsetCheck(units, plan, asking.about(TASK, len(units), rows.part), asking, contexts, embeddings)
+    return TestsetCheck(units, plan, asking.about(TASK, len(units), rows.part), asking, contexts, source)
 
 
 def of_journal(journal: Journal) -> TestsetCheck:

@@ -81,17 +81,12 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.cli.console import print_end, print_json, say
         from rag_evaluator.cli.evaluate import run_task
-        from rag_evaluator.embeddings.embeddings import embeddings_of
-        from rag_evaluator.features.testset.prepare import corpus_of
         from rag_evaluator.features.testset.section import TestsetConfig
-        from rag_evaluator.features.testset.stage import OWNERS, TASK, read_summary, start_of, testset_stage
-        from rag_evaluator.tasks.question import TaskJudge
+        from rag_evaluator.features.testset.stage import read_summary, start_of, testset_stage
 
-    asking = TaskJudge(TASK, config, owners=OWNERS)
-    corpus = corpus_of(config)
-    stage = testset_stage(config, corpus, asking, embeddings_of(None, config.embeddings, config.offline))
+    stage = testset_stage(config)
     if not options.json:
-        _print_corpus(corpus)
+        _print_corpus(stage.corpus)
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
     summary = read_summary(config.results_dir)
@@ -147,14 +142,11 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     with ACTIVITY.phase(LIBRARIES):
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
         from rag_evaluator.cli.evaluate import run_task
-        from rag_evaluator.embeddings.embeddings import embeddings_of
         from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
-        from rag_evaluator.features.testset.stage import OWNERS
-        from rag_evaluator.tasks.question import TaskJudge, read_rows
+        from rag_evaluator.tasks.question import read_rows
 
     rows = read_rows(config, TASK, NEEDED)
-    asking = TaskJudge(TASK, config, owners=OWNERS)
-    stage = check_stage(rows, config, asking, embeddings_of(None, config.embeddings, config.offline))
+    stage = check_stage(rows, config)
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = findings_summary(stage.findings(table))
     code = FAILED if summary["flagged"] else OK

@@ -190,7 +190,8 @@ class Corpus(Sequence[DocumentChunk]):
             return [self[place] for place in range(len(self))[index]]
         place = range(len(self))[index]
         self._file.seek(self._places[place])
-        return _chunk(json.loads(self._file.read(self._places[place + 1] - self._places[place])))
+        fields = json.loads(self._file.read(self._places[place + 1] - self._places[place]))
+        return DocumentChunk(**{**fields, "headings": tuple(fields["headings"])})
 
     def __iter__(self) -> Iterator[DocumentChunk]:
         return (self[place] for place in range(len(self)))
@@ -243,7 +244,3 @@ def locked(folder: Path) -> Iterator[None]:
                 folder.rmdir()
                 folder.parent.rmdir()
         raise
-
-
-def _chunk(fields: dict[str, Any]) -> DocumentChunk:
-    return DocumentChunk(**{**fields, "headings": tuple(fields["headings"])})

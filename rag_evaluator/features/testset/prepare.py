@@ -147,20 +147,17 @@ def neighbours_of(
     path = folder / f"vectors-{short_digest(f'{digest}{identity}')}.npy"
     with FileLock(folder / ".lock"):  # the first of several workers embeds, the others wait
         if not path.exists():
-            starts = range(0, len(corpus), AT_ONCE)
-            vectors = np.concatenate([_embedded(corpus[at : at + AT_ONCE], embed, done, at) for at in starts])
-            write_whole(path, lambda to: np.save(to, vectors))
+            made: list[Matrix] = []
+            for start in range(0, len(corpus), AT_ONCE):
+                chunks = corpus[start : start + AT_ONCE]
+                made.append(unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32)))
+                done(start + len(chunks))
+            write_whole(path, lambda to: np.save(to, np.concatenate(made)))
     try:
         kept: Matrix = np.load(path, mmap_mode="r")
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. Remove it, it is made again.") from error
     return Neighbours(kept, [chunk.document for chunk in corpus])
-
-
-def _embedded(chunks: Sequence[DocumentChunk], embed: Embed, done: Callable[[int], None], start: int) -> Matrix:
-    vectors = unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32))
-    done(start + len(chunks))
-    return vectors
 
 
 def shown(chunk: DocumentChunk) -> str:
@@ -312,7 +309,8 @@ def slots_of(
         places: of useful chunks.
         shares: kind -> share.
     """
-    orders = {kind: iter(_shuffled(places, f"{seed}\0{kind}")) for kind in KINDS if shares.get(kind, 0) > 0}
+    kinds = [kind for kind in KINDS if shares.get(kind, 0) > 0]
+    orders = {kind: iter(random.Random(f"{seed}\0{kind}").sample(places, len(places))) for kind in kinds}
     slots: list[Slot] = []
     for kind in in_turn({kind: shares[kind] for kind in orders}):
         if len(slots) == count or not orders:
@@ -325,7 +323,3 @@ def slots_of(
             continue
         slots.append(Slot(len(slots), kind, place, corpus[place].id))
     return slots
-
-
-def _shuffled(places: Sequence[int], seed: str) -> list[int]:
-    return random.Random(seed).sample(places, len(places))

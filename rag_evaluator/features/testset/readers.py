@@ -51,22 +51,14 @@ def _html(path: Path) -> str:
     return _converted(path, "HtmlConverter", text.encode("utf-8", "replace"))
 
 
-def _pdf(path: Path) -> str:
-    return _converted(path, "PdfConverter", path.read_bytes())
-
-
-def _docx(path: Path) -> str:
-    return _converted(path, "DocxConverter", path.read_bytes())
-
-
 DOCUMENT_READERS: Mapping[str, Callable[[Path], str]] = {
     ".txt": read_text,
     ".md": read_text,
     ".markdown": read_text,
     ".html": _html,
     ".htm": _html,
-    ".pdf": _pdf,
-    ".docx": _docx,
+    ".pdf": lambda path: _converted(path, "PdfConverter", path.read_bytes()),
+    ".docx": lambda path: _converted(path, "DocxConverter", path.read_bytes()),
 }
 """Suffix -> what reads a file as one text. Tables of `dataset.readers` give one document a row."""
 
@@ -103,7 +95,11 @@ def _of_path(path: Path, text_column: str | None) -> Iterator[Document | UnreadF
     if path.is_file():
         yield from _of_file(path, path.name, text_column)
         return
-    files = [file for file in sorted(path.rglob("*")) if not _is_hidden(file, path)]
+    files = [
+        file
+        for file in sorted(path.rglob("*"))
+        if not any(part.startswith((".", "~$")) for part in file.relative_to(path).parts)
+    ]
     if not any(file.is_file() and file.suffix.lower() in {**DOCUMENT_READERS, **READERS} for file in files):
         raise DatasetError(
             f"{path}: no documents here. Expected files with one of {', '.join({**DOCUMENT_READERS, **READERS})}."
@@ -114,10 +110,6 @@ def _of_path(path: Path, text_column: str | None) -> Iterator[Document | UnreadF
             yield from _of_file(file, name, text_column)
         elif file.is_symlink():
             yield UnreadFile(name, TO_FOLDER if file.is_dir() else TO_NOTHING)
-
-
-def _is_hidden(file: Path, folder: Path) -> bool:
-    return any(part.startswith((".", "~$")) for part in file.relative_to(folder).parts)
 
 
 def _of_file(path: Path, name: str, text_column: str | None) -> Iterator[Document | UnreadFile]:

@@ -20,17 +20,9 @@ from rag_evaluator.files.digest import short_digest
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
 
 AT_ONCE = 256  # questions that are compared with all before them
-
-
 SAME_WORDS = 100  # whatever their order
-
-
 SAME_LETTERS = 90  # of 100: two questions that differ in a few letters, or in the order of words
-
-
 SAME_ANSWER = 80  # of 100: the words that two answers share
-
-
 SAME_MEANING = 0.95  # cosine
 
 
@@ -75,15 +67,11 @@ def select(made: Sequence[SlotResult], settings: TestsetConfig) -> Selection:
     for kind in in_turn({kind: settings.kinds[kind] for kind in queues}):
         if len(chosen) == min(settings.size, survivors):
             break
-        chosen += queues[kind][:1] or _longest(queues)[:1]
+        chosen += queues[kind][:1] or max(queues.values(), key=len)[:1]
         for queue in queues.values():
             if queue and queue[0] == chosen[-1]:
                 del queue[0]
     return Selection(sorted(chosen), duplicates, survivors)
-
-
-def _longest(queues: Mapping[str, list[int]]) -> list[int]:
-    return max(queues.values(), key=len)
 
 
 def duplicates_of(kept: Sequence[SlotResult]) -> dict[int, int]:

@@ -14,7 +14,7 @@ from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.embeddings.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.features.testset.check import NEEDED, check_stage, findings_summary
+from rag_evaluator.features.testset.check import NEEDED, OWNERS, check_stage, findings_summary
 from rag_evaluator.features.testset.check import TASK as CHECK
 from rag_evaluator.features.testset.checker import CandidateMaker, Checker, Questions
 from rag_evaluator.features.testset.corpus import Corpus
@@ -147,13 +147,19 @@ class Testset(QuestionStage[Slot]):
 
 
 def testset_stage(
-    config: Config, corpus: Corpus, asking: TaskJudge, embeddings: EmbeddingsSource, second_judge: Any = None
+    config: Config,
+    documents: Sequence[Any] | None = None,
+    judge: Any = None,
+    embeddings: Any = None,
+    second_judge: Any = None,
 ) -> Testset:
-    """The stage for a corpus. Raises `ConfigError` if the corpus cannot give that many questions.
+    """The stage for documents. Raises `ConfigError` if they cannot give that many questions.
 
     Args:
-        second_judge: as users give judges; None takes the configured one, if there is one. Any: see `source_of`.
+        documents, judge, embeddings, second_judge: as `make_testset` takes them; None takes the configured ones.
     """
+    asking, corpus = TaskJudge(TASK, config, judge, OWNERS), corpus_of(config, documents)
+    source = embeddings_of(embeddings, config.embeddings, config.offline)
     settings = config.section(TestsetConfig)
     places = useful(corpus)
     wanted = settings.candidates or 2 * settings.size
@@ -164,14 +170,16 @@ def testset_stage(
             f"are long enough give at most {most} candidates. Give more documents, or a smaller size."
         )
     slots = slots_of(corpus, places, settings.kinds, wanted, settings.seed)
-    second = _second(settings, config, second_judge)
-    signature = _signature(asking, embeddings, corpus, settings, second)
+    second = None
+    if second_judge is not None or settings.second_judge is not None:
+        second = source_of(second_judge, settings.second_judge or JudgeConfig(), config.offline)
+    signature = _signature(asking, source, corpus, settings, second)
     part = RowChoice.make(most, len(slots)).to_json()
     plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size, _data(corpus, settings), part)
     about = asking.about(TASK, len(slots))
     if second is not None:
         about["signatures"]["second_judge"] = second.line
-    return Testset(slots, plan, about, corpus, places, asking, embeddings, second)
+    return Testset(slots, plan, about, corpus, places, asking, source, second)
 
 
 def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Start:
@@ -228,13 +236,6 @@ def _data(corpus: Corpus, settings: TestsetConfig) -> str:
     return short_digest(json.dumps([corpus.digest, sorted(shares.items()), settings.seed]))
 
 
-def _second(settings: TestsetConfig, config: Config, user_judge: Any) -> LazyJudge | None:
-    """The second judge, if there is one. Any: see `source_of`."""
-    if user_judge is None and settings.second_judge is None:
-        return None
-    return source_of(user_judge, settings.second_judge or JudgeConfig(), config.offline)
-
-
 def _signature(
     asking: TaskJudge,
     embeddings: EmbeddingsSource,
@@ -255,9 +256,6 @@ def _of_selection(settings: TestsetConfig) -> dict[str, Any]:
     """What the choice among the candidates depends on."""
     fields = settings.model_dump(mode="json")
     return {name: fields[name] for name in ("size", "kinds", "filters", "names")}
-
-
-OWNERS = ("testset", "generate")  # of prompts
 
 
 @dataclass(frozen=True)
@@ -309,10 +307,7 @@ def make_testset(
     settings = settings_of(config, language)
     settings = settings.model_copy(update={"testset": with_arguments(settings.section(TestsetConfig), size=size)})
     settings = _in_folder(settings, output_dir)
-    asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
-    corpus = corpus_of(settings, documents)
-    source = embeddings_of(embeddings, settings.embeddings, settings.offline)
-    stage = testset_stage(settings, corpus, asking, source, second_judge)
+    stage = testset_stage(settings, documents, judge_source(judge, settings), embeddings, second_judge)
     run_and_keep(stage, settings.results_dir, fresh, progress)
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))
@@ -357,9 +352,8 @@ def check_testset(
     settings = _in_folder(settings_of(config, language), output_dir)
     path = Path(data).expanduser().resolve() if isinstance(data, str | Path) else None
     settings = settings.model_copy(update={"dataset": path})
-    asking = TaskJudge("testset", settings, judge_source(judge, settings), OWNERS)
     rows = checked_rows(data, settings, {CHECK: TaskColumns(NEEDED)})
-    stage = check_stage(rows, settings, asking, embeddings_of(embeddings, settings.embeddings, settings.offline))
+    stage = check_stage(rows, settings, judge_source(judge, settings), embeddings)
     findings = stage.findings(run_and_keep(stage, settings.results_dir, fresh, progress))
     return CheckedTestset(settings.results_dir, findings, findings_summary(findings))
 

@@ -29,7 +29,6 @@ LIMIT = 15.0  # seconds in which all must have ended
 MARK = "FAKE_VLLM_RUN"
 OWNER = f"""
 import os, sys, time
-from rag_evaluator.judge.engines.vllm.server import VllmServer
 from rag_evaluator.judge.engines.vllm.engine import VllmServer
 life = VllmServer(lambda socket: [sys.executable, "-m", {MODULE!r}, "--uds", str(socket)],
             {{**os.environ, "PYTHONPATH": {str(FAKE)!r}}}, grace=1)

@@ -1,4 +1,4 @@
-"""Which rows people label, and whether labels show that a judge is useful."""
+"""Whether labels show that a judge is useful, and whether it is right as often as its confidences say."""
 
 import math
 from collections.abc import Hashable, Iterator, Sequence
@@ -6,127 +6,18 @@ from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from rag_evaluator.features.certify.agreement import ScoredLabels, pairs_of
-from rag_evaluator.features.certify.coefficients import Coefficient, concordance
-from rag_evaluator.features.certify.threshold import auc, class_units, newcombe_interval
-from rag_evaluator.statistics.formulas import Array
-from rag_evaluator.statistics.labelled import LEAST_OF_STRATUM
-
-STRATA = 4
-Places = NDArray[np.int64]
-
-
-class Draw(NamedTuple):
-    """Rows drawn from all rows of a run.
-
-    Attributes:
-        rows: places of the rows, in the random order in which they are shown.
-        probabilities: of every row of the run, that it is drawn; above 0, at most 1.
-        strata: of every row of the run, the number of its stratum. Unscored rows are a stratum of their own, the last.
-    """
-
-    rows: Places
-    probabilities: Array
-    strata: Places
-
-
-def draw_stratified(scores: ArrayLike, size: int, seed: int = 0, strata: int = STRATA) -> Draw:
-    """From each of up to `strata` groups of similar scores, and of the unscored rows, as many as their share is.
-
-    Args:
-        scores: of all rows; NaN: no score.
-        size: rows to draw. All rows are drawn if there are no more. Each stratum gets `LEAST_OF_STRATUM` at least, so
-            that more rows may be drawn than the size if it is very small.
-        strata: 1 draws each scored row with nearly the same probability.
-    """
-    return _draw(score_strata(scores, strata), size, seed)
-
-
-def draw_uncertain(scores: ArrayLike, uncertainty: ArrayLike, size: int, seed: int = 0) -> Draw:
-    """Half of the probability uniform, half in proportion to the uncertainty, so that every row can be drawn.
-
-    Probabilities are at most 1: what is above goes to the other rows. The draw is systematic along a random order of
-    rows (Madow 1949), which keeps the size and each probability exactly. Unscored rows are drawn uniformly.
-
-    Args:
-        scores, size: as in `draw_stratified`.
-        uncertainty: a finite number >= 0 a row, in any unit; that of unscored rows does not count.
-    """
-    missing = _is_missing(scores)
-    doubts = np.asarray(uncertainty, dtype=np.float64)
-    if not np.all(missing | (np.isfinite(doubts) & (doubts >= 0))):
-        raise ValueError("uncertainty must be a finite number of at least 0 for every row with a score")
-    return _draw(missing.astype(np.int64), size, seed, np.where(missing, 0.0, doubts))
-
-
-def score_strata(scores: ArrayLike, strata: int = STRATA) -> Places:
-    """Groups of rows of similar scores, of about equal size; rows of equal scores are in one group, NaN in the last."""
-    numbers = np.asarray(scores, dtype=np.float64)
-    known = np.sort(numbers[~np.isnan(numbers)])
-    cuts = np.unique([known[edge] for part in range(1, strata) for edge in _edge(known, part / strata)])
-    groups = np.where(np.isnan(numbers), strata, np.searchsorted(cuts, numbers, side="right"))
-    return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.int64)
-
-
-def inclusion_probabilities(uncertainty: ArrayLike, size: int) -> Array:
-    """Of each row: half of `size` uniform, half in proportion to the uncertainty; at most 1, their sum is `size`."""
-    doubts = np.asarray(uncertainty, dtype=np.float64)
-    total = doubts.sum()
-    shares = 0.5 / len(doubts) + (0.5 * doubts / total if total > 0 else 0.5 / len(doubts))
-    certain = np.zeros(len(doubts), dtype=bool)
-    while True:
-        free = np.where(certain, 0.0, shares)
-        chances = np.where(certain, 1.0, (size - certain.sum()) * free / max(free.sum(), 1e-300))
-        over = ~certain & (chances > 1 - 1e-12)
-        if not over.any():
-            return chances
-        certain |= over
-
-
-def allocate(sizes: Places, size: int) -> Places:
-    """Rows to draw from each stratum: its share of `size`, rounded by largest remainders, at least two."""
-    exact = min(size, int(sizes.sum())) * sizes / sizes.sum()
-    drawn: Places = np.minimum(np.maximum(np.floor(exact).astype(np.int64), LEAST_OF_STRATUM), sizes)
-    while drawn.sum() < exact.sum() - 0.5:
-        drawn[np.argmax(np.where(drawn < sizes, exact - drawn, -np.inf))] += 1
-    while drawn.sum() > exact.sum() + 0.5 and np.any(drawn > LEAST_OF_STRATUM):
-        drawn[np.argmax(np.where(drawn > LEAST_OF_STRATUM, drawn - exact, -np.inf))] -= 1
-    return drawn
-
-
-def _edge(known: Array, share: float) -> list[int]:
-    """The place where a new value begins that is nearest to a share of the sorted scores; none if all are equal."""
-    starts = 1 + np.flatnonzero(np.diff(known) > 0)
-    return [int(starts[np.argmin(np.abs(starts - share * len(known)))])] if len(starts) else []
-
-
-def _is_missing(scores: ArrayLike) -> NDArray[np.bool_]:
-    return np.asarray(np.isnan(np.asarray(scores, dtype=np.float64)))
-
-
-def _draw(groups: Places, size: int, seed: int, uncertainty: Array | None = None) -> Draw:
-    rng = np.random.default_rng(seed)
-    strata = np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.int64)
-    probabilities = np.ones(len(strata))
-    rows = [np.empty(0, dtype=np.int64)]
-    for stratum, count in enumerate(allocate(np.bincount(strata), size) if len(strata) else []):
-        members = np.flatnonzero(strata == stratum)
-        doubts = np.zeros(len(members)) if uncertainty is None else uncertainty[members]
-        probabilities[members] = inclusion_probabilities(doubts, int(count))
-        rows.append(members[_systematic(probabilities[members], int(count), rng)])
-    return Draw(rng.permutation(np.concatenate(rows)), probabilities, strata)
-
-
-def _systematic(probabilities: Array, count: int, rng: np.random.Generator) -> Places:
-    """Places of `count` rows: steps of 1 from a random start along the summed probabilities, in random order."""
-    order = rng.permutation(len(probabilities))
-    ends = np.cumsum(probabilities[order])
-    steps = np.arange(count) + rng.random()
-    places = np.minimum(np.searchsorted(ends, steps, side="right"), len(order) - 1)
-    return np.asarray(order[places], dtype=np.int64)
-
+from rag_evaluator.features.certify.coefficients import (
+    Coefficient,
+    auc,
+    class_units,
+    concordance,
+    newcombe_interval,
+)
+from rag_evaluator.statistics.formulas import Array, Estimate
+from rag_evaluator.statistics.intervals import PASS, mean_interval
 
 Word = Literal[
     "useful", "worse than chance", "weak", "better than chance, quality not settled", "not shown", "too few labels"
@@ -263,3 +154,116 @@ def _enough(labels: Array, total: int, share: float) -> Iterator[str]:
         yield f"'useful' needs an AUC of {', '.join(listed)}"
     if never:
         yield f"no AUC is enough with {', '.join(never)}"
+
+
+LEAST_LABELS = 100
+
+
+BINS, SIMULATIONS = 10, 2_000
+
+
+class Bin(NamedTuple):
+    """Verdicts of similar confidence.
+
+    Attributes:
+        low, high: the lowest and the highest confidence among them.
+        confidence: their mean confidence.
+        right: the share that is right, with its interval.
+    """
+
+    low: float
+    high: float
+    confidence: float
+    right: Estimate
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A reliability curve, and how far it is from the diagonal.
+
+    Attributes:
+        n: verdicts with a confidence and a label.
+        bins: the curve, from low to high confidence; empty if there are too few labels.
+        error: expected calibration error in [0, 1], 0 is best; None if there are too few labels.
+        expected, highest: mean and 95 % quantile of the error of a judge that is right exactly as often as its
+            confidences say, with these confidences and this n. An error above `highest` is more than chance.
+        reason: why there are no figures; None if there are.
+    """
+
+    n: int
+    bins: tuple[Bin, ...]
+    error: float | None
+    expected: float | None
+    highest: float | None
+    reason: str | None
+
+
+def calibration(
+    confidences: ArrayLike,
+    right: ArrayLike,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+    seed: int = 0,
+) -> Calibration:
+    """Reliability curve in bins of equal mass, and the expected calibration error (Naeini, Cooper and Hauskrecht 2015).
+
+    The error is sum_b share_b |right_b - confidence_b| over bins b. It is above 0 for every judge, because each bin has
+    its chance; so the same is computed for `SIMULATIONS` seeded sets of labels that are right with exactly the
+    probabilities of the confidences (the consistency resampling of Broecker and Smith 2007).
+
+    Args:
+        confidences: the judge's probability, in [0, 1], that its verdict is right; NaN: none.
+        right: 1 if the verdict is that of the label, else 0; NaN: no label.
+        clusters: rows of one cluster depend on each other. That widens the intervals of the bins; the simulated labels
+            are independent, so that `highest` is then too low.
+        weights: how many rows each one speaks for; of stratified draws 1/probability.
+    """
+    certain, hits = np.asarray(confidences, dtype=np.float64), np.asarray(right, dtype=np.float64)
+    masses = np.ones(len(certain)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if np.any((certain < 0) | (certain > 1)):
+        raise ValueError("confidences must lie in [0, 1]")
+    rows = np.flatnonzero(~np.isnan(certain) & ~np.isnan(hits) & (masses > 0))
+    if len(rows) < LEAST_LABELS:
+        reason = f"{len(rows)} labels of verdicts with a confidence; {LEAST_LABELS} are needed"
+        return Calibration(len(rows), (), None, None, None, reason)
+    order = rows[np.lexsort((masses[rows], hits[rows], certain[rows]))]
+    labels = None if clusters is None else [clusters[place] for place in order]
+    certain, hits, masses = certain[order], hits[order], masses[order]
+    starts = _starts(certain)
+    random = np.random.default_rng(seed).random((SIMULATIONS, len(certain))) < certain
+    errors = _error(certain, random.astype(np.float64), masses, starts)
+    return Calibration(
+        n=len(certain),
+        bins=tuple(_bins(certain, hits, masses, labels, starts)),
+        error=float(_error(certain, hits, masses, starts)),
+        expected=float(errors.mean()),
+        highest=float(np.quantile(errors, 0.95)),
+        reason=None,
+    )
+
+
+def _starts(certain: Array) -> list[int]:
+    """Where each bin begins: `BINS` of equal numbers, but equal confidences stay together."""
+    ideal = [len(certain) * part // BINS for part in range(BINS)]
+    return sorted({int(np.searchsorted(certain, certain[place])) for place in ideal})
+
+
+def _error(certain: Array, hits: Array, masses: Array, starts: list[int]) -> Array:
+    """Of one set of labels, or of many. *Shape:* hits (..., n) -> (...)."""
+    gaps = np.add.reduceat(masses * (hits - certain), starts, axis=-1)
+    return np.asarray(np.abs(gaps).sum(axis=-1) / masses.sum())
+
+
+def _bins(certain: Array, hits: Array, masses: Array, labels: list[Hashable] | None, starts: list[int]) -> list[Bin]:
+    ends = [*starts[1:], len(certain)]
+    return [
+        Bin(
+            low=float(certain[first]),
+            high=float(certain[last - 1]),
+            confidence=float(np.average(certain[first:last], weights=masses[first:last])),
+            right=mean_interval(
+                hits[first:last], PASS, clusters=labels and labels[first:last], weights=masses[first:last]
+            ),
+        )
+        for first, last in zip(starts, ends, strict=True)
+    ]

@@ -26,8 +26,9 @@ torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
 
 
-def pytest_collection_finish() -> None:
-    """Leave modules out of the search for garbage: statsmodels collects garbage in each call of Holm's method."""
+@pytest.fixture(scope="module", autouse=True)
+def _frozen() -> None:
+    """Searches for garbage leave out what is loaded: statsmodels makes one in each call of Holm's method."""
     gc.collect()
     gc.freeze()
 

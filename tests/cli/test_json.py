@@ -154,8 +154,13 @@ class Terminal(io.StringIO):
 TABLES = ["config.yaml", "status results/base", "list metrics", "compare results/base results/other"]
 
 
-@pytest.mark.parametrize("words", [*TABLES, f"prompts check {ROOT / 'prompts'} --language es --metrics sort"])
-@pytest.mark.parametrize("columns", [None, "72"])
+@pytest.mark.parametrize(
+    ("words", "columns"),
+    [
+        *((words, None) for words in [*TABLES, f"prompts check {ROOT / 'prompts'} --language es --metrics sort"]),
+        ("list metrics", "72"),
+    ],
+)
 def test_output_to_a_file_has_no_colours_and_the_width_that_is_asked_for(
     words: str, columns: str | None, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

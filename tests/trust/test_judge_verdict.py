@@ -135,7 +135,7 @@ def test_the_interval_of_concordance_resamples_clusters_whole() -> None:
 
 
 def test_concordance_covers_its_true_value() -> None:
-    """Normal scores on five grades, 40 labels; the true share is that of 20,000 rows."""
+    """Normal scores on five grades, 40 labels; the true share is that of 4,000 rows."""
     rng = np.random.default_rng(5)
 
     def drawn(rows: int) -> tuple[np.ndarray, np.ndarray]:

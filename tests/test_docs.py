@@ -18,7 +18,7 @@ from rag_evaluator.dataset.readers import READERS
 from rag_evaluator.features.certify.sheet import TEXTS as LABEL_TEXTS
 from rag_evaluator.judge.engines.protocol import ENGINES
 from rag_evaluator.judge.engines.server.engine import DIALECTS
-from rag_evaluator.results.certificate import LABELS
+from rag_evaluator.results.rows import LABELS
 from rag_evaluator.results.summary import REPORTED_BY
 from rag_evaluator.statistics.intervals import RerunNoise
 from tools.docs import configuration

@@ -12,11 +12,9 @@ from rag_evaluator.cli.watching import hide_bar
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.files.progress import duration
-from rag_evaluator.judge.engines.protocol import slow_reasons
 from rag_evaluator.resources import command
-from rag_evaluator.results.certificate import LABELS
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
-from rag_evaluator.results.rows import BETWEEN
+from rag_evaluator.results.rows import BETWEEN, LABELS
 from rag_evaluator.run.status import Status
 from rag_evaluator.run.task import Plan
 
@@ -168,8 +166,11 @@ def print_status(status: Status) -> None:
             numbers = (str(worker.chunks), str(worker.made), f"{worker.rate:.1f}")
             rows.append((worker.note.worker, worker.process, *numbers, seen, worker.state(status.at)))
         print_table("", [*texts, *counts, ("state", "left")], rows)
-    for line in sorted({line for worker in status.workers for line in slow_reasons(worker.note.engine)}):
-        say(line)
+    if engines := [worker.note.engine for worker in status.workers if worker.note.engine]:
+        from rag_evaluator.judge.engines.protocol import slow_reasons  # asyncio and more
+
+        for line in sorted({line for engine in engines for line in slow_reasons(engine)}):
+            say(line)
 
 
 def console() -> Console:

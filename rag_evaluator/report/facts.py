@@ -10,10 +10,10 @@ from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.report.pages import number, with_interval
-from rag_evaluator.results.certificate import CERTIFICATE, LABELS, read_certificate, standing
+from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing
 from rag_evaluator.results.manifest import config_of, partial_rows
 from rag_evaluator.results.overview import by_stage
-from rag_evaluator.results.rows import BETWEEN, judges_of
+from rag_evaluator.results.rows import BETWEEN, LABELS, judges_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import reporting_of
 from rag_evaluator.statistics.formulas import Scale

@@ -11,13 +11,12 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text, write_json
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
-from rag_evaluator.results.rows import data_of
+from rag_evaluator.results.rows import LABELS, data_of
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import read_summary
 
 CERTIFICATE, FORMAT = "certificate.json", 2
 MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
-LABELS = "labels"  # of a metric in `summary.json`
 Certificate = Mapping[str, Any]  # Any in this module: JSON
 
 

@@ -99,6 +99,7 @@ class Score:
 
 
 DROPPED = "dropped_contexts"
+LABELS = "labels"  # of a metric in `summary.json`
 
 
 class Scored(Protocol):

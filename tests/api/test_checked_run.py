@@ -10,7 +10,7 @@ import pytest
 
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check, plan
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.probe.command import _code
+from rag_evaluator.features.setup.check_command import _code
 from rag_evaluator.judge.engines.transformers.loading import Memory
 
 ModelFolder = Callable[..., Path]

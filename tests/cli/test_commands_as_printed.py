@@ -71,7 +71,7 @@ def test_help_shows_commands_as_the_user_began(
     assert "rag-evaluator " not in shown
 
 
-EXAMPLES = {"EXAMPLES", "EXAMPLES_OF", "EPILOG"}
+EXAMPLES = {"EXAMPLES", "VIEW_EXAMPLES", "REVIEW_EXAMPLES"}
 
 
 def texts_of(path: Path) -> list[str]:

@@ -22,6 +22,7 @@ from rag_evaluator.judge.judge import RagasJudge, as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
 
 PACKAGE = Path(rag_evaluator.__file__).parent
+SETTINGS = "JudgeConfig"  # say nothing of a judge that is there
 CHECKS = {"isinstance", "issubclass", "hasattr", "getattr"}
 ABOUT_JUDGES = re.compile(r"judge|\bllm\b|greedy|achoose|RagasLLM|Pipeline", re.IGNORECASE)
 ALLOWED = {
@@ -44,7 +45,7 @@ def checks_of_judges() -> Iterator[str]:
                 subject, wanted = ast.unparse(node.args[0]), ast.unparse(node.args[1])
                 if not isinstance(node.args[0], ast.Name | ast.Attribute) or subject == "metric":  # a metric has an llm
                     continue
-                if ABOUT_JUDGES.search(f"{subject} {wanted}"):
+                if wanted != SETTINGS and ABOUT_JUDGES.search(f"{subject} {wanted}"):
                     yield f"{name}: {ast.unparse(node)}"
 
 

@@ -17,6 +17,7 @@ from rag_evaluator.cli.options import (
 )
 from rag_evaluator.errors import ConfigError, JudgeLostError, MissingChunksError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
+from rag_evaluator.resources import command
 
 if TYPE_CHECKING:
     from rag_evaluator.features.setup.checks import Check, CheckReport
@@ -56,7 +57,7 @@ def check(options: argparse.Namespace) -> int:
 
     if options.config is None:
         if options.set or options.prompt:
-            raise ConfigError("check: the configuration is missing: rag-evaluator check config.yaml")
+            raise ConfigError(f"check: the configuration is missing: {command('check', 'config.yaml')}")
         return doctor(options)
     config = read_config(options)
     with ACTIVITY.phase(LIBRARIES):

@@ -7,7 +7,7 @@ import pytest
 from fake_server import Fake, serve, status
 
 from rag_evaluator import CheckReport, check
-from rag_evaluator.features.probe.command import _code
+from rag_evaluator.features.setup.check_command import _code
 from rag_evaluator.judge.engines.server import http
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

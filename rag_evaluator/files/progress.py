@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Protocol, TextIO
 
-logger = logging.getLogger(__name__)
+logger = logging.getLogger("rag_evaluator.progress")  # the name in the docs
 Progress = Callable[[int, int], None]
 """Called with (done, total). One that has a method `show(state)`, too, gets a `State` some times a second."""
 

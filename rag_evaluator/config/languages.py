@@ -20,7 +20,6 @@ class Language:
         codes: ISO 639-1 and 639-2/3 codes.
         native: the language's own name, lower case.
         scripts: first words of its letters' Unicode names (`LATIN`, `CJK`); unknown languages have none.
-        words: its commonest short words, lower case; only where the script is shared by many languages.
         spaced: whether there are spaces between sentences.
         density: characters of a text, as a share of the characters of its English source; about.
         aliases: other names that are understood, lower case.
@@ -30,7 +29,6 @@ class Language:
     codes: tuple[str, ...]
     native: str
     scripts: tuple[str, ...] = ()
-    words: frozenset[str] = frozenset()
     spaced: bool = True
     density: float = 1.0
     aliases: tuple[str, ...] = ()
@@ -39,8 +37,7 @@ class Language:
 def _read(line: str) -> Language:
     """Any: JSON."""
     row: dict[str, Any] = json.loads(line)
-    parts: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
-    return Language(**{**parts, "words": frozenset(row.get("words", "").split())})
+    return Language(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
 
 
 LANGUAGES = {

@@ -37,7 +37,8 @@ class Language:
 def _read(line: str) -> Language:
     """Any: JSON."""
     row: dict[str, Any] = json.loads(line)
-    return Language(**{name: tuple(value) if isinstance(value, list) else value for name, value in row.items()})
+    parts: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in row.items()}
+    return Language(**parts)
 
 
 LANGUAGES = {

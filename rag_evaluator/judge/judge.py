@@ -10,7 +10,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import JudgeConfig, check_engine_keys
-from rag_evaluator.embeddings.event_loop import run
+from rag_evaluator.embeddings.event_loop import MODELS, run
 from rag_evaluator.embeddings.hub import UNNAMED, arguments_part, as_line, fingerprint, free_memory, identity_of
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
@@ -349,6 +349,7 @@ class LazyJudge:
         if self.model is not None and not self.is_object:
             run(as_judge(self.model).aclose())
             self.model = None
+            MODELS.submit(int).result()  # its thread lets go of the last batch, and so of the model
             free_memory()
 
     def check(self) -> None:

@@ -290,7 +290,7 @@ def test_help_shows_examples_and_exit_codes(arguments: list[str], capsys: pytest
         main(arguments)
     assert ended.value.code == 0
     shown = capsys.readouterr().out
-    assert "rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B" in shown
+    assert "--set judge.model=/models/Qwen3-8B" in shown
     assert "exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal" in shown
 
 

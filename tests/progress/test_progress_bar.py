@@ -98,6 +98,7 @@ def test_the_bar_is_gone_before_the_table_and_the_cursor_was_never_hidden(termin
 STOPPED = """
 import os, signal, sys, time
 from rag_evaluator.cli import cluster, main, watching
+from rag_evaluator.config.features import Command
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import StopSignal
 watching.FIRST = 0.0

@@ -14,7 +14,7 @@ FEATURE = Feature(
 
 
 class ProbeConfig(Section):
-    """What `rag-evaluator probe` changes, and what its words mean.
+    """What `probe` changes, and what its words mean.
 
     Attributes:
         sample: rows that are changed at most.

@@ -1,0 +1,91 @@
+"""`Conclusion`: the sentences that answer what a reader came for, the next command, and the words they share."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from rag_evaluator.config.features import features
+from rag_evaluator.config.sections import DEMO
+from rag_evaluator.resources import command
+
+MOST_DIGITS = 6
+TOY = "the toy judge"
+CORE = ("evaluate", "report", "compare", "gate", "sort", "generate", "status", "merge")
+
+
+@dataclass(frozen=True)
+class Conclusion:
+    """What a reader came for. It is printed before every table, and says no more than its rules.
+
+    Attributes:
+        sentences: the first answers the question, with its number.
+        next: the command to type next; empty: there is none.
+        rules: what decides about the words of the sentences.
+    """
+
+    sentences: Sequence[str]
+    next: str = ""
+    rules: Sequence[str] = ()
+
+    def lines(self) -> Iterator[str]:
+        """The sentences, then the next command."""
+        yield from self.sentences
+        if self.next:
+            yield f"Next: {self.next}"
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def next_command(*choices: Sequence[object]) -> str:
+    """The first of these commands that is there, as it is typed: a feature may have been deleted.
+
+    Args:
+        choices: the words of a command, its name first.
+    """
+    there = {name for feature in features().values() for name in feature.commands}
+    for name, *words in choices:
+        if name in there or name in CORE:
+            return command(*str(name).split(), *words)
+    return ""
+
+
+def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
+    """`, according to this judge`; empty where a certificate says that the judge is useful.
+
+    Args:
+        config: of the run, as its manifest has it. Any: JSON.
+        trusted: whether it does, for the metrics that the sentence is about.
+    """
+    panel = [str(judge.get("model")) for judge in config.get("judges") or ()]
+    models = panel or [str((config.get("judge") or {}).get("model"))]
+    if DEMO in models:
+        return f", according to {TOY}" + ("" if len(models) == 1 else " and others")
+    return "" if trusted else ", according to these judges" if panel else ", according to this judge"
+
+
+def listed(words: Iterable[str], most: int = 4) -> str:
+    """`a`, `a and b`, `a, b and c`; of more than `most` the first, and how many there are beside them."""
+    names = list(words)
+    if len(names) > most:
+        names = [*names[: most - 1], f"{len(names) - most + 1} more"]
+    return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def figure(value: float, digits: int = 2) -> str:
+    """A number; one that is not 0 has so many digits that it does not look like 0, up to `MOST_DIGITS`."""
+    while value and not float(f"{value:.{digits}f}") and digits < MOST_DIGITS:
+        digits += 1
+    return f"{value:z.{digits}f}"
+
+
+def with_ends(mean: float, low: float | None, high: float | None) -> str:
+    """`0.42 [0.17, 0.71]`; an end looks like 0 only if it is 0, so that a reader sees whether 0 is inside."""
+    return figure(mean) if low is None or high is None else f"{figure(mean)} [{figure(low)}, {figure(high)}]"
+
+
+def about(count: float) -> str:
+    """A number that is known roughly, rounded up to two digits: `about 400`."""
+    step = 10 ** max(0, math.floor(math.log10(max(count, 1))) - 1)
+    return f"about {math.ceil(count / step) * step:,}"

@@ -19,12 +19,13 @@ from rag_evaluator.files.atomic import file_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.figures import figures_html, runs_html
-from rag_evaluator.report.pages import as_score, clean, inline, json_in_page, stream
+from rag_evaluator.report.pages import clean, inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.results.comparison import Comparison
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE
+from rag_evaluator.results.tally import as_score
 
 QUESTION, GROUP, SEARCHED = 300, 80, 2000  # characters of a question, of a group's name, of each text to search in
 SEARCH_IN = ("id", "user_input", "response", "reference")

@@ -14,10 +14,11 @@ from rag_evaluator import compare
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import KEPT, PAINTED, Bar, ChartPoint, chart, dots, histogram
 from rag_evaluator.report.compared import comparison_html
-from rag_evaluator.report.facts import facts, scales_of
+from rag_evaluator.report.facts import facts
 from rag_evaluator.report.figures import figures_html, groups_of, runs_html
 from rag_evaluator.results.comparison import word
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.tally import scales_of
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.paired import Paired, compare_scores
 

@@ -73,6 +73,22 @@ MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("context_relevancy",), "numbers", _two("helps", "does not help")),
     Verdicts(("summary_score",), "answers", {"1": Meaning("good", "answered"), "0": Meaning("bad", "not answered")}),
 )
+UNSUPPORTED = "the response says something that its contexts do not support"
+FAULTS: Mapping[str, str] = {
+    "faithfulness": UNSUPPORTED,
+    "response_groundedness": UNSUPPORTED,
+    "context_recall": "the contexts lack something that the reference says",
+    "context_entity_recall": "the contexts lack a name that the reference has",
+    "context_precision": "a context that does not help comes before one that does, or none helps",
+    "context_relevance": "the contexts do not fully fit the question",
+    "context_relevancy": "a sentence of the contexts does not help to answer",
+    "answer_accuracy": "the response does not fully agree with the reference",
+    "answer_correctness": "the response does not say the same as the reference",
+    "factual_correctness": "the response does not claim the same as the reference",
+    "refusal_correctness": "the response refuses where it should answer, or answers where it should refuse",
+    "summary_score": "the summary leaves a question about the text open",
+}
+"""What a score below the best one says of a row; a name also stands for those that begin with it and `_`."""
 SCALES: Mapping[str, tuple[float, float]] = {"answer_rubric": (1.0, 5.0)}  # of labels that are not the score itself
 GRADES = ("score", "label", "rating", "value")  # keys whose number is a grade on the metric's scale
 CHOSEN: Mapping[tuple[str, str], str] = {("context_relevancy", "numbers"): "sentences"}
@@ -106,10 +122,19 @@ def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) ->
         about: what the manifest says of the metric: its range, and which end is the better one.
     """
     low, high = SCALES.get(metric) or about.get("range") or (0.0, 0.0)
-    if key not in GRADES or not low < high:
+    return tone_of(value, low, high, about.get("better", "higher")) if key in GRADES else "plain"
+
+
+def tone_of(value: float, low: float, high: float, better: str) -> Tone:
+    """Where a number is on its range: the best third is good, the worst is bad; `plain` without a range.
+
+    Of a range from below 0 only the part above it counts: cosines of texts are hardly ever negative.
+    """
+    low = 0.0 if low < 0 < high else low
+    if not low < high:
         return "plain"
     share = (min(max(value, low), high) - low) / (high - low)
-    if about.get("better") == "lower":
+    if better == "lower":
         share = 1 - share
     return "good" if share > 2 / 3 else "bad" if share < 1 / 3 else "middle"
 

@@ -65,6 +65,17 @@ def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
     return "" if trusted else ", according to these judges" if panel else ", according to this judge"
 
 
+def the_judge(config: Mapping[str, Any]) -> str:
+    """The judge as the subject of a sentence: `The judge`, `The toy judge`; of a panel `The judges`.
+
+    Args:
+        config: of the run, as its manifest has it; empty where the judge is not the configured one. Any: JSON.
+    """
+    if config.get("judges"):
+        return "The judges"
+    return "The toy judge" if (config.get("judge") or {}).get("model") == DEMO else "The judge"
+
+
 def listed(words: Iterable[str], most: int = 4) -> str:
     """`a`, `a and b`, `a, b and c`; of more than `most` the first, and how many there are beside them."""
     names = list(words)
@@ -83,6 +94,18 @@ def figure(value: float, digits: int = 2) -> str:
 def with_ends(mean: float, low: float | None, high: float | None) -> str:
     """`0.42 [0.17, 0.71]`; an end looks like 0 only if it is 0, so that a reader sees whether 0 is inside."""
     return figure(mean) if low is None or high is None else f"{figure(mean)} [{figure(low)}, {figure(high)}]"
+
+
+def with_ends_beside(limits: Sequence[float], mean: float, low: float, high: float, digits: int = 2) -> str:
+    """`0.62 [0.51, 0.72]` with so many digits that each end is on its side of each limit, up to `MOST_DIGITS`."""
+
+    def is_clear(end: float, limit: float) -> bool:
+        shown = float(f"{end:.{digits}f}")
+        return (shown > limit, shown < limit) == (end > limit, end < limit)
+
+    while digits < MOST_DIGITS and not all(is_clear(end, limit) for end in (low, high) for limit in limits):
+        digits += 1
+    return f"{mean:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]"
 
 
 def about(count: float) -> str:

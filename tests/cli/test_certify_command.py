@@ -23,7 +23,11 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
     assert main(["certify", str(run), "--label", "exact_match=human", "--threshold", "exact_match=0.5"]) == 0
     shown = capsys.readouterr().out
     assert "0.93 [" in shown
-    assert "has the better score in 93 % of all pairs (equal scores count half" in shown
+    first, following, *_ = shown.splitlines()
+    assert first.startswith("The scores are useful for exact_match: they rank an accepted row above a rejected one in ")
+    assert first.endswith("of pairs, by 40 labels.")
+    assert "93 % [" in first
+    assert following == f"Next: rag-evaluator compare BASELINE {run}"
     assert "threshold 0.5 (fixed before): both accept 18, only the judge 2, only people 1, both reject 19" in shown
     assert "mean label of all 40 rows: 0.47 [" in shown
     assert "row 0: label 0, score 1  [bold]Who?[/bold] [31m=1" in shown
@@ -37,6 +41,7 @@ def test_json_is_all_that_standard_output_has(run: Path, tmp_path: Path, capsys:
     found = json.loads(capsys.readouterr().out)
     assert found["metrics"]["exact_match"]["compared"] == 40
     assert found["disagreements"][0]["row"] == 0
+    assert found["conclusion"]["sentences"][0].startswith("The scores are useful for exact_match")
 
 
 def test_a_sheet_is_drawn_filled_in_and_certified(run: Path, tmp_path: Path, capsys: Capture) -> None:

@@ -12,6 +12,7 @@ from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, compared
+from rag_evaluator.features.certify.conclusion import certify_conclusion
 from rag_evaluator.features.certify.figures import parse_scales
 from rag_evaluator.features.certify.sheet import (
     SHOWN_TEXTS,
@@ -41,6 +42,7 @@ from rag_evaluator.results.certificate import (
     with_labels,
     write_labels,
 )
+from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.judgement import doubt
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import Run
@@ -60,15 +62,18 @@ class Certification:
         certificate: what `certificate.json` says; Any: JSON.
         disagreements: the rows on which people and the judge differ most, of each metric the worst first.
         path: where the certificate was written.
+        conclusion: what it says of the judge, in sentences.
     """
 
     certificate: Mapping[str, Any]
     disagreements: Sequence[Disagreement]
     path: Path
+    conclusion: Conclusion
 
     def to_json(self) -> dict[str, Any]:
-        """The certificate with the disagreements."""
-        return {**self.certificate, "disagreements": list(map(asdict, self.disagreements))}
+        """The certificate with the sentences and the disagreements."""
+        disagreements = list(map(asdict, self.disagreements))
+        return {**self.certificate, "conclusion": self.conclusion.to_json(), "disagreements": disagreements}
 
 
 @ACTIVITY.phase("comparing scores with labels")
@@ -131,7 +136,7 @@ def certify(
     if out is None:
         write_labels(folder, run.data, kept)
         _add_to_summary(certificate, run)
-    return Certification(certificate, disagreements, path)
+    return Certification(certificate, disagreements, path, certify_conclusion(certificate, run.config, folder))
 
 
 def _check_files(paths: Sequence[Path], folder: Path) -> None:

@@ -151,10 +151,13 @@ def _pairs(option: str, form: str, texts: Sequence[str], read: Callable[[str], R
 
 
 def print_certification(certification: "Certification") -> None:
+    """The sentences, the table, then what else the figures of each metric mean."""
     from rag_evaluator.cli.console import print_table, say
 
     certificate = certification.certificate
     metrics = certificate["metrics"]
+    for line in certification.conclusion.lines():
+        say(line)
     headings = ("labels", "AUC", "Spearman", "agreement", "balanced accuracy", "kappa")
     rows = [[name, *_cells(part)] for name, part in metrics.items()]
     print_table(
@@ -163,7 +166,8 @@ def print_certification(certification: "Certification") -> None:
         rows,
     )
     for name, part in metrics.items():
-        for line in _of_metric(name, part, certificate["rows"]):
+        lines = list(_of_metric(part, certificate["rows"]))
+        for line in [f"{name}:", *lines] if lines else ():
             say(line)
     for line in _of_disagreements(certification.disagreements):
         say(line)
@@ -193,9 +197,8 @@ def _interval(figure: Mapping[str, Any]) -> str:
     return f"{value:.2f} [{figure['ci_low']:.2f}, {figure['ci_high']:.2f}]"
 
 
-def _of_metric(name: str, part: Mapping[str, Any], rows: int) -> Iterator[str]:
-    """What the figures of a metric mean, in sentences."""
-    yield f"{name}: {part['verdict']['word']}: {part['verdict']['reason']}"
+def _of_metric(part: Mapping[str, Any], rows: int) -> Iterator[str]:
+    """What the sentences at the top do not say of a metric."""
     if "binary" in part:
         yield from _of_binary(part["binary"])
     if "graded" in part:
@@ -210,18 +213,13 @@ def _of_metric(name: str, part: Mapping[str, Any], rows: int) -> Iterator[str]:
     if "label_mean" in part:
         yield from _of_mean(part["label_mean"], rows)
     if "statements" in part:
-        yield from _of_statements(part["statements"])
+        yield from _of_statements(part["statements"], "binary" in part or "graded" in part)
     elif "calibration" in part:
         yield from _of_calibration(part["calibration"])
 
 
 def _of_binary(binary: Mapping[str, Any]) -> Iterator[str]:
-    if binary["auc"]["value"] is not None:
-        yield (
-            f"  of a row that people accept and one that they reject, the first has the better score in "
-            f"{100 * binary['auc']['value']:.0f} % of all pairs (equal scores count half; 50 % is chance)"
-        )
-    else:
+    if binary["auc"]["value"] is None:
         yield f"  AUC and kappa are not defined: {binary['auc']['ci_method'].removeprefix('none: ')}"
     confusion = binary["confusion"]
     how = "chosen on the labels, cross-fitted" if binary["cross_fitted"] else "fixed before"
@@ -242,8 +240,6 @@ def _of_rows(part: Mapping[str, Any]) -> Iterator[str]:
     left = ", ".join(f"{what}: {count}" for what, count in counts.items() if count)
     if left:
         yield f"  not counted: {left}"
-    if part.get("chosen") == "unknown" and "reason" not in part:
-        yield "  how these rows were chosen is not known: the figures are of these rows, not of all"
 
 
 def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
@@ -263,9 +259,10 @@ def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
         yield "  the scores do not make this more precise than the labels alone"
 
 
-def _of_statements(part: Mapping[str, Any]) -> Iterator[str]:
-    verdict = f"{part['verdict']['word']}: {part['verdict']['reason']}"
-    yield f"  statements: {part['labels']} labels in {part['rows']} rows; {verdict}"
+def _of_statements(part: Mapping[str, Any], rows_have_labels: bool) -> Iterator[str]:
+    """Figures of statements; their verdict, unless it is that of the metric."""
+    verdict = f"; {part['verdict']['word']}: {part['verdict']['reason']}" if rows_have_labels else ""
+    yield f"  statements: {part['labels']} labels in {part['rows']} rows{verdict}"
     if "reason" not in part:
         agreement, kappa, auc = (_interval(part["binary"][name]) for name in ("agreement", "kappa", "auc"))
         yield f"    agreement {agreement}, kappa {kappa}, AUC {auc}"

@@ -1,0 +1,136 @@
+"""What labels say of a judge, in sentences: one for each metric, by its verdict."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rag_evaluator.features.certify.feature import SHEET
+from rag_evaluator.features.certify.verdict import CHANCE, GOOD, LEAST, LEAST_RARER, LEVEL
+from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends_beside
+from rag_evaluator.results.overview import counted
+from rag_evaluator.results.rows import BETWEEN
+
+Figures = Mapping[str, Any]  # of a metric, as in `certificate.json`. Any: JSON
+SHEET_SIZE = 100  # labels of a next sheet, at least
+RULES = (
+    "pairs: of a row that people accept and one that they reject, the share in which the first has the better score; "
+    "equal scores count half, 50 % is chance. It is the AUC.",
+    f"useful: the low end of the {100 * LEVEL:g} % interval is at least {100 * GOOD:g} %; worse than chance: the high "
+    f"end is below {100 * CHANCE:g} %; better than chance: the low end is above {100 * CHANCE:g} %, and weak if the "
+    f"high end is below {100 * GOOD:g} %; not shown: else.",
+    f"too few labels: fewer than {LEAST}, or fewer than {LEAST_RARER} of the rarer class.",
+)
+SENTENCES = {
+    "useful": "{subject} useful for {metric}: {figures}.",
+    "worse than chance": "{subject} worse than chance for {metric}: {figures}.",
+    "weak": "{subject} weak for {metric}, better than chance but not useful: {figures}.",
+    "better than chance, quality not settled": (
+        "{subject} better than chance for {metric}, quality not settled: {figures}."
+    ),
+    "not shown": "Not shown for {metric}: that {inside} better than chance. {figures}.",
+    "too few labels": "Too few labels for {metric}: {figures}.",
+}
+"""Word of a verdict -> the sentence."""
+FEW = ("too few labels", "not shown", "better than chance, quality not settled")  # more labels may settle it
+
+
+class _Judged(NamedTuple):
+    """The figures that a verdict rests on.
+
+    Attributes:
+        area: AUC or concordance.
+        figures: all that were made of these labels.
+        labels: how many were compared.
+        pair: what is ranked.
+    """
+
+    area: Figures
+    figures: Figures
+    labels: str
+    pair: str
+
+    @property
+    def is_defined(self) -> bool:
+        """Whether neither scores nor labels are all equal; else the verdict's reason says what to do."""
+        return self.area["value"] is not None and self.figures["spearman"]["value"] is not None
+
+
+def certify_conclusion(certificate: Mapping[str, Any], config: Mapping[str, Any], folder: Path) -> Conclusion:
+    """The sentences of a certificate, and the next command.
+
+    Args:
+        certificate: what `certificate.json` says. Any: JSON.
+        config: of the run that was labelled, as its manifest has it. Any: JSON.
+        folder: of the run.
+    """
+    metrics = certificate["metrics"]
+    sentences = [_sentence(name, part, config) for name, part in metrics.items()]
+    return Conclusion(sentences, _next(list(metrics.values()), certificate["rows"], folder), RULES)
+
+
+def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
+    word, reason = part["verdict"]["word"], part["verdict"]["reason"]
+    subject, ranks = _subject(metric, part, config)
+    judged, figures = _judged(part), reason
+    if judged is not None and judged.is_defined and word != "too few labels":
+        needed = reason.partition("; ")[2]
+        share = f"{ranks} {_share(judged)}" if judged.area["ci_level"] == LEVEL else reason.partition("; ")[0]
+        figures = f"{share}, by {judged.labels}{_choice(part)}{f'; {needed}' if needed else ''}"
+    if word == "not shown":
+        figures = figures[0].upper() + figures[1:]
+    inside = subject[0].lower() + subject[1:]
+    return SENTENCES[word].format(subject=subject, inside=inside, metric=metric, figures=figures)
+
+
+def _subject(metric: str, part: Figures, config: Mapping[str, Any]) -> tuple[str, str]:
+    """Who is useful: the judge, or the scores of a metric that asks none, or several."""
+    if part.get("judge") is None:
+        return "The scores are", "they rank"
+    return f"{'The judge' if BETWEEN in metric else the_judge(config)} is", "it ranks"
+
+
+def _judged(part: Figures) -> _Judged | None:
+    """What the verdict rests on: rows, else single statements; None where neither was compared."""
+    if "binary" in part:
+        return _Judged(part["binary"]["auc"], part["binary"], counted(part["compared"], "label"), "row")
+    if "graded" in part:
+        return _Judged(part["graded"]["concordance"], part["graded"], counted(part["compared"], "label"), "grade")
+    statements = part.get("statements", {})
+    if "binary" in statements:
+        labels = f"{counted(statements['labels'], 'label')} of statements in {counted(statements['rows'], 'row')}"
+        return _Judged(statements["binary"]["auc"], statements["binary"], labels, "statement")
+    return None
+
+
+PAIRS = {
+    "row": "an accepted row above a rejected one",
+    "grade": "the better one of two rows with different labels higher",
+    "statement": "a statement that people accept above one that they reject",
+}
+
+
+def _share(judged: _Judged) -> str:
+    """`an accepted row above a rejected one in 91 % [84, 96] of pairs`."""
+    share, low, high = (100 * judged.area[name] for name in ("value", "ci_low", "ci_high"))
+    percent = with_ends_beside([100 * CHANCE, 100 * GOOD], share, low, high, digits=0)
+    return f"{PAIRS[judged.pair]} in {percent.replace(' [', ' % [')} of pairs"
+
+
+def _choice(part: Figures) -> str:
+    """That the figures are of these rows, and not of all."""
+    return " of rows of which nobody knows how they were chosen" if part.get("chosen") == "unknown" else ""
+
+
+def _next(parts: Sequence[Figures], rows: int, folder: Path) -> str:
+    """More labels where they may settle it, and there are more rows; else the reasons of the judge."""
+    if all(part["verdict"]["word"] == "useful" for part in parts):
+        return next_command(("compare", "BASELINE", folder))
+    labelled = [
+        int(part.get("compared", part.get("statements", {}).get("rows", 0)))
+        for part in parts
+        if part["verdict"]["word"] in FEW
+    ]
+    size = min(rows, max([SHEET_SIZE, *(2 * count for count in labelled)]))
+    if labelled and size > max(labelled):
+        return next_command((SHEET, folder, "--size", size, "--out", f"to_label_{size}.xlsx"))
+    return next_command(("view", folder), ("report", folder))

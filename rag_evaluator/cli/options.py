@@ -107,6 +107,16 @@ def add_task_command(
     return command
 
 
+def typed_words(options: argparse.Namespace, without: str = "\n") -> list[object]:
+    """The configuration and the keys of a command that was typed, for the command to type next.
+
+    Args:
+        without: how the keys begin that the next command has its own value of.
+    """
+    keys = [text for text in options.set if not text.startswith(without)]
+    return [options.config, *(word for text in keys for word in ("--set", text))]
+
+
 ASKED = "_ARGCOMPLETE"  # the shell sets it where it asks for completions: the number of the word that starts us
 Names = Callable[..., list[str]]
 

@@ -106,7 +106,15 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WithOverview]:
         ("results", ["3 rows", "exact_match", "coverage"]),
         ("comparison", ["3 rows of a and b matched by 'id'", "a → b", "difference", "rows for 0.05"]),
         ("verdicts", ["2 rules, ", "FAILED", "exact_match >= 0.9"]),
-        ("probe", ["what the judge notices, 2 rows", "worse/same/better", "share: of a probe"]),
+        (
+            "probe",
+            [
+                "few in context_relevance",
+                "what the judge notices, 2 rows",
+                "worse/same/better",
+                "share: of a probe",
+            ],
+        ),
         ("duel", ["3 rows that a and b both answered", "win rate of a", "losses of a, by the judge"]),
     ],
 )

@@ -28,9 +28,10 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import find_language
+from rag_evaluator.features.probe.conclusion import probe_conclusion
 from rag_evaluator.features.probe.facts import normalised
 from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.figures import PROBES, pairs_of, probe_overview, report, units_of
+from rag_evaluator.features.probe.figures import PROBES, pairs_of, report, units_of
 from rag_evaluator.features.probe.stage import probing
 from rag_evaluator.features.probe.verdicts import Word
 from rag_evaluator.run.journal import journals_in
@@ -144,10 +145,10 @@ def test_judges_of_known_faults_get_their_words(judge: str, tmp_path: Path) -> N
 
 def test_a_judge_that_always_says_no_is_not_told_to_take_a_larger_sample(tmp_path: Path) -> None:
     found = probed("no", tmp_path, ["answer_accuracy"])
-    said = [line for line in probe_overview(found) if isinstance(line, str)]
-    [advice] = [line for line in said if line.startswith("answer_accuracy: the judge gave the worst score to every")]
-    assert "(other_answer, changed_number, changed_name); a larger sample does not help" in advice
-    assert not [line for line in probe_overview(probed("perfect", tmp_path / "b")) if "worst score" in str(line)]
+    answer, *_ = probe_conclusion(found, {"answer_accuracy": "The judge"}).sentences
+    assert "any of 3 kinds of change in answer_accuracy; the worst score for every text" in answer
+    assert "a larger sample does not help: other_answer (26 pairs), changed_number (26 pairs)" in answer
+    assert "worst score" not in str(probe_conclusion(probed("perfect", tmp_path / "b"), {}).sentences)
 
 
 def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_path: Path) -> None:
@@ -340,6 +341,8 @@ def test_the_command_prints_a_table_and_merge_and_status_know_the_task(
     results = tmp_path / "results" / "run"
     assert main(["probe", str(config), "--sample", "2", "--set", "metrics=[context_recall, bleu]"]) in (0, 1)
     shown = capsys.readouterr().out
+    assert shown.startswith(("Not shown that the judge notices any of ", "Nothing is known: "))
+    assert f"Next: rag-evaluator probe {config} --set 'metrics=[context_recall, bleu]' --sample 4" in shown
     assert "run: what the judge notices, 2 rows" in shown
     assert "not probed: bleu_score" in shown
     before = read(config)

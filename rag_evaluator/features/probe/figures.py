@@ -356,22 +356,10 @@ def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid |
     title = f"{name}: what" if name else "what"
     yield Grid(f"{title} the judge notices, {report['rows']} rows", COLUMNS, list(_rows(report["metrics"])))
     yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
-    yield from _worst(report["metrics"])
     few = {probe: about["rows"] for probe, about in report["probes"].items() if about["rows"] < report["rows"]}
     for probe, count in few.items():
         yield f"{probe}: {count} of {report['rows']} rows can be changed with certainty"
     yield from report["notes"]
-
-
-def _worst(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    """What to do about cells in which every score is the worst."""
-    for metric, cells in metrics.items():
-        probes = [probe for probe, cell in cells.items() if cell["word"] == "always worst"]
-        if probes:
-            yield (
-                f"{metric}: the judge gave the worst score to every text, the good ones too ({', '.join(probes)}); a "
-                "larger sample does not help. Read some of its answers, then change the judge or its prompts"
-            )
 
 
 def _rows(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:

@@ -13,6 +13,7 @@ from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
 from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.features.probe.conclusion import probe_conclusion
 from rag_evaluator.features.probe.facts import EVASIVE
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.figures import (
@@ -33,6 +34,7 @@ from rag_evaluator.metrics.chosen import chosen_metrics, refuse_without_probabil
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.resources import command
+from rag_evaluator.results.conclusion import the_judge
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.results.overview import Overview, WithOverview
 from rag_evaluator.run.journal import Journal
@@ -225,10 +227,27 @@ def of_journal(journal: Journal) -> ProbeStage:
 
 
 class ProbeReport(WithOverview, dict[str, Any]):
-    """What `probe/probe.json` says; printed, and in a notebook, as a table. Any: JSON."""
+    """What `probe/probe.json` says; printed, and in a notebook, as sentences and a table. Any: JSON.
+
+    Args:
+        judges: metric -> what it asks, see `probe_conclusion`.
+    """
+
+    def __init__(self, report: Mapping[str, Any], judges: Mapping[str, str]) -> None:
+        super().__init__(report)
+        self.judges = judges
 
     def overview(self) -> Overview:
-        return Overview(list(probe_overview(self)))
+        return Overview([*probe_conclusion(self, self.judges).lines(), *probe_overview(self)])
+
+
+def judges_of(metrics: Mapping[str, Metric], config: Mapping[str, Any]) -> dict[str, str]:
+    """Metric -> what it asks, for sentences; metrics that ask no judge are not there.
+
+    Args:
+        config: of the run; empty where the judge was given as an object. Any: JSON.
+    """
+    return {name: the_judge(config) for name, metric in metrics.items() if metric.judge}
 
 
 def probe(
@@ -259,7 +278,8 @@ def probe(
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
     with shown(progress, "scores") as at:
         run_probe(evaluator, place, data, progress=at, start=start)
-    return ProbeReport(read_report(place))
+    known = {} if evaluator.judge.is_object else evaluator.config.model_dump(mode="json")
+    return ProbeReport(read_report(place), judges_of(evaluator.metrics, known))
 
 
 def run_probe(

@@ -1,0 +1,114 @@
+"""What a judge notices, in sentences: for each metric which kinds of change, and what it finds where there is none."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rag_evaluator.features.probe.verdicts import Thresholds
+from rag_evaluator.results.conclusion import Conclusion, next_command, with_ends_beside
+from rag_evaluator.results.overview import counted
+
+Cells = Mapping[str, Mapping[str, Any]]  # probe -> its figures, as in `probe.json`. Any: JSON
+LIMITS = Thresholds()  # those that no configuration changes
+NOTICED = ("reliable", "weak")
+NOT_NOTICED = {
+    "wrong way": "wrong way",
+    "no better than chance": "no better than chance",
+    "undecided": "not settled",
+    "always worst": "the worst score for every text, the good ones too, so that a larger sample does not help",
+    "too few": "too few pairs that count",
+}
+"""Word of a kind of change that is not noticed -> what the sentence calls it."""
+RULES = (
+    "share: of the pairs of a kind of change those whose changed side is worse; equal scores count half, "
+    f"{LIMITS.chance:g} is chance. Behind it is its 95 % interval.",
+    "noticed: reliable, or weak: the low end is above chance, after Holm over all kinds of change of all metrics "
+    f"(p at most {LIMITS.alpha:g}).",
+    "reliable: the low end is at least `probe.reliable`, and the upper end of the metric's false alarms at most "
+    "`probe.false_alarms`.",
+    "false alarms: of the rows that were not made worse those whose score is another one, by the worst control.",
+)
+
+
+def probe_conclusion(report: Mapping[str, Any], judges: Mapping[str, str], words: Sequence[object] = ()) -> Conclusion:
+    """The sentences of a probe, and the next command.
+
+    Args:
+        report: what `probe.json` says. Any: JSON.
+        judges: metric -> what it asks, see `the_judge`; those that ask none are not there.
+        words: the configuration and the keys of the command; empty where it was called from Python.
+    """
+    metrics: Mapping[str, Cells] = report["metrics"]
+    of_metrics = [_of_metric(metric, cells, judges.get(metric)) for metric, cells in metrics.items()]
+    sentences = [*filter(None, of_metrics), *_of_alarms(report)]
+    if all(cell["missing"] == cell["pairs"] for cells in metrics.values() for cell in cells.values()):
+        sentences = [f"Nothing is known: none of the changed rows ({report['rows']} were drawn) has both scores."]
+    return Conclusion(sentences, _next(report, words) if words else "", RULES)
+
+
+def _of_metric(metric: str, cells: Cells, judge: str | None) -> str:
+    """Empty where there are only controls."""
+    changes = {probe: cell for probe, cell in cells.items() if cell["word"] is not None}
+    noticed = {probe: cell for probe, cell in changes.items() if cell["word"] in NOTICED}
+    others = [
+        f"{words}: {_shares({probe: cell for probe, cell in changes.items() if cell['word'] == word})}"
+        for word, words in NOT_NOTICED.items()
+        if any(cell["word"] == word for cell in changes.values())
+    ]
+    return "; ".join([_noticed(metric, noticed, len(changes), judge), *others]) + "." if changes else ""
+
+
+def _noticed(metric: str, noticed: Cells, changes: int, judge: str | None) -> str:
+    """`The judge notices 2 of 5 kinds of change in faithfulness, 1 of them reliably: ...`."""
+    subject, where = (metric, "") if judge is None else (judge, f" in {metric}")
+    if not noticed:
+        kinds = "the only kind" if changes == 1 else f"any of {changes} kinds"
+        return f"Not shown that {subject[0].lower()}{subject[1:]} notices {kinds} of change{where}"
+    reliable = sum(cell["word"] == "reliable" for cell in noticed.values())
+    share = "all" if reliable == len(noticed) else reliable or "none"
+    kinds = f"{len(noticed)} of {counted(changes, 'kind')} of change{where}"
+    return f"{subject} notices {kinds}, {share} of them reliably: {_shares(noticed)}"
+
+
+def _shares(cells: Cells) -> str:
+    return ", ".join(_share(probe, cell) for probe, cell in cells.items())
+
+
+def _share(probe: str, cell: Mapping[str, Any]) -> str:
+    """`other_answer 0.82 [0.68, 0.90]`; of too few pairs how many count."""
+    share = cell["share"]
+    if cell["word"] == "always worst":
+        return f"{probe} ({cell['floor']} pairs)"
+    if cell["word"] == "too few":
+        return f"{probe} ({share['n']} of {cell['pairs']})"
+    return f"{probe} {with_ends_beside([LIMITS.chance], share['mean'], share['ci_low'], share['ci_high'])}"
+
+
+def _of_alarms(report: Mapping[str, Any]) -> Iterator[str]:
+    """The metrics whose false alarms are not shown to be few, each with its worst control."""
+    most = report["settings"]["false_alarms"]
+    alarms: dict[str, list[str]] = {"too many": [], "not shown to be few": []}
+    for metric, cells in report["metrics"].items():
+        shares = {probe: cell["share"] for probe, cell in cells.items() if cell["word"] is None and cell["share"]["n"]}
+        probe = max(shares, key=lambda name: float(shares[name]["ci_high"]), default="")
+        if probe and shares[probe]["ci_high"] > most:
+            mean, low, high = (100 * shares[probe][end] for end in ("mean", "ci_low", "ci_high"))
+            percent = with_ends_beside([100 * most], mean, low, high, digits=0).replace(" [", " % [")
+            word = "too many" if shares[probe]["ci_low"] > most else "not shown to be few"
+            alarms[word].append(f"{metric} ({percent} of {counted(shares[probe]['n'], 'row')}, {probe})")
+    groups = [f"{word} in {', '.join(where)}" for word, where in alarms.items() if where]
+    if groups:
+        yield (
+            f"False alarms, scores that change although nothing became worse: {'; '.join(groups)}. "
+            f"A reliable metric has at most {100 * most:g} %."
+        )
+
+
+def _next(report: Mapping[str, Any], words: Sequence[object]) -> str:
+    """A larger sample where it may settle more and there may be more rows; else a check of the judge, or the run."""
+    cells = [cell for part in report["metrics"].values() for cell in part.values() if cell["word"] is not None]
+    sample = report["settings"]["sample"]
+    if any(cell["word"] == "always worst" for cell in cells):
+        return next_command(("check", *words))
+    if report["rows"] == sample and any(cell["word"] in ("undecided", "too few") for cell in cells):
+        return next_command(("probe", *words, "--sample", 2 * sample))
+    return next_command(("evaluate", *words))

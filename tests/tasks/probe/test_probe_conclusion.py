@@ -1,0 +1,163 @@
+"""The sentences of a probe: figures made by hand, and what a statistician would sign."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from rag_evaluator.features.probe.conclusion import probe_conclusion
+
+JUDGED, TOY = "The judge", "The toy judge"
+SETTINGS = {"sample": 50, "pairs": 20, "reliable": 0.8, "false_alarms": 0.15, "useless": 0.7}
+
+
+def cell(word: str | None, mean: float | None, low: float | None, high: float | None, n: int = 50, **more: Any) -> Any:
+    """What `probe.json` has of a metric and a kind of change, as far as sentences need it."""
+    share = {"mean": mean, "ci_low": low, "ci_high": high, "n": n}
+    return {"word": word, "share": share, "pairs": 50, "floor": 0, "missing": 0, **more}
+
+
+QUIET = cell(None, 0.0, 0.0, 0.07)
+RELIABLE = cell("reliable", 0.96, 0.86, 0.99)
+WEAK = cell("weak", 0.82, 0.68, 0.9)
+UNDECIDED = cell("undecided", 0.66, 0.53, 0.77)
+CHANCE = cell("no better than chance", 0.54, 0.4, 0.67)
+WRONG = cell("wrong way", 0.2, 0.11, 0.34)
+FEW = cell("too few", 0.8, 0.3, 0.97, 5, pairs=14, floor=9)
+WORST = cell("always worst", None, None, None, 0, floor=50)
+
+CASES: dict[str, tuple[str, Mapping[str, Any], str | None, list[str]]] = {
+    "all reliably": (
+        "faithfulness",
+        {"other_answer": RELIABLE, "changed_name": RELIABLE, "same_text": QUIET},
+        JUDGED,
+        [
+            "The judge notices 2 of 2 kinds of change in faithfulness, all of them reliably: other_answer 0.96 "
+            "[0.86, 0.99], changed_name 0.96 [0.86, 0.99]."
+        ],
+    ),
+    "some, with false alarms": (
+        "faithfulness",
+        {
+            "other_answer": WEAK,
+            "changed_number": FEW,
+            "contradiction": UNDECIDED,
+            "other_contexts": WEAK,
+            "same_text": cell(None, 0.3, 0.2, 0.43, 60),
+        },
+        TOY,
+        [
+            "The toy judge notices 2 of 4 kinds of change in faithfulness, none of them reliably: other_answer 0.82 "
+            "[0.68, 0.90], other_contexts 0.82 [0.68, 0.90]; not settled: contradiction 0.66 [0.53, 0.77]; too few "
+            "pairs that count: changed_number (5 of 14).",
+            "False alarms, scores that change although nothing became worse: too many in faithfulness (30 % [20, 43] "
+            "of 60 rows, same_text). A reliable metric has at most 15 %.",
+        ],
+    ),
+    "missed": (
+        "faithfulness",
+        {"other_answer": RELIABLE, "changed_name": CHANCE, "contradiction": WRONG, "same_text": QUIET},
+        JUDGED,
+        [
+            "The judge notices 1 of 3 kinds of change in faithfulness, all of them reliably: other_answer 0.96 "
+            "[0.86, 0.99]; wrong way: contradiction 0.20 [0.11, 0.34]; no better than chance: changed_name 0.54 "
+            "[0.40, 0.67]."
+        ],
+    ),
+    "nothing is shown: too few pairs": (
+        "answer_relevancy",
+        {"other_answer": FEW, "evasive": cell("too few", 1.0, 0.64, 1.0, 10)},
+        JUDGED,
+        [
+            "Not shown that the judge notices any of 2 kinds of change in answer_relevancy; too few pairs that count: "
+            "other_answer (5 of 14), evasive (10 of 50)."
+        ],
+    ),
+    "an end beside chance is not rounded to it": (
+        "faithfulness",
+        {"contradiction": cell("weak", 0.63, 0.5004, 0.75)},
+        JUDGED,
+        [
+            "The judge notices 1 of 1 kind of change in faithfulness, none of them reliably: contradiction 0.6300 "
+            "[0.5004, 0.7500]."
+        ],
+    ),
+    "the worst score for every text": (
+        "faithfulness",
+        {"other_answer": WORST, "same_text": QUIET},
+        TOY,
+        [
+            "Not shown that the toy judge notices the only kind of change in faithfulness; the worst score for every "
+            "text, the good ones too, so that a larger sample does not help: other_answer (50 pairs)."
+        ],
+    ),
+    "a metric that asks no judge": (
+        "retrieval_recall",
+        {"other_contexts": RELIABLE},
+        None,
+        ["retrieval_recall notices 1 of 1 kind of change, all of them reliably: other_contexts 0.96 [0.86, 0.99]."],
+    ),
+    "controls only, too few rows to show that alarms are few": (
+        "context_relevance",
+        {"same_text": cell(None, 0.0, 0.0, 0.22, 14)},
+        JUDGED,
+        [
+            "False alarms, scores that change although nothing became worse: not shown to be few in context_relevance "
+            "(0 % [0, 22] of 14 rows, same_text). A reliable metric has at most 15 %."
+        ],
+    ),
+    "the worse of two controls": (
+        "answer_correctness",
+        {"same_text": QUIET, "longer": cell(None, 0.32, 0.21, 0.45, 60)},
+        JUDGED,
+        [
+            "False alarms, scores that change although nothing became worse: too many in answer_correctness (32 % "
+            "[21, 45] of 60 rows, longer). A reliable metric has at most 15 %."
+        ],
+    ),
+    "no score could be made": (
+        "faithfulness",
+        {"other_answer": cell("too few", None, None, None, 0, missing=50)},
+        JUDGED,
+        ["Nothing is known: none of the changed rows (50 were drawn) has both scores."],
+    ),
+}
+
+
+def report_of(metric: str, cells: Mapping[str, Any], rows: int = 50) -> dict[str, Any]:
+    return {"rows": rows, "settings": SETTINGS, "metrics": {metric: cells}}
+
+
+def test_false_alarms_of_all_metrics_are_one_sentence() -> None:
+    controls = {"faithfulness": cell(None, 0.3, 0.2, 0.43, 60), "context_recall": cell(None, 0.23, 0.14, 0.36, 60)}
+    metrics = {metric: {"same_text": control} for metric, control in controls.items()}
+    [sentence] = probe_conclusion({"rows": 60, "settings": SETTINGS, "metrics": metrics}, {}).sentences
+    assert sentence == (
+        "False alarms, scores that change although nothing became worse: too many in faithfulness (30 % [20, 43] of 60 "
+        "rows, same_text); not shown to be few in context_recall (23 % [14, 36] of 60 rows, same_text). A reliable "
+        "metric has at most 15 %."
+    )
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_sentences_are_those_that_a_statistician_would_sign(case: str) -> None:
+    metric, cells, judge, expected = CASES[case]
+    judges = {} if judge is None else {metric: judge}
+    assert probe_conclusion(report_of(metric, cells), judges).sentences == expected
+
+
+@pytest.mark.parametrize(
+    ("cells", "rows", "expected"),
+    [
+        ({"evasive": UNDECIDED}, 50, "rag-evaluator probe c.yaml --set name=x --sample 100"),
+        ({"evasive": UNDECIDED}, 33, "rag-evaluator evaluate c.yaml --set name=x"),  # there are no more rows
+        ({"evasive": RELIABLE}, 50, "rag-evaluator evaluate c.yaml --set name=x"),
+        ({"evasive": WORST}, 50, "rag-evaluator check c.yaml --set name=x"),
+    ],
+)
+def test_the_next_command_is_a_larger_sample_only_where_it_may_settle_more(
+    cells: Mapping[str, Any], rows: int, expected: str
+) -> None:
+    report = report_of("answer_relevancy", cells, rows)
+    assert probe_conclusion(report, {}, ["c.yaml", "--set", "name=x"]).next == expected
+    assert probe_conclusion(report, {}).next == ""

@@ -11,7 +11,7 @@ from rag_evaluator.resources import command
 
 MOST_DIGITS = 6
 TOY = "the toy judge"
-CORE = ("evaluate", "report", "compare", "gate", "sort", "generate", "status", "merge")
+CORE = ("evaluate", "report", "compare", "gate", "sort", "generate", "status", "merge", "submit")
 
 
 @dataclass(frozen=True)

@@ -309,17 +309,28 @@ class TestCommand:
         lines = {line.split("│")[1].strip(): line.split("│")[2:] for line in shown.splitlines() if "│" in line}
         assert [cell.strip() for cell in lines["context_relevance"][:3]] == ["4/8", "~16", "not known"]
         assert lines["not done yet"][1].strip() == "~8"
-        assert "time with 2 workers: ~00:00:0" in shown
-        assert "estimated from 4 rows; their scores are kept for the run" in shown
+        first, second, following, *_ = shown.splitlines()
+        # each of the 8 rows is asked twice, 4 rows are judged
+        assert first.startswith("About 8 questions to the judge and ")
+        assert first.endswith(
+            " with 2 workers on machines like this one, for 8 rows (8 of 16 scores are made), estimated from 4 of them."
+        )
+        assert second.startswith("For an interval of ±0.05 about ")
+        assert following == f"Next: rag-evaluator submit {config} --workers 2"
+        assert "the scores of the 4 judged rows are kept for the run" in shown
 
     def test_without_judged_rows_the_rows_needed_are_the_most_that_are_needed(
         self, config: str, capsys: pytest.CaptureFixture[str]
     ) -> None:
         assert main(["plan", config, "--sample", "0"]) == 0
         shown = capsys.readouterr().out
-        [line] = [line for line in shown.splitlines() if "context_relevance" in line]
+        [line] = [line for line in shown.splitlines() if "│ context_relevance" in line]
         assert [cell.strip() for cell in line.split("│")[2:7]] == ["0/8", *["not known"] * 3, "at most 384"]
-        assert "no row was judged: --sample 20 gives the figures that are not known" in shown
+        assert shown.splitlines()[:3] == [
+            "Not known how many questions to the judge and how long: none of 8 rows was judged.",
+            "At most 384 rows are needed for an interval of ±0.05 in context_relevance, the most of 2 metrics.",
+            f"Next: rag-evaluator plan {config} --sample 20",
+        ]
 
     @pytest.mark.parametrize("task", ["sort", "generate", "probe", "duel", "testset"])
     def test_a_plan_of_another_task_says_how_to_find_out(self, task: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -337,13 +348,14 @@ class TestCommand:
         shown = capsys.readouterr().out
         [line] = [line for line in shown.splitlines() if "faithfulness" in line]
         assert [cell.strip() for cell in line.split("│")[3:6]] == ["~40", "~1,000 ±1 %", "~200 ±16 %"]
-        assert "time with 2 workers: ~00:30:10 (00:25:10 to 00:35:10), 10 s of them for loading" in shown
+        assert "of the time 10 s are for loading the models" in shown
 
     def test_json_is_one_document(self, config: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert main(["plan", config, "--sample", "0", "--json"]) == 0
         found = json.loads(capsys.readouterr().out)
         metric = found["judges"][0]["metrics"][0]
         assert (metric["scores"], metric["all"]) == (8, None)
+        assert found["conclusion"]["sentences"][0].startswith("Not known how many questions to the judge")
         assert main(["plan", config, "--sample", "4", "--json"]) == 0
         planned = json.loads(capsys.readouterr().out)
         assert planned["judges"][0]["metrics"][0]["all"] == {

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import OK, add_json, add_rows, add_set, with_examples
+from rag_evaluator.cli.options import OK, add_json, add_rows, add_set, typed_words, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.progress import ACTIVITY, LIBRARIES, duration
 from rag_evaluator.files.signals import GRACE, Stop
@@ -71,8 +71,9 @@ def _config(text: str) -> Path:
 
 def plan(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator plan config.yaml`."""
-    from rag_evaluator.cli.console import print_json
+    from rag_evaluator.cli.console import print_json, print_parts
     from rag_evaluator.cli.evaluate import read_config
+    from rag_evaluator.features.setup.plan_conclusion import plan_conclusion
 
     _check(options)
     config = read_config(options)
@@ -88,9 +89,11 @@ def plan(options: argparse.Namespace, stop: Stop) -> int:
             progress=progress,
             stop=stop,
         )
+    conclusion = plan_conclusion(planned, typed_words(options))
     if options.json:
-        print_json(planned.to_json())
+        print_json({**planned.to_json(), "conclusion": conclusion.to_json()})
     else:
+        print_parts(conclusion.lines())
         print_plan(planned)
     return OK
 
@@ -105,7 +108,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def print_plan(planned: "PlannedRun") -> None:
-    """A table for each judge, what is left, and what that takes."""
+    """A table for each judge, and what the sentences do not say."""
     from rag_evaluator.cli.console import print_table, say
 
     columns = [
@@ -124,8 +127,6 @@ def print_plan(planned: "PlannedRun") -> None:
         print_table(f"plan of {planned.name}: {planned.rows}{name}", columns, rows)
         for line in _lines(judge, planned):
             say(line)
-    if len(planned.judges) > 1:
-        say(f"all judges, one after the other: {_duration(planned.seconds)}")
 
 
 def _row(metric: "PlannedMetric", judged: int) -> list[str]:
@@ -157,18 +158,17 @@ def _estimate(count: float | None, margin: float | None) -> str:
 
 def _lines(judge: "PlannedJudge", planned: "PlannedRun") -> Iterator[str]:
     seconds = judge.seconds_with(planned.workers)
-    workers = f"{planned.workers} worker{'' if planned.workers == 1 else 's'}"
-    loading = f", {judge.load_seconds:.0f} s of them for loading" if seconds and judge.load_seconds else ""
-    yield f"time with {workers}: {_duration(seconds)}{_range(seconds, judge.seconds_within, planned.workers)}{loading}"
+    if judge.judge is not None:
+        yield f"time of {judge.judge}: {_duration(seconds)}{_range(seconds, judge.seconds_within, planned.workers)}"
+    if seconds and judge.load_seconds:
+        yield f"of the time {judge.load_seconds:.0f} s are for loading the models"
     if judge.memory is not None:
         gpu = f", and {_size(judge.gpu_memory)} of GPU memory" if judge.gpu_memory else ""
         yield f"memory of each worker: ~{_size(judge.memory)}{gpu}"
     if judge.judged:
-        yield f"estimated from {judge.judged} rows; their scores are kept for the run"
+        yield f"the scores of the {judge.judged} judged rows are kept for the run"
         if any(part and part.within for part in (judge.all, judge.left)):
             yield "± says how these rows vary; rows in which the judge writes far more than in these are not in it"
-    else:
-        yield "no row was judged: --sample 20 gives the figures that are not known"
     yield from judge.notes
 
 

@@ -115,7 +115,15 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WithOverview]:
                 "share: of a probe",
             ],
         ),
-        ("duel", ["3 rows that a and b both answered", "win rate of a", "losses of a, by the judge"]),
+        (
+            "duel",
+            [
+                "Nothing could be judged: ",
+                "3 rows that a and b both answered",
+                "win rate of a",
+                "losses of a, by the judge",
+            ],
+        ),
     ],
 )
 def test_every_comparison_is_a_table_where_it_is_printed_and_in_a_notebook(

@@ -463,6 +463,9 @@ def test_the_command_with_the_demo_judge_writes_what_merge_writes_again(
     arguments = ["duel", *runs, "--set", "judge.max_new_tokens=32"]
     assert main(arguments) == 0
     shown = capsys.readouterr().out
+    assert shown.startswith("Not settled which run answers better: a wins ")
+    assert " of 3 rows against b, ties count half, according to the toy judge.\n" in shown
+    assert f"Next: rag-evaluator compare {' '.join(runs)}\n" in shown
     assert "3 rows that a and b both answered, matched by 'id'" in shown
     assert "1 ties without asking the judge" in shown
     assert "position bias: in " in shown

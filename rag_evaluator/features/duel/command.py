@@ -56,6 +56,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.config.offline import disable_network
         from rag_evaluator.config.schema import load_config
         from rag_evaluator.features.duel import stage as dueling
+        from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
         from rag_evaluator.tasks.question import TaskJudge
 
     places = [_absolute(path) for path in (options.a, options.b)]
@@ -69,10 +70,12 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     stage = dueling.of_runs(runs, options.on, TaskJudge(dueling.TASK, config), list(map(str, places)))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = stage.summary(table)
-    code = OK if summary["measures"][dueling.WIN_RATE]["scored"] else FAILED
+    code = OK if summary["measures"][WIN_RATE]["scored"] else FAILED
+    conclusion = duel_conclusion(summary, stage.about["config"], [options.a, options.b])
     if options.json:
-        print_json({"results": str(config.results_dir), **summary})
+        print_json({"results": str(config.results_dir), "conclusion": conclusion.to_json(), **summary})
         return code
+    print_parts(conclusion.lines())
     print_parts(dueling.duel_overview(summary))
     print_part(stage.plan)
     say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")

@@ -14,10 +14,12 @@ from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import choice_of
 from rag_evaluator.dataset.sample import choose
 from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
+from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, means
 from rag_evaluator.results.run import Run, ScoredRows
@@ -61,7 +63,6 @@ def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
         )
 
 
-WIN_RATE = "win rate of a"
 POINTS = {"a": 1.0, "tie": 0.5, "b": 0.0}
 
 
@@ -279,11 +280,13 @@ class Duel(WithOverview):
         folder: where the files are.
         summary: as in `duel_summary.json`.
         rows: as in `duel.json`.
+        conclusion: the sentences.
     """
 
     folder: Path
     summary: Mapping[str, Any]  # Any: JSON
     rows: list[dict[str, Any]] = field(repr=False)
+    conclusion: Conclusion = field(repr=False)
 
     def __repr__(self) -> str:
         rate = "none" if self.win_rate is None else f"{self.win_rate:.2f}"
@@ -292,7 +295,7 @@ class Duel(WithOverview):
         )
 
     def overview(self) -> Overview:
-        return Overview(list(duel_overview(self.summary)))
+        return Overview([*self.conclusion.lines(), *duel_overview(self.summary)])
 
     @property
     def win_rate(self) -> float | None:
@@ -337,7 +340,15 @@ def duel(
     names = [None if place is None else str(place) for place in places]
     stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
     table = run_and_keep(stage, folder, fresh, progress)
-    return Duel(folder, stage.summary(table), list(stage.rows(table)))
+    summary = stage.summary(table)
+    conclusion = duel_conclusion(summary, {} if source.is_object else stage.about["config"], _both(places))
+    return Duel(folder, summary, list(stage.rows(table)), conclusion)
+
+
+def _both(places: Sequence[Path | None]) -> Sequence[Path]:
+    """The folders of the runs, if both have one."""
+    folders = [place for place in places if place is not None]
+    return folders if len(folders) == len(places) else []
 
 
 def _output_folder(output_dir: str | Path | None, a: Path | None, b: Path | None) -> Path:

@@ -1,0 +1,61 @@
+"""Which of two runs answers better, in sentences."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from rag_evaluator.results.conclusion import Conclusion, judge_words, next_command, with_ends_beside
+from rag_evaluator.results.overview import counted
+
+WIN_RATE = "win rate of a"
+EVEN = 0.5  # win rate of runs that are equally good
+RULES = (
+    "win rate: of the rows that were judged those that a run wins; a tie is half a win.",
+    f"wins: the interval of the win rate is on one side of {EVEN:g}; else it is not settled.",
+    "place: said where the same place won in both orders in more than half of the rows that the judge was asked about.",
+)
+
+
+def duel_conclusion(
+    summary: Mapping[str, Any], config: Mapping[str, Any], folders: Sequence[object] = ()
+) -> Conclusion:
+    """The sentences of a duel, and the next command.
+
+    Args:
+        summary: as in `duel_summary.json`. Any: JSON.
+        config: of the judge, as the manifest has it; empty where it was given as an object. Any: JSON.
+        folders: of both runs; empty where one was given from Python.
+    """
+    following = next_command(("compare", *folders)) if folders else ""
+    return Conclusion([_winner(summary, config), *_place(summary["position_bias"])], following, RULES)
+
+
+def _winner(summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:
+    rate, names = summary["measures"][WIN_RATE], [summary["a"], summary["b"]]
+    if names[0] == names[1]:
+        names = [f"{name} ({side})" for name, side in zip(names, "ab", strict=True)]
+    rows = counted(rate["scored"], "row")
+    if not rate["scored"]:
+        why = next(iter(rate["reasons"]), "no row has an answer of both runs")
+        return f"Nothing could be judged: {why}."
+    if summary["same"] == rate["scored"]:
+        return f"No difference: in {rows} both runs have the same answer, and the judge was not asked."
+    mean, low, high = rate["mean"], rate["ci_low"], rate["ci_high"]
+    if high < EVEN:
+        names, mean, low, high = names[::-1], 1 - mean, 1 - high, 1 - low
+    share = with_ends_beside([EVEN], mean, low, high)
+    words = f"{share} of {rows} against {names[1]}, ties count half{judge_words(config)}."
+    if low > EVEN:
+        return f"{names[0]} wins: {words}"
+    return f"Not settled which run answers better: {names[0]} wins {words}"
+
+
+def _place(bias: Mapping[str, Any]) -> Iterator[str]:
+    """That the judge chose by place, if it did so in most rows."""
+    shares = {"first": bias["first_won_twice"] or 0.0, "second": bias["second_won_twice"] or 0.0}
+    if sum(shares.values()) <= 0.5:
+        return
+    place = max(shares, key=lambda name: shares[name])
+    yield (
+        f"In {100 * sum(shares.values()):.0f} % of {counted(bias['pairs'], 'row')} the judge chose the same place in "
+        f"both orders, mostly the {place}: the place counted more than the answers."
+    )

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.results.certificate import useful_metrics
-from rag_evaluator.results.conclusion import Conclusion, judge_words, listed, next_command, with_ends
+from rag_evaluator.results.conclusion import Conclusion, asks_judge, judge_words, listed, next_command, with_ends
 from rag_evaluator.results.judgement import FAULTS
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
-from rag_evaluator.results.worst import RANK_RULE, asks_judge, in_order, ranked_scores
+from rag_evaluator.results.worst import RANK_RULE, in_order, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
 from rag_evaluator.statistics.paired import holm, is_shown
@@ -90,7 +90,7 @@ def candidates_of(run: Run, summary: Mapping[str, Figures], scales: Mapping[str,
         metric
         for metric, row in summary.items()
         if row["mean"] is not None
-        and asks_judge(run, metric)
+        and asks_judge(run.manifest, metric)
         and (scales[metric].low, scales[metric].high, scales[metric].better) == (0.0, 1.0, "higher")
     ]
 
@@ -103,7 +103,11 @@ def _means(
     if not candidates:
         scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
         means = [f"{metric} {_mean(row)}" for metric, row in scored.items()]
-        judge = judge_words(run.config, set(scored) <= set(useful)) if any(asks_judge(run, m) for m in scored) else ""
+        judge = (
+            judge_words(run.config, set(scored) <= set(useful))
+            if any(asks_judge(run.manifest, m) for m in scored)
+            else ""
+        )
         yield f"Mean{'' if len(means) == 1 else 's'}: {listed(means)}{judge}."
         return
     least = min(summary[metric]["mean"] for metric in candidates)

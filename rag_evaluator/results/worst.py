@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rag_evaluator.dataset import open_dataset
+from rag_evaluator.results.conclusion import asks_judge
 from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
@@ -105,13 +106,8 @@ def _share(values: Floats, scale: Scale) -> Floats:
 def ranked_scores(run: Run, rows: Tally) -> dict[str, Floats]:
     """The scores that rank rows: of metrics that ask the judge, else of all; those of a panel's judges are left out."""
     metrics = [metric for metric in run.metrics if BETWEEN not in metric]
-    judged = [metric for metric in metrics if asks_judge(run, metric)]
+    judged = [metric for metric in metrics if asks_judge(run.manifest, metric)]
     return {metric: rows.scores[metric] for metric in judged or metrics}
-
-
-def asks_judge(run: Run, metric: str) -> bool:
-    """Whether a language model judged, by the signature."""
-    return "|judge:" in (run.manifest.get("signatures") or {}).get(metric, "")
 
 
 def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[WorstRow]:

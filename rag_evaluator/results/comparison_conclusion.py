@@ -170,13 +170,13 @@ def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool,
         return f"In {counted(rows, 'row')} {names}."
     largest = max(lines, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
     if len(lines) == 1:
-        start = f"{largest.metric} is not settled with {counted(rows, 'row')}, {_difference(largest)}"
+        which = "Not settled" if is_all else "Not settled either"
+        difference = f"{largest.metric} differs by {_difference(largest)}"
     else:
         which = "Nothing is settled" if is_all else "Nothing else is settled"
-        start = (
-            f"{which} with {counted(rows, 'row')}; the largest difference is {largest.metric}, {_difference(largest)}"
-        )
-    return f"{start}{judging.of(lines) if is_all else ''}{_needed(lines, rows, effect)}."
+        difference = f"the largest difference is {largest.metric} {_difference(largest)}"
+    judge = judging.of(lines) if is_all else ""
+    return f"{which} with {counted(rows, 'row')}: {difference}{judge}{_needed(lines, rows, effect)}."
 
 
 def _needed(lines: Sequence[MetricComparison], rows: int, effect: float) -> str:
@@ -185,16 +185,18 @@ def _needed(lines: Sequence[MetricComparison], rows: int, effect: float) -> str:
     if needed is None:
         return ""
     if needed <= rows:
-        return f": a difference of {figure(effect)} would be shown in 4 of 5 such comparisons"
-    return f": a difference of {figure(effect)} needs {about(needed)} rows"
+        return f"; a difference of {figure(effect)} would be found in 4 of 5 such comparisons"
+    return f"; a difference of {figure(effect)} needs {about(needed)} rows"
 
 
 def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
     """Metrics that few rows say something of, or none."""
     for line in lines:
-        if line.difference.n < FEW_ROWS * matched:
+        if not line.difference.n:
+            yield f"No row has a score of {line.metric} in both runs: nothing is known of it."
+        elif line.difference.n < FEW_ROWS * matched:
             rows = f"{line.difference.n:,} of {counted(matched, 'row')}"
-            yield f"{line.metric} was compared in {rows}: in the others a score is missing."
+            yield f"{line.metric} was compared in {rows} only: the others lack a score, and may differ."
     whys = {line.difference.ci_method.partition("range: ")[2] for line in lines} - {""}
     for why in sorted(whys):
         yield f"These rows say nothing of others: the interval is the whole range ({why})."

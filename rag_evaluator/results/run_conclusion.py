@@ -133,13 +133,15 @@ def _means(
         means = [f"{metric} {_mean(row)}" for metric, row in scored.items()]
         asked = {metric for metric in scored if asks_judge(manifest, metric)}
         judge = judge_words(config, asked <= set(useful)) if asked else ""
-        yield f"Mean{'' if len(means) == 1 else 's'}: {listed(means)}{judge}."
+        rows_scored = counted(max(row["scored"] for row in scored.values()), "row")
+        yield f"Mean{'' if len(means) == 1 else 's'} over {rows_scored}: {listed(means)}{judge}."
         return
     least = min(summary[metric]["mean"] for metric in candidates)
     lowest = [metric for metric in candidates if summary[metric]["mean"] <= least + TIE]
     if len(lowest) > 1:
         means = [f"{metric} {_mean(summary[metric])}" for metric in lowest]
-        yield f"Lowest means: {listed(means)}{judge_words(config, set(lowest) <= set(useful))}."
+        heading = "All scores are the best ones" if least >= 1 - TIE else "Lowest means"
+        yield f"{heading}: {listed(means)}{judge_words(config, set(lowest) <= set(useful))}."
         return
     metric = lowest[0]
     heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"

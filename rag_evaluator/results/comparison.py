@@ -239,15 +239,15 @@ def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
 def match_lines(comparison: Comparison, match: RowMatch) -> Iterator[str]:
     """How many rows belong together, and what does not count."""
     baseline = comparison.runs[0]
-    yield f"{match.matched} rows of {baseline} and {match.run} matched by '{comparison.on}'"
+    yield f"{match.matched:,} rows of {baseline} and {match.run} matched by '{comparison.on}'"
     if match.unmatched_a or match.unmatched_b:
-        yield f"  without a partner: {match.unmatched_a} rows of {baseline}, {match.unmatched_b} of {match.run}"
+        yield f"  without a partner: {match.unmatched_a:,} rows of {baseline}, {match.unmatched_b:,} of {match.run}"
     if match.repeated:
-        yield f"  {match.repeated} of them have several answers, whose scores are averaged"
+        yield f"  {match.repeated:,} of them have several answers, whose scores are averaged"
     for line in _lines_of(comparison.metrics, match.run):
         if line.figures.only_a or line.figures.only_b:
-            only = f"{line.figures.only_a} only in {baseline}, {line.figures.only_b} only in {match.run}"
-            yield f"  {line.figures.metric}: rows that one run scored: {only}"
+            only = f"{line.figures.only_a:,} in {baseline}, {line.figures.only_b:,} in {match.run}"
+            yield f"  {line.figures.metric}: rows that only one run scored: {only}"
 
 
 def number(value: float | None, digits: int = 3) -> str:

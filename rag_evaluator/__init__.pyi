@@ -1,7 +1,8 @@
 """The public names, and where each lives."""
 
 from .comparison.compare import compare, write_report
-from .comparison.gate import GateVerdicts, gate
+from .comparison.gate import gate
+from .comparison.gate_verdicts import GateVerdicts
 from .config.schema import Config, load_config
 from .dataset import load_dataset
 from .errors import (

@@ -189,7 +189,7 @@ def add_gate_command(commands: Any) -> None:
 
 def gate(options: argparse.Namespace) -> int:
     """`rag-evaluator gate results/demo --min faithfulness=0.8`."""
-    from rag_evaluator.cli.console import print_json, say
+    from rag_evaluator.cli.console import print_json, print_parts, say
     from rag_evaluator.comparison.gate import MARK, write_junit
     from rag_evaluator.comparison.gate import gate as check
     from rag_evaluator.files.atomic import check_replaceable
@@ -212,17 +212,17 @@ def gate(options: argparse.Namespace) -> int:
     )
     if options.junit:
         write_junit(verdicts, str(options.run), options.junit)
-    failed = [verdict for verdict in verdicts if not verdict.passed]
+    code = OK if verdicts.passed else FAILED
     if options.json:
         shown = [verdict.to_json() for verdict in verdicts]
-        print_json({"run": str(options.run), "passed": not failed, "verdicts": shown})
-        return FAILED if failed else OK
+        conclusion = verdicts.conclusion.to_json()
+        print_json({"run": str(options.run), "passed": verdicts.passed, "conclusion": conclusion, "verdicts": shown})
+        return code
+    print_parts(verdicts.conclusion.lines())
     for verdict in verdicts:
-        if verdict.noted or not verdict.passed:
-            say(f"{'passed' if verdict.passed else 'failed'}: {verdict}")
-    if not failed:
-        say(f"{options.run}: {len(verdicts)} rule{'' if len(verdicts) == 1 else 's'} passed")
-    return FAILED if failed else OK
+        if verdict.remarks and (verdict.noted or not verdict.passed):
+            say(f"{'passed' if verdict.passed else 'failed'}: {verdict.rule}: {'; '.join(verdict.remarks)}")
+    return code
 
 
 def _better(text: str) -> tuple[str, str]:

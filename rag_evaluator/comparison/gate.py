@@ -14,6 +14,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_evaluator.comparison.gate_verdicts import GateVerdicts, following, judge_of
 from rag_evaluator.comparison.saved_scores import known_scale, read_scores, scales_with_directions
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import write_whole
@@ -34,7 +35,6 @@ from rag_evaluator.results.aligned import (
     weights_of,
 )
 from rag_evaluator.results.manifest import PROGRAM
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
@@ -297,21 +297,6 @@ def named(keys: Sequence[str]) -> str:
 MISSING = ("worst", "ignore")
 
 
-class GateVerdicts(WithOverview, list[Verdict]):
-    """The verdicts of `gate`, in the order of the rules; printed, and in a notebook, as a table."""
-
-    @property
-    def passed(self) -> bool:
-        """Whether all rules are kept."""
-        return all(verdict.passed for verdict in self)
-
-    def overview(self) -> Overview:
-        failed = sum(not verdict.passed for verdict in self)
-        rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]
-        title = f"{counted(len(self), 'rule')}, {failed} failed"
-        return Overview([Grid(title, [("", "left"), ("rule", "left"), ("measured", "left")], rows)])
-
-
 @ACTIVITY.phase("checking rules")
 def gate(
     run: Any,
@@ -324,7 +309,7 @@ def gate(
     better: Mapping[str, str] | None = None,
     on: str | None = None,
     cluster: str | None = None,
-) -> "GateVerdicts":
+) -> GateVerdicts:
     """Whether the scores of a run keep rules; each verdict has `passed`, and its text says what was measured.
 
     Args:
@@ -378,7 +363,11 @@ def gate(
             "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
     _refuse_unknown_direction(parsed, scales, runs, better or {})
-    return GateVerdicts(check_rules(parsed, measured, differences, least))
+    return GateVerdicts(
+        check_rules(parsed, measured, differences, least),
+        judge_of(scores, {rule.metric for rule in parsed}),
+        following(*reversed(runs)),
+    )
 
 
 def _named(rule: Rule) -> Rule:

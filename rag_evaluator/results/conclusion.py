@@ -108,13 +108,13 @@ def with_ends(mean: float, low: float | None, high: float | None, digits: int = 
 
 
 def with_ends_beside(limits: Sequence[float], mean: float, low: float, high: float, digits: int = 2) -> str:
-    """`0.62 [0.51, 0.72]` with so many digits that each end is on its side of each limit, up to `MOST_DIGITS`."""
+    """`0.62 [0.51, 0.72]` with so many digits that each number is on its side of each limit, up to `MOST_DIGITS`."""
 
-    def is_clear(end: float, limit: float) -> bool:
-        shown = float(f"{end:.{digits}f}")
-        return (shown > limit, shown < limit) == (end > limit, end < limit)
+    def is_clear(number: float, limit: float) -> bool:
+        shown = float(f"{number:.{digits}f}")
+        return (shown > limit, shown < limit) == (number > limit, number < limit)
 
-    while digits < MOST_DIGITS and not all(is_clear(end, limit) for end in (low, high) for limit in limits):
+    while digits < MOST_DIGITS and not all(is_clear(x, limit) for x in (mean, low, high) for limit in limits):
         digits += 1
     return f"{mean:z.{digits}f} [{low:z.{digits}f}, {high:z.{digits}f}]"
 
@@ -122,4 +122,4 @@ def with_ends_beside(limits: Sequence[float], mean: float, low: float, high: flo
 def about(count: float) -> str:
     """A number that is known roughly, rounded up to two digits: `about 400`."""
     step = 10 ** max(0, math.floor(math.log10(max(count, 1))) - 1)
-    return f"about {math.ceil(count / step) * step:,}"
+    return f"about {math.ceil(round(count / step, 9)) * step:,}"

@@ -82,12 +82,19 @@ class Verdict:
     """Whether a rule is kept, and what was measured, in one line.
 
     Attributes:
-        noted: whether the line says more than the figures: also of a rule that is kept it should be read.
+        reason: the figures, and the remarks.
+        measured: what the rule was checked on.
+        uncovered: that too few rows have a score; empty: there are enough.
+        remarks: what else must be known of the figures.
+        noted: whether there are remarks that should be read also of a rule that is kept.
     """
 
     rule: Rule
     passed: bool
     reason: str
+    measured: Measured
+    uncovered: str = ""
+    remarks: tuple[str, ...] = ()
     noted: bool = False
 
     def __str__(self) -> str:
@@ -164,18 +171,18 @@ def refuse_senseless(rule: Rule, scale: Scale) -> None:
 
 def _verdict(rule: Rule, measured: Measured, min_coverage: float) -> Verdict:
     if measured.fault is not None:
-        return Verdict(rule, False, measured.fault)
+        return Verdict(rule, False, measured.fault, measured)
     least = rule.number if rule.limit == "coverage" else min_coverage
     is_covered = measured.coverage >= least - TIE
-    uncovered = [] if is_covered else [f"coverage is {measured.coverage:.3f}, below {least:g}{_remedy(rule)}"]
+    uncovered = "" if is_covered else f"coverage is {measured.coverage:.3f}, below {least:g}{_remedy(rule)}"
     if rule.limit == "coverage":
-        return Verdict(rule, is_covered, uncovered[0] if uncovered else f"coverage is {measured.coverage:.3f}")
-    estimate = measured.estimate
-    kept = _keeps(rule, measured.scale, estimate)
+        return Verdict(rule, is_covered, uncovered or f"coverage is {measured.coverage:.3f}", measured)
+    kept = _keeps(rule, measured.scale, measured.estimate)
     alone = [] if kept else [*_lost_alone(rule, measured, is_covered)]
-    why = [*alone, *([] if kept or alone else _too_few(rule, measured)), *_lost(measured), *measured.notes]
-    reasons = [*uncovered, _seen(rule, measured.scale, estimate), *why]
-    return Verdict(rule, kept and is_covered, "; ".join(reasons), noted=bool(measured.notes or measured.lost))
+    why = (*alone, *([] if kept or alone else _too_few(rule, measured)), *_lost(measured), *measured.notes)
+    reason = "; ".join(filter(None, [uncovered, _seen(rule, measured.scale, measured.estimate), *why]))
+    noted = bool(measured.notes or measured.lost)
+    return Verdict(rule, kept and is_covered, reason, measured, uncovered, why, noted)
 
 
 def _remedy(rule: Rule) -> str:
@@ -227,14 +234,25 @@ def _ends(scale: Scale) -> tuple[float, float]:
 
 def _keeps(rule: Rule, scale: Scale, estimate: Estimate) -> bool:
     """Whether the worse end, or the mean, is on the right side of the limit."""
-    worse = _worse_end(rule, scale, estimate)
-    if worse is None:
-        return False
-    limit = rule.number if rule.limit != "not worse" else -rule.number if scale.better == "higher" else rule.number
-    return worse >= limit - TIE if scale.better == "higher" else worse <= limit + TIE
+    worse = worse_end(rule, scale, estimate)
+    return worse is not None and keeps(rule, scale, worse)
 
 
-def _worse_end(rule: Rule, scale: Scale, estimate: Estimate) -> float | None:
+def keeps(rule: Rule, scale: Scale, value: float) -> bool:
+    """Whether a score, or a difference, is on the right side of the limit; `TIE` is allowed for."""
+    limit = limit_of(rule, scale)
+    return value >= limit - TIE if scale.better == "higher" else value <= limit + TIE
+
+
+def limit_of(rule: Rule, scale: Scale) -> float:
+    """The number that scores, or differences from the baseline, must keep."""
+    if rule.limit != "not worse":
+        return rule.number
+    return -rule.number if scale.better == "higher" else rule.number
+
+
+def worse_end(rule: Rule, scale: Scale, estimate: Estimate) -> float | None:
+    """What a rule is about: the worse end of the interval, or the mean; None where no row has a score."""
     if rule.of_mean:
         return estimate.mean
     return estimate.ci_low if scale.better == "higher" else estimate.ci_high
@@ -248,7 +266,7 @@ def _seen(rule: Rule, scale: Scale, estimate: Estimate) -> str:
     if rule.of_mean:
         return f"the {what} is {estimate.mean:.3f} ({rows})"
     end, level = "lower" if scale.better == "higher" else "upper", f"{100 * estimate.ci_level:g} %"
-    worse = _worse_end(rule, scale, estimate)
+    worse = worse_end(rule, scale, estimate)
     return f"the {end} end of the {level} interval is {worse:.3f} ({what} {estimate.mean:.3f}, {rows})"
 
 
@@ -263,11 +281,11 @@ def _too_few(rule: Rule, measured: Measured) -> list[str]:
     needed = _rows_needed(lambda rows: _keeps(rule, scale, perfect(rows)), n)
     if rule.limit == "not worse":
         return [f"even a run equal to its baseline fails with {n} rows; {needed}"]
-    best, end = _best(measured), f"perfect scores: {_worse_end(rule, scale, perfect(n)):.3f}"
+    best, end = _best(measured), f"perfect scores: {worse_end(rule, scale, perfect(n)):.3f}"
     subject = (
         f"a perfect run of {n} rows fails, too ({end})"
         if _keeps(rule, scale, best)
-        else f"no result of {n} rows can pass ({end}, at best {_worse_end(rule, scale, best):.3f})"
+        else f"no result of {n} rows can pass ({end}, at best {worse_end(rule, scale, best):.3f})"
     )
     return [f"{subject}; for perfect scores {needed}"]
 

@@ -108,7 +108,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WithOverview]:
     [
         ("results", ["3 rows", "exact_match", "coverage"]),
         ("comparison", ["3 rows of a and b matched by 'id'", "a → b", "difference", "rows to show 0.05"]),
-        ("verdicts", ["2 rules, ", "FAILED", "exact_match >= 0.9"]),
+        ("verdicts", ["Failed: 1 of 2 rules.", "FAILED", "exact_match >= 0.9"]),
         (
             "probe",
             [

@@ -84,7 +84,7 @@ def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
 
 def _subject(metric: str, part: Figures, config: Mapping[str, Any]) -> tuple[str, str]:
     """Who is useful: the judge, or the scores of a metric that asks none, or several."""
-    if part.get("judge") is None:
+    if part.get("judge") is None or (config.get("judges") and BETWEEN not in metric):
         return "The scores are", "they rank"
     return f"{'The judge' if BETWEEN in metric else the_judge(config)} is", "it ranks"
 

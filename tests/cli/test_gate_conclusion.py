@@ -1,0 +1,210 @@
+"""The sentences of a gate: figures made by hand, and what a statistician would sign."""
+
+import pytest
+
+from rag_evaluator.comparison.gate_verdicts import gate_conclusion
+from rag_evaluator.statistics.formulas import Estimate, Scale
+from rag_evaluator.statistics.rules import Measured, check_rules, parse_limit, parse_rule
+
+LOWER = Scale(better="lower")
+JUDGE = ", according to this judge"
+
+
+def measured(
+    mean: float | None,
+    low: float | None = None,
+    high: float | None = None,
+    rows: int = 60,
+    scale: Scale | None = None,
+    coverage: float = 1.0,
+    method: str = "made by hand",
+    fault: str | None = None,
+) -> Measured:
+    estimate = Estimate(rows, mean, mean, None, None, low, high, 0.95, method)
+    return Measured(scale or Scale(), estimate, coverage, fault=fault)
+
+
+FAITHFUL = measured(0.86, 0.81, 0.9)
+CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
+    "one rule is kept": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": FAITHFUL},
+        ["Passed: faithfulness: 0.86 [0.81, 0.90] in 60 rows, the rule needs at least 0.8, according to this judge."],
+    ),
+    "all rules are kept: the closest has the worse end next to its number": (
+        ["faithfulness >= 0.8", "context_recall >= 0.5", "mean:noise_sensitivity <= 0.2"],
+        {
+            "faithfulness": FAITHFUL,
+            "context_recall": measured(0.7, 0.6, 0.8),
+            "noise_sensitivity": measured(0.1, 0.0, 0.3, scale=LOWER),
+        },
+        [
+            "Passed: all 3 rules; the closest is faithfulness: 0.86 [0.81, 0.90] in 60 rows, the rule needs at least "
+            "0.8, according to this judge."
+        ],
+    ),
+    "the whole interval breaks the rule": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": measured(0.42, 0.17, 0.71)},
+        [
+            "Failed: faithfulness: 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8, according to this judge; "
+            "the whole interval breaks it."
+        ],
+    ),
+    "the mean keeps the rule: 60 x (0.10 / 0.05)^2 are 240 rows": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": measured(0.85, 0.75, 0.92)},
+        [
+            "Failed: faithfulness: 0.85 [0.75, 0.92] in 60 rows, the rule needs at least 0.8, according to this judge; "
+            "not settled: the mean keeps the rule, the interval does not; about 240 rows like these would show it."
+        ],
+    ),
+    "the mean is the number: no number of rows would show it": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": measured(0.8, 0.7, 0.88)},
+        [
+            "Failed: faithfulness: 0.80 [0.70, 0.88] in 60 rows, the rule needs at least 0.8, according to this judge; "
+            "not settled: the mean keeps the rule, the interval does not."
+        ],
+    ),
+    "one row says nothing of others": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": measured(1.0, 0.0, 1.0, 1, method="range: one row")},
+        [
+            "Failed: faithfulness: 1.00 [0.00, 1.00] in 1 row, the rule needs at least 0.8, according to this judge; "
+            "not settled: the mean keeps the rule, the interval does not."
+        ],
+    ),
+    "only the better end keeps the rule": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": measured(0.75, 0.6, 0.86)},
+        [
+            "Failed: faithfulness: 0.75 [0.60, 0.86] in 60 rows, the rule needs at least 0.8, according to this judge; "
+            "not settled: the interval reaches it, the mean does not."
+        ],
+    ),
+    "an end next to the number is not rounded to it": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": measured(0.9, 0.7996, 0.95)},
+        [
+            "Failed: faithfulness: 0.9000 [0.7996, 0.9500] in 60 rows, the rule needs at least 0.8, according to this "
+            "judge; not settled: the mean keeps the rule, the interval does not; about 61 rows like these would show "
+            "it."
+        ],
+    ),
+    "a maximum": (
+        ["noise_sensitivity <= 0.2"],
+        {"noise_sensitivity": measured(0.4, 0.3, 0.5, scale=LOWER)},
+        [
+            "Failed: noise_sensitivity: 0.40 [0.30, 0.50] in 60 rows, the rule allows at most 0.2, according to this "
+            "judge; the whole interval breaks it."
+        ],
+    ),
+    "a rule of the mean": (
+        ["mean:faithfulness >= 0.8"],
+        {"faithfulness": measured(0.75, 0.6, 0.86)},
+        [
+            "Failed: faithfulness: 0.75 [0.60, 0.86] in 60 rows, the rule needs at least 0.8 in the mean, according to "
+            "this judge."
+        ],
+    ),
+    "too few rows have a score": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": measured(0.9, 0.85, 0.95, coverage=0.35)},
+        [
+            "Failed: faithfulness: coverage is 0.350, below 0.95: first score what is missing, the command of the run "
+            "with --update, according to this judge."
+        ],
+    ),
+    "no row has a score": (
+        ["faithfulness >= 0.8"],
+        {"faithfulness": measured(None, rows=0)},
+        ["Failed: faithfulness: no row has a score, the rule needs at least 0.8, according to this judge."],
+    ),
+    "some of several": (
+        ["faithfulness >= 0.8", "context_recall >= 0.5", "answer_relevancy >= 0.5"],
+        {
+            "faithfulness": measured(0.42, 0.17, 0.71),
+            "context_recall": measured(0.55, 0.45, 0.65),
+            "answer_relevancy": FAITHFUL,
+        },
+        [
+            "Failed: 2 of 3 rules, according to this judge; 1 of them is not settled.",
+            "faithfulness: 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8; the whole interval breaks it.",
+            "context_recall: 0.55 [0.45, 0.65] in 60 rows, the rule needs at least 0.5; not settled: the mean keeps "
+            "the rule, the interval does not; about 240 rows like these would show it.",
+        ],
+    ),
+    "many": (
+        [f"m{number} >= 0.8" for number in range(6)],
+        {f"m{number}": measured(0.42, 0.17, 0.71) for number in range(6)},
+        [
+            "Failed: 6 of 6 rules, according to this judge.",
+            *(
+                f"m{number}: 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8; the whole interval breaks it."
+                for number in range(4)
+            ),
+            "Failed, too: m4 >= 0.8, m5 >= 0.8.",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_sentences_are_those_that_a_statistician_would_sign(case: str) -> None:
+    rules, figures, expected = CASES[case]
+    verdicts = check_rules(list(map(parse_rule, rules)), figures)
+    assert gate_conclusion(verdicts, JUDGE).sentences == expected
+
+
+@pytest.mark.parametrize(
+    ("scale", "figures", "expected"),
+    [
+        (
+            Scale(),
+            (-0.01, -0.08, 0.06),  # 60 x (0.07 / 0.04)^2 = 183.75
+            "difference -0.01 [-0.08, 0.06] in 60 rows, the rule allows at most 0.05 worse; not settled: the mean "
+            "keeps the rule, the interval does not; about 190 rows like these would show it.",
+        ),
+        (
+            Scale(),
+            (-0.2, -0.3, -0.1),
+            "difference -0.20 [-0.30, -0.10] in 60 rows, the rule allows at most 0.05 worse; the whole interval "
+            "breaks it.",
+        ),
+        (
+            LOWER,
+            (0.2, 0.1, 0.3),
+            "difference 0.20 [0.10, 0.30] in 60 rows, the rule allows at most 0.05 worse; the whole interval breaks "
+            "it.",
+        ),
+        (
+            Scale(),
+            (0.0, -0.04, 0.04),
+            "difference 0.00 [-0.04, 0.04] in 60 rows, the rule allows at most 0.05 worse.",
+        ),
+    ],
+    ids=["not settled", "worse", "lower is better", "kept"],
+)
+def test_a_margin_is_about_the_difference_from_the_baseline(
+    scale: Scale, figures: tuple[float, float, float], expected: str
+) -> None:
+    rule = parse_limit("--margin", "not worse", "faithfulness=0.05")
+    verdicts = check_rules([rule], {}, {"faithfulness": measured(*figures, scale=scale)})
+    word = "Passed" if verdicts[0].passed else "Failed"
+    assert gate_conclusion(verdicts).sentences == [f"{word}: faithfulness: {expected}"]
+
+
+def test_a_fault_is_the_reason() -> None:
+    rule = parse_limit("--margin", "not worse", "faithfulness=0.05")
+    verdicts = check_rules(
+        [rule], {}, {"faithfulness": measured(None, rows=0, fault="b has no scores of faithfulness")}
+    )
+    assert gate_conclusion(verdicts).sentences == ["Failed: faithfulness: b has no scores of faithfulness."]
+
+
+def test_the_next_command_is_for_rules_that_failed() -> None:
+    figures = {"faithfulness": FAITHFUL}
+    for text, expected in (("faithfulness >= 0.8", ""), ("faithfulness >= 0.9", "rag-evaluator report results/demo")):
+        verdicts = check_rules([parse_rule(text)], figures)
+        assert gate_conclusion(verdicts, command="rag-evaluator report results/demo").next == expected

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import FAILED, OK
+from rag_evaluator.cli.options import FAILED, OK, typed_words
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, load_config
 from rag_evaluator.embeddings.hub import refuse_no_folder
@@ -165,15 +165,19 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
         from rag_evaluator.results.overview import means
         from rag_evaluator.tasks.question import TaskJudge, read_rows
+        from rag_evaluator.tasks.question_conclusions import sort_conclusion
         from rag_evaluator.tasks.sort import SUMMARY, of_samples
 
     stage = of_samples(read_rows(config, "sort"), TaskJudge("sort", config))
-    _, seconds, wrote, changed = run_task(stage, config, *begun, stop)
+    table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary: dict[str, Any] = json.loads((config.results_dir / SUMMARY).read_bytes())
     code = OK if summary["sorted"] else FAILED
+    orders = (ranking.fields for ranking in stage.rankings(table))
+    conclusion = sort_conclusion(orders, stage.about["config"], typed_words(options))
     if options.json:
-        print_json({**about_run(config, stage.plan), **summary})
+        print_json({**about_run(config, stage.plan), "conclusion": conclusion.to_json(), **summary})
         return code
+    print_parts(conclusion.lines())
     print_parts(means(f"{config.name}: order of contexts", "measure", summary["measures"], "none", reasons=None))
     say(
         f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
@@ -189,8 +193,9 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     config, begun = read_config(options), beginning(options)
     refuse_no_judge(config)
     with ACTIVITY.phase(LIBRARIES):
-        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
+        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
         from rag_evaluator.tasks.question import TaskJudge, read_rows
+        from rag_evaluator.tasks.question_conclusions import generate_conclusion
         from rag_evaluator.tasks.references import of_samples
 
     samples = read_rows(config, "generate")
@@ -199,11 +204,14 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     reasons = Counter(reference.reason for reference in stage.references(table))
     answered, asked = reasons.pop(None, 0), len(stage.units)
     kept, code = len(samples) - asked, OK if answered or not asked else FAILED
+    words = typed_words(options, "dataset=")
+    conclusion = generate_conclusion(asked, answered, kept, stage.about["config"], words, config.results_dir)
     if options.json:
         counts = {"questions": asked, "answered": answered, "kept": kept, "reasons": dict(reasons)}
-        print_json({**about_run(config, stage.plan), **counts, "judge_calls": stage.asked})
+        about = {**about_run(config, stage.plan), "conclusion": conclusion.to_json()}
+        print_json({**about, **counts, "judge_calls": stage.asked})
         return code
-    say(f"{config.name}: {answered} of {asked} questions answered, {kept} rows had a reference already")
+    print_parts(conclusion.lines())
     for reason, count in reasons.items():
         say(f"  {count} without an answer: {reason}")
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")

@@ -35,6 +35,7 @@ name: base
 require: [exact_match >= 0.99]
 """
 FEW = {"of": 24, "limit": 4}
+FIRST = "conclusion.sentences"
 CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit code, path in the document -> value
     "evaluate": (
         "config.yaml",
@@ -51,13 +52,25 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
         }.items()
     },
     "sort": ("sort config.yaml", 0, {"name": "base", "comparisons": 0}),
-    "generate": ("generate config.yaml", 0, {"questions": 0, "kept": 24}),
+    "generate": (
+        "generate config.yaml",
+        0,
+        {"questions": 0, "kept": 24, FIRST: ["Nothing to write: all 24 rows have a reference."]},
+    ),
     "probe": (
         "probe config.yaml --set metrics=[retrieval_recall] --set require=[] --sample 4",
         0,
         {"name": "base", "rows": 4},
     ),
-    "duel": ("duel results/base results/other --config config.yaml", 0, {"rows.compared": 24, "same": 24}),
+    "duel": (
+        "duel results/base results/other --config config.yaml",
+        0,
+        {
+            "rows.compared": 24,
+            "same": 24,
+            FIRST: ["No difference: in 24 rows both runs have the same answer, and the judge was not asked."],
+        },
+    ),
     "status": ("status results/base", 0, {"stages.0.cells.done": 24, "stages.0.merged": True, "stages.0.missing": []}),
     "merge": (
         "merge results/part",
@@ -78,7 +91,12 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
     "gate": (
         "gate results/base --min exact_match=0.9 --min mean:exact_match=0.7",
         1,
-        {"passed": False, "verdicts.0.rule": "exact_match >= 0.99", "verdicts.2.passed": True},
+        {
+            f"{FIRST}.0": "Failed: 2 of 3 rules.",
+            "passed": False,
+            "verdicts.0.rule": "exact_match >= 0.99",
+            "verdicts.2.passed": True,
+        },
     ),
     "certify": ("certify results/base --label exact_match=right", 0, {}),
     "list": ("list metrics", 0, {"0.name": "faithfulness"}),

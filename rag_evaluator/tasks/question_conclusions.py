@@ -1,0 +1,152 @@
+"""What `sort` and `generate` did, in sentences."""
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
+from rag_evaluator.results.overview import counted
+from rag_evaluator.statistics.formulas import Estimate, Scale
+from rag_evaluator.statistics.intervals import difference_interval, mean_interval
+from rag_evaluator.tasks.references import ROWS
+
+MEASURE = "nDCG@10"  # by which two orders are compared
+SHARES, CORRELATIONS = Scale(0.0, 1.0), Scale(-1.0, 1.0)
+CHANCE = 0.5  # agreement below it: most pairs were decided by their place
+SORT_RULES = (
+    f"better, worse: the interval of the paired difference of {MEASURE} by the column `relevance` is on one side of 0; "
+    "else it is not settled.",
+    "changed: the contexts that were sorted are not in the retriever's order.",
+    "place: said where both orders of a pair chose the same context in less than half of the pairs, on average.",
+)
+Fields = Mapping[str, Any]  # of a question, as in `sorted_indices.json`. Any: JSON
+
+
+def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words: Sequence[object] = ()) -> Conclusion:
+    """How the judge's order is beside the retriever's.
+
+    Args:
+        config: as the manifest has it; empty where the judge was given as an object. Any: JSON.
+        words: the configuration and the keys of the command; empty where it was called from Python.
+    """
+    questions, level = list(rankings), config.get("ci_level") or 0.95
+    ordered = [fields for fields in questions if fields["sorted"] is not None]
+    judge, failed = the_judge(config), [fields["reasons"]["sorted"] for fields in questions if fields["sorted"] is None]
+    sentences = [
+        *_orders(ordered, judge, level),
+        *_retriever(ordered, judge, level),
+        *_places(ordered, judge, level),
+        *_failed(failed, len(questions)),
+    ]
+    return Conclusion(sentences, next_command(("sort", *words)) if failed and words else "", SORT_RULES)
+
+
+def _orders(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str]:
+    """The gain where relevance is known; else how far the order changed."""
+    pairs = [_measured(fields) for fields in ordered]
+    graded = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
+    compared = [fields for fields in ordered if fields["spearman"] is not None]
+    if graded:
+        yield _gain(graded, judge, level)
+    elif compared:
+        changed = sum(fields["sorted"] != sorted(fields["sorted"]) for fields in compared)
+        estimate = mean_interval([fields["spearman"] for fields in compared], CORRELATIONS, level)
+        where = f"{counted(len(compared), 'question')} with two contexts or more to sort"
+        did = f"changed the retriever's order in {changed:,} of" if changed else "kept the retriever's order in all of"
+        yield (
+            f"{judge} {did} {where}: rank correlation {_ends(estimate)} on average. Whether its order is better is not "
+            "known: the rows have no relevance."
+        )
+    elif ordered:
+        yield f"Nothing to sort: none of {counted(len(ordered), 'question')} has two contexts or more to sort."
+
+
+def _measured(fields: Fields) -> tuple[float | None, float | None]:
+    """The measure of the judge's order and of the retriever's; None: not known."""
+    measured = fields.get("measured") or {"judge": {}, "retriever": {}}
+    return measured["judge"].get(MEASURE), measured["retriever"].get(MEASURE)
+
+
+def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> str:
+    estimate = difference_interval([ours - theirs for ours, theirs in graded], SHARES, level)
+    assert estimate.mean is not None
+    assert estimate.ci_low is not None
+    assert estimate.ci_high is not None
+    means = [math.fsum(side) / len(graded) for side in zip(*graded, strict=True)]
+    better = estimate.ci_low > 0
+    if better or estimate.ci_high < 0:
+        begin = f"{judge}'s order is {'better' if better else 'worse'} than the retriever's"
+    else:
+        begin = f"Not settled whether {judge[0].lower()}{judge[1:]}'s order is better than the retriever's"
+    difference = with_ends_beside([0.0], estimate.mean, estimate.ci_low, estimate.ci_high)
+    return (
+        f"{begin}: {MEASURE} {means[0]:.2f} against {means[1]:.2f} by the relevance of the rows, difference "
+        f"{difference} in {counted(len(graded), 'question')}."
+    )
+
+
+def _retriever(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str]:
+    """How good the retriever's order is, by the judge's verdicts on each context, if it was asked for them."""
+    judged = [fields for fields in ordered if fields["good"] is not None]
+    if not judged:
+        return
+    name = next(iter(judged[0]["retriever"]))
+    known = [fields["retriever"][name] for fields in judged if fields["retriever"][name] is not None]
+    none = sum(not fields["good"] for fields in judged)
+    inside = judge[0].lower() + judge[1:]
+    if known:
+        yield (
+            f"By the contexts in which {inside} finds the answer, the retriever's order has {name} "
+            f"{_ends(mean_interval(known, SHARES, level))} in {counted(len(known), 'question')}."
+        )
+    if none:
+        yield f"In {none:,} of {counted(len(judged), 'question')} {inside} finds the answer in no context."
+
+
+def _places(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str]:
+    agreements = [fields["agreement"] for fields in ordered if fields["agreement"] is not None]
+    if agreements and math.fsum(agreements) / len(agreements) < CHANCE:
+        yield (
+            f"{judge} chose by place: the share of pairs in which it chose the same context in both orders is only "
+            f"{_ends(mean_interval(agreements, SHARES, level))}."
+        )
+
+
+def _failed(reasons: Sequence[str], questions: int) -> Iterator[str]:
+    if not questions:
+        yield "There is no question to sort."
+    elif len(reasons) == questions:
+        yield f"No question could be sorted: {reasons[0]}."
+    elif reasons:
+        yield f"{len(reasons):,} of {counted(questions, 'question')} could not be sorted: {reasons[0]}."
+
+
+def _ends(estimate: Estimate) -> str:
+    assert estimate.mean is not None
+    return with_ends(estimate.mean, estimate.ci_low, estimate.ci_high)
+
+
+GENERATE_RULES = ("answered: the judge says that the contexts hold an answer, and has written it.",)
+
+
+def generate_conclusion(
+    asked: int, answered: int, kept: int, config: Mapping[str, Any], words: Sequence[object], results: Path
+) -> Conclusion:
+    """How many questions have an answer now.
+
+    Args:
+        asked, answered: questions.
+        kept: rows that had a reference already.
+        config: as the manifest has it. Any: JSON.
+        words: the configuration and the keys of the command.
+        results: the results folder.
+    """
+    following = next_command(("evaluate", *words, "--set", f"dataset={(results / ROWS).absolute()}"))
+    if not asked:
+        sentence = f"Nothing to write: all {counted(kept, 'row')} have a reference."
+        return Conclusion([sentence], following, GENERATE_RULES)
+    count = "all" if answered == asked else f"{answered:,}" if answered else "none"
+    had = f"; {counted(kept, 'row')} had a reference already" if kept else ""
+    sentence = f"{the_judge(config)} answered {count} of {counted(asked, 'question')} from the contexts{had}."
+    return Conclusion([sentence], following if answered or kept else "", GENERATE_RULES)

@@ -15,6 +15,7 @@ from rag_evaluator.files.progress import duration
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
+from rag_evaluator.results.panel_conclusion import panel_conclusion
 from rag_evaluator.results.rows import BETWEEN, LABELS
 from rag_evaluator.run.status import Status
 from rag_evaluator.run.task import Plan
@@ -62,19 +63,17 @@ def print_labels(summary: Mapping[str, Mapping[str, Any]]) -> None:
 
 
 def print_panel(summary: Mapping[str, Mapping[str, Any]]) -> None:
-    """What each judge of a panel gives on average, and how far they agree."""
+    """How far the judges of a panel agree, and what each gives on average."""
     panels = {metric: row["panel"] for metric, row in summary.items() if "panel" in row}
     judges = list(dict.fromkeys(judge for panel in panels.values() for judge in panel["judges"]))
     rows = [
         [metric, *(_figure(panel["judges"][judge]) for judge in judges), _figure(panel["alpha"])]
         for metric, panel in panels.items()
     ]
+    print_parts(panel_conclusion(summary).lines())
     if panels:
         columns = [("metric", "left"), *((judge, "right") for judge in judges), ("agreement (alpha)", "right")]
         print_table("means of the judges", columns, rows)
-    for metric, panel in panels.items():
-        if panel["alpha"] is None:
-            say(f"  {metric}: no alpha: {panel['alpha_reason']}")
 
 
 def _figure(number: float | None) -> str:

@@ -47,6 +47,6 @@ def test_the_notebook_shows_tables_a_bar_and_nothing_that_libraries_say(executed
     [comparison] = html_of(executed, "compare(base, other)")[1:]
     assert "6 rows of base and careless matched by" in comparison
     [verdicts] = html_of(executed, "gate(other")
-    assert "3 rules, 3 failed" in verdicts
+    assert "Failed: 3 of 3 rules, according to the toy judge" in verdicts
     said = [output for cell in executed for output in cell.outputs if output.get("name") == "stderr"]
     assert [output.text for output in said if WIDGETS not in output.text] == []

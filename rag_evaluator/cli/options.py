@@ -107,7 +107,7 @@ def add_task_command(
     return command
 
 
-def typed_words(options: argparse.Namespace, without: str = "\n") -> list[object]:
+def typed_words(options: argparse.Namespace, *without: str) -> list[object]:
     """The configuration and the keys of a command that was typed, for the command to type next.
 
     Args:

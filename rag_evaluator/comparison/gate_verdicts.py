@@ -99,15 +99,18 @@ def _figures(verdict: Verdict) -> str:
     needs = NEEDS[rule.limit].format(rule.number)
     if rule.limit == "coverage":
         return f"{rule.metric}: coverage {measured.coverage:.3f}, {needs}"
-    if verdict.uncovered:
-        return f"{rule.metric}: {verdict.uncovered}"
-    estimate = measured.estimate
-    if estimate.mean is None or estimate.ci_low is None or estimate.ci_high is None:
-        return f"{rule.metric}: no row has a score, {needs}"
-    of_mean = " in the mean" if rule.of_mean else ""
-    ends = with_ends_beside([limit_of(rule, measured.scale)], estimate.mean, estimate.ci_low, estimate.ci_high)
-    what = "difference " if rule.limit == "not worse" else ""
-    return f"{rule.metric}: {what}{ends} in {counted(estimate.n, 'row')}, {needs}{of_mean}"
+    estimate, ends = measured.estimate, f"no row has a score, {needs}"
+    if estimate.mean is not None and estimate.ci_low is not None and estimate.ci_high is not None:
+        limit = limit_of(rule, measured.scale)
+        numbers = with_ends_beside([limit], estimate.mean, estimate.ci_low, estimate.ci_high)
+        what = "difference " if rule.limit == "not worse" else ""
+        of_mean = " in the mean" if rule.of_mean else ""
+        ends = f"{what}{numbers} in {counted(estimate.n, 'row')}, {needs}{of_mean}"
+    worse = worse_end(rule, measured.scale, estimate)
+    if not verdict.uncovered:
+        return f"{rule.metric}: {ends}"
+    is_kept = worse is not None and keeps(rule, measured.scale, worse)
+    return f"{rule.metric}: {verdict.uncovered}" + ("" if is_kept else f"; {ends}")
 
 
 def _is_open(verdict: Verdict) -> bool:

@@ -93,8 +93,8 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "nobody knows how rows were chosen": (
         part("useful", "AUC 0.910 [0.840, 0.960]", area(0.91, 0.84, 0.96), chosen="unknown"),
         JUDGED,
-        f"The judge is useful for faithfulness: {ROWS_AS_PEOPLE} 91 % [84, 96] of pairs, by 60 labels of rows of "
-        "which nobody knows how they were chosen.",
+        f"The judge is useful for faithfulness: {ROWS_AS_PEOPLE} 91 % [84, 96] of pairs, by 60 labels (nobody knows "
+        "how these rows were chosen).",
     ),
     "figures at another level than the verdict": (
         part("better than chance, quality not settled", f"AUC 0.800 [0.660, 0.880]{NEEDED}",

@@ -118,7 +118,7 @@ def _share(judged: _Judged) -> str:
 
 def _choice(part: Figures) -> str:
     """That the figures are of these rows, and not of all."""
-    return " of rows of which nobody knows how they were chosen" if part.get("chosen") == "unknown" else ""
+    return " (nobody knows how these rows were chosen)" if part.get("chosen") == "unknown" else ""
 
 
 def _next(parts: Sequence[Figures], rows: int, folder: Path) -> str:

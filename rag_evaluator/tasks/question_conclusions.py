@@ -144,7 +144,7 @@ def generate_conclusion(
     """
     following = next_command(("evaluate", *words, "--set", f"dataset={(results / ROWS).absolute()}"))
     if not asked:
-        sentence = f"Nothing to write: all {counted(kept, 'row')} have a reference."
+        sentence = f"Nothing to write: {counted(kept, 'row')} had a reference already."
         return Conclusion([sentence], following, GENERATE_RULES)
     count = "all" if answered == asked else f"{answered:,}" if answered else "none"
     had = f"; {counted(kept, 'row')} had a reference already" if kept else ""

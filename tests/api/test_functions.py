@@ -372,7 +372,7 @@ def test_the_generate_command_adds_references_and_keeps_those_there_are(
         saved = read(f"results/run/gt/GT_{row['question'].rstrip('?')}.json")
         assert saved["ground_truth"] == (row["reference"] or "")
     assert code == (0 if any(row["reference"] for row in written[:2]) else 1)
-    assert "1 rows had a reference already" in capsys.readouterr().out
+    assert "1 row had a reference already" in capsys.readouterr().out
     assert main(["generate", config, "--set", "generate.replace=true"]) == 2  # other rows
     main(["generate", config, "--set", "generate.replace=true", "--update"])
     assert len(list(Path("results/run/gt").iterdir())) == 3

@@ -92,7 +92,7 @@ CASES: dict[str, tuple[PlannedRun, list[str], str]] = {
     "nothing is left": (
         planned(NOTHING, 0.0, 0.0, 60, 20, 60, workers=4),
         [
-            "Nothing is left to be scored: all 60 scores of 60 rows are made.",
+            "Nothing is left to be scored for 60 rows (60 of 60 scores are made).",
             "60 rows are enough for an interval of ±0.05, as far as 20 rows show.",
         ],
         "rag-evaluator evaluate c.yaml",

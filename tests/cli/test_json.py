@@ -55,7 +55,7 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
     "generate": (
         "generate config.yaml",
         0,
-        {"questions": 0, "kept": 24, FIRST: ["Nothing to write: all 24 rows have a reference."]},
+        {"questions": 0, "kept": 24, FIRST: ["Nothing to write: 24 rows had a reference already."]},
     ),
     "probe": (
         "probe config.yaml --set metrics=[retrieval_recall] --set require=[] --sample 4",

@@ -124,7 +124,7 @@ EVALUATE = "rag-evaluator evaluate c.yaml --set dataset=/data/results/demo/datas
         ),
         (1, 1, 0, "The toy judge answered all of 1 question from the contexts.", EVALUATE),
         (6, 0, 0, "The toy judge answered none of 6 questions from the contexts.", ""),
-        (0, 0, 24, "Nothing to write: all 24 rows have a reference.", EVALUATE),
+        (0, 0, 24, "Nothing to write: 24 rows had a reference already.", EVALUATE),
     ],
 )
 def test_generate_says_how_many_questions_have_an_answer_now(

@@ -39,22 +39,24 @@ def probe_conclusion(report: Mapping[str, Any], judges: Mapping[str, str], words
     """
     metrics: Mapping[str, Cells] = report["metrics"]
     of_metrics = [_of_metric(metric, cells, judges.get(metric)) for metric, cells in metrics.items()]
-    sentences = [*filter(None, of_metrics), *_of_alarms(report)]
+    sentences = [*of_metrics, *_of_alarms(report)]
     if all(cell["missing"] == cell["pairs"] for cells in metrics.values() for cell in cells.values()):
         sentences = [f"Nothing is known: none of the changed rows ({report['rows']} were drawn) has both scores."]
     return Conclusion(sentences, _next(report, words) if words else "", RULES)
 
 
 def _of_metric(metric: str, cells: Cells, judge: str | None) -> str:
-    """Empty where there are only controls."""
+    """Which changes are noticed, and what is known of the others."""
     changes = {probe: cell for probe, cell in cells.items() if cell["word"] is not None}
+    if not changes:
+        return f"Only false alarms were tested in {metric}: no row could be changed so that its score must be worse."
     noticed = {probe: cell for probe, cell in changes.items() if cell["word"] in NOTICED}
     others = [
         f"{words}: {_shares({probe: cell for probe, cell in changes.items() if cell['word'] == word})}"
         for word, words in NOT_NOTICED.items()
         if any(cell["word"] == word for cell in changes.values())
     ]
-    return "; ".join([_noticed(metric, noticed, len(changes), judge), *others]) + "." if changes else ""
+    return "; ".join([_noticed(metric, noticed, len(changes), judge), *others]) + "."
 
 
 def _noticed(metric: str, noticed: Cells, changes: int, judge: str | None) -> str:

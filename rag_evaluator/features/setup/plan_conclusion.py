@@ -41,13 +41,13 @@ def _cost(planned: "PlannedRun") -> str:
     metrics = [metric for judge in planned.judges for metric in judge.metrics]
     made, scores = sum(metric.done for metric in metrics), sum(metric.scores for metric in metrics)
     rows = counted(planned.count, "row")
+    known = f" ({made:,} of {scores:,} scores {'is' if made == 1 else 'are'} made)" if made else ""
     if made == scores:
-        return f"Nothing is left to be scored: all {counted(scores, 'score')} of {rows} are made."
+        return f"Nothing is left to be scored for {rows}{known}."
     judged = max(judge.judged for judge in planned.judges)
     questions = _questions(planned)
     if questions is None:
         return f"Not known how many questions to the judge and how long: none of {rows} was judged."
-    known = f" ({made:,} of {scores:,} scores {'is' if made == 1 else 'are'} made)" if made else ""
     of_rows = f"for {rows}{known}"
     basis = f", estimated from {judged} of them" if judged else ""
     time = _time(planned)

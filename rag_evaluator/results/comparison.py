@@ -1,9 +1,10 @@
 """What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.results.changes import Direction, VerdictChange
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
 from rag_evaluator.statistics.paired import MetricComparison
 from rag_evaluator.statistics.ppi import LabelMean
@@ -15,7 +16,8 @@ FIGURES = ("first", "second", "difference", "won/tie/lost")
 TESTS, POWER = ("p", "p Holm"), ("detectable",)
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
 OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
-Direction = Literal["worse", "better", "missing"]
+RESPONSE = 1_000  # characters of a response in JSON
+VERDICTS = 3  # changed verdicts that are shown of a row
 
 
 @dataclass(frozen=True)
@@ -69,13 +71,26 @@ class RowMatch:
 
 
 @dataclass(frozen=True)
+class ScorePair:
+    """A score in both runs; None where one is missing."""
+
+    metric: str
+    a: float | None
+    b: float | None
+
+
+@dataclass(frozen=True)
 class ChangedScore:
-    """A score that differs between the runs.
+    """A row whose scores differ between the runs, with the score that changed most.
 
     Attributes:
         key: what the row was matched on.
         a, b: the scores; None where one is missing, `direction` is `missing` then.
+        also: the other scores of the row that differ, those that changed most first.
+        verdicts: the verdicts of the judge that changed for this score; empty where it is not known what they mean.
         reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
+        response_a, response_b: the whole responses, of several rows with this key that of the first; None where there
+            is none. `to_json` has the first `RESPONSE` characters.
         row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
             Not in `to_json`, which is the same for any order of rows.
     """
@@ -87,10 +102,46 @@ class ChangedScore:
     direction: Direction
     a: float | None
     b: float | None
+    also: tuple[ScorePair, ...]
+    verdicts: tuple[VerdictChange, ...]
     reasons_a: tuple[str, ...]
     reasons_b: tuple[str, ...]
+    response_a: str | None
+    response_b: str | None
     row_a: int | None = field(compare=False)
     row_b: int | None = field(compare=False)
+
+    def says(self) -> list[tuple[str, str]]:
+        """What changed, in a few sentences, each with the reason that was recorded; empty where nobody knows."""
+        if self.direction == "missing":
+            side, reasons = ("first", self.reasons_a) if self.a is None else ("second", self.reasons_b)
+            return [(f"no score in the {side} run", next(iter(reasons), ""))]
+        more = len(self.verdicts) - VERDICTS
+        lines = [(change.says(), change.reason) for change in self.verdicts[:VERDICTS]]
+        return [*lines, (f"{counted(more, 'more verdict')} changed", "")] if more > 0 else lines
+
+    def to_json(self) -> dict[str, Any]:
+        """All but what depends on the order of rows."""
+        objects = {name: part for name, part in asdict(self).items() if name not in ("row_a", "row_b")}
+        responses = {name: _cut(objects[name]) for name in ("response_a", "response_b")}
+        return {**objects, **responses, "verdicts": [change.to_json() for change in self.verdicts]}
+
+
+def _cut(text: str | None) -> str | None:
+    return text if text is None or len(text) <= RESPONSE else text[: RESPONSE - 1] + "…"
+
+
+@dataclass(frozen=True)
+class ChangedRows:
+    """How many rows of a run have a lower, or a higher score of a metric than the row of the baseline.
+
+    Rows that share a key are taken in their order, as in the table of rows of a report.
+    """
+
+    run: str
+    metric: str
+    fell: int
+    rose: int
 
 
 @dataclass(frozen=True)
@@ -135,7 +186,9 @@ class Comparison(WithOverview):
         caveats: sentences to be read before the figures.
         matches: per run.
         metrics: per run and metric, tested; `groups` the same per group of rows, without tests.
-        changed: scores that changed most, first those that became worse, then better, then missing ones.
+        changed: rows that changed most, each once: first those that became worse, then better, then those that only
+            one run scored.
+        changed_rows: per run and metric, how many rows there are of which the score fell, and rose.
         labels: what people's labels say of the difference, for metrics that have labels in both runs.
         judges: what people's labels say of the judge, for each run and metric that has labels.
     """
@@ -148,6 +201,7 @@ class Comparison(WithOverview):
     metrics: tuple[ComparedMetric, ...]
     groups: tuple[ComparedMetric, ...]
     changed: tuple[ChangedScore, ...]
+    changed_rows: tuple[ChangedRows, ...] = ()
     labels: tuple[LabelDifference, ...] = ()
     judges: tuple[JudgeStanding, ...] = ()
 
@@ -173,7 +227,8 @@ class Comparison(WithOverview):
             "matches": _as_objects(self.matches),
             "metrics": [line.to_json() for line in self.metrics],
             "groups": [line.to_json() for line in self.groups],
-            "changed": _as_objects(self.changed),
+            "changed": [change.to_json() for change in self.changed],
+            "changed_rows": _as_objects(self.changed_rows),
             "labels": _as_objects(self.labels),
             "judges": _as_objects(self.judges),
         }
@@ -192,10 +247,8 @@ def word(line: MetricComparison) -> str:
     return "better" if (line.difference.mean > 0) == (line.scale.better == "higher") else "worse"
 
 
-def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference | JudgeStanding]) -> list[Mapping[str, Any]]:
-    """All but what depends on the order of rows."""
-    objects = map(asdict, values)
-    return [{name: part for name, part in entry.items() if name not in ("row_a", "row_b")} for entry in objects]
+def _as_objects(values: Sequence[RowMatch | ChangedRows | LabelDifference | JudgeStanding]) -> list[dict[str, Any]]:
+    return list(map(asdict, values))
 
 
 def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
@@ -234,7 +287,7 @@ def match_lines(comparison: Comparison, match: RowMatch) -> Iterator[str]:
 
 def number(value: float | None, digits: int = 3) -> str:
     """A figure of a table; `-` where there is none."""
-    return "-" if value is None else f"{value:.{digits}f}"
+    return "-" if value is None else f"{value:z.{digits}f}"
 
 
 def _of_labels(line: LabelDifference) -> str:

@@ -96,7 +96,7 @@ def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[st
             yield f"{heading}:"
         yield f"  {_scores(change)}  {one_line(change.question or change.key)}"
         for sentence, reason in change.says():
-            yield f"    {one_line(sentence + (f': {reason}' if reason else ''))}"
+            yield f"    {one_line(sentence + (f'. {reason}' if reason else ''))}"
         if change.also:
             yield f"    also changed: {listed(map(_scores, change.also))}"
         if change.response_a != change.response_b:
@@ -105,9 +105,9 @@ def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[st
 
 
 def _scores(change: "ChangedScore | ScorePair") -> str:
-    from rag_evaluator.results.comparison import number
+    from rag_evaluator.results.comparison import from_to
 
-    return f"{change.metric} {number(change.a)} → {number(change.b)}"
+    return f"{change.metric} {' → '.join(from_to(change.a, change.b))}"
 
 
 def one_line(text: str) -> str:

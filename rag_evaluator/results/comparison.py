@@ -17,6 +17,7 @@ TESTS, POWER = ("p", "p Holm"), ("detectable",)
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
 OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
 RESPONSE = 1_000  # characters of a response in JSON
+MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
 VERDICTS = 3  # changed verdicts that are shown of a row
 
 
@@ -70,6 +71,12 @@ class RowMatch:
     repeated: int
 
 
+def from_to(a: float | None, b: float | None, digits: int = 3) -> tuple[str, str]:
+    """Two scores that differ, with so many digits that it is seen; `-` where there is none."""
+    shown = number(a, digits), number(b, digits)
+    return from_to(a, b, digits + 1) if shown[0] == shown[1] and digits < MOST_DIGITS else shown
+
+
 @dataclass(frozen=True)
 class ScorePair:
     """A score in both runs; None where one is missing."""
@@ -112,10 +119,10 @@ class ChangedScore:
     row_b: int | None = field(compare=False)
 
     def says(self) -> list[tuple[str, str]]:
-        """What changed, in a few sentences, each with the reason that was recorded; empty where nobody knows."""
+        """What changed, in a few sentences, each with the judge's reason; empty where nobody knows."""
         if self.direction == "missing":
             side, reasons = ("first", self.reasons_a) if self.a is None else ("second", self.reasons_b)
-            return [(f"no score in the {side} run", next(iter(reasons), ""))]
+            return [(": ".join([f"no score in the {side} run", *reasons[:1]]), "")]
         more = len(self.verdicts) - VERDICTS
         lines = [(change.says(), change.reason) for change in self.verdicts[:VERDICTS]]
         return [*lines, (f"{counted(more, 'more verdict')} changed", "")] if more > 0 else lines

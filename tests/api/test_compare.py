@@ -200,7 +200,7 @@ def test_a_score_that_one_side_lacks_is_counted_and_shown_with_its_reason(compar
     change = comparison.changed[0]
     assert (change.direction, change.a, change.b) == ("missing", 1.0, None)
     assert change.reasons_b == ("no response in this row",)
-    assert change.says() == [("no score in the second run", "no response in this row")]
+    assert change.says() == [("no score in the second run: no response in this row", "")]
     assert (change.response_a, change.response_b) == ("He lives. She lives.", None)
 
 

@@ -47,7 +47,7 @@ def two(
 
 
 def text_of(page: str) -> str:
-    blocks = re.sub(r"</(p|li|div|h5)>", " ", page.replace("<wbr>", ""))
+    blocks = re.sub(r"</(p|li|div|h5|summary)>", " ", page.replace("<wbr>", ""))
     return " ".join(html.unescape(re.sub(r"<[^>]*>", "", blocks)).split())
 
 
@@ -79,7 +79,7 @@ def test_a_row_says_what_changed_and_shows_both_responses_with_the_words_that_di
     page = comparison_html(comparison)
     text = text_of(changed_part(page))
     assert "faithfulness 1.00 → 0.00 Row 0 Where is it?" in text
-    assert "The claim “Annam” is no longer supported: no word of it" in text
+    assert "The claim “Annam” is no longer supported. no word of it" in text
     assert "It lies in <ins>Annam</ins>." in page
     assert "It lies in <del>Tonkin</del>." in page
     assert "Also changed: bleu 0.90 → 0.10" in text
@@ -100,7 +100,7 @@ def test_a_score_of_one_run_alone_says_which_run_lacks_it(tmp_path: Path) -> Non
     scores = [{"faithfulness": [0.5, 0.5]}, {"faithfulness": [0.5, NONE]}]
     comparison, _ = two(tmp_path, *scores, ["P?", "Q?"], [["p", "q"], ["p", None]], [(), [missing]])
     text = text_of(changed_part(comparison_html(comparison)))
-    assert "○ Scored by one run only faithfulness 0.50 → – Row 1 Q?" in text
+    assert "○ Scored by one run only faithfulness 0.50 → - Row 1 Q?" in text
     assert "No score in the second run: the judge said nothing First response, a q" in text
     assert "Second response" not in text
 
@@ -163,7 +163,7 @@ def test_hostile_texts_are_shown_as_text(tmp_path: Path) -> None:
     assert_harmless(page)
     text = text_of(page)
     assert "The claim “<img src=x onerror=alert(1)>\"'&#x3c;</script>[U+202E][U+D800][U+0000]" in text
-    assert "is no longer supported: <img src=x" in text
+    assert "is no longer supported. <img src=x" in text
 
 
 def test_a_long_response_is_folded_and_cut(tmp_path: Path) -> None:
@@ -171,5 +171,18 @@ def test_a_long_response_is_folded_and_cut(tmp_path: Path) -> None:
     comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"], [[words], [f"{words} end"]])
     page = comparison_html(comparison)
     assert len(page) < 100_000
-    assert "These are the first 2,9" in text_of(page)
-    assert "The whole text is in scores.jsonl." in text_of(page)
+    text = text_of(page)
+    assert re.search(r"Show 2,\d\d\d more characters word\d+ ", text)  # the words that differ are at the end
+    assert re.search(r"The row has 98\d,\d\d\d more\.", text)
+
+
+def test_words_that_differ_behind_the_fold_are_announced(tmp_path: Path) -> None:
+    start = "word " * 100
+    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"], [[f"{start}in."], [f"{start}out."]])
+    text = text_of(comparison_html(comparison))
+    assert "Show 203 more characters, in which the responses differ word" in text
+
+
+def test_scores_that_differ_by_little_have_as_many_digits_as_it_takes(tmp_path: Path) -> None:
+    comparison, _ = two(tmp_path, {"bleu": [0.91234]}, {"bleu": [0.91211]}, ["P?"])
+    assert "bleu 0.9123 → 0.9121 Row 0" in text_of(comparison_html(comparison))

@@ -11,7 +11,15 @@ from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled
 from rag_evaluator.report.pages import ShownText, TextPart, difference, number, render, shown_pieces, signed
 from rag_evaluator.results.changes import Direction
-from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, from_to, word
+from rag_evaluator.results.comparison import (
+    ChangedScore,
+    ComparedMetric,
+    Comparison,
+    LabelDifference,
+    from_to,
+    verdict_words,
+    word,
+)
 from rag_evaluator.results.manifest import SCORES
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import MetricComparison
@@ -67,7 +75,13 @@ def comparison_html(comparison: Comparison, whole_table: bool = True) -> str:
     names = folder_names(comparison.runs)
     pairs = [_pair(comparison, run, (names[baseline], names[run]), whole_table) for run in compared]
     return render(
-        "comparison.html", baseline=names[baseline], pairs=pairs, comparison=comparison, word=word, from_to=from_to
+        "comparison.html",
+        baseline=names[baseline],
+        pairs=pairs,
+        comparison=comparison,
+        word=word,
+        verdict=verdict_words,
+        from_to=from_to,
     )
 
 

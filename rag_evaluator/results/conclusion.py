@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.config.features import features
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.resources import command
+from rag_evaluator.results.overview import printable
 
 MOST_DIGITS = 6
 TOY = "the toy judge"
@@ -29,13 +30,16 @@ class Conclusion:
     rules: Sequence[str] = ()
 
     def lines(self) -> Iterator[str]:
-        """The sentences, then the next command."""
-        yield from self.sentences
+        """The sentences, then the next command; a reason in them may hold what a terminal would obey."""
+        yield from map(printable, self.sentences)
         if self.next:
             yield f"Next: {self.next}"
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+NOTHING = Conclusion(())
 
 
 def next_command(*choices: Sequence[object]) -> str:
@@ -49,6 +53,11 @@ def next_command(*choices: Sequence[object]) -> str:
         if name in there or name in CORE:
             return command(*str(name).split(), *words)
     return ""
+
+
+def asks_judge(manifest: Mapping[str, Any], metric: str) -> bool:
+    """Whether a language model judged, by the signature. Any: JSON."""
+    return "|judge:" in (manifest.get("signatures") or {}).get(metric, "")
 
 
 def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
@@ -80,9 +89,11 @@ def figure(value: float, digits: int = 2) -> str:
     return f"{value:z.{digits}f}"
 
 
-def with_ends(mean: float, low: float | None, high: float | None) -> str:
+def with_ends(mean: float, low: float | None, high: float | None, digits: int = 2) -> str:
     """`0.42 [0.17, 0.71]`; an end looks like 0 only if it is 0, so that a reader sees whether 0 is inside."""
-    return figure(mean) if low is None or high is None else f"{figure(mean)} [{figure(low)}, {figure(high)}]"
+    if low is None or high is None:
+        return figure(mean, digits)
+    return f"{figure(mean, digits)} [{figure(low, digits)}, {figure(high, digits)}]"
 
 
 def about(count: float) -> str:

@@ -10,7 +10,8 @@ from rag_evaluator.cli.options import FAILED, OK, add_json, with_examples
 from rag_evaluator.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rag_evaluator.results.comparison import ChangedScore, Comparison, ScorePair
+    from rag_evaluator.results.changes import ChangedScore, ScorePair
+    from rag_evaluator.results.comparison import Comparison
 
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 LETTERS = 160  # of a question, a response or what changed
@@ -119,7 +120,7 @@ def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[st
 
 
 def _scores(change: "ChangedScore | ScorePair") -> str:
-    from rag_evaluator.results.comparison import from_to
+    from rag_evaluator.results.changes import from_to
 
     return f"{change.metric} {' → '.join(from_to(change.a, change.b))}"
 

@@ -10,13 +10,11 @@ from markupsafe import Markup
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled
 from rag_evaluator.report.pages import ShownText, TextPart, difference, number, render, shown_pieces, signed
-from rag_evaluator.results.changes import Direction
+from rag_evaluator.results.changes import ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import (
-    ChangedScore,
     ComparedMetric,
     Comparison,
     LabelDifference,
-    from_to,
     verdict_words,
     word,
 )

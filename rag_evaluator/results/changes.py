@@ -1,19 +1,23 @@
-"""`VerdictChange`: a verdict of the judge that differs between two runs about the same row, in words."""
+"""Rows that changed between two runs: `ChangedScore`, and in words what the judge says otherwise: `VerdictChange`."""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.results.conclusion import listed
 from rag_evaluator.results.judgement import GRADES, JudgedVerdict, Judgement, Tone, judgements_of
+from rag_evaluator.results.overview import counted
 from rag_evaluator.results.questions import input_values
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 Direction = Literal["worse", "better", "missing"]
 DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "missing")
 TEXT = 80  # characters of a claim in a sentence
+RESPONSE = 1_000  # characters of a response in JSON
+VERDICTS = 3  # changed verdicts that are shown of a row
+MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
 SIDES = ("first", "second")
 
 
@@ -113,6 +117,85 @@ class VerdictChange:
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "says": self.says()}
+
+
+def from_to(a: float | None, b: float | None, digits: int = 3) -> tuple[str, str]:
+    """Two scores that differ, with so many digits that it is seen; `-` where there is none."""
+    first, second = ("-" if score is None else f"{score:z.{digits}f}" for score in (a, b))
+    return from_to(a, b, digits + 1) if first == second and digits < MOST_DIGITS else (first, second)
+
+
+@dataclass(frozen=True)
+class ScorePair:
+    """A score in both runs; None where one is missing."""
+
+    metric: str
+    a: float | None
+    b: float | None
+
+
+@dataclass(frozen=True)
+class ChangedScore:
+    """A row whose scores differ between the runs, with the score that changed most.
+
+    Attributes:
+        key: what the row was matched on.
+        a, b: the scores; None where one is missing, `direction` is `missing` then.
+        also: the other scores of the row that differ, those that changed most first.
+        verdicts: the verdicts of the judge that changed for this score; empty where it is not known what they mean.
+        reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
+        response_a, response_b: the whole responses, of several rows with this key that of the first; None where there
+            is none. `to_json` has the first `RESPONSE` characters.
+        row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
+            Not in `to_json`, which is the same for any order of rows.
+    """
+
+    run: str
+    metric: str
+    key: str
+    question: str | None
+    direction: Direction
+    a: float | None
+    b: float | None
+    also: tuple[ScorePair, ...]
+    verdicts: tuple[VerdictChange, ...]
+    reasons_a: tuple[str, ...]
+    reasons_b: tuple[str, ...]
+    response_a: str | None
+    response_b: str | None
+    row_a: int | None = field(compare=False)
+    row_b: int | None = field(compare=False)
+
+    def says(self) -> list[tuple[str, str]]:
+        """What changed, in a few sentences, each with the judge's reason; empty where nobody knows."""
+        if self.direction == "missing":
+            side, reasons = ("first", self.reasons_a) if self.a is None else ("second", self.reasons_b)
+            return [(": ".join([f"no score in the {side} run", *reasons[:1]]), "")]
+        more = len(self.verdicts) - VERDICTS
+        lines = [(change.says(), change.reason) for change in self.verdicts[:VERDICTS]]
+        return [*lines, (f"{counted(more, 'more verdict')} changed", "")] if more > 0 else lines
+
+    def to_json(self) -> dict[str, Any]:
+        """All but what depends on the order of rows."""
+        objects = {name: part for name, part in asdict(self).items() if name not in ("row_a", "row_b")}
+        responses = {
+            name: None if objects[name] is None else _cut(objects[name], RESPONSE)
+            for name in ("response_a", "response_b")
+        }
+        return {**objects, **responses, "verdicts": [change.to_json() for change in self.verdicts]}
+
+
+@dataclass(frozen=True)
+class ChangedRows:
+    """How many rows of a run have a lower, or a higher score of a metric than the row of the baseline.
+
+    Rows that share a key are taken in their order, as in the table of rows of a report.
+    """
+
+    run: str
+    metric: str
+    fell: int
+    rose: int
 
 
 @dataclass(frozen=True)
@@ -258,5 +341,5 @@ def _grade(verdict: JudgedVerdict, values: Json) -> str:
     return _cut(" ".join(str(described).split())) if described else f"{verdict.key} {verdict.value:g}"
 
 
-def _cut(text: str) -> str:
-    return text if len(text) <= TEXT else text[: TEXT - 1].rstrip() + "…"
+def _cut(text: str, most: int = TEXT) -> str:
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

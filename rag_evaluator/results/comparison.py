@@ -1,10 +1,10 @@
 """What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.results.changes import Direction, VerdictChange
+from rag_evaluator.results.changes import ChangedRows, ChangedScore
 from rag_evaluator.results.conclusion import NOTHING, Conclusion
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
 from rag_evaluator.statistics.paired import MetricComparison
@@ -17,9 +17,6 @@ FIGURES = ("first", "second", "difference", "won/tie/lost")
 TESTS, POWER = ("p", "p (Holm)"), ("can show",)
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
 OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
-RESPONSE = 1_000  # characters of a response in JSON
-MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
-VERDICTS = 3  # changed verdicts that are shown of a row
 
 
 @dataclass(frozen=True)
@@ -72,86 +69,6 @@ class RowMatch:
     unmatched_a: int
     unmatched_b: int
     repeated: int
-
-
-def from_to(a: float | None, b: float | None, digits: int = 3) -> tuple[str, str]:
-    """Two scores that differ, with so many digits that it is seen; `-` where there is none."""
-    shown = number(a, digits), number(b, digits)
-    return from_to(a, b, digits + 1) if shown[0] == shown[1] and digits < MOST_DIGITS else shown
-
-
-@dataclass(frozen=True)
-class ScorePair:
-    """A score in both runs; None where one is missing."""
-
-    metric: str
-    a: float | None
-    b: float | None
-
-
-@dataclass(frozen=True)
-class ChangedScore:
-    """A row whose scores differ between the runs, with the score that changed most.
-
-    Attributes:
-        key: what the row was matched on.
-        a, b: the scores; None where one is missing, `direction` is `missing` then.
-        also: the other scores of the row that differ, those that changed most first.
-        verdicts: the verdicts of the judge that changed for this score; empty where it is not known what they mean.
-        reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
-        response_a, response_b: the whole responses, of several rows with this key that of the first; None where there
-            is none. `to_json` has the first `RESPONSE` characters.
-        row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
-            Not in `to_json`, which is the same for any order of rows.
-    """
-
-    run: str
-    metric: str
-    key: str
-    question: str | None
-    direction: Direction
-    a: float | None
-    b: float | None
-    also: tuple[ScorePair, ...]
-    verdicts: tuple[VerdictChange, ...]
-    reasons_a: tuple[str, ...]
-    reasons_b: tuple[str, ...]
-    response_a: str | None
-    response_b: str | None
-    row_a: int | None = field(compare=False)
-    row_b: int | None = field(compare=False)
-
-    def says(self) -> list[tuple[str, str]]:
-        """What changed, in a few sentences, each with the judge's reason; empty where nobody knows."""
-        if self.direction == "missing":
-            side, reasons = ("first", self.reasons_a) if self.a is None else ("second", self.reasons_b)
-            return [(": ".join([f"no score in the {side} run", *reasons[:1]]), "")]
-        more = len(self.verdicts) - VERDICTS
-        lines = [(change.says(), change.reason) for change in self.verdicts[:VERDICTS]]
-        return [*lines, (f"{counted(more, 'more verdict')} changed", "")] if more > 0 else lines
-
-    def to_json(self) -> dict[str, Any]:
-        """All but what depends on the order of rows."""
-        objects = {name: part for name, part in asdict(self).items() if name not in ("row_a", "row_b")}
-        responses = {name: _cut(objects[name]) for name in ("response_a", "response_b")}
-        return {**objects, **responses, "verdicts": [change.to_json() for change in self.verdicts]}
-
-
-def _cut(text: str | None) -> str | None:
-    return text if text is None or len(text) <= RESPONSE else text[: RESPONSE - 1] + "…"
-
-
-@dataclass(frozen=True)
-class ChangedRows:
-    """How many rows of a run have a lower, or a higher score of a metric than the row of the baseline.
-
-    Rows that share a key are taken in their order, as in the table of rows of a report.
-    """
-
-    run: str
-    metric: str
-    fell: int
-    rose: int
 
 
 @dataclass(frozen=True)

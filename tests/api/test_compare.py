@@ -17,7 +17,8 @@ from scipy import stats
 
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge
-from rag_evaluator.results.comparison import Comparison, ScorePair
+from rag_evaluator.results.changes import ScorePair
+from rag_evaluator.results.comparison import Comparison
 
 Rows = list[dict[str, Any]]
 Compare = Callable[..., Comparison]

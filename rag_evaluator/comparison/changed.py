@@ -94,12 +94,12 @@ def _changed_score(
     first, *others = changes
     pair, at = first.pair, first.at
     said_a, said_b = (explained(record for record, _ in records) for records in (records_a, records_b))
-    question, response_a = (_text_of(a, at, column) for column in (QUESTION, "response"))
+    question = value_of(a.run.samples[a.rows(at)[0]], QUESTION)
     return ChangedScore(
         run=b.run.name,
         metric=pair.metric,
         key=a.keys[at],
-        question=question,
+        question=question if isinstance(question, str) else None,
         direction=first.direction,
         a=_or_none(pair.a[at]),
         b=_or_none(pair.b[at]),
@@ -109,8 +109,8 @@ def _changed_score(
         verdicts=() if first.direction == "missing" else verdict_changes(records_a, records_b, first.direction),
         reasons_a=few_lines(said_a, said_b),
         reasons_b=few_lines(said_b, said_a),
-        response_a=response_a,
-        response_b=_text_of(b, at, "response"),
+        response_a=_response(a, at),
+        response_b=_response(b, at),
         row_a=next(iter(a.rows(at)), None),
         row_b=next(iter(b.rows(at)), None),
     )
@@ -136,11 +136,10 @@ def _names(side: Aligned, metric: str) -> list[str]:
     return [name for name in side.run.scores if name == metric or name.startswith(f"{metric}{BETWEEN}")]
 
 
-def _text_of(side: Aligned, at: int, column: str) -> str | None:
-    """What the first row of a key has in a column, if that is a text."""
-    rows = side.rows(at)
-    value = value_of(side.run.samples[rows[0]], column) if rows else None
-    return value if isinstance(value, str) else None
+def _response(side: Aligned, at: int) -> str | None:
+    """The response of the only row with a key."""
+    texts = [value_of(side.run.samples[row], "response") for row in side.rows(at)]
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
 
 
 def changed_rows(a: Aligned, b: Aligned, metric: str) -> ChangedRows:

@@ -32,7 +32,7 @@ TITLES: Mapping[Direction, str] = {
 
 
 @dataclass(frozen=True)
-class ChangedRow:
+class ChangedRowView:
     """A row that changed; `responses`: heading and text, with marks where they differ; one where they are equal."""
 
     change: ChangedScore
@@ -54,7 +54,7 @@ class ChangedPart:
 
     direction: Direction
     title: str
-    rows: tuple[ChangedRow, ...]
+    rows: tuple[ChangedRowView, ...]
     links: tuple[RowsLink, ...]
 
 
@@ -125,7 +125,7 @@ def _changed(
                 links.setdefault(direction, []).append(RowsLink(rows.metric, count if whole_table else None, href))
     for direction, title in TITLES.items():
         changes = [change for change in comparison.changed if (change.run, change.direction) == (run, direction)]
-        shown_rows = tuple(ChangedRow(change, tuple(_responses(change, names))) for change in changes)
+        shown_rows = tuple(ChangedRowView(change, tuple(_responses(change, names))) for change in changes)
         yield ChangedPart(direction, title, shown_rows, tuple(links.get(direction, ())))
 
 

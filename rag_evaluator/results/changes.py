@@ -22,7 +22,7 @@ SIDES = ("first", "second")
 
 
 @dataclass(frozen=True)
-class Kind:
+class VerdictKind:
     """What a verdict can be about.
 
     Attributes:
@@ -40,9 +40,9 @@ class Kind:
     held_against: bool = False
 
 
-def _text(noun: str, where: str, verb: str = "is ", subject: str = "", held_against: bool = False) -> Kind:
+def _text(noun: str, where: str, verb: str = "is ", subject: str = "", held_against: bool = False) -> VerdictKind:
     """A text in a `where` of each side."""
-    return Kind(
+    return VerdictKind(
         f"{noun} {verb}{{word}} now",
         f"{noun} {verb}no longer {{word}}",
         f"the judge finds {noun} in the {{side}} {where} only: {{word}}",
@@ -51,9 +51,9 @@ def _text(noun: str, where: str, verb: str = "is ", subject: str = "", held_agai
     )
 
 
-def _place(noun: str) -> Kind:
+def _place(noun: str) -> VerdictKind:
     """A context, which has a place."""
-    return Kind(
+    return VerdictKind(
         f"{noun} {{about}} is {{word}} now",
         f"{noun} {{about}} is no longer {{word}}",
         f"{noun} {{about}} of the {{side}} run is not in the other run: {{word}}",
@@ -61,7 +61,7 @@ def _place(noun: str) -> Kind:
     )
 
 
-KINDS: Mapping[str, Kind] = {
+KINDS: Mapping[str, VerdictKind] = {
     "claim": _text("the claim “{about}”", "response", subject="claim"),
     "claim of the reference": _text("the claim “{about}” of the reference", "run", subject="claim"),
     "claim, by text": _text("the claim “{about}”", "run", held_against=True),
@@ -70,11 +70,11 @@ KINDS: Mapping[str, Kind] = {
     "question about the text": _text("the question “{about}”", "run"),
     "context": _place("context"),
     "reference context": _place("reference context"),
-    "question": Kind(
+    "question": VerdictKind(
         "the question is {word} now", "the question is no longer {word}", "in the {side} run only: {word}", "question"
     ),
-    "response": Kind("{word} now", "no longer {word}", "in the {side} run only: {word}", "response"),
-    "rating": Kind(
+    "response": VerdictKind("{word} now", "no longer {word}", "in the {side} run only: {word}", "response"),
+    "rating": VerdictKind(
         "rated “{word}” instead of “{before}”",
         "rated “{word}” instead of “{before}”",
         "rated in the {side} run only: “{word}”",
@@ -144,8 +144,8 @@ class ChangedScore:
         also: the other scores of the row that differ, those that changed most first.
         verdicts: the verdicts of the judge that changed for this score; empty where it is not known what they mean.
         reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
-        response_a, response_b: the whole responses, of several rows with this key that of the first; None where there
-            is none. `to_json` has the first `RESPONSE` characters.
+        response_a, response_b: the whole responses, of which `to_json` has the first `RESPONSE` characters; None where
+            there is none, or several rows have this key.
         row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
             Not in `to_json`, which is the same for any order of rows.
     """

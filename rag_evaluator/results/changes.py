@@ -205,7 +205,7 @@ class _Said:
     Attributes:
         key: equal on both sides where they speak about the same.
         about: as `VerdictChange` has it.
-        against: the text that a claim is held against; empty where the sentence does not name it.
+        against: what a claim is held against: `the reference` or the number of a context; empty where that is not said.
     """
 
     key: Key
@@ -273,12 +273,19 @@ def _change(pairs: Sequence[_Pair]) -> VerdictChange:
 
 
 def _words(verdicts: Sequence[_Said]) -> str | None:
-    """`supported by context 2; not supported by the reference`; None where there is nothing."""
+    """`supported by context 2; not supported by the reference and contexts 1 and 3`; None where there is nothing."""
     against: dict[str, list[str]] = {}
     for said in verdicts:
         against.setdefault(said.word, []).append(said.against)
-    words = (f"{word} by {listed(texts)}" if any(texts) else word for word, texts in against.items())
-    return "; ".join(words) or None
+    return "; ".join(word + _by(texts) for word, texts in against.items()) or None
+
+
+def _by(against: Sequence[str]) -> str:
+    numbers = [text for text in against if text.isdigit()]
+    texts = [text for text in against if text and not text.isdigit()]
+    if numbers:
+        texts.append(f"context{'s' if len(numbers) > 1 else ''} {listed(numbers, most=10)}")
+    return f" by {' and '.join(texts)}" if texts else ""
 
 
 def _by_key(records: Records) -> dict[Key, list[_Said]]:
@@ -323,7 +330,7 @@ def _of_verdict(verdict: JudgedVerdict, judgement: Judgement, values: Json) -> _
     if KINDS[kind].held_against:
         named = judgement.parts.get("context")
         number = _number(named)
-        against = f"context {number}" if number else "the reference" if isinstance(named, Mapping) else ""
+        against = number or ("the reference" if isinstance(named, Mapping) else "")
         key = (*key, as_key(values.get("context")) or against)
     return _Said((KINDS[kind].subject, *key), kind, about, meaning.word, against, meaning.tone, reason)
 

@@ -193,7 +193,7 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
         noisy("Om", 0, 0, 1, 0),
         [
             "the judge finds the claim “Om” in the second run only: "
-            "not supported by the reference, context 1 and context 3; supported by context 2"
+            "not supported by the reference and contexts 1 and 3; supported by context 2"
         ],
     ),
     "sentences of the contexts": (

@@ -76,7 +76,7 @@ KINDS: Mapping[str, VerdictKind] = {
     "response": VerdictKind("{word} now", "no longer {word}", "in the {side} run only: {word}", "response"),
     "rating": VerdictKind(
         "rated “{word}” instead of “{before}”",
-        "rated “{word}” instead of “{before}”",
+        "rated “not {word}” instead of “{word}”",
         "rated in the {side} run only: “{word}”",
         "rating",
     ),
@@ -111,7 +111,7 @@ class VerdictChange:
         if self.first is None or self.second is None:
             side, word = SIDES[self.first is None], self.second if self.first is None else self.first
             return kind.alone.format(about=about, side=side, word=word)
-        if self.second == f"not {self.first}" and kind.lost != kind.changed:
+        if self.second == f"not {self.first}":
             return kind.lost.format(about=about, word=self.first)
         return kind.changed.format(about=about, word=self.second, before=self.first)
 

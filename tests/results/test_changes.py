@@ -141,6 +141,11 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
         rated("context_relevance", 2, 2),
         ["rated “relevant” instead of “not relevant”"],
     ),
+    "two ratings that are the opposite": (
+        rated("context_relevance", 2, 2),
+        rated("context_relevance", 0, 0),
+        ["rated “not relevant” instead of “relevant”"],
+    ),
     "groundedness": (
         rated("response_groundedness", 2, 1),
         rated("response_groundedness", 0, 1),

@@ -17,7 +17,7 @@ from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.files.atomic import file_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.report.compared import comparison_html
+from rag_evaluator.report.compared import comparison_html, difference_key
 from rag_evaluator.report.figures import figures_html, runs_html
 from rag_evaluator.report.pages import clean, inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
@@ -67,11 +67,6 @@ class TableRow:
     scores: Mapping[str, float | None]
     text: str
     label: str | None = None
-
-
-def difference_key(metric: str, run: int) -> str:
-    """The key of the differences of a run, by its place, from the first run."""
-    return f"{metric} {run}-0"
 
 
 class RowReader:
@@ -251,7 +246,7 @@ def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
 
     figures = [figures_html(runs[0])] if len(runs) == 1 else [runs_html(runs)]
     if comparison is not None:
-        figures.insert(0, comparison_html(comparison))
+        figures.insert(0, comparison_html(comparison, whole_table=not _notes(runs)))
     on = None if len(runs) == 1 else comparison.on if comparison is not None else KEY
     return {
         "title": _title(runs),

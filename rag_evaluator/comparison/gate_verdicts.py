@@ -8,6 +8,7 @@ from rag_evaluator.results.conclusion import (
     about,
     asks_judge,
     judge_words,
+    judged_config,
     next_command,
     with_ends_beside,
 )
@@ -159,7 +160,7 @@ def _distance(verdict: Verdict) -> float:
 def judge_of(scores: ScoredRows, metrics: Iterable[str]) -> str:
     """`, according to this judge`, where one of the metrics has asked it."""
     judged = {metric for metric in metrics if asks_judge(scores.manifest, metric)}
-    return judge_words(scores.config, judged <= useful_metrics(scores)) if judged else ""
+    return judge_words(judged_config(scores.manifest), judged <= useful_metrics(scores)) if judged else ""
 
 
 def following(*runs: ScoredRows) -> str:

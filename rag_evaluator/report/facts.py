@@ -1,7 +1,6 @@
 """What was run, what is known of the judge by certificate and probe, and the table of means."""
 
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
@@ -11,7 +10,7 @@ from urllib.parse import urlencode
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.report.pages import number, with_interval
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing
-from rag_evaluator.results.manifest import config_of, partial_rows
+from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import BETWEEN, LABELS, judges_of
 from rag_evaluator.results.run import Run
@@ -19,7 +18,6 @@ from rag_evaluator.statistics.formulas import Scale
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 PROBE = "probe/probe.json"
-FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
 DOT = "\u00a0· "  # between parts of a line, never at its beginning
 ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends on
 
@@ -79,15 +77,6 @@ def _dataset(config: Json) -> str:
     return _short(str(path)) if path else "rows given in Python"
 
 
-def judge_of(manifest: Json) -> Json | str | None:
-    """The judge that judged, by the signatures: its configuration; the name of one given in Python; None: none."""
-    lines = (manifest.get("signatures") or {}).values()
-    identity = next((parts["judge"] for line in lines if "judge" in (parts := parts_of(line))), None)
-    judge: Json = config_of(manifest).get("judge") or {}
-    is_configured = identity is None or FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity
-    return None if identity is None and "signatures" in manifest else judge if is_configured else identity
-
-
 def _judges(run: Run) -> Iterator[RunFact]:
     panel = {str(about.get("name")): about for about in run.config.get("judges") or () if isinstance(about, Mapping)}
     for name in judges_of(run.manifest):
@@ -138,11 +127,6 @@ def _versions(versions: Json) -> tuple[str, str]:
     shown = [f"{name} {version}" for name, version in versions.items()]
     first = [line for line in shown if line.split()[0] in ALWAYS[1:]]
     return DOT.join(first), DOT.join(line for line in shown if line not in first)
-
-
-def parts_of(signature: str) -> dict[str, str]:
-    """A signature, `metric:faithfulness|ragas:0.4.3|...`, by its parts."""
-    return dict(part.split(":", 1) for part in signature.split("|") if ":" in part)
 
 
 def certified(run: Run) -> tuple[str, list[Certified]]:

@@ -20,7 +20,7 @@ from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
-from rag_evaluator.results.manifest import partial_rows
+from rag_evaluator.results.manifest import partial_rows, parts_of
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
@@ -287,9 +287,8 @@ def has_unnamed_model(manifest: Values, metrics: list[str]) -> bool:
 
 
 def _parts(manifest: Values, metric: str) -> dict[str, str]:
-    """A signature, `metric:faithfulness|ragas:0.4.3|...`, by its parts."""
-    line = manifest.get("signatures", {}).get(metric, "")
-    parts = dict(part.split(":", 1) for part in line.split("|") if ":" in part)
+    """The parts of a signature on which the number depends."""
+    parts = parts_of(manifest.get("signatures", {}).get(metric, ""))
     return {name: value for name, value in parts.items() if name != NOISE}
 
 

@@ -13,6 +13,7 @@ from rag_evaluator.results.conclusion import (
     asks_judge,
     figure,
     judge_words,
+    judged_config,
     listed,
     next_command,
     with_ends,
@@ -70,8 +71,9 @@ def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
     judged = {metric for metric in metrics if asks_judge(a.manifest, metric) or asks_judge(b.manifest, metric)}
     is_known = a.manifest.get("signatures") and b.manifest.get("signatures")
     differing = list(differing_conditions(a.manifest, b.manifest, metrics)) if is_known else []
-    judges = [run.config.get("judge") or {} for run in (a, b)]
-    words = judge_words({"judges": judges} if differing else b.config)
+    configs = [judged_config(run.manifest) for run in (a, b)]
+    judges = [config.get("judge") or {} for config in configs]
+    words = judge_words({"judges": judges} if differing else configs[1])
     return Judging(words, judged - (useful_metrics(a) & useful_metrics(b)), differing)
 
 

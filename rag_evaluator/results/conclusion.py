@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.config.features import features
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.resources import command
+from rag_evaluator.results.manifest import config_of, judge_of
 from rag_evaluator.results.overview import printable
 
 MOST_DIGITS = 6
@@ -59,6 +60,12 @@ def asks_judge(manifest: Mapping[str, Any], metric: str) -> bool:
     """Whether a language model judged, by the signature; that of a panel may name each judge. Any: JSON."""
     line = (manifest.get("signatures") or {}).get(metric, "")
     return "|judge:" in line or "|judge@" in line
+
+
+def judged_config(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The configuration with the judge that judged: one given in Python is not the one that it names. Any: JSON."""
+    config, judge = config_of(manifest), judge_of(manifest)
+    return {**config, "judge": {"model": judge}} if isinstance(judge, str) else config
 
 
 def judge_models(config: Mapping[str, Any]) -> list[str]:

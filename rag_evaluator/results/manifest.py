@@ -4,6 +4,7 @@
 """
 
 import json
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -268,3 +269,20 @@ def _is_ours(folder: Path) -> bool:
     known = isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
     journals = [folder / "journal" / "manifest.json", *(folder / "journal").glob("*.*/manifest.json")]
     return known or any(path.is_file() for path in journals)
+
+
+FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
+
+
+def judge_of(manifest: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
+    """The judge that judged, by the signatures: its configuration; the name of one given in Python; None: none."""
+    lines = (manifest.get("signatures") or {}).values()
+    identity = next((parts["judge"] for line in lines if "judge" in (parts := parts_of(line))), None)
+    judge: Mapping[str, Any] = config_of(manifest).get("judge") or {}
+    is_configured = identity is None or FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity
+    return None if identity is None and "signatures" in manifest else judge if is_configured else identity
+
+
+def parts_of(signature: str) -> dict[str, str]:
+    """A signature, `metric:faithfulness|ragas:0.4.3|...`, by its parts."""
+    return dict(part.split(":", 1) for part in signature.split("|") if ":" in part)

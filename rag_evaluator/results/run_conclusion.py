@@ -15,12 +15,12 @@ from rag_evaluator.results.conclusion import (
     asks_judge,
     judge_models,
     judge_words,
+    judged_config,
     listed,
     next_command,
     with_ends,
 )
 from rag_evaluator.results.judgement import FAULTS
-from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
@@ -111,10 +111,10 @@ def _next(run: Run, useful: Collection[str]) -> str:
         return next_command(("status", run.folder))
     if not any(asks_judge(run.manifest, metric) for metric in run.metrics):
         return next_command(("compare", "BASELINE", run.folder))
-    if DEMO in judge_models(run.config):
+    if DEMO in judge_models(judged_config(run.manifest)):
         return next_command(("view", run.folder), ("report", run.folder))
     if not useful:
-        return next_command(("certify sheet", run.folder), ("report", run.folder))
+        return next_command(("certify sheet", run.folder, "--out", "to_label.xlsx"), ("report", run.folder))
     return next_command(("compare", "BASELINE", run.folder))
 
 
@@ -133,7 +133,7 @@ def _means(
     manifest: Json, summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, Scale], useful: Collection[str]
 ) -> Iterator[str]:
     """The lowest of the means that can be compared; where there are none, the means."""
-    config = config_of(manifest)
+    config = judged_config(manifest)
     candidates = candidates_of(manifest, summary, scales)
     if not candidates:
         scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}

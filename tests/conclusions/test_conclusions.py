@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from conclusions.made_results import NAN, QWEN, made
 
-from rag_evaluator import compare
+from rag_evaluator import RAGEvaluator, ScriptedJudge, compare
 
 HALF = [0.0, 1.0]
 F, R = "faithfulness", "context_recall"
@@ -271,3 +271,13 @@ def test_an_evaluation_says(name: str) -> None:
 
     assert shown.splitlines()[: len(sentences)] == sentences
     assert shown.splitlines()[len(sentences)].startswith("a: ")
+
+
+def test_a_judge_that_was_given_in_python_is_not_called_the_demo_judge() -> None:
+    judge = ScriptedJudge(lambda *_: {"rating": 1})
+    row = {"user_input": "Who?", "retrieved_contexts": ["Nolu Brak was born in Tesk."]}
+
+    results = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge).evaluate([row, row])
+
+    assert str(results).startswith("Mean of context_relevance 0.50 [")
+    assert "according to this judge" in str(results)

@@ -10,8 +10,7 @@ from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.features.app.state import REPORT, AppState, NotThere
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import duration
-from rag_evaluator.report.facts import judge_of
-from rag_evaluator.results.manifest import config_of
+from rag_evaluator.results.manifest import config_of, judge_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import BETWEEN, FOLDER, is_panel
 from rag_evaluator.results.run import Run

@@ -42,7 +42,7 @@ from rag_evaluator.results.certificate import (
     with_labels,
     write_labels,
 )
-from rag_evaluator.results.conclusion import Conclusion
+from rag_evaluator.results.conclusion import Conclusion, judged_config
 from rag_evaluator.results.judgement import doubt
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import Run
@@ -136,7 +136,9 @@ def certify(
     if out is None:
         write_labels(folder, run.data, kept)
         _add_to_summary(certificate, run)
-    return Certification(certificate, disagreements, path, certify_conclusion(certificate, run.config, folder))
+    return Certification(
+        certificate, disagreements, path, certify_conclusion(certificate, judged_config(run.manifest), folder)
+    )
 
 
 def _check_files(paths: Sequence[Path], folder: Path) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.pages import number, with_interval
+from rag_evaluator.files.atomic import json_text
+from rag_evaluator.report.pages import number, render, with_interval
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing
 from rag_evaluator.results.manifest import config_of, partial_rows
 from rag_evaluator.results.overview import by_stage
@@ -23,6 +24,27 @@ PROBE = "probe/probe.json"
 FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
 DOT = "\u00a0· "  # between parts of a line, never at its beginning
 ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends on
+
+
+def means_html(run: Run) -> str:
+    """The table of means as a fragment of a page; counts of missing scores lead to their rows. Raises `ResultsError`."""
+    reporting = reporting_of(run.manifest)
+    return render(
+        "means.html",
+        level=f"{100 * reporting.ci_level:g} %",
+        stages=stages(run.summary, scales_of(run.manifest, run.summary), reporting.thresholds),
+    )
+
+
+def what_html(run: Run) -> str:
+    """What was run, with signatures, digests and configuration, as a fragment of a page. Raises `ResultsError`."""
+    return render(
+        "what.html",
+        facts=facts(run),
+        signatures=run.manifest.get("signatures") or {},
+        prompts=run.manifest.get("prompts") or {},
+        config=json_text(shown_config(run.config)),
+    )
 
 
 @dataclass(frozen=True)

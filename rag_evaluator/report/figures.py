@@ -13,17 +13,13 @@ from numpy.typing import NDArray
 
 from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.files.atomic import json_text
 from rag_evaluator.report.charts import Bar, ChartPoint, chart, chart_labels, dots, histogram, in_order, steps
 from rag_evaluator.report.facts import (
     MetricLine,
     certified,
-    facts,
     line,
     probed,
     scales_of,
-    shown_config,
-    stages,
 )
 from rag_evaluator.report.pages import as_score, render, with_interval
 from rag_evaluator.results.judgement import judgements_of
@@ -243,20 +239,12 @@ GROUPS, LONGEST = 40, 160  # in a chart; letters of a name there
 
 
 def figures_html(run: Run) -> str:
-    """The figures of a run as a fragment of a page; bars and counts lead to their rows, by
+    """The charts of a run, and what is known of its judge, as a fragment of a page. Bars lead to their rows, by
     `#metric=faithfulness&min=0.2&max=0.3`. Raises `ResultsError` for files that cannot be read.
     """
     rows, scales = tally(run), scales_of(run.manifest, run.summary)
-    thresholds = reporting_of(run.manifest).thresholds
     return render(
         "figures.html",
-        run=run,
-        facts=facts(run),
-        signatures=run.manifest.get("signatures") or {},
-        prompts=run.manifest.get("prompts") or {},
-        config=json_text(shown_config(run.config)),
-        level=f"{100 * rows.level:g} %",
-        stages=stages(run.summary, scales, thresholds),
         certificate=certified(run),
         probes=probed(run),
         groups=list(groups_of(run.summary, scales)),

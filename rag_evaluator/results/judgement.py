@@ -105,11 +105,23 @@ def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) ->
     Args:
         about: what the manifest says of the metric: its range, and which end is the better one.
     """
-    low, high = SCALES.get(metric) or about.get("range") or (0.0, 0.0)
-    if key not in GRADES or not low < high:
+    ends = SCALES.get(metric) or about.get("range")
+    return score_tone(value, ends, str(about.get("better"))) if key in GRADES else "plain"
+
+
+def score_tone(value: float, ends: Sequence[float] | None, better: str) -> Tone:
+    """Where a score is on its range: the best third is good, the worst is bad. `table.js` has the same rule.
+
+    Args:
+        ends: of the range. Of one that begins below 0 the part from 0 counts, as nearly all scores are there. None:
+            nobody knows it, and the tone is plain.
+        better: `lower`, else the higher end is the better one.
+    """
+    low, high = (max(ends[0], 0.0), ends[1]) if ends and len(ends) == 2 else (0.0, 0.0)
+    if not low < high:
         return "plain"
     share = (min(max(value, low), high) - low) / (high - low)
-    if about.get("better") == "lower":
+    if better == "lower":
         share = 1 - share
     return "good" if share > 2 / 3 else "bad" if share < 1 / 3 else "middle"
 

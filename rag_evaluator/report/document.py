@@ -3,13 +3,11 @@
 import base64
 import gzip
 import json
-import math
 import re
-from array import array
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, islice, repeat
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,13 +21,14 @@ from rag_evaluator.report.answer import answer_html
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.figures import figures_html, runs_html
-from rag_evaluator.report.pages import as_score, beginning, clean, inline, json_in_page, stream
+from rag_evaluator.report.pages import beginning, clean, inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.results.comparison import Comparison
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE, reporting_of
-from rag_evaluator.results.worst import ranks_of
+from rag_evaluator.results.tally import as_score, tally
+from rag_evaluator.results.worst import ranked_scores, worst_first
 from rag_evaluator.statistics.formulas import Scale
 
 GROUP, SEARCHED = 80, 2000  # characters of a group's name, of each text to search in
@@ -157,15 +156,15 @@ def texts_of(runs: Sequence[Run]) -> list[str]:
     return [column for column in TEXTS if any(reader.shown(row, column) for row in first)]
 
 
-def row_ranks(run: Run) -> list[float | None]:
-    """The combined rank of each row, see `RANK_RULE`; None for a row without a score."""
-    reader, scores = RowReader(run), {metric: array("d") for metric in run.metrics}
-    for row in run.rows():
-        for metric, score in reader.scores(row).items():
-            scores[metric].append(math.nan if score is None else score)
-    known = reporting_of(run.manifest).scales
-    scales = {metric: known.get(metric) or Scale() for metric in scores}
-    return [None if math.isnan(rank) else round(rank, 6) for rank in map(float, ranks_of(scores, scales))]
+def worst_places(run: Run) -> list[int]:
+    """The place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
+    rows, known = tally(run), reporting_of(run.manifest).scales
+    scales = {metric: known.get(metric) or Scale() for metric in rows.scores}
+    order = worst_first(ranked_scores(run, rows), scales)
+    places = [0] * len(order)
+    for place, row in enumerate(order):
+        places[row] = place
+    return places
 
 
 @dataclass(frozen=True)
@@ -301,14 +300,14 @@ def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
         "after": Markup("\n").join(map(Markup, after)),
         "columns": columns_of(runs),
         "texts": texts_of(runs),
-        "parts": parts_of(runs),
+        "parts": page_parts(runs),
         "table_notes": _notes(runs),
         "made_from": ", ".join(file_digest(run.folder / "scores.jsonl")[:12] for run in runs),
         "blocks": _blocks(runs, on),
     }
 
 
-def parts_of(runs: Sequence[Run]) -> list[tuple[str, str]]:
+def page_parts(runs: Sequence[Run]) -> list[tuple[str, str]]:
     """The parts of a page, and what the links to them are called."""
     return list((PARTS if len(runs) == 1 else COMPARED_PARTS).items())
 
@@ -328,7 +327,7 @@ def _notes(runs: Sequence[Run]) -> list[str]:
 
 def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
     """The rows in parts as they are read, then what the table needs to know before one of them is opened."""
-    index, starts = _Index(row_ranks(runs[0]), texts_of(runs)), list[int]()
+    index, starts = _Index(worst_places(runs[0]), texts_of(runs)), list[int]()
     lines = index.noting(islice(rows_of(runs, on), ROWS))
     size, detailed = 0, 0
     for part in packs_of(_fragment(runs, line.numbers) for line in lines):
@@ -368,12 +367,12 @@ class _Index:
     """What is kept of the rows while they are read once.
 
     Args:
-        ranks: the combined rank of each row of the first run.
+        places: of the rows of the first run, the worst first.
         columns: the texts beside the question.
     """
 
-    def __init__(self, ranks: Sequence[float | None], columns: Sequence[str]) -> None:
-        self.ranks, self.columns = ranks, columns
+    def __init__(self, places: Sequence[int], columns: Sequence[str]) -> None:
+        self.places, self.columns = places, columns
         self.rows: list[TableRow] = []
         self.texts: list[str] = []
         self.labels: dict[int, str] = {}
@@ -393,7 +392,7 @@ class _Index:
         return {
             "question": [row.question for row in self.rows],
             "texts": {name: [row.texts[name] for row in self.rows] for name in self.columns},
-            "rank": list(islice(chain(self.ranks, repeat(None)), len(self.rows))),
+            "worst": [*self.places, *range(len(self.places), len(self.rows))][: len(self.rows)],
             "groups": {name: [row.groups.get(name, "") for row in self.rows] for name in groups},
             "scores": {name: [row.scores.get(name) for row in self.rows] for name in scores},
         }

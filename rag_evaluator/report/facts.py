@@ -17,6 +17,7 @@ from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import BETWEEN, LABELS, judges_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import reporting_of
+from rag_evaluator.results.tally import scales_of
 from rag_evaluator.statistics.formulas import Scale
 
 Json = Mapping[str, Any]  # Any in this module: JSON
@@ -27,7 +28,7 @@ ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends
 
 
 def means_html(run: Run) -> str:
-    """The table of means as a fragment of a page; counts of missing scores lead to their rows. Raises `ResultsError`."""
+    """The table of means as a fragment of a page; counts of missing scores lead to rows. Raises `ResultsError`."""
     reporting = reporting_of(run.manifest)
     return render(
         "means.html",
@@ -289,17 +290,6 @@ class MetricLine:
     @property
     def missing(self) -> int:
         return int(self.row["count"] - self.row["scored"])
-
-
-def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
-    """The scale of each metric; for one that nobody has described the range of what is known of its scores."""
-    known = reporting_of(manifest).scales
-    return {metric: known.get(metric) or _seen(row) for metric, row in summary.items()}
-
-
-def _seen(row: Figures) -> Scale:
-    ends = [row[key] for key in ("ci_low", "ci_high", "bound_low", "bound_high", "mean") if row.get(key) is not None]
-    return Scale(min([0.0, *ends]), max([1.0, *ends]), row.get("kind", "continuous"), row.get("better", "higher"))
 
 
 def stages(

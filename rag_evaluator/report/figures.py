@@ -1,6 +1,5 @@
 """The figures of a run as HTML, from its summary and from all of its rows; the means of several runs."""
 
-import math
 from array import array
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,27 +8,17 @@ from urllib.parse import urlencode
 
 import numpy as np
 from markupsafe import Markup
-from numpy.typing import NDArray
 
-from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
-from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.report.charts import Bar, ChartPoint, chart, chart_labels, dots, histogram, in_order, steps
-from rag_evaluator.report.facts import (
-    MetricLine,
-    certified,
-    line,
-    probed,
-    scales_of,
-)
-from rag_evaluator.report.pages import as_score, render, with_interval
+from rag_evaluator.report.facts import MetricLine, certified, line, probed
+from rag_evaluator.report.pages import render, with_interval
 from rag_evaluator.results.judgement import judgements_of
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import RowFacts, cluster_of, reporting_of
+from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
-Floats = NDArray[np.float64]
 LEAST = 5  # rows in a bin of lengths
 BINS = 5
 RANKED = ("context_precision_with_reference", "context_precision_without_reference")
@@ -37,57 +26,6 @@ CHUNKS = ("retrieval_precision", "retrieval_mrr", "retrieval_ndcg", "retrieval_m
 """Metrics that ask the same of each context, so that one of them says it for all."""
 ONE_BY_ONE = ("prompt", "chunk_prompt")  # the prompts that show a judge one context
 MOST = 20  # ranks that are shown
-
-
-@dataclass(frozen=True, eq=False)
-class Tally:
-    """The rows of a run as numbers.
-
-    Attributes:
-        scores: metric -> a number per row, NaN where it is missing.
-        lengths: characters of each response; NaN where there is none.
-        facts: clusters and weights of the rows.
-        level: of intervals.
-    """
-
-    scores: Mapping[str, Floats]
-    lengths: Floats
-    facts: RowFacts
-    level: float
-
-    def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
-        """The mean score of some rows with its interval."""
-        facts = self.facts.of(places)
-        return mean_interval(self.scores[metric][places], scale, self.level, facts.clusters, facts.weights)
-
-
-def tally(run: Run) -> Tally:
-    """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
-    reporting, mapping = reporting_of(run.manifest), run.config.get("columns") or {}
-    scores = {metric: array("d") for metric in run.metrics}
-    lengths, weights, clusters = array("d"), array("d"), array("q")
-    numbers: dict[str, int] = {}  # of a cluster, by its name
-    read = [name for name in ALIASES if name in ("response", reporting.cluster)]
-    for place, row in enumerate(run.rows()):
-        for metric, values in scores.items():
-            score = as_score(row.get(metric))
-            values.append(math.nan if score is None else score)
-        columns = {name: cell(row, name, mapping) for name in read}
-        response, sample = columns["response"], Sample(place, row, columns, f"row {place}")
-        lengths.append(len(response) if isinstance(response, str) else math.nan)
-        weights.append(weight_of(sample, reporting.weight))
-        key = cluster_of(sample, reporting)
-        clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
-    facts = RowFacts(clusters if reporting.cluster else None, weights if reporting.weight else None)
-    arrays = {metric: np.array(values) for metric, values in scores.items()}
-    return Tally(arrays, np.array(lengths), facts, reporting.ci_level)
-
-
-def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:
-    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
-    mapped = [name for name, canonical in mapping.items() if canonical == column]
-    names = [*mapped, column, *(accepted_names(column) if column in ALIASES else ())]
-    return next((row[name] for name in names if row.get(name) is not None), None)
 
 
 def by_length(tally: Tally, metric: str, scale: Scale) -> Iterator[tuple[tuple[int, int], Estimate]]:
@@ -383,7 +321,8 @@ def ranks_of(run: Run, rows: Tally) -> Iterator[FiguresChart]:
             for rank, share in enumerate(ranks, start=1)
         ]
         table = [(str(rank), _estimate(share), f"{share.n:,}") for rank, share in enumerate(ranks, start=1)]
-        svg = chart(steps(points, (0.0, 1.0), "Rank"), f"{metric}: share of useful contexts at each rank")
+        spec = steps(points, (0.0, 1.0), "Rank", "Share useful")
+        svg = chart(spec, f"{metric}: share of useful contexts at each rank")
         yield FiguresChart(metric, svg, heading, table)
 
 
@@ -401,7 +340,7 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
             _point(f"≤{high}", estimate, f"{low} to {high} characters: {_estimate(estimate)}, {estimate.n} rows")
             for (low, high), estimate in bins
         ]
-        spec = steps(points, axis_of(rows.scores[metric], scales[metric]), "Characters of the response")
+        spec = steps(points, axis_of(rows.scores[metric], scales[metric]), "Characters of the response", "Mean score")
         table = [(f"{low}–{high}", _estimate(estimate), f"{estimate.n:,}") for (low, high), estimate in bins]
         yield FiguresChart(metric, chart(spec, f"{metric} by length of the response"), heading, table)
 

@@ -4,7 +4,6 @@ import base64
 import hashlib
 import json
 import re
-import sys
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -126,7 +125,7 @@ def _cleaned(value: Any) -> Any:
 
 def number(value: float | None, digits: int = 2) -> str:
     """A figure as the pages show it; an en dash where there is none."""
-    return "–" if value is None or value != value else f"{value:.{digits}f}"
+    return "–" if value is None or value != value else f"{value:z.{digits}f}".replace("-", "−")
 
 
 def signed(value: float | None, digits: int = 2) -> str:
@@ -139,12 +138,6 @@ def signed(value: float | None, digits: int = 2) -> str:
 def with_interval(mean: float | None, low: float | None, high: float | None) -> str:
     """A mean with its interval: `0.81 [0.74, 0.86]`."""
     return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(high)}]"
-
-
-def as_score(value: Any) -> float | None:
-    """A number that a float can hold; None for everything else. Any: JSON."""
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    return float(value) if is_number and abs(value) <= sys.float_info.max else None
 
 
 def why_no_interval(method: str | None) -> str:

@@ -10,19 +10,12 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.report.pages import MOST, ShownText, as_score, clean, short, shown
-from rag_evaluator.results.judgement import (
-    REASONS,
-    JudgedVerdict,
-    Judgement,
-    Tone,
-    grade_tone,
-    judgements_of,
-    score_tone,
-)
+from rag_evaluator.report.pages import MOST, ShownText, clean, short, shown
+from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of, tone_of
 from rag_evaluator.results.questions import questions_of, resolve
 from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.tally import as_score
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 SOURCE = DETAILS
@@ -376,4 +369,5 @@ def _is_reason(view: JudgementView, reason: str) -> bool:
 
 
 def _tone(value: float | None, about: Json) -> Tone:
-    return "plain" if value is None else score_tone(value, about.get("range"), str(about.get("better")))
+    low, high = about.get("range") or (0.0, 0.0)
+    return "plain" if value is None else tone_of(value, low, high, str(about.get("better")))

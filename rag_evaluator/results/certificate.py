@@ -16,6 +16,7 @@ from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import read_summary
 
 CERTIFICATE, FORMAT = "certificate.json", 2
+CERTIFIED = "certified"  # begins what is said of a useful judge
 MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
 Certificate = Mapping[str, Any]  # Any in this module: JSON
 
@@ -99,6 +100,22 @@ def own_standing(run: ScoredRows) -> dict[str, str]:
     return {metric: words[metric] for metric in words if metric in certificate["metrics"]}
 
 
+def useful_metrics(run: ScoredRows) -> set[str]:
+    """The metrics of which a certificate says that the judge is useful: the run's own, or that of its configuration.
+
+    One that cannot be read says nothing.
+    """
+    configured = run.config.get("certificate")
+    paths = [*([run.folder / CERTIFICATE] if isinstance(run, Run) else []), *([Path(configured)] if configured else [])]
+    useful: set[str] = set()
+    for path in paths:
+        if path.is_file() and isinstance(run, Run):
+            with suppress(ResultsError):
+                by_metric = standing(read_certificate(path), run.manifest.get("signatures", {}), run.data)
+                useful |= {metric for metric, words in by_metric.items() if words.startswith(CERTIFIED)}
+    return useful
+
+
 def standing(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, str]:
     """Metric of a run -> what a certificate says of its scores, in words: `certified` only of a useful judge."""
     return {metric: _standing(certificate, metric, signatures, data) for metric in signatures}
@@ -130,7 +147,7 @@ def _standing(certificate: Certificate, metric: str, signatures: Mapping[str, st
 def _in_words(verdict: Mapping[str, str], where: str) -> str:
     """A verdict with the rows that it is of."""
     word, reason = verdict["word"], verdict["reason"]
-    return f"certified {where}: {word}, {reason}" if word == "useful" else f"{word} {where}: {reason}"
+    return f"{CERTIFIED} {where}: {word}, {reason}" if word == "useful" else f"{word} {where}: {reason}"
 
 
 def _shown(differing: Mapping[str, Mapping[str, tuple[str, str]]], names: Sequence[str]) -> str:

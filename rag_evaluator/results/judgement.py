@@ -73,6 +73,22 @@ MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("context_relevancy",), "numbers", _two("helps", "does not help")),
     Verdicts(("summary_score",), "answers", {"1": Meaning("good", "answered"), "0": Meaning("bad", "not answered")}),
 )
+UNSUPPORTED = "the response says something that its contexts do not support"
+FAULTS: Mapping[str, str] = {
+    "faithfulness": UNSUPPORTED,
+    "response_groundedness": UNSUPPORTED,
+    "context_recall": "the contexts lack something that the reference says",
+    "context_entity_recall": "the contexts lack a name that the reference has",
+    "context_precision": "a context that does not help comes before one that does, or none helps",
+    "context_relevance": "the contexts do not fully fit the question",
+    "context_relevancy": "a sentence of the contexts does not help to answer",
+    "answer_accuracy": "the response does not fully agree with the reference",
+    "answer_correctness": "the response does not say the same as the reference",
+    "factual_correctness": "the response does not claim the same as the reference",
+    "refusal_correctness": "the response refuses where it should answer, or answers where it should refuse",
+    "summary_score": "the summary leaves a question about the text open",
+}
+"""What a score below the best one says of a row; a name also stands for those that begin with it and `_`."""
 SCALES: Mapping[str, tuple[float, float]] = {"answer_rubric": (1.0, 5.0)}  # of labels that are not the score itself
 GRADES = ("score", "label", "rating", "value")  # keys whose number is a grade on the metric's scale
 CHOSEN: Mapping[tuple[str, str], str] = {("context_relevancy", "numbers"): "sentences"}
@@ -105,19 +121,16 @@ def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) ->
     Args:
         about: what the manifest says of the metric: its range, and which end is the better one.
     """
-    ends = SCALES.get(metric) or about.get("range")
-    return score_tone(value, ends, str(about.get("better"))) if key in GRADES else "plain"
+    low, high = SCALES.get(metric) or about.get("range") or (0.0, 0.0)
+    return tone_of(value, low, high, about.get("better", "higher")) if key in GRADES else "plain"
 
 
-def score_tone(value: float, ends: Sequence[float] | None, better: str) -> Tone:
-    """Where a score is on its range: the best third is good, the worst is bad. `table.js` has the same rule.
+def tone_of(value: float, low: float, high: float, better: str) -> Tone:
+    """Where a number is on its range: the best third is good, the worst is bad; `plain` without a range.
 
-    Args:
-        ends: of the range. Of one that begins below 0 the part from 0 counts, as nearly all scores are there. None:
-            nobody knows it, and the tone is plain.
-        better: `lower`, else the higher end is the better one.
+    Of a range from below 0 only the part above it counts: cosines of texts are hardly ever negative.
     """
-    low, high = (max(ends[0], 0.0), ends[1]) if ends and len(ends) == 2 else (0.0, 0.0)
+    low = 0.0 if low < 0 < high else low
     if not low < high:
         return "plain"
     share = (min(max(value, low), high) - low) / (high - low)

@@ -1,9 +1,9 @@
 """Paired comparison of two runs' scores over the same rows, and how many rows a difference or an interval needs."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,13 +17,20 @@ Floats = NDArray[np.float64]
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
     """p-values of a family of tests, adjusted so that they hold together (Holm 1979); None stays, and does not count.
 
-    With `multipletests(method="holm")` of statsmodels.
+    The p-value of rank k of n, from the smallest, times n - k + 1; never below that of a smaller one, and at most 1.
+    `multipletests` of statsmodels gives the same numbers, but collects garbage at each call: half a second here.
     """
-    from statsmodels.stats.multitest import multipletests
+    order = sorted((p, place) for place, p in enumerate(p_values) if p is not None)
+    adjusted, least = list(p_values), 0.0
+    for rank, (p, place) in enumerate(order):
+        least = max(least, min(1.0, p * (len(order) - rank)))
+        adjusted[place] = least
+    return adjusted
 
-    tested = [p for p in p_values if p is not None]
-    adjusted = iter(multipletests(tested, method="holm")[1] if tested else ())
-    return [None if p is None else float(next(adjusted)) for p in p_values]
+
+def is_shown(p_holm: float | None, level: float) -> bool:
+    """Whether a difference is shown: its p-value after Holm is at most 1 - level; None: it was not tested."""
+    return p_holm is not None and p_holm <= 1 - level + 1e-12
 
 
 MOST_ROWS = 100_000
@@ -108,6 +115,7 @@ def _number(value: Any) -> float:
 
 
 EFFECT = 0.05  # a difference worth finding, in units of a metric
+Verdict = Literal["shown", "not settled", "equal within the margin", "different, but less than the margin"]
 
 
 @dataclass(frozen=True)
@@ -133,6 +141,7 @@ class MetricComparison:
         smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all.
         rows_needed: to find the effect that was asked for.
         only_a, only_b: rows that only this side scored.
+        margin: a difference that does not matter, in units of the metric; None: nobody gave one beforehand.
     """
 
     metric: str
@@ -149,6 +158,33 @@ class MetricComparison:
     rows_needed: int | None
     only_a: int
     only_b: int
+    margin: float | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What is known of the difference. The interval decides: `shown` after Holm, equality by both of its ends."""
+        shown = is_shown(self.p_holm, self.difference.ci_level)
+        if self.is_within_margin:
+            return "different, but less than the margin" if shown else "equal within the margin"
+        return "shown" if shown else "not settled"
+
+    @property
+    def is_within_margin(self) -> bool:
+        """Whether both ends of the interval are inside the margin."""
+        low, high = self.difference.ci_low, self.difference.ci_high
+        if self.margin is None or low is None or high is None:
+            return False
+        return -self.margin < low and high < self.margin
+
+    @property
+    def alone(self) -> bool:
+        """Whether the difference would be shown if this were the only metric, and is not, as it is one of several."""
+        return is_shown(self.p, self.difference.ci_level) and not is_shown(self.p_holm, self.difference.ci_level)
+
+    @property
+    def is_better(self) -> bool:
+        """Whether the mean of b lies towards the better end of the scale."""
+        return self.difference.mean is not None and (self.difference.mean > 0) == (self.scale.better == "higher")
 
 
 def compare_scores(
@@ -158,6 +194,7 @@ def compare_scores(
     effect: float = EFFECT,
     level: float = 0.95,
     tested: bool = True,
+    margins: Mapping[str, float] | None = None,
 ) -> list[MetricComparison]:
     """Each pair compared, over the same rows in any order; the p-values are adjusted for all of them together.
 
@@ -165,6 +202,7 @@ def compare_scores(
         clusters: rows of one cluster depend on each other; None: each row stands for itself.
         weights: how much each row counts in means, intervals and tests; wins, ties and losses are counted as they are.
         tested: whether p-values are wanted.
+        margins: metric -> a difference that does not matter.
     """
     differences = [pair.b - pair.a for pair in pairs]
     counted = np.ones(len(differences[0]) if differences else 0) if weights is None else weights
@@ -176,7 +214,10 @@ def compare_scores(
         difference_p_value(values, pair.scale, clusters, weights) if tested else None
         for pair, values in zip(pairs, differences, strict=True)
     ]
-    return [replace(row, p=p, p_holm=adjusted) for row, p, adjusted in zip(compared, tests, holm(tests), strict=True)]
+    return [
+        replace(row, p=p, p_holm=adjusted, margin=(margins or {}).get(row.metric))
+        for row, p, adjusted in zip(compared, tests, holm(tests), strict=True)
+    ]
 
 
 def _described(

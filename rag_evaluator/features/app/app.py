@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -38,7 +39,9 @@ from rag_evaluator.features.app.state import (
     open_folders,
     stamp_of,
 )
-from rag_evaluator.report.document import columns_of
+from rag_evaluator.report.answer import answer_html
+from rag_evaluator.report.document import columns_of, page_parts, texts_of
+from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
@@ -56,7 +59,7 @@ class Pages:
     """The pages, the rows of their tables, and how far runs are.
 
     Attributes:
-        figures: fragments of HTML that take seconds to draw.
+        figures: fragments of HTML that take seconds to make.
     """
 
     state: AppState
@@ -70,6 +73,7 @@ class Pages:
             Route("/run/{path:path}", self.run),
             Route("/report/{path:path}", self.report),
             Route("/compare", self.compare),
+            Route("/api/answer/{path:path}", self.answer),
             Route("/api/figures/{path:path}", self.run_figures),
             Route("/api/compared", self.compared_figures),
             Route("/assets/{name}", asset_file),
@@ -96,9 +100,9 @@ class Pages:
             return plain_error(500, clean(entry.error))
         if not entry.metrics:
             return page("progress.html", self.state, entry.name, entry=entry, state=state_of(entry.parts))
-        table = _table([self.state.run(path)], path)
-        figures_from = address("/api/figures/", path)
-        return page("app_run.html", self.state, entry.name, entry=entry, figures_from=figures_from, **table)
+        run = self.state.run(path)
+        parts = {"means": Markup(means_html(run)), "what": Markup(what_html(run))} if entry.figures else {}
+        return page("app_run.html", self.state, entry.name, entry=entry, **parts, **_table([run], path))
 
     def report(self, request: Request) -> Response:
         """The file of a run's report, to be saved: its own scripts would not run under the policy of the app."""
@@ -123,6 +127,10 @@ class Pages:
         links = [(run.title, address("/run/", path)) for run, path in zip(runs, paths, strict=True)]
         title = f"{runs[0].title} and {', '.join(run.title for run in runs[1:])}"
         return page("app_compare.html", self.state, title, links=links, figures_from=figures_from, **table)
+
+    def answer(self, request: Request) -> Response:
+        run = self.state.run(request.path_params["path"])
+        return as_page(self.figures.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run)))
 
     def run_figures(self, request: Request) -> Response:
         run = self.state.run(request.path_params["path"])
@@ -212,7 +220,14 @@ def _building(index: RowIndex) -> Response:
 def _table(runs: Sequence[Run], path: str, with_others: str = "") -> dict[str, Any]:
     """What `table.html` shows, and where its rows come from. Any: see the template."""
     rows, row = (address(prefix, path) + with_others for prefix in ("/api/rows/", "/api/row/"))
-    return {"columns": columns_of(runs), "table_notes": (), "rows_from": rows, "row_from": row}
+    return {
+        "columns": columns_of(runs),
+        "texts": texts_of(runs),
+        "parts": page_parts(runs),
+        "table_notes": (),
+        "rows_from": rows,
+        "row_from": row,
+    }
 
 
 class GuardedApp(Starlette):

@@ -86,23 +86,19 @@ class EmbeddedRows {
   sorted(index, places, sort, descending) {
     const sign = descending ? -1 : 1;
     if (sort === "row") return descending ? places.reverse() : places;
-    const worse = (a, b) => lastIfNull(index.rank[a], index.rank[b], -1) || a - b;
-    if (sort === "rank") return places.sort((a, b) => lastIfNull(index.rank[a], index.rank[b], -sign) || a - b);
+    const worst = (a, b) => index.worst[a] - index.worst[b];
+    if (sort === "worst") return places.sort((a, b) => sign * worst(a, b));
     const group = sort.startsWith("group:") ? index.groups[sort.slice("group:".length)] : null;
     const words = sort === "question" ? index.question : group;
     if (words) {
       const order = new Intl.Collator(undefined, { numeric: true });
-      return places.sort((a, b) => sign * order.compare(words[a], words[b]) || worse(a, b));
+      return places.sort((a, b) => sign * order.compare(words[a], words[b]) || worst(a, b));
     }
     const values = index.scores[sort];
-    return values ? places.sort((a, b) => lastIfNull(values[a], values[b], sign) || worse(a, b)) : places;
+    if (!values) return places;
+    const missing = (place) => values[place] === null;
+    return places.sort((a, b) => missing(a) - missing(b) || sign * (values[a] - values[b]) || worst(a, b));
   }
-}
-
-/** The order of two numbers, of which none comes last; 0 for equal ones. */
-function lastIfNull(a, b, sign) {
-  if (a === null || b === null) return (a === null) - (b === null);
-  return sign * (a - b);
 }
 
 function makeSource() {

@@ -7,9 +7,9 @@ const NO_FILTERS = { metric: null, min: null, max: null, search: null, missing: 
 const SIGNS = { good: "✓", middle: "◐", bad: "✗" };
 const ARROWS = { good: "▲", bad: "▼" };
 
-/** Where a score is on its range, as `score_tone` in judgement.py says it; a range that nobody knows is NaN. */
+/** Where a score is on its range, as `tone_of` in judgement.py says it; a range that nobody knows is NaN. */
 function scoreTone(value, low, high, better) {
-  const least = Math.max(low, 0);
+  const least = low < 0 && high > 0 ? 0 : low;
   if (!(least < high)) return "plain";
   const share = (Math.min(Math.max(value, least), high) - least) / (high - least);
   const part = better === "lower" ? 1 - share : share;
@@ -163,7 +163,7 @@ class RowTable {
       return element("td", { class: "asks" }, link);
     }
     const name = { "data-name": column.textContent };
-    if (kind === "text") return element("td", { class: "text", ...name }, element("div", { class: "clamped", dir: "auto" }, row.texts[key]));
+    if (kind === "text") return element("td", { class: "text" }, element("div", { class: "clamped", dir: "auto", ...name }, row.texts[key]));
     if (kind === "group") return element("td", { class: "group", ...name }, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
     return element("td", { class: "number score", ...name }, this.scoreElement(row.scores[key] ?? null, column.dataset));
   }

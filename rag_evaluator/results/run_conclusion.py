@@ -1,0 +1,246 @@
+"""What an evaluation says, in sentences: the lowest mean, what is missing, where to look, the worst rows."""
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_evaluator.config.sections import DEMO
+from rag_evaluator.results.certificate import useful_metrics
+from rag_evaluator.results.conclusion import Conclusion, judge_words, listed, next_command, with_ends
+from rag_evaluator.results.judgement import FAULTS
+from rag_evaluator.results.overview import Figures, counted
+from rag_evaluator.results.rows import BETWEEN
+from rag_evaluator.results.run import Run
+from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
+from rag_evaluator.results.worst import RANK_RULE, asks_judge, in_order, ranked_scores
+from rag_evaluator.statistics.formulas import TIE, Scale
+from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
+from rag_evaluator.statistics.paired import holm, is_shown
+
+Flags = NDArray[np.bool_]  # one a row
+SHARE = Scale(0.0, 1.0, "judged", "higher")
+NAMED = 5  # worst rows in a sentence
+NOTABLE = 0.05  # share of scores that may be missing before it is said
+WEAKEST_RULE = (
+    "Lowest: the smallest mean of the metrics that ask the judge, go from 0 to 1, and of which higher is better. "
+    "Weakest: its paired difference from each of the others is shown, after Holm over all pairs of these metrics."
+)
+LOOK_RULE = (
+    "Where to look: a row whose contexts hold the whole reference (context_recall 1) and whose faithfulness is below 1 "
+    "points to the generator; a row with a low score and context_recall below 1 points to retrieval. Rows without both "
+    "scores, and refusals (an evasive answer, answer_relevancy 0; or what refusal_correctness calls refused), are left "
+    "out."
+)
+RECALL, FAITHFULNESS = "context_recall", "faithfulness"
+CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITHFULNESS)
+"""Metrics that say whether a response is right; the first that a run has tells which rows score low."""
+LOW = 0.5  # below it a row scores low
+
+
+def conclude_run(run: Run, rows: Tally | None = None, folder: str | None = None) -> Conclusion:
+    """The sentences about a finished evaluation, from its summary and the scores of its rows.
+
+    Args:
+        rows: of the run; None reads them.
+        folder: what the next command calls the folder of the run; None: by its path.
+
+    Raises `ResultsError` if a file cannot be read.
+    """
+    rows, folder = tally(run) if rows is None else rows, folder or str(run.folder)
+    summary = {metric: row for metric, row in run.summary.items() if BETWEEN not in metric}
+    if not any(row["scored"] for row in summary.values()):
+        return Conclusion([_nothing(summary)], next_command(("status", folder)))
+    scales = scales_of(run.manifest, run.summary)
+    useful = useful_metrics(run)
+    sentences = [
+        *_means(run, summary, rows, scales, useful),
+        *_missing(summary),
+        *_whole_ranges(summary),
+        *where_to_look(run, rows),
+    ]
+    worst = in_order(ranked_scores(run, rows), scales)[:NAMED]
+    if worst:
+        sentences.append(f"Worst rows: {', '.join(map(str, worst))}.")
+    return Conclusion(sentences, _next(run, useful, folder), (WEAKEST_RULE, LOOK_RULE, RANK_RULE))
+
+
+def _nothing(summary: Mapping[str, Figures]) -> str:
+    reasons: dict[str, int] = {}
+    for row in summary.values():
+        for reason, count in row["reasons"].items():
+            reasons[reason] = reasons.get(reason, 0) + count
+    why = max(reasons, key=lambda reason: reasons[reason], default="there is no row")
+    count = next((row["count"] for row in summary.values()), 0)
+    return f"No score could be made in {counted(count, 'row')}: {why}."
+
+
+def _next(run: Run, useful: Collection[str], folder: str) -> str:
+    judge = run.config.get("judge") or {}
+    if judge.get("model") == DEMO and not run.config.get("judges"):
+        return next_command(("view", folder), ("report", folder))
+    if not useful:
+        return next_command(("certify sheet", folder), ("report", folder))
+    return next_command(("compare", "BASELINE", folder))
+
+
+def candidates_of(run: Run, summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> list[str]:
+    """The metrics whose means can be compared: they ask the judge, go from 0 to 1, and higher is better."""
+    return [
+        metric
+        for metric, row in summary.items()
+        if row["mean"] is not None
+        and asks_judge(run, metric)
+        and (scales[metric].low, scales[metric].high, scales[metric].better) == (0.0, 1.0, "higher")
+    ]
+
+
+def _means(
+    run: Run, summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, Scale], useful: Collection[str]
+) -> Iterator[str]:
+    """The lowest of the means that can be compared; where there are none, the means."""
+    candidates = candidates_of(run, summary, scales)
+    if not candidates:
+        scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
+        means = [f"{metric} {_mean(row)}" for metric, row in scored.items()]
+        judge = judge_words(run.config, set(scored) <= set(useful)) if any(asks_judge(run, m) for m in scored) else ""
+        yield f"Mean{'' if len(means) == 1 else 's'}: {listed(means)}{judge}."
+        return
+    least = min(summary[metric]["mean"] for metric in candidates)
+    lowest = [metric for metric in candidates if summary[metric]["mean"] <= least + TIE]
+    if len(lowest) > 1:
+        means = [f"{metric} {_mean(summary[metric])}" for metric in lowest]
+        yield f"Lowest means: {listed(means)}{judge_words(run.config, set(lowest) <= set(useful))}."
+        return
+    metric = lowest[0]
+    heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
+    if len(candidates) > 1 and is_weakest(metric, {name: rows.scores[name] for name in candidates}, rows):
+        heading = "Weakest:"
+    judge = judge_words(run.config, metric in useful)
+    yield f"{heading} {metric} {_mean(summary[metric])}: {_faults(metric, rows.scores[metric])}{judge}."
+
+
+def _mean(row: Figures) -> str:
+    return with_ends(row["mean"], row.get("ci_low"), row.get("ci_high"))
+
+
+def _faults(metric: str, scores: Floats) -> str:
+    """`in 7 of 12 rows the response says something that its contexts do not support`."""
+    known = scores[~np.isnan(scores)]
+    below = int(np.count_nonzero(known < 1 - TIE))
+    fault = next((words for name, words in FAULTS.items() if metric == name or metric.startswith(f"{name}_")), None)
+    where = f"in {below:,} of {counted(len(known), 'row')}" if below else f"in none of {counted(len(known), 'row')}"
+    return f"{where} {fault or 'the score is below 1'}"
+
+
+def is_weakest(metric: str, scores: Mapping[str, Floats], rows: Tally) -> bool:
+    """Whether the paired differences of a metric from each of the others are shown, after Holm over all pairs."""
+    pairs = list(combinations(scores, 2))
+    by_rows = rows.facts.clusters, rows.facts.weights
+    differences = [scores[second] - scores[first] for first, second in pairs]
+    p_values = holm([difference_p_value(values, SHARE, *by_rows) for values in differences])
+    for (first, second), values, p in zip(pairs, differences, p_values, strict=True):
+        if metric in (first, second):
+            mean = difference_interval(values, SHARE, rows.level, *by_rows).mean
+            if not is_shown(p, rows.level) or mean is None or (mean > 0) != (metric == first):
+                return False
+    return True
+
+
+def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
+    """The metric that lacks most scores, and how many others lack some."""
+    shares = {metric: 1 - row["scored"] / row["count"] for metric, row in summary.items() if row["count"]}
+    notable = {metric: share for metric, share in shares.items() if share >= NOTABLE}
+    if not notable:
+        return
+    metric = max(notable, key=lambda name: notable[name])
+    row = summary[metric]
+    why = next(iter(row["reasons"]), "")
+    bounds = ""
+    if row["mean"] is not None and row.get("bound_low") is not None:
+        bounds = f"; with them its mean would be between {row['bound_low']:.2f} and {row['bound_high']:.2f}"
+    others = len(notable) - 1
+    more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
+    missing = row["count"] - row["scored"]
+    yield (f"{missing:,} of {row['count']:,} scores of {metric} are missing{f' ({why})' if why else ''}{bounds}.{more}")
+
+
+def _whole_ranges(summary: Mapping[str, Figures]) -> Iterator[str]:
+    """Why nothing is known of other rows, where an interval is the whole range."""
+    whys = {row.get("ci_method", "").partition("range: ")[2] for row in summary.values()} - {""}
+    for why in sorted(whys):
+        yield f"These rows say nothing of others: the interval is the whole range ({why})."
+
+
+def where_to_look(run: Run, rows: Tally) -> Iterator[str]:
+    """Which rows point to the generator and which to retrieval, row by row; nothing without both metrics."""
+    recall, faithfulness = (rows.scores.get(metric) for metric in (RECALL, FAITHFULNESS))
+    if recall is None or faithfulness is None:
+        return
+    refused = _refused(run, rows)
+    have_both = ~np.isnan(recall) & ~np.isnan(faithfulness)
+    enough = have_both & ~refused & (recall >= 1 - TIE)
+    if enough.any():
+        share = _share(faithfulness < 1 - TIE, enough, rows, "faithfulness below 1", "the generator")
+        yield (
+            f"Where to look: of {counted(int(enough.sum()), 'row')} whose contexts hold the whole reference "
+            f"(context_recall 1), {share}"
+        )
+    name = next(metric for metric in CORRECT if metric in rows.scores)
+    scores = rows.scores[name]
+    known = ~np.isnan(recall) & ~np.isnan(scores) & ~refused
+    low = known & (np.nan_to_num(scores, nan=1.0) < LOW)
+    if low.any():
+        of_all = f"; of all rows {_percent(float(np.mean(recall[known] < 1 - TIE)))} %"
+        yield (
+            f"Of {counted(int(low.sum()), 'row')} with {name} below {LOW:g}, "
+            f"{_share(recall < 1 - TIE, low, rows, 'context_recall below 1', 'retrieval', of_all)}"
+        )
+    if apart := list(_apart(refused, have_both)):
+        yield f"Not counted there: {listed(apart)}."
+
+
+def _refused(run: Run, rows: Tally) -> Flags:
+    """Rows whose response refuses to answer, as far as a metric says so."""
+    refused = np.zeros(len(rows.lengths), dtype=np.bool_)
+    if "answer_relevancy" in rows.scores:
+        refused |= np.abs(np.nan_to_num(rows.scores["answer_relevancy"], nan=1.0)) <= TIE
+    if "refusal_correctness" in rows.scores:
+        for record in run.all_details({"refusal_correctness"}):
+            refused[record["row"]] |= "refused" in str(record.get("outcome"))
+    return refused
+
+
+def _apart(refused: Flags, have_both: Flags) -> Iterator[str]:
+    refusals, missing = int(np.count_nonzero(refused)), int(np.count_nonzero(~have_both & ~refused))
+    if refusals:
+        yield counted(refusals, "refusal")
+    if missing:
+        yield f"{counted(missing, 'row')} without both scores"
+
+
+def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more: str = "") -> str:
+    """`3 have faithfulness below 1 (43 % [12, 81]): they point to the generator.`
+
+    Args:
+        flags: which rows have what is counted.
+        chosen: the rows that are looked at.
+    """
+    places = np.flatnonzero(chosen).tolist()
+    facts = rows.facts.of(places)
+    values = flags[places].astype(np.float64)
+    estimate = mean_interval(values, SHARE, rows.level, facts.clusters, facts.weights)
+    assert estimate.mean is not None
+    assert estimate.ci_low is not None
+    assert estimate.ci_high is not None
+    share = f"{_percent(estimate.mean)} % [{_percent(estimate.ci_low)}, {_percent(estimate.ci_high)}]{more}"
+    count = int(values.sum())
+    if not count:
+        return f"none has {what} ({share}): nothing points to {side}."
+    verbs = ("has", "it points") if count == 1 else ("have", "they point")
+    return f"{count:,} {verbs[0]} {what} ({share}): {verbs[1]} to {side}."
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.0f}"

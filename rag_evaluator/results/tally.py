@@ -1,0 +1,89 @@
+"""The rows of a run as numbers: scores, lengths of responses, clusters and weights; read once."""
+
+import math
+import sys
+from array import array
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
+from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.results.overview import Figures
+from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import RowFacts, cluster_of, reporting_of
+from rag_evaluator.statistics.formulas import Estimate, Scale
+from rag_evaluator.statistics.intervals import mean_interval
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """The rows of a run as numbers.
+
+    Attributes:
+        scores: metric -> a number per row, NaN where it is missing.
+        lengths: characters of each response; NaN where there is none.
+        facts: clusters and weights of the rows.
+        level: of intervals.
+    """
+
+    scores: Mapping[str, Floats]
+    lengths: Floats
+    facts: RowFacts
+    level: float
+
+    def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
+        """The mean score of some rows with its interval."""
+        facts = self.facts.of(places)
+        return mean_interval(self.scores[metric][places], scale, self.level, facts.clusters, facts.weights)
+
+
+def tally(run: Run) -> Tally:
+    """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
+    reporting, mapping = reporting_of(run.manifest), run.config.get("columns") or {}
+    scores = {metric: array("d") for metric in run.metrics}
+    lengths, weights, clusters = array("d"), array("d"), array("q")
+    numbers: dict[str, int] = {}  # of a cluster, by its name
+    read = [name for name in ALIASES if name in ("response", reporting.cluster)]
+    for place, row in enumerate(run.rows()):
+        for metric, values in scores.items():
+            score = as_score(row.get(metric))
+            values.append(math.nan if score is None else score)
+        columns = {name: cell(row, name, mapping) for name in read}
+        response, sample = columns["response"], Sample(place, row, columns, f"row {place}")
+        lengths.append(len(response) if isinstance(response, str) else math.nan)
+        weights.append(weight_of(sample, reporting.weight))
+        key = cluster_of(sample, reporting)
+        clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
+    facts = RowFacts(clusters if reporting.cluster else None, weights if reporting.weight else None)
+    arrays = {metric: np.array(values) for metric, values in scores.items()}
+    return Tally(arrays, np.array(lengths), facts, reporting.ci_level)
+
+
+def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:
+    """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
+    mapped = [name for name, canonical in mapping.items() if canonical == column]
+    names = [*mapped, column, *(accepted_names(column) if column in ALIASES else ())]
+    return next((row[name] for name in names if row.get(name) is not None), None)
+
+
+def as_score(value: Any) -> float | None:
+    """A number that a float can hold; None for everything else. Any: JSON."""
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number and abs(value) <= sys.float_info.max else None
+
+
+def scales_of(manifest: Mapping[str, Any], summary: Mapping[str, Figures]) -> dict[str, Scale]:
+    """The scale of each metric; for one that nobody has described the range of what is known of its scores."""
+    known = reporting_of(manifest).scales
+    return {metric: known.get(metric) or _seen(row) for metric, row in summary.items()}
+
+
+def _seen(row: Figures) -> Scale:
+    ends = [row[key] for key in ("ci_low", "ci_high", "bound_low", "bound_high", "mean") if row.get(key) is not None]
+    return Scale(min([0.0, *ends]), max([1.0, *ends]), row.get("kind", "continuous"), row.get("better", "higher"))

@@ -1,0 +1,178 @@
+"""The rows to look at first: a combined rank over metrics, and what the judge says of the worst rows."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rag_evaluator.dataset import open_dataset
+from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
+from rag_evaluator.results.rows import BETWEEN
+from rag_evaluator.results.run import Run
+from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
+from rag_evaluator.statistics.formulas import TIE, Scale
+
+RANK_RULE = (
+    "Worst rows: of each metric a row gets the share of the other rows that score better, and half of the share that "
+    "score the same; its combined rank is the mean over the metrics that it has scores of. Equal ranks: the lower mean "
+    "score first, then the row's number. Rows whose scores are all in the best third of their range are not listed."
+)
+MOST = 10
+GOOD = 2 / 3  # of a range: the best third begins there, as in `tone_of`
+
+
+@dataclass(frozen=True)
+class RowScore:
+    """A score of a row, as it is shown.
+
+    Attributes:
+        value: None where it is missing.
+        tone: `bad`, `middle` or `good`: where it is on the metric's range, by thirds.
+    """
+
+    metric: str
+    value: float | None
+    better: str
+    tone: Tone
+
+
+@dataclass(frozen=True)
+class WorstRow:
+    """A row to look at.
+
+    Attributes:
+        number: of the row, from 0, as in all tables.
+        rank: the combined rank, from 0 (best) to 1 (worst).
+        scores: of all metrics; the one that the row is worst in comes first.
+        reason: what the judge says against the row, in a sentence; empty where it gave no reason.
+        metric: that the reason is about; empty without one.
+    """
+
+    number: int
+    rank: float
+    question: str
+    response: str
+    reference: str
+    scores: Sequence[RowScore]
+    metric: str
+    reason: str
+
+
+def ranks_of(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> Floats:
+    """The combined rank of each row, from 0 (best) to 1 (worst); NaN for a row without any score.
+
+    It is the mean of percentile ranks with average ranks for ties, see `RANK_RULE`.
+    """
+    count = len(next(iter(scores.values()))) if scores else 0
+    by_metric = [_ranks(values, scales[metric]) for metric, values in scores.items()]
+    known = np.array([~np.isnan(ranks) for ranks in by_metric]).reshape(len(by_metric), count)
+    sums = np.array([np.nan_to_num(ranks) for ranks in by_metric]).reshape(len(by_metric), count).sum(axis=0)
+    counts = known.sum(axis=0)
+    return np.asarray(np.divide(sums, counts, out=np.full(count, np.nan), where=counts > 0))
+
+
+def _ranks(values: Floats, scale: Scale) -> Floats:
+    """Of each row the share of the other rows that score better, those with the same score counted half."""
+    goodness = values if scale.better == "higher" else -values
+    known = np.sort(goodness[~np.isnan(goodness)])
+    others = max(len(known) - 1, 1)
+    below = np.searchsorted(known, goodness - TIE, side="left")
+    until = np.searchsorted(known, goodness + TIE, side="right")
+    better, same = len(known) - until, until - below - 1
+    return np.where(np.isnan(goodness), np.nan, (better + same / 2) / others)
+
+
+def worst_first(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
+    """All rows by their combined rank, see `RANK_RULE`; those without any score come last."""
+    ranks = ranks_of(scores, scales)
+    shares = np.array([_share(values, scales[metric]) for metric, values in scores.items()])
+    means = np.ma.masked_invalid(shares.reshape(len(scores), len(ranks))).mean(axis=0).filled(np.nan)
+    return [int(place) for place in np.lexsort((np.arange(len(ranks)), means, -np.round(ranks, 12)))]
+
+
+def in_order(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
+    """The rows that have a score below the best third of its range, the worst first; see `RANK_RULE`."""
+    shares = [_share(values, scales[metric]) for metric, values in scores.items()]
+    is_listed = np.any([share <= GOOD for share in shares], axis=0).tolist()  # a missing score is no reason
+    return [place for place in worst_first(scores, scales) if is_listed[place]]
+
+
+def _share(values: Floats, scale: Scale) -> Floats:
+    """Where scores are on their range, from 0 (worst) to 1 (best); of a range from below 0 on the part above it."""
+    low = 0.0 if scale.low < 0 < scale.high else scale.low
+    share = (values - low) / ((scale.high - low) or 1.0)
+    return np.asarray(share if scale.better == "higher" else 1 - share)
+
+
+def ranked_scores(run: Run, rows: Tally) -> dict[str, Floats]:
+    """The scores that rank rows: of metrics that ask the judge, else of all; those of a panel's judges are left out."""
+    metrics = [metric for metric in run.metrics if BETWEEN not in metric]
+    judged = [metric for metric in metrics if asks_judge(run, metric)]
+    return {metric: rows.scores[metric] for metric in judged or metrics}
+
+
+def asks_judge(run: Run, metric: str) -> bool:
+    """Whether a language model judged, by the signature."""
+    return "|judge:" in (run.manifest.get("signatures") or {}).get(metric, "")
+
+
+def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[WorstRow]:
+    """The rows of the highest combined rank with what the judge says; see `RANK_RULE`.
+
+    Raises `ResultsError` if a file cannot be read.
+    """
+    rows = tally(run) if rows is None else rows
+    scales = scales_of(run.manifest, run.summary)
+    ranked = ranked_scores(run, rows)
+    places = in_order(ranked, scales)[:most]
+    if not places:
+        return []
+    ranks = ranks_of(ranked, scales)
+    by_metric = {metric: _ranks(values, scales[metric]) for metric, values in ranked.items()}
+    samples = open_dataset([run.row(place) for place in places], run.config.get("columns"))
+    return [
+        _worst_row(run, rows, place, float(ranks[place]), sample.columns, by_metric, scales)
+        for place, sample in zip(places, samples, strict=True)
+    ]
+
+
+def _worst_row(
+    run: Run,
+    rows: Tally,
+    place: int,
+    rank: float,
+    columns: Mapping[str, object],
+    by_metric: Mapping[str, Floats],
+    scales: Mapping[str, Scale],
+) -> WorstRow:
+    order = sorted(by_metric, key=lambda metric: -np.nan_to_num(by_metric[metric][place], nan=-1.0))
+    others = [metric for metric in run.metrics if BETWEEN not in metric and metric not in by_metric]
+    scores = [_score(metric, float(rows.scores[metric][place]), scales[metric]) for metric in (*order, *others)]
+    metric, reason = next(_reasons(run, place, [score.metric for score in scores if score.tone != "good"]), ("", ""))
+    question, response, reference = (str(columns.get(name) or "") for name in ("user_input", "response", "reference"))
+    return WorstRow(place, rank, question, response, reference, scores, metric, reason)
+
+
+def _score(metric: str, value: float, scale: Scale) -> RowScore:
+    shown = None if math.isnan(value) else value
+    return RowScore(
+        metric, shown, scale.better, "plain" if shown is None else tone_of(value, scale.low, scale.high, scale.better)
+    )
+
+
+def _reasons(run: Run, place: int, metrics: Sequence[str]) -> Iterator[tuple[str, str]]:
+    """Metric and what the judge says against the row, for metrics in this order."""
+    records = run.details(place)
+    for metric in metrics:
+        of_metric = [record for record in records if str(record.get("metric")).partition(BETWEEN)[0] == metric]
+        verdict = next((verdict for verdict in explained(of_metric) if verdict.is_bad), None)
+        if verdict is not None:
+            yield metric, in_a_sentence(verdict)
+
+
+def in_a_sentence(verdict: JudgedVerdict) -> str:
+    """`not supported: “He was born in Tesk.” The context names Om.`"""
+    word, statement, reason = verdict.lines
+    about = f": “{statement}”" if statement else ""
+    return f"{word}{about}. {reason}".strip() if reason else f"{word}{about}"

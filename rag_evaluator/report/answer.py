@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from rag_evaluator.report.pages import render
+from rag_evaluator.resources import NAME, program
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
 from rag_evaluator.results.tally import tally
@@ -25,10 +26,11 @@ class ShownRow:
 def answer_html(run: Run) -> str:
     """Sentences and worst rows as a fragment of a page; rows lead to `#row=N`. Raises `ResultsError`."""
     rows = tally(run)
-    worst = worst_rows(run, rows)
+    worst, conclusion = worst_rows(run, rows), conclude_run(run, rows, shown_folder(run))
     return render(
         "answer.html",
-        conclusion=conclude_run(run, rows, shown_folder(run)),
+        conclusion=conclusion,
+        next=conclusion.next.replace(program(), NAME, 1),  # not how it was started here: a page goes to others
         worst=[_shown(row) for row in worst],
         references=any(row.reference for row in worst),
     )

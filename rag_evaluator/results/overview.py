@@ -171,8 +171,8 @@ def _means(rows: Mapping[str, Mapping[str, Any]], none: str) -> Iterator[Sequenc
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 metric`, `2 metrics`."""
-    return f"{count} {noun}{'' if count == 1 else 's'}"
+    """`1 metric`, `2,000 metrics`."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
 def few(names: Iterable[str]) -> str:

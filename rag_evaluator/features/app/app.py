@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
@@ -47,6 +48,8 @@ from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.intervals import mean_interval
 
 FIRST_ROWS = 2000  # rows at the beginning of the file that are read without an index
 PATIENCE = 1.0  # seconds after which the browser hears that the index is in the making, and asks again
@@ -129,8 +132,7 @@ class Pages:
         return page("app_compare.html", self.state, title, links=links, figures_from=figures_from, **table)
 
     def answer(self, request: Request) -> Response:
-        run = self.state.run(request.path_params["path"])
-        return as_page(self.figures.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run)))
+        return as_page(self._answer(self.state.run(request.path_params["path"])))
 
     def run_figures(self, request: Request) -> Response:
         run = self.state.run(request.path_params["path"])
@@ -147,8 +149,12 @@ class Pages:
     def _figures(self, run: Run) -> str:
         from rag_evaluator.report.figures import figures_html  # loads the library of charts
 
+        self._answer(run)
         self._after_table(RunsTable([run]))
         return figures_html(run)
+
+    def _answer(self, run: Run) -> str:
+        return self.figures.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run))
 
     def _compared(self, runs: Sequence[Run], paths: Sequence[str]) -> str:
         from rag_evaluator.report.compared import comparison_html
@@ -159,7 +165,10 @@ class Pages:
         return comparison_html(comparison) + runs_html(runs)
 
     def _after_table(self, table: RunsTable) -> None:
-        """Both read all rows; made at the same time they would take as long together, and the table is used first."""
+        """Both read all rows; made at the same time they would take as long together, and the table is used first.
+
+        So the answer is made first, then what the table is sorted and searched by, then the charts.
+        """
         self.indexes.of(table).ready.wait()
 
     def rows(self, request: Request) -> Response:
@@ -168,7 +177,6 @@ class Pages:
         query = read_query(query_pairs, table.columns)
         if len(table.runs) == 1 and query.in_file_order and query.offset + query.limit <= FIRST_ROWS:
             rows = table.first(query.offset, query.limit)
-            self.indexes.of(table)  # a thread begins to make it, for what is asked next
             return as_json({"total": table.count, "all": table.count, "rows": rows})
         index = self.indexes.of(table)
         if not index.ready.wait(PATIENCE):
@@ -256,6 +264,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        Thread(target=mean_interval, args=([0.0, 1.0], Scale()), daemon=True).start()  # loads what intervals need
         yield
         indexes.close()
 

@@ -26,6 +26,7 @@ def add_compare_command(commands: Any) -> None:
         **with_examples(
             "rag-evaluator compare results/base results/demo",
             "rag-evaluator compare results/base results/demo --group-by topic --cluster document --csv table.csv",
+            "rag-evaluator compare results/base results/demo --margin 0.05   # what lies within it is called equal",
             "rag-evaluator compare ragas.csv results/demo --on question --json   # scores from elsewhere",
         ),
     )
@@ -50,6 +51,14 @@ def add_compare_command(commands: Any) -> None:
         action="append",
         help="figures also for each value of this column; may be repeated",
     )
+    command.add_argument(
+        "--margin",
+        action="append",
+        default=[],
+        metavar="[METRIC=]NUMBER",
+        help="a difference that does not matter, of all metrics or of this one, in its units: what lies within it is "
+        "called equal; say it before you see the figures",
+    )
     add_json(command)
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
@@ -64,7 +73,12 @@ def compare(options: argparse.Namespace) -> int:
     if options.csv:
         check_replaceable(options.csv, HEADER, options.force, options.runs)
     comparison = compare_runs(
-        *options.runs, on=options.on, effect=options.effect, cluster=options.cluster, group_by=options.group_by
+        *options.runs,
+        on=options.on,
+        effect=options.effect,
+        cluster=options.cluster,
+        group_by=options.group_by,
+        margin=_margin(options.margin),
     )
     if options.csv:
         _write_csv(comparison.records(), options.csv)

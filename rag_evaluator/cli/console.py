@@ -13,6 +13,7 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.files.progress import duration
 from rag_evaluator.resources import command
+from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
 from rag_evaluator.results.rows import BETWEEN, LABELS
 from rag_evaluator.run.status import Status
@@ -25,6 +26,7 @@ LABEL = 60  # characters of a group's value
 
 
 def print_summary(
+    conclusion: Conclusion,
     summary: Mapping[str, Mapping[str, Any]],
     rows: str,
     config: Config,
@@ -32,15 +34,17 @@ def print_summary(
     wrote: bool = True,
     changed: Sequence[str] = (),
 ) -> None:
-    """Mean and coverage of each metric, and why scores are missing.
+    """What the run says, mean and coverage of each metric, and why scores are missing.
 
     Args:
+        conclusion: of the run, see `conclude_run`.
         rows: how many, see `results.manifest.rows_of`.
         asks_judge: whether some metric does.
         wrote: whether this run has written the result files.
         changed: result files that are not as they were written.
     """
     metrics = {name: row for name, row in summary.items() if not (config.judges and BETWEEN in name)}
+    print_parts(conclusion.lines())
     print_parts(means(f"{config.name}: {rows}", "metric", metrics, "no score", REASONS_SHOWN))
     print_panel(summary)
     print_labels(summary)
@@ -127,7 +131,7 @@ def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: 
     """Where the files are; and that the demo judge is a toy, if it has judged."""
     models = [judge.model for judge in config.judges] or [config.judge.model]
     if judged and DEMO in models:
-        say("The demo judge is a small example; set judge.model to a model of your own.")
+        say("The demo judge is a toy: set judge.model to a model of your own.")
     if wrote:
         say(f"written to {config.results_dir}")
         return

@@ -22,6 +22,7 @@ from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
 
 if TYPE_CHECKING:
+    from rag_evaluator.results.conclusion import Conclusion
     from rag_evaluator.run.merge import ChunkTable
     from rag_evaluator.tasks.question import QuestionStage
 
@@ -90,11 +91,11 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
         _run(config, chosen, worker, start, stop)
     summary = read_summary(config.results_dir)
     if options.json:
-        _print_as_json(config, summary)
+        _print_as_json(config, summary, _conclusion(config))
     else:
         about, wrote, changed = end_of_run(config, chosen, began)
         asks_judge = any(metric.judge for metric in chosen.values())
-        print_summary(summary, rows_of(about), config, asks_judge, wrote, changed)
+        print_summary(_conclusion(config), summary, rows_of(about), config, asks_judge, wrote, changed)
         _print_reported(config)
     return OK if any(row["scored"] for row in summary.values()) else FAILED
 
@@ -109,7 +110,19 @@ def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: St
         evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
 
 
-def _print_as_json(config: Config, summary: Mapping[str, Any]) -> None:
+def _conclusion(config: Config) -> "Conclusion":
+    """What the finished run says; why nothing can be said of files that somebody has changed."""
+    from rag_evaluator.results.conclusion import Conclusion
+    from rag_evaluator.results.run import Run
+    from rag_evaluator.results.run_conclusion import conclude_run
+
+    try:
+        return conclude_run(Run(config.results_dir))
+    except ResultsError as error:
+        return Conclusion([f"No conclusion: {error}"])
+
+
+def _print_as_json(config: Config, summary: Mapping[str, Any], conclusion: "Conclusion") -> None:
     """All that is known of the run, as one document."""
     from rag_evaluator.cli.console import print_json
     from rag_evaluator.comparison.gate import gate
@@ -119,7 +132,7 @@ def _print_as_json(config: Config, summary: Mapping[str, Any]) -> None:
     standing = None if config.certificate is None else _standing(config.certificate, config.results_dir)
     part = read_manifest(config.results_dir).get(PART)
     about = {"name": config.name, "results": str(config.results_dir), "part": part, "requirements": verdicts}
-    print_json({**about, "certificate": standing, "metrics": summary})
+    print_json({**about, "conclusion": conclusion.to_json(), "certificate": standing, "metrics": summary})
 
 
 def _print_reported(config: Config) -> None:

@@ -1,6 +1,6 @@
 """`compare`: what runs over the same questions differ in, and how sure that is; `write_report` of runs."""
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -13,6 +13,7 @@ from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.aligned import (
     QUESTION,
     Aligned,
@@ -38,6 +39,7 @@ from rag_evaluator.results.comparison import (
     LabelDifference,
     word,
 )
+from rag_evaluator.results.comparison_conclusion import conclude_comparison
 from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import reporting_of, unit_of
@@ -60,6 +62,7 @@ def compare(
     effect: float = EFFECT,
     cluster: str | None = None,
     group_by: Sequence[str] | None = None,
+    margin: float | Mapping[str, float] | None = None,
 ) -> Comparison:
     """What other runs differ in from a baseline, row by row, and how sure that is.
 
@@ -71,6 +74,8 @@ def compare(
         effect: a difference worth finding, in units of the metrics: tells how many rows would find it.
         cluster: a column; rows with the same value depend on each other. None takes that of the baseline's
             configuration.
+        margin: a difference that does not matter, in units of the metrics, or metric -> margin; say it before you see
+            the figures. A metric whose interval lies inside is called equal.
         group_by: columns; the figures are given for the rows of each of their values, too. None as for `cluster`.
 
     Where the baseline's configuration has a `weight`, means, intervals and tests are weighted.
@@ -81,6 +86,7 @@ def compare(
         raise ConfigError("compare: expected two runs or more, received one.")
     if not effect > 0:
         raise ConfigError(f"effect is {effect}: expected a difference above 0.")
+    margins = _margins(margin)
     not_scores = [column for column in (on, cluster, *(group_by or ())) if column is not None]
     runs = _named_apart([read_scores(source, place, not_scores) for place, source in enumerate((baseline, *others))])
     on, matched = match(runs, on)
@@ -93,9 +99,11 @@ def compare(
     columns = (config.get("group_by") or ()) if group_by is None else group_by
     clusters = column_of(first, cluster) if cluster else None
     weights = weights_of(first)
-    table = _Table(pairs, len(first.keys), clusters, weights, effect, config.get("ci_level") or LEVEL)
+    table = _Table(pairs, len(first.keys), clusters, weights, effect, config.get("ci_level") or LEVEL, margins)
+    _refuse_unknown(margins, scales)
     lines = table.lines()
     differing = {side.run.name: _differing(lines, side.run.name) for side in rest}
+    conclusion = conclude_comparison(first, rest, lines, effect, table.level)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
         runs=tuple(run.name for run in runs),
@@ -128,7 +136,23 @@ def compare(
             for line in labelled_differences(first, side, table.level, cluster, config.get("weight"))
         ),
         judges=tuple(line for run in runs for line in _standings(run, {pair.metric for _, pair in pairs})),
+        conclusion=conclusion,
     )
+
+
+def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
+    """Metric -> margin; under an empty name that of all others. Raises `ConfigError` for one that is not above 0."""
+    margins = {} if margin is None else dict(margin) if isinstance(margin, Mapping) else {"": margin}
+    for name, number in margins.items():
+        if not number > 0:
+            raise ConfigError(f"margin{f' of {name}' if name else ''} is {number}: expected a difference above 0.")
+    return {canonical_name(name) or name: number for name, number in margins.items()}
+
+
+def _refuse_unknown(margins: Mapping[str, float], metrics: Collection[str]) -> None:
+    for name in margins:
+        if name and name not in metrics:
+            raise ConfigError(f"margin: '{name}' is not compared here. Compared: {', '.join(metrics)}.")
 
 
 def _standings(run: ScoredRows, metrics: Collection[str]) -> Iterator[JudgeStanding]:
@@ -156,6 +180,7 @@ class _Table:
     weights: Floats | None
     effect: float
     level: float
+    margins: Mapping[str, float]
 
     def lines(self, places: Sequence[int] | None = None, **group: str) -> list[ComparedMetric]:
         """Every pair over all rows, tested; or over the rows of a group, described."""
@@ -167,8 +192,12 @@ class _Table:
             self.effect,
             self.level,
             tested=places is None,
+            margins={pair.metric: margin for _, pair in self.pairs if (margin := self._margin(pair.metric))},
         )
         return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(self.pairs, rows, strict=True)]
+
+    def _margin(self, metric: str) -> float | None:
+        return self.margins.get(metric, self.margins.get(""))
 
 
 def _equal(runs: Sequence[ScoredRows], column: str) -> list[str]:

@@ -8,7 +8,14 @@ from markupsafe import Markup
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled
 from rag_evaluator.report.pages import number, render, signed
-from rag_evaluator.results.comparison import ChangedScore, ComparedMetric, Comparison, LabelDifference, word
+from rag_evaluator.results.comparison import (
+    ChangedScore,
+    ComparedMetric,
+    Comparison,
+    LabelDifference,
+    verdict_words,
+    word,
+)
 from rag_evaluator.statistics.paired import MetricComparison
 
 GROUPS = 40  # in a chart
@@ -19,7 +26,14 @@ def comparison_html(comparison: Comparison) -> str:
     baseline, *compared = comparison.runs
     names = folder_names(comparison.runs)
     pairs = [_pair(comparison, run, names[run]) for run in compared]
-    return render("comparison.html", baseline=names[baseline], pairs=pairs, comparison=comparison, word=word)
+    return render(
+        "comparison.html",
+        baseline=names[baseline],
+        pairs=pairs,
+        comparison=comparison,
+        word=word,
+        verdict=verdict_words,
+    )
 
 
 def _pair(comparison: Comparison, run: str, name: str) -> dict[str, Any]:

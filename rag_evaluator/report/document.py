@@ -160,7 +160,7 @@ def worst_places(run: Run) -> list[int]:
     """The place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
     rows, known = tally(run), reporting_of(run.manifest).scales
     scales = {metric: known.get(metric) or Scale() for metric in rows.scores}
-    order = worst_first(ranked_scores(run, rows), scales)
+    order = worst_first(ranked_scores(run.manifest, rows), scales)
     places = [0] * len(order)
     for place, row in enumerate(order):
         places[row] = place

@@ -223,7 +223,7 @@ def probed(run: Run) -> list[dict[str, Any]]:
                 "metric": metric,
                 "probe": probe,
                 "change": probe_json["probes"][probe]["change"],
-                "counts": f"{cell['falls']}/{cell['ties']}/{cell['rises']}",
+                "counts": f"{cell['falls']:,}/{cell['ties']:,}/{cell['rises']:,}",
                 "share": cell["share"],
                 "shown": _shown(cell["share"]),
                 "word": str(cell["word"]),
@@ -351,17 +351,17 @@ def _notes(row: Figures) -> Iterator[str]:
         sign = "≤" if row.get("better") == "lower" else "≥"
         yield f"passes {sign} {rate['threshold']:g}: {_shown(rate)}"
     if outcomes := row.get("outcomes"):
-        yield "outcomes: " + ", ".join(f"{name} {count}" for name, count in outcomes.items())
+        yield "outcomes: " + ", ".join(f"{name} {count:,}" for name, count in outcomes.items())
     if row.get("scored", 0) < row.get("count", 0) and row.get("bound_low") is not None:
         yield f"bounds {number(row['bound_low'])} to {number(row['bound_high'])}"
     if row.get("dropped"):
-        yield f"{row['dropped']} rows with contexts left out, as they did not fit the judge's window"
+        yield f"{row['dropped']:,} rows with contexts left out, as they did not fit the judge's window"
     if row.get("repeats"):
         noise, icc = number(row.get("stderr_rerun"), 4), number(row.get("icc"))
         yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
     if panel := row.get("panel"):
         means = ", ".join(f"{judge} {number(mean)}" for judge, mean in panel["judges"].items())
         alpha = number(panel["alpha"]) if panel.get("alpha") is not None else f"– ({panel.get('alpha_reason')})"
-        yield f"agreement of the judges: alpha {alpha} over {panel['rows']} rows; {means}"
+        yield f"agreement of the judges: alpha {alpha} over {panel['rows']:,} rows; {means}"
     if labels := row.get("labels"):
         yield f"mean of people's labels: {_shown(labels, 'label_mean')}"

@@ -269,7 +269,7 @@ def _group_chart(metric: str, column: str, rows: Sequence[ChartPoint], ends: tup
 
 def _group_dot(label: str, group: str, row: Figures) -> ChartPoint:
     shown = with_interval(row["mean"], row.get("ci_low"), row.get("ci_high"))
-    description = f"{group[:LONGEST]}: {shown}, {row['scored']} rows"
+    description = f"{group[:LONGEST]}: {shown}, {row['scored']:,} rows"
     return ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high"), description)
 
 
@@ -317,7 +317,7 @@ def ranks_of(run: Run, rows: Tally) -> Iterator[FiguresChart]:
     heading = ["Rank", "Share useful", "Scored"]
     for metric, ranks in by_rank(run, rows).items():
         points = [
-            _point(str(rank), share, f"rank {rank}: {_estimate(share)} of {share.n} contexts")
+            _point(str(rank), share, f"rank {rank}: {_estimate(share)} of {share.n:,} contexts")
             for rank, share in enumerate(ranks, start=1)
         ]
         table = [(str(rank), _estimate(share), f"{share.n:,}") for rank, share in enumerate(ranks, start=1)]
@@ -337,11 +337,11 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
         if not bins:
             continue
         points = [
-            _point(f"≤{high}", estimate, f"{low} to {high} characters: {_estimate(estimate)}, {estimate.n} rows")
+            _point(f"≤{high:,}", estimate, f"{low:,} to {high:,} characters: {_estimate(estimate)}, {estimate.n:,} rows")
             for (low, high), estimate in bins
         ]
         spec = steps(points, axis_of(rows.scores[metric], scales[metric]), "Characters of the response", "Mean score")
-        table = [(f"{low}–{high}", _estimate(estimate), f"{estimate.n:,}") for (low, high), estimate in bins]
+        table = [(f"{low:,}–{high:,}", _estimate(estimate), f"{estimate.n:,}") for (low, high), estimate in bins]
         yield FiguresChart(metric, chart(spec, f"{metric} by length of the response"), heading, table)
 
 

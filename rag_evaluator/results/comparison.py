@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from rag_evaluator.results.conclusion import NOTHING, Conclusion
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
 from rag_evaluator.statistics.paired import MetricComparison
 from rag_evaluator.statistics.ppi import LabelMean
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FIGURES = ("first", "second", "difference", "won/tie/lost")
-TESTS, POWER = ("p", "p Holm"), ("detectable",)
+TESTS, POWER = ("p", "p (Holm)"), ("shown from",)
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
 OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
 Direction = Literal["worse", "better", "missing"]
@@ -48,6 +49,8 @@ class ComparedMetric:
             "difference": difference.mean,
             **{name: getattr(difference, name) for name in OF_DIFFERENCE},
             **{name: getattr(figures, name) for name in OF_METRIC},
+            "margin": figures.margin,
+            "conclusion": figures.verdict if self.group is None else None,
         }
 
 
@@ -138,6 +141,7 @@ class Comparison(WithOverview):
         changed: scores that changed most, first those that became worse, then better, then missing ones.
         labels: what people's labels say of the difference, for metrics that have labels in both runs.
         judges: what people's labels say of the judge, for each run and metric that has labels.
+        conclusion: the sentences that answer which run is better.
     """
 
     runs: tuple[str, ...]
@@ -150,6 +154,7 @@ class Comparison(WithOverview):
     changed: tuple[ChangedScore, ...]
     labels: tuple[LabelDifference, ...] = ()
     judges: tuple[JudgeStanding, ...] = ()
+    conclusion: Conclusion = NOTHING
 
     def __repr__(self) -> str:
         metrics = dict.fromkeys(line.figures.metric for line in self.metrics)
@@ -166,6 +171,7 @@ class Comparison(WithOverview):
     def to_json(self) -> dict[str, Any]:
         """Everything as JSON."""
         return {
+            "conclusion": self.conclusion.to_json(),
             "runs": list(self.runs),
             "on": self.on,
             "effect": self.effect,
@@ -186,10 +192,21 @@ class Comparison(WithOverview):
 
 
 def word(line: MetricComparison) -> str:
-    """Whether the run is `better` or `worse` than the baseline, by the adjusted test; `open`: nobody knows."""
-    if line.p_holm is None or line.difference.mean is None or line.p_holm > 1 - line.difference.ci_level + 1e-12:
+    """Whether the run is `better` or `worse` than the baseline, if that is shown; `open`: nobody knows."""
+    if line.verdict in ("not settled", "equal within the margin"):
         return "open"
-    return "better" if (line.difference.mean > 0) == (line.scale.better == "higher") else "worse"
+    return "better" if line.is_better else "worse"
+
+
+def verdict_words(line: MetricComparison) -> str:
+    """The verdict in a table: `better`, `worse`, `not settled`, `equal within 0.05`, `better, by less than 0.05`."""
+    direction = word(line)
+    if line.is_within_margin:
+        limit = f"{line.margin:g}"
+        return f"equal within {limit}" if direction == "open" else f"{direction}, by less than {limit}"
+    if direction != "open":
+        return direction
+    return "not settled (alone it would count)" if line.alone else "not settled"
 
 
 def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference | JudgeStanding]) -> list[Mapping[str, Any]]:
@@ -199,14 +216,15 @@ def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference | Jud
 
 
 def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
-    """What must be known first, then the tables."""
+    """The conclusion, what must be known with it, then the tables."""
+    yield from comparison.conclusion.lines()
     yield from comparison.caveats
     for judge in comparison.judges:
         yield f"{judge.run}, judge{'' if judge.metric is None else f' of {judge.metric}'}: {judge.words}"
     for match in comparison.matches:
         yield from match_lines(comparison, match)
-        title, needed = f"{comparison.runs[0]} → {match.run}", f"rows for {comparison.effect:g}"
-        columns = [("metric", "left"), *_right(*FIGURES, *TESTS, *POWER, needed)]
+        title, needed = f"{comparison.runs[0]} → {match.run}", f"rows to show {comparison.effect:g}"
+        columns = [("metric", "left"), *_right(*FIGURES), ("conclusion", "left"), *_right(*TESTS, *POWER, needed)]
         yield Grid(title, columns, list(map(_cells, _lines_of(comparison.metrics, match.run))))
         if groups := _lines_of(comparison.groups, match.run):
             rows = [
@@ -221,15 +239,15 @@ def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
 def match_lines(comparison: Comparison, match: RowMatch) -> Iterator[str]:
     """How many rows belong together, and what does not count."""
     baseline = comparison.runs[0]
-    yield f"{match.matched} rows of {baseline} and {match.run} matched by '{comparison.on}'"
+    yield f"{match.matched:,} rows of {baseline} and {match.run} matched by '{comparison.on}'"
     if match.unmatched_a or match.unmatched_b:
-        yield f"  without a partner: {match.unmatched_a} rows of {baseline}, {match.unmatched_b} of {match.run}"
+        yield f"  without a partner: {match.unmatched_a:,} rows of {baseline}, {match.unmatched_b:,} of {match.run}"
     if match.repeated:
-        yield f"  {match.repeated} of them have several answers, whose scores are averaged"
+        yield f"  {match.repeated:,} of them have several answers, whose scores are averaged"
     for line in _lines_of(comparison.metrics, match.run):
         if line.figures.only_a or line.figures.only_b:
-            only = f"{line.figures.only_a} only in {baseline}, {line.figures.only_b} only in {match.run}"
-            yield f"  {line.figures.metric}: rows that one run scored: {only}"
+            only = f"{line.figures.only_a:,} in {baseline}, {line.figures.only_b:,} in {match.run}"
+            yield f"  {line.figures.metric}: rows that only one run scored: {only}"
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -258,7 +276,7 @@ def _cells(line: ComparedMetric) -> list[str]:
     figures = line.figures
     needed = "-" if figures.rows_needed is None else f"{figures.rows_needed:,}"
     tests = [number(p, 4) for p in (figures.p, figures.p_holm)]
-    return [*_figures(line), *tests, number(figures.smallest_difference), needed]
+    return [*_figures(line), verdict_words(figures), *tests, number(figures.smallest_difference), needed]
 
 
 def _figures(line: ComparedMetric) -> list[str]:

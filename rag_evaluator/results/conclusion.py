@@ -38,6 +38,9 @@ class Conclusion:
         return asdict(self)
 
 
+NOTHING = Conclusion(())
+
+
 def next_command(*choices: Sequence[object]) -> str:
     """The first of these commands that is there, as it is typed: a feature may have been deleted.
 
@@ -49,6 +52,11 @@ def next_command(*choices: Sequence[object]) -> str:
         if name in there or name in CORE:
             return command(*str(name).split(), *words)
     return ""
+
+
+def asks_judge(manifest: Mapping[str, Any], metric: str) -> bool:
+    """Whether a language model judged, by the signature. Any: JSON."""
+    return "|judge:" in (manifest.get("signatures") or {}).get(metric, "")
 
 
 def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
@@ -80,9 +88,11 @@ def figure(value: float, digits: int = 2) -> str:
     return f"{value:z.{digits}f}"
 
 
-def with_ends(mean: float, low: float | None, high: float | None) -> str:
+def with_ends(mean: float, low: float | None, high: float | None, digits: int = 2) -> str:
     """`0.42 [0.17, 0.71]`; an end looks like 0 only if it is 0, so that a reader sees whether 0 is inside."""
-    return figure(mean) if low is None or high is None else f"{figure(mean)} [{figure(low)}, {figure(high)}]"
+    if low is None or high is None:
+        return figure(mean, digits)
+    return f"{figure(mean, digits)} [{figure(low, digits)}, {figure(high, digits)}]"
 
 
 def about(count: float) -> str:

@@ -171,7 +171,7 @@ def _means(rows: Mapping[str, Mapping[str, Any]], none: str) -> Iterator[Sequenc
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 metric`, `2,000 metrics`."""
+    """`1 metric`, `2 metrics`, `1,200 metrics`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 

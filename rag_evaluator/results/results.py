@@ -23,7 +23,9 @@ from rag_evaluator.results.rows import (
     details_lines,
     scored_row,
 )
+from rag_evaluator.results.run_conclusion import REFUSAL, conclude
 from rag_evaluator.results.summary import Summary, reporting_of
+from rag_evaluator.results.tally import tally_of
 from rag_evaluator.results.writers import write_table
 
 if TYPE_CHECKING:
@@ -76,8 +78,11 @@ class Results(WithOverview):
         )
 
     def overview(self) -> Overview:
-        name, rows = self.manifest.get("name"), counted(len(self.samples), "row")
-        return Overview(list(means(f"{name}: {rows}" if name else rows, "metric", self.summary(), "no score")))
+        name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
+        table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
+        refusals = dict(enumerate(score.outcome for score in self.scores.get(REFUSAL, ())))
+        conclusion = conclude(self.manifest, summary, tally_of(self.scores, self.samples, self.manifest), refusals)
+        return Overview([*conclusion.lines(), *table])
 
     @property
     def metrics(self) -> list[str]:

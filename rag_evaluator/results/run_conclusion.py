@@ -1,24 +1,28 @@
 """What an evaluation says, in sentences: the lowest mean, what is missing, where to look, the worst rows."""
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.results.certificate import useful_metrics
-from rag_evaluator.results.conclusion import Conclusion, judge_words, listed, next_command, with_ends
+from rag_evaluator.results.conclusion import Conclusion, asks_judge, judge_words, listed, next_command, with_ends
 from rag_evaluator.results.judgement import FAULTS
+from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
-from rag_evaluator.results.worst import RANK_RULE, asks_judge, in_order, ranked_scores
+from rag_evaluator.results.worst import RANK_RULE, in_order, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
 from rag_evaluator.statistics.paired import holm, is_shown
 
+Json = Mapping[str, Any]  # Any: JSON
 Flags = NDArray[np.bool_]  # one a row
 SHARE = Scale(0.0, 1.0, "judged", "higher")
 NAMED = 5  # worst rows in a sentence
@@ -33,7 +37,7 @@ LOOK_RULE = (
     "scores, and refusals (an evasive answer, answer_relevancy 0; or what refusal_correctness calls refused), are left "
     "out."
 )
-RECALL, FAITHFULNESS = "context_recall", "faithfulness"
+RECALL, FAITHFULNESS, REFUSAL = "context_recall", "faithfulness", "refusal_correctness"
 CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITHFULNESS)
 """Metrics that say whether a response is right; the first that a run has tells which rows score low."""
 LOW = 0.5  # below it a row scores low
@@ -48,22 +52,43 @@ def conclude_run(run: Run, rows: Tally | None = None, folder: str | None = None)
 
     Raises `ResultsError` if a file cannot be read.
     """
-    rows, folder = tally(run) if rows is None else rows, folder or str(run.folder)
-    summary = {metric: row for metric, row in run.summary.items() if BETWEEN not in metric}
-    if not any(row["scored"] for row in summary.values()):
-        return Conclusion([_nothing(summary)], next_command(("status", folder)))
-    scales = scales_of(run.manifest, run.summary)
+    rows = tally(run) if rows is None else rows
+    outcomes = dict[int, str | None]()
+    if REFUSAL in run.metrics:
+        outcomes = {record["row"]: record.get("outcome") for record in run.all_details({REFUSAL})}
     useful = useful_metrics(run)
+    return replace(
+        conclude(run.manifest, run.summary, rows, outcomes, useful), next=_next(run, useful, folder or str(run.folder))
+    )
+
+
+def conclude(
+    manifest: Json,
+    summary: Mapping[str, Figures],
+    rows: Tally,
+    outcomes: Mapping[int, str | None],
+    useful: Collection[str] = (),
+) -> Conclusion:
+    """The sentences about scores, wherever they are.
+
+    Args:
+        outcomes: row -> outcome of `refusal_correctness`, where it was asked.
+        useful: metrics of which a certificate says that the judge is useful.
+    """
+    whole = {metric: row for metric, row in summary.items() if BETWEEN not in metric}
+    if not any(row["scored"] for row in whole.values()):
+        return Conclusion([_nothing(whole)])
+    scales = scales_of(manifest, summary)
     sentences = [
-        *_means(run, summary, rows, scales, useful),
-        *_missing(summary),
-        *_whole_ranges(summary),
-        *where_to_look(run, rows),
+        *_means(manifest, whole, rows, scales, useful),
+        *_missing(whole),
+        *_whole_ranges(whole),
+        *where_to_look(rows, outcomes),
     ]
-    worst = in_order(ranked_scores(run, rows), scales)[:NAMED]
+    worst = in_order(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows: {', '.join(map(str, worst))}.")
-    return Conclusion(sentences, _next(run, useful, folder), (WEAKEST_RULE, LOOK_RULE, RANK_RULE))
+    return Conclusion(sentences, rules=(WEAKEST_RULE, LOOK_RULE, RANK_RULE))
 
 
 def _nothing(summary: Mapping[str, Figures]) -> str:
@@ -77,6 +102,10 @@ def _nothing(summary: Mapping[str, Figures]) -> str:
 
 
 def _next(run: Run, useful: Collection[str], folder: str) -> str:
+    if not any(row["scored"] for row in run.summary.values()):
+        return next_command(("status", folder))
+    if not any(asks_judge(run.manifest, metric) for metric in run.metrics):
+        return next_command(("compare", "BASELINE", folder))
     judge = run.config.get("judge") or {}
     if judge.get("model") == DEMO and not run.config.get("judges"):
         return next_command(("view", folder), ("report", folder))
@@ -85,39 +114,43 @@ def _next(run: Run, useful: Collection[str], folder: str) -> str:
     return next_command(("compare", "BASELINE", folder))
 
 
-def candidates_of(run: Run, summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> list[str]:
+def candidates_of(manifest: Json, summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> list[str]:
     """The metrics whose means can be compared: they ask the judge, go from 0 to 1, and higher is better."""
     return [
         metric
         for metric, row in summary.items()
         if row["mean"] is not None
-        and asks_judge(run, metric)
+        and asks_judge(manifest, metric)
         and (scales[metric].low, scales[metric].high, scales[metric].better) == (0.0, 1.0, "higher")
     ]
 
 
 def _means(
-    run: Run, summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, Scale], useful: Collection[str]
+    manifest: Json, summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, Scale], useful: Collection[str]
 ) -> Iterator[str]:
     """The lowest of the means that can be compared; where there are none, the means."""
-    candidates = candidates_of(run, summary, scales)
+    config = config_of(manifest)
+    candidates = candidates_of(manifest, summary, scales)
     if not candidates:
         scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
         means = [f"{metric} {_mean(row)}" for metric, row in scored.items()]
-        judge = judge_words(run.config, set(scored) <= set(useful)) if any(asks_judge(run, m) for m in scored) else ""
-        yield f"Mean{'' if len(means) == 1 else 's'}: {listed(means)}{judge}."
+        asked = {metric for metric in scored if asks_judge(manifest, metric)}
+        judge = judge_words(config, asked <= set(useful)) if asked else ""
+        rows_scored = counted(max(row["scored"] for row in scored.values()), "row")
+        yield f"Mean{'' if len(means) == 1 else 's'} over {rows_scored}: {listed(means)}{judge}."
         return
     least = min(summary[metric]["mean"] for metric in candidates)
     lowest = [metric for metric in candidates if summary[metric]["mean"] <= least + TIE]
     if len(lowest) > 1:
         means = [f"{metric} {_mean(summary[metric])}" for metric in lowest]
-        yield f"Lowest means: {listed(means)}{judge_words(run.config, set(lowest) <= set(useful))}."
+        heading = "All scores are the best ones" if least >= 1 - TIE else "Lowest means"
+        yield f"{heading}: {listed(means)}{judge_words(config, set(lowest) <= set(useful))}."
         return
     metric = lowest[0]
     heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
     if len(candidates) > 1 and is_weakest(metric, {name: rows.scores[name] for name in candidates}, rows):
         heading = "Weakest:"
-    judge = judge_words(run.config, metric in useful)
+    judge = judge_words(config, metric in useful)
     yield f"{heading} {metric} {_mean(summary[metric])}: {_faults(metric, rows.scores[metric])}{judge}."
 
 
@@ -173,12 +206,12 @@ def _whole_ranges(summary: Mapping[str, Figures]) -> Iterator[str]:
         yield f"These rows say nothing of others: the interval is the whole range ({why})."
 
 
-def where_to_look(run: Run, rows: Tally) -> Iterator[str]:
+def where_to_look(rows: Tally, outcomes: Mapping[int, str | None]) -> Iterator[str]:
     """Which rows point to the generator and which to retrieval, row by row; nothing without both metrics."""
     recall, faithfulness = (rows.scores.get(metric) for metric in (RECALL, FAITHFULNESS))
     if recall is None or faithfulness is None:
         return
-    refused = _refused(run, rows)
+    refused = _refused(rows, outcomes)
     have_both = ~np.isnan(recall) & ~np.isnan(faithfulness)
     enough = have_both & ~refused & (recall >= 1 - TIE)
     if enough.any():
@@ -201,14 +234,12 @@ def where_to_look(run: Run, rows: Tally) -> Iterator[str]:
         yield f"Not counted there: {listed(apart)}."
 
 
-def _refused(run: Run, rows: Tally) -> Flags:
+def _refused(rows: Tally, outcomes: Mapping[int, str | None]) -> Flags:
     """Rows whose response refuses to answer, as far as a metric says so."""
     refused = np.zeros(len(rows.lengths), dtype=np.bool_)
     if "answer_relevancy" in rows.scores:
         refused |= np.abs(np.nan_to_num(rows.scores["answer_relevancy"], nan=1.0)) <= TIE
-    if "refusal_correctness" in rows.scores:
-        for record in run.all_details({"refusal_correctness"}):
-            refused[record["row"]] |= "refused" in str(record.get("outcome"))
+    refused[[row for row, outcome in outcomes.items() if outcome and "refused" in outcome]] = True
     return refused
 
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures
+from rag_evaluator.results.rows import Score
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import RowFacts, cluster_of, reporting_of
 from rag_evaluator.statistics.formulas import Estimate, Scale
@@ -63,6 +64,16 @@ def tally(run: Run) -> Tally:
     facts = RowFacts(clusters if reporting.cluster else None, weights if reporting.weight else None)
     arrays = {metric: np.array(values) for metric, values in scores.items()}
     return Tally(arrays, np.array(lengths), facts, reporting.ci_level)
+
+
+def tally_of(scores: Mapping[str, Sequence[Score]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
+    """The same of scores in memory. Any: JSON."""
+    reporting = reporting_of(manifest)
+    clusters = [cluster_of(sample, reporting) for sample in samples] if reporting.cluster else None
+    weights = [weight_of(sample, reporting.weight) for sample in samples] if reporting.weight else None
+    lengths = [len(str(sample.columns.get("response") or "")) or math.nan for sample in samples]
+    arrays = {metric: np.array([score.value for score in column]) for metric, column in scores.items()}
+    return Tally(arrays, np.array(lengths, dtype=np.float64), RowFacts(clusters, weights), reporting.ci_level)
 
 
 def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:

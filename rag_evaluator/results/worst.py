@@ -3,10 +3,12 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from rag_evaluator.dataset import open_dataset
+from rag_evaluator.results.conclusion import asks_judge
 from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
@@ -105,16 +107,14 @@ def _share(values: Floats, scale: Scale) -> Floats:
     return np.asarray(share if scale.better == "higher" else 1 - share)
 
 
-def ranked_scores(run: Run, rows: Tally) -> dict[str, Floats]:
-    """The scores that rank rows: of metrics that ask the judge, else of all; those of a panel's judges are left out."""
-    metrics = [metric for metric in run.metrics if BETWEEN not in metric]
-    judged = [metric for metric in metrics if asks_judge(run, metric)]
+def ranked_scores(manifest: Mapping[str, Any], rows: Tally) -> dict[str, Floats]:
+    """The scores that rank rows: of metrics that ask the judge, else of all; those of a panel's judges are left out.
+
+    Any: JSON.
+    """
+    metrics = [metric for metric in rows.scores if BETWEEN not in metric]
+    judged = [metric for metric in metrics if asks_judge(manifest, metric)]
     return {metric: rows.scores[metric] for metric in judged or metrics}
-
-
-def asks_judge(run: Run, metric: str) -> bool:
-    """Whether a language model judged, by the signature."""
-    return "|judge:" in (run.manifest.get("signatures") or {}).get(metric, "")
 
 
 def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[WorstRow]:
@@ -124,7 +124,7 @@ def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[Wo
     """
     rows = tally(run) if rows is None else rows
     scales = scales_of(run.manifest, run.summary)
-    ranked = ranked_scores(run, rows)
+    ranked = ranked_scores(run.manifest, rows)
     places = in_order(ranked, scales)[:most]
     if not places:
         return []

@@ -144,6 +144,12 @@ def difference_p(units: Units, scale: Scale) -> Array:
     return np.asarray(2 * stdtr(effective_units(shares) - 1, -np.abs(mean) / np.sqrt(variance)))
 
 
+def pseudo_squares(units: Units, scale: Scale) -> Array:
+    """What the pseudo-differences add to n s^2, the sum of squares of n differences, in the variance of their mean:
+    2 (w width)^2 for two of weight w at the ends; 0 for continuous scores, which have none."""
+    return np.asarray(2 * (_pseudo_weight(units, scale) * scale.width) ** 2)
+
+
 def two_parts(units: Units, scale: Scale, level: float) -> tuple[Array, Array]:
     """Interval for the mean of scores with a mass at one or two values, the atoms of the scale.
 

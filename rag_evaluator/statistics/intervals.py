@@ -22,6 +22,7 @@ from rag_evaluator.statistics.formulas import (
     mean_bounds,
     mean_points,
     moments,
+    pseudo_squares,
 )
 
 
@@ -248,6 +249,18 @@ def difference_p_value(
         return None
     units = rows.units(DIFFERENCE.points(scale))
     return 1.0 if has_one_unit(units.shares) else float(difference_p(units, scale))
+
+
+def difference_squares(
+    differences: ArrayLike,
+    scale: Scale,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
+) -> float:
+    """What the interval of `difference_interval` adds to the sum of squares of the differences, see `pseudo_squares`;
+    0 without a row that counts."""
+    rows = _difference_rows(differences, scale, clusters, weights)
+    return float(pseudo_squares(rows.units(DIFFERENCE.points(scale)), scale)) if len(rows.values) else 0.0
 
 
 def _difference_rows(

@@ -1,15 +1,20 @@
 """Paired comparison of two runs' scores over the same rows, and how many rows a difference or an interval needs."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
-from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
+from rag_evaluator.statistics.intervals import (
+    difference_interval,
+    difference_p_value,
+    difference_squares,
+    mean_interval,
+)
 
 Floats = NDArray[np.float64]
 
@@ -35,6 +40,7 @@ def is_shown(p_holm: float | None, level: float) -> bool:
 
 MOST_ROWS = 100_000
 FEWEST = 2  # rows; one has the whole range
+UNLIMITED = 10**12
 
 
 def rows_for_interval(values: ArrayLike, scale: Scale, half_width: float, level: float = 0.95) -> int | None:
@@ -63,12 +69,17 @@ def rows_for_interval(values: ArrayLike, scale: Scale, half_width: float, level:
         assert estimate.ci_high is not None
         return estimate.ci_high - estimate.ci_low <= 2 * half_width
 
+    return _fewest(is_enough)
+
+
+def _fewest(is_enough: Callable[[int], bool], most: int = MOST_ROWS) -> int | None:
+    """The smallest number of rows that is enough, by doubling and halving; None above `most`."""
     low, high = FEWEST - 1, FEWEST
     while not is_enough(high):
         low, high = high, 2 * high
-        if low == MOST_ROWS:
+        if low == most:
             return None
-        high = min(high, MOST_ROWS)
+        high = min(high, most)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
@@ -76,42 +87,48 @@ def rows_for_interval(values: ArrayLike, scale: Scale, half_width: float, level:
 
 
 ALPHA, POWER = 0.05, 0.8
-FEW = 12  # pairs up to which each number is tried: the solver fails for an effect that is large against the spread
 
 
-def smallest_difference(std: float | None, n: int, design_effect: float = 1.0) -> float | None:
-    """The true mean difference that a two-sided paired t test of n rows finds with a power of `POWER`.
+def smallest_difference(std: float | None, n: int, design_effect: float = 1.0, squares: float = 0.0) -> float | None:
+    """The true mean difference that the two-sided test of n rows finds with a power of `POWER`.
 
-    With `TTestPower` of statsmodels. In the metric's units; None where the spread of the differences is not known: with
-    fewer than two rows, or when no row differs from the others.
+    The test is the one of the printed interval: Student's t with the pseudo-pairs of `difference_interval`. In the
+    metric's units; None where the spread of the differences is not known: with fewer than two rows, or when no row
+    differs from the others.
 
     Args:
         std: standard deviation of the differences.
         design_effect: how many rows of clusters tell as much as one independent row.
+        squares: what pseudo-pairs add to the sum of squares, see `difference_squares`.
     """
-    from statsmodels.stats.power import TTestPower
+    from scipy.special import nctdtrinc, stdtrit
 
     independent = n / design_effect
-    if std is None or std <= TIE or independent < 2:
+    if std is None or std <= TIE or independent < FEWEST:
         return None
-    return _number(TTestPower().solve_power(nobs=independent, alpha=ALPHA, power=POWER)) * std
+    free = independent - 1
+    shift = nctdtrinc(free, 1 - POWER, stdtrit(free, 1 - ALPHA / 2))
+    return float(shift) * math.sqrt((std**2 + squares / independent) / independent)
 
 
-def rows_needed(std: float | None, effect: float, design_effect: float = 1.0) -> int | None:
+def rows_needed(std: float | None, effect: float, design_effect: float = 1.0, squares: float = 0.0) -> int | None:
     """The rows with which a true mean difference of `effect` is found with this power; None as above."""
-    from statsmodels.stats.power import TTestPower
-
     if std is None or std <= TIE:
         return None
-    test, size = TTestPower(), effect / std
-    few = (pairs for pairs in range(2, FEW) if not test.power(size, pairs, ALPHA) < POWER)  # NaN: beyond any doubt
-    independent = next(few, None) or _number(test.solve_power(effect_size=size, alpha=ALPHA, power=POWER))
-    return math.ceil(independent * design_effect)
+
+    def is_enough(independent: int) -> bool:
+        return not _power(effect / math.sqrt(std**2 + squares / independent), independent) < POWER  # NaN: no doubt
+
+    independent = _fewest(is_enough, UNLIMITED)
+    return None if independent is None else math.ceil(independent * design_effect)
 
 
-def _number(value: Any) -> float:
-    """What the solver gives: a number or an array of one (Any); of an effect, its size in either direction."""
-    return abs(float(np.asarray(value).item()))
+def _power(size: float, n: int) -> float:
+    """The power of the two-sided t test of a mean of n differences; `size`: the true mean over their deviation."""
+    from scipy.special import nctdtr, stdtrit
+
+    limit, shift = stdtrit(n - 1, 1 - ALPHA / 2), size * math.sqrt(n)
+    return float(1 - nctdtr(n - 1, shift, limit) + nctdtr(n - 1, shift, -limit))
 
 
 EFFECT = 0.05  # a difference worth finding, in units of a metric
@@ -207,7 +224,14 @@ def compare_scores(
     differences = [pair.b - pair.a for pair in pairs]
     counted = np.ones(len(differences[0]) if differences else 0) if weights is None else weights
     compared = [
-        _described(pair, values, difference_interval(values, pair.scale, level, clusters, weights), counted, effect)
+        _described(
+            pair,
+            values,
+            difference_interval(values, pair.scale, level, clusters, weights),
+            difference_squares(values, pair.scale, clusters, weights),
+            counted,
+            effect,
+        )
         for pair, values in zip(pairs, differences, strict=True)
     ]
     tests = [
@@ -221,7 +245,7 @@ def compare_scores(
 
 
 def _described(
-    pair: Paired, differences: Floats, difference: Estimate, weights: Floats, effect: float
+    pair: Paired, differences: Floats, difference: Estimate, squares: float, weights: Floats, effect: float
 ) -> MetricComparison:
     a, b, both = pair.a, pair.b, ~np.isnan(differences)
     gains = differences[both] if pair.scale.better == "higher" else -differences[both]
@@ -238,8 +262,8 @@ def _described(
         wins=int(np.count_nonzero(gains > TIE)),
         ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
         losses=int(np.count_nonzero(gains < -TIE)),
-        smallest_difference=smallest_difference(spread, difference.n, design),
-        rows_needed=rows_needed(spread, effect, design),
+        smallest_difference=smallest_difference(spread, difference.n, design, squares),
+        rows_needed=rows_needed(spread, effect, design, squares),
         only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
         only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
     )

@@ -1,0 +1,202 @@
+"""What a comparison says, in sentences: what is shown, what is equal within a margin, what is not settled."""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match
+from rag_evaluator.results.certificate import useful_metrics
+from rag_evaluator.results.comparison import ComparedMetric
+from rag_evaluator.results.conclusion import (
+    Conclusion,
+    about,
+    asks_judge,
+    figure,
+    judge_words,
+    listed,
+    next_command,
+    with_ends,
+)
+from rag_evaluator.results.overview import counted
+from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.statistics.paired import MetricComparison, Verdict
+
+FEW_ROWS = 0.9  # share of the matched rows below which it is said how many rows a metric was compared in
+
+
+@dataclass(frozen=True)
+class Judging:
+    """How the scores of two runs were made, as far as a sentence must say it.
+
+    Attributes:
+        words: ends a sentence about metrics that a judge made, such as `, according to this judge`.
+        judged: the metrics that it is said of: a judge made them, and no certificate calls it useful for them.
+        differing: what differs between the two runs' judging, such as `judge` and `prompts`.
+    """
+
+    words: str = ""
+    judged: Collection[str] = ()
+    differing: Sequence[str] = ()
+
+    def of(self, lines: Sequence[MetricComparison]) -> str:
+        return self.words if any(line.metric in self.judged for line in lines) else ""
+
+
+def conclude_comparison(
+    first: Aligned, others: Sequence[Aligned], lines: Sequence[ComparedMetric], effect: float, level: float
+) -> Conclusion:
+    """The sentences about each run against the first, and the command that shows its rows.
+
+    Args:
+        lines: of all runs, tested together.
+        effect: what `rows_needed` is for.
+    """
+    sentences = list[str]()
+    for side in others:
+        figures = [line.figures for line in lines if line.run == side.run.name]
+        judging = judging_of(first.run, side.run, [line.metric for line in figures])
+        matched = row_match(first, side).matched
+        sentences += conclude_pair(first.run.name, side.run.name, figures, matched, len(lines), effect, judging)
+    folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
+    is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
+    seen = next_command(("report", *folders)) if is_report else ""
+    return Conclusion(sentences, seen, (difference_rule(level, len(lines)),))
+
+
+def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
+    """How two runs were judged: a metric needs no words if certificates call the judges of both useful."""
+    judged = {metric for metric in metrics if asks_judge(a.manifest, metric) or asks_judge(b.manifest, metric)}
+    is_known = a.manifest.get("signatures") and b.manifest.get("signatures")
+    differing = list(differing_conditions(a.manifest, b.manifest, metrics)) if is_known else []
+    judges = [run.config.get("judge") or {} for run in (a, b)]
+    words = judge_words({"judges": judges} if differing else b.config)
+    return Judging(words, judged - (useful_metrics(a) & useful_metrics(b)), differing)
+
+
+def difference_rule(level: float, tests: int) -> str:
+    """What decides about the words of a comparison. `tests`: how many differences are shown together."""
+    alpha = f"{1 - level:.2g}"
+    return (
+        f"The {100 * level:g} % interval of the paired difference decides; p belongs to this interval: it is below "
+        f"{alpha} exactly where the interval excludes 0. Shown: p after Holm, over the {counted(tests, 'difference')} "
+        f"of this comparison, is at most {alpha}. Not settled: all others. Equal within the margin: both ends of the "
+        "interval lie inside a margin that was given beforehand."
+    )
+
+
+def conclude_pair(
+    baseline: str,
+    run: str,
+    lines: Sequence[MetricComparison],
+    matched: int,
+    tests: int,
+    effect: float,
+    judging: Judging,
+) -> Iterator[str]:
+    """The sentences about a run against the baseline.
+
+    Args:
+        lines: its metrics, tested.
+        matched: rows that both have.
+        tests: differences that Holm's adjustment holds for: metrics, of all runs that are compared.
+        effect: what `rows_needed` is for.
+    """
+    known = [line for line in lines if line.difference.mean is not None]
+    if judging.differing:
+        yield (
+            f"{baseline} and {run} were judged differently ({listed(judging.differing)}): what differs may be the "
+            "judging, not the systems."
+        )
+    shown = [line for line in known if line.verdict == "shown"]
+    if shown:
+        yield f"{run} {listed(_shown(shown, judging), most=len(shown))}{judging.of(shown)}."
+    for margin, small in _by_margin(known, "different, but less than the margin"):
+        yield f"Different, but less than the margin of {margin:g}: {_all_of(small)}{judging.of(small)}."
+    for margin, equal in _by_margin(known, "equal within the margin"):
+        yield f"Equal within the margin of {margin:g}: {_all_of(equal)}{judging.of(equal)}."
+    alone = [line for line in known if line.verdict == "not settled" and line.alone]
+    for line in alone:
+        family = f"{tests} metrics" if tests == len(lines) else f"{tests} differences"
+        yield f"{line.metric} alone would count, {_difference(line)}; it is one of {family}."
+    rest = [line for line in known if line.verdict == "not settled" and not line.alone]
+    if rest:
+        yield _not_settled(rest, effect, is_all=len(rest) == len(known), judging=judging)
+    yield from _coverage(lines, matched)
+
+
+def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]:
+    """`is better in faithfulness by 0.18 [0.02, 0.34]`; `scores better` where runs were judged differently."""
+    for is_better in (True, False):
+        group = [line for line in lines if line.is_better == is_better]
+        verb = "is better" if is_better else "is worse"
+        if judging.differing:
+            verb = "scores better" if is_better else "scores worse"
+        if group:
+            yield f"{verb} in {listed((_by(line) for line in group), most=len(group))}"
+
+
+def _by(line: MetricComparison) -> str:
+    """A difference without its sign: the verb says the direction."""
+    difference = line.difference
+    assert difference.mean is not None
+    assert difference.ci_low is not None
+    assert difference.ci_high is not None
+    low, high = sorted((abs(difference.ci_low), abs(difference.ci_high)))
+    return f"{line.metric} by {with_ends(abs(difference.mean), low, high)}"
+
+
+def _by_margin(lines: Sequence[MetricComparison], verdict: Verdict) -> list[tuple[float, list[MetricComparison]]]:
+    """The metrics of a verdict, by their margin."""
+    groups: dict[float, list[MetricComparison]] = {}
+    for line in lines:
+        if line.verdict == verdict and line.margin is not None:
+            groups.setdefault(line.margin, []).append(line)
+    return list(groups.items())
+
+
+def _all_of(lines: Sequence[MetricComparison]) -> str:
+    return listed((f"{line.metric} {_difference(line, 3)}" for line in lines), most=len(lines))
+
+
+def _difference(line: MetricComparison, digits: int = 2) -> str:
+    difference = line.difference
+    assert difference.mean is not None
+    return with_ends(difference.mean, difference.ci_low, difference.ci_high, digits)
+
+
+def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool, judging: Judging) -> str:
+    rows = max(line.difference.n for line in lines)
+    if all(line.wins == line.losses == 0 for line in lines):
+        names = "no score differs" if is_all else f"no score of {listed(line.metric for line in lines)} differs"
+        return f"In {counted(rows, 'row')} {names}."
+    largest = max(lines, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
+    if len(lines) == 1:
+        which = "Not settled" if is_all else "Not settled either"
+        difference = f"{largest.metric} differs by {_difference(largest)}"
+    else:
+        which = "Nothing is settled" if is_all else "Nothing else is settled"
+        difference = f"the largest difference is {largest.metric} {_difference(largest)}"
+    judge = judging.of(lines) if is_all else ""
+    return f"{which} with {counted(rows, 'row')}: {difference}{judge}{_needed(lines, rows, effect)}."
+
+
+def _needed(lines: Sequence[MetricComparison], rows: int, effect: float) -> str:
+    """How many rows would show a difference, as far as the spread of the differences says it."""
+    needed = max((line.rows_needed for line in lines if line.rows_needed is not None), default=None)
+    if needed is None:
+        return ""
+    if needed <= rows:
+        return f"; a difference of {figure(effect)} would be found in 4 of 5 such comparisons"
+    return f"; a difference of {figure(effect)} needs {about(needed)} rows"
+
+
+def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
+    """Metrics that few rows say something of, or none."""
+    for line in lines:
+        if not line.difference.n:
+            yield f"No row has a score of {line.metric} in both runs: nothing is known of it."
+        elif line.difference.n < FEW_ROWS * matched:
+            rows = f"{line.difference.n:,} of {counted(matched, 'row')}"
+            yield f"{line.metric} was compared in {rows} only: the others lack a score, and may differ."
+    whys = {line.difference.ci_method.partition("range: ")[2] for line in lines} - {""}
+    for why in sorted(whys):
+        yield f"These rows say nothing of others: the interval is the whole range ({why})."

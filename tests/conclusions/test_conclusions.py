@@ -1,0 +1,273 @@
+"""Results made by hand, and the sentence that a statistician would sign under each of them."""
+
+from typing import Any
+
+import pytest
+from conclusions.made_results import NAN, QWEN, made
+
+from rag_evaluator import compare
+
+HALF = [0.0, 1.0]
+F, R = "faithfulness", "context_recall"
+UNSUPPORTED = "the response says something that its contexts do not support"
+THIS = "according to this judge"
+
+COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dict[str, Any], list[str]]] = {
+    "better": (
+        {F: [0.0] * 10 + [1.0] * 20},
+        {F: [1.0] * 30},
+        {},
+        [f"b is better in faithfulness by 0.33 [0.14, 0.50], {THIS}."],
+    ),
+    "worse, where lower is better": (
+        {"noise_sensitivity": [0.0] * 30},
+        {"noise_sensitivity": [1.0] * 15 + [0.0] * 15},
+        {},
+        [f"b is worse in noise_sensitivity by 0.50 [0.29, 0.67], {THIS}."],
+    ),
+    "better in one, worse in another, the third unchanged": (
+        {F: [0.0] * 30, R: [1.0] * 30, "answer_accuracy": [0.5] * 30},
+        {F: [1.0] * 30, R: [0.0] * 30, "answer_accuracy": [0.5] * 30},
+        {},
+        [
+            "b is better in faithfulness by 1.00 [0.81, 1.00] and is worse in context_recall by 1.00 [0.81, 1.00], "
+            f"{THIS}.",
+            "In 30 rows no score of answer_accuracy differs.",
+        ],
+    ),
+    "no score differs, without a margin": (
+        {F: HALF * 15},
+        {F: HALF * 15},
+        {},
+        ["In 30 rows no score differs."],
+    ),
+    "equal within a margin given beforehand": (
+        {F: HALF * 100},
+        {F: HALF * 100},
+        {"margin": 0.05},
+        [f"Equal within the margin of 0.05: faithfulness 0.000 [-0.014, 0.014], {THIS}."],
+    ),
+    "no score differs, but few rows for the margin": (
+        {F: HALF * 10},
+        {F: HALF * 10},
+        {"margin": 0.05},
+        ["In 20 rows no score differs."],
+    ),
+    "different, but less than the margin": (
+        {"semantic_similarity": [0.5] * 40},
+        {"semantic_similarity": [0.51, 0.53] * 20},
+        {"margin": 0.05},
+        ["Different, but less than the margin of 0.05: semantic_similarity 0.020 [0.017, 0.023]."],
+    ),
+    "too few rows": (
+        {F: [0.0, 0.0, 1.0]},
+        {F: [1.0, 0.0, 1.0]},
+        {},
+        [
+            f"Not settled with 3 rows: faithfulness differs by 0.33 [-0.69, 1.00], {THIS}; a difference of 0.05 needs "
+            "about 1,100 rows."
+        ],
+    ),
+    "one row": (
+        {F: [0.0]},
+        {F: [1.0]},
+        {},
+        [
+            f"Not settled with 1 row: faithfulness differs by 1.00 [-1.00, 1.00], {THIS}.",
+            "These rows say nothing of others: the interval is the whole range (one score).",
+        ],
+    ),
+    "one cluster": (
+        {F: [0.0] * 30},
+        {F: [1.0] * 30},
+        {"clusters": ["one"] * 30},
+        [
+            f"Not settled with 30 rows: faithfulness differs by 1.00 [-1.00, 1.00], {THIS}.",
+            "These rows say nothing of others: the interval is the whole range (one cluster).",
+        ],
+    ),
+    "another judge": (
+        {F: [0.0] * 10 + [1.0] * 20},
+        {F: [1.0] * 30},
+        {"judges": ("/models/Llama-3.1-8B", QWEN)},
+        [
+            "a and b were judged differently (judge): what differs may be the judging, not the systems.",
+            "b scores better in faithfulness by 0.33 [0.14, 0.50], according to these judges.",
+        ],
+    ),
+    "the toy judge": (
+        {F: [0.0] * 30},
+        {F: [1.0] * 30},
+        {"judges": ("demo", "demo")},
+        ["b is better in faithfulness by 1.00 [0.81, 1.00], according to the toy judge."],
+    ),
+    "half of the scores missing": (
+        {F: [0.0, NAN] * 15},
+        {F: [1.0] * 30},
+        {},
+        [
+            f"b is better in faithfulness by 1.00 [0.63, 1.00], {THIS}.",
+            "faithfulness was compared in 15 of 30 rows only: the others lack a score, and may differ.",
+        ],
+    ),
+    "all scores of one run missing": (
+        {F: [NAN] * 30},
+        {F: [1.0] * 30},
+        {},
+        ["No row has a score of faithfulness in both runs: nothing is known of it."],
+    ),
+    "three metrics of which one alone would count": (
+        {F: [0.0] * 30, R: HALF * 15, "context_relevance": HALF * 15},
+        {F: [1.0] * 6 + [0.0] * 24, R: [1.0, 0.0] * 15, "context_relevance": [1.0, 0.0, 0.0, 1.0] * 7 + [0.0, 1.0]},
+        {},
+        [
+            "faithfulness alone would count, 0.20 [0.03, 0.35]; it is one of 3 metrics.",
+            "Nothing else is settled with 30 rows: the largest difference is context_recall 0.00 [-0.38, 0.38]; a "
+            "difference of 0.05 needs about 3,300 rows.",
+        ],
+    ),
+    "nothing of two metrics": (
+        {F: HALF * 15, R: HALF * 15},
+        {F: [1.0, 0.0] * 15, R: [1.0, 0.0, 0.0, 1.0] * 7 + [0.0, 1.0]},
+        {},
+        [
+            f"Nothing is settled with 30 rows: the largest difference is faithfulness 0.00 [-0.38, 0.38], {THIS}; a "
+            "difference of 0.05 needs about 3,300 rows."
+        ],
+    ),
+    "no judge": (
+        {"bleu_score": [0.1 * (row % 7) for row in range(30)]},
+        {"bleu_score": [0.1 * (row % 7) + 0.2 for row in range(30)]},
+        {},
+        ["b is better in bleu_score by 0.20 [0.09, 0.28]."],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_comparison_says(name: str) -> None:
+    first, second, options, sentences = COMPARISONS[name]
+    judges = options.get("judges", (QWEN, QWEN))
+    runs = [
+        made(scores, run, judge, options.get("clusters"))
+        for scores, run, judge in zip((first, second), "ab", judges, strict=True)
+    ]
+
+    comparison = compare(*runs, margin=options.get("margin"))
+
+    assert list(comparison.conclusion.sentences) == sentences
+    assert str(comparison).startswith("\n".join(sentences))
+
+
+EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]] = {
+    "one metric is lowest, but not shown to be": (
+        {F: [0, 0, 0, 0.5] * 3 + [1] * 12, R: [1] * 20 + [0] * 4},
+        {},
+        [
+            f"Lowest mean: faithfulness 0.56 [0.37, 0.74]: in 12 of 24 rows {UNSUPPORTED}, {THIS}.",
+            "Where to look: of 20 rows whose contexts hold the whole reference (context_recall 1), 12 have "
+            "faithfulness below 1 (60 % [37, 79]): they point to the generator.",
+            "Of 9 rows with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 39]; of all rows 17 %): "
+            "nothing points to retrieval.",
+            "Worst rows: 0, 1, 2, 4, 5.",
+        ],
+    ),
+    "one metric is shown to be the weakest": (
+        {F: [0] * 25 + [1] * 5, "answer_accuracy": [1] * 30, "context_relevance": [1] * 30},
+        {},
+        [
+            f"Weakest: faithfulness 0.17 [0.07, 0.35]: in 25 of 30 rows {UNSUPPORTED}, {THIS}.",
+            "Worst rows: 0, 1, 2, 3, 4.",
+        ],
+    ),
+    "all perfect": (
+        {F: [1] * 30, "answer_accuracy": [1] * 30},
+        {},
+        [
+            "All scores are the best ones: faithfulness 1.00 [0.87, 1.00] and answer_accuracy 1.00 [0.87, 1.00], "
+            f"{THIS}."
+        ],
+    ),
+    "all zero": (
+        {F: [0] * 30, R: [0] * 30},
+        {},
+        [
+            f"Lowest means: faithfulness 0.00 [0.00, 0.13] and context_recall 0.00 [0.00, 0.13], {THIS}.",
+            "Of 30 rows with faithfulness below 0.5, 30 have context_recall below 1 (100 % [87, 100]; of all rows "
+            "100 %): they point to retrieval.",
+            "Worst rows: 0, 1, 2, 3, 4.",
+        ],
+    ),
+    "one metric": (
+        {F: [1, 0, 1, 0.5] * 5},
+        {},
+        [
+            f"Mean of faithfulness 0.62 [0.42, 0.79]: in 10 of 20 rows {UNSUPPORTED}, {THIS}.",
+            "Worst rows: 1, 5, 9, 13, 17.",
+        ],
+    ),
+    "half of the scores missing": (
+        {F: [1, NAN] * 15},
+        {},
+        [
+            f"Mean of faithfulness 1.00 [0.75, 1.00]: in none of 15 rows {UNSUPPORTED}, {THIS}.",
+            "15 of 30 scores of faithfulness are missing (the judge gave no answer); with them its mean would be "
+            "between 0.50 and 1.00.",
+        ],
+    ),
+    "no score at all": ({F: [NAN] * 3}, {}, ["No score could be made in 3 rows: the judge gave no answer."]),
+    "one row": (
+        {F: [0.5]},
+        {},
+        [
+            f"Mean of faithfulness 0.50 [0.00, 1.00]: in 1 of 1 row {UNSUPPORTED}, {THIS}.",
+            "These rows say nothing of others: the interval is the whole range (one score).",
+            "Worst rows: 0.",
+        ],
+    ),
+    "one cluster": (
+        {F: [0.5, 1, 0]},
+        {"clusters": ["one"] * 3},
+        [
+            f"Mean of faithfulness 0.50 [0.00, 1.00]: in 2 of 3 rows {UNSUPPORTED}, {THIS}.",
+            "These rows say nothing of others: the interval is the whole range (one cluster).",
+            "Worst rows: 2, 0.",
+        ],
+    ),
+    "no judge": (
+        {"bleu_score": [0.1, 0.2, 0.3], "rouge_score": [0.5, 0.6, 0.7]},
+        {},
+        ["Means over 3 rows: bleu_score 0.20 [0.00, 0.71] and rouge_score 0.60 [0.17, 0.97].", "Worst rows: 0, 1, 2."],
+    ),
+    "the toy judge": (
+        {F: [1, 0, 1, 0.5] * 5},
+        {"judge": "demo"},
+        [
+            f"Mean of faithfulness 0.62 [0.42, 0.79]: in 10 of 20 rows {UNSUPPORTED}, according to the toy judge.",
+            "Worst rows: 1, 5, 9, 13, 17.",
+        ],
+    ),
+    "refusals are apart": (
+        {F: [0, 0, 1, 1, 0, 1], R: [1, 1, 1, 0, 0, 1], "answer_relevancy": [0, 0.5, 0.6, 0.7, 0, 0.9]},
+        {},
+        [
+            f"Lowest mean: faithfulness 0.50 [0.13, 0.87]: in 3 of 6 rows {UNSUPPORTED}, {THIS}.",
+            "Where to look: of 3 rows whose contexts hold the whole reference (context_recall 1), 1 has faithfulness "
+            "below 1 (33 % [1, 94]): it points to the generator.",
+            "Of 1 row with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 100]; of all rows 25 %): "
+            "nothing points to retrieval.",
+            "Not counted there: 2 refusals.",
+            "Worst rows: 4, 0, 1, 3, 2.",
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", EVALUATIONS)
+def test_an_evaluation_says(name: str) -> None:
+    scores, options, sentences = EVALUATIONS[name]
+
+    shown = str(made(scores, **options))
+
+    assert shown.splitlines()[: len(sentences)] == sentences
+    assert shown.splitlines()[len(sentences)].startswith("a: ")

@@ -1,0 +1,80 @@
+"""Interval, p-value and sentence cannot contradict each other, whatever the scores."""
+
+import re
+
+import numpy as np
+import pytest
+from conclusions.made_results import NAN
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchmarks.equal_systems import CELLS, MOST, simulate
+from rag_evaluator.results.comparison_conclusion import Judging, conclude_pair
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.paired import MetricComparison, Paired, compare_scores
+
+LEVEL, ROUNDING = 0.95, 1e-9
+SCORES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0, NAN])
+SCALES = st.sampled_from(
+    [Scale(), Scale(better="lower"), Scale(-1.0, 1.0, "continuous"), Scale(0.0, 1.0, "continuous")]
+)
+
+
+@st.composite
+def tables(draw: st.DrawFn) -> list[MetricComparison]:
+    """Up to eight metrics in two runs over the same rows, with a margin or without."""
+    rows = draw(st.integers(1, 25))
+    sides = st.lists(SCORES, min_size=rows, max_size=rows)
+    pairs = [
+        Paired(f"metric{place}", np.array(draw(sides)), np.array(draw(sides)), draw(SCALES))
+        for place in range(draw(st.integers(1, 8)))
+    ]
+    margin = draw(st.sampled_from([None, 0.05, 0.3, 2.5]))
+    return compare_scores(pairs, margins=None if margin is None else {pair.metric: margin for pair in pairs})
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables())
+def test_the_interval_decides(table: list[MetricComparison]) -> None:
+    for line in table:
+        low, high = line.difference.ci_low, line.difference.ci_high
+        if line.p is None or low is None or high is None or abs(line.p - (1 - LEVEL)) < ROUNDING:
+            continue
+        excludes_zero = low > 0 or high < 0
+        assert (line.p < 1 - LEVEL) == excludes_zero
+        assert line.p_holm is not None
+        assert line.p_holm >= line.p
+        if line.verdict in ("shown", "different, but less than the margin"):
+            assert excludes_zero
+        else:
+            assert line.alone == excludes_zero or line.is_within_margin
+        assert (line.verdict in ("equal within the margin", "different, but less than the margin")) == (
+            line.margin is not None and -line.margin < low and high < line.margin
+        )
+
+
+@settings(max_examples=300, deadline=None)
+@given(tables())
+def test_the_sentences_say_what_the_figures_say(table: list[MetricComparison]) -> None:
+    rows = max(line.difference.n for line in table)
+
+    text = "\n".join(conclude_pair("a", "b", table, rows, len(table), 0.05, Judging()))
+
+    for verb, is_better in (("better", True), ("worse", False)):
+        clause = re.search(rf"is {verb} in (.*?)(?: and is worse in .*)?\.$", text, re.MULTILINE)
+        named = re.findall(r"(metric\d) by (\S+) \[(\S+), (\S+)\]", clause[1]) if clause else []
+        shown = [line for line in table if line.verdict == "shown" and line.is_better == is_better]
+        assert [name for name, *_ in named] == [line.metric for line in shown]
+        assert all(0 < float(low) <= float(mean) <= float(high) for _, mean, low, high in named)
+    for line in table:
+        assert (f"{line.metric} alone would count" in text) == (line.verdict == "not settled" and line.alone)
+    settled = [line for line in table if line.verdict != "not settled"]
+    if settled:
+        assert "Nothing is settled" not in text
+
+
+@pytest.mark.parametrize("name", [name for name in CELLS if not name.startswith("skewed")])
+def test_of_two_equal_systems_with_eight_metrics_shown_is_said_in_at_most_6_percent(name: str) -> None:
+    shown, _ = simulate(*CELLS[name], 30, 2000)
+
+    assert shown <= MOST

@@ -247,7 +247,10 @@ def _margin(texts: list[str]) -> float | dict[str, float] | None:
         return {(MEAN if rule.of_mean else "") + rule.metric: rule.number for rule in rules}
     if len(texts) > 1:
         raise ConfigError(f"--margin: expected one number for all metrics, received {', '.join(texts)}.")
-    return parse_limit("--margin", "not worse", f"all={texts[0]}").number
+    try:
+        return float(texts[0])
+    except ValueError:
+        raise ConfigError(f"--margin {texts[0]}: expected a number, or METRIC=NUMBER.") from None
 
 
 def add_report_command(commands: Any) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -144,7 +145,7 @@ def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
     """Metric -> margin; under an empty name that of all others. Raises `ConfigError` for one that is not above 0."""
     margins = {} if margin is None else dict(margin) if isinstance(margin, Mapping) else {"": margin}
     for name, number in margins.items():
-        if not number > 0:
+        if not 0 < number < inf:
             raise ConfigError(f"margin{f' of {name}' if name else ''} is {number}: expected a difference above 0.")
     return {canonical_name(name) or name: number for name, number in margins.items()}
 

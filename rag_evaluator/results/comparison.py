@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 FIGURES = ("first", "second", "difference", "won/tie/lost")
-TESTS, POWER = ("p", "p (Holm)"), ("shown from",)
+TESTS, POWER = ("p", "p (Holm)"), ("can show",)
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
 OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
 Direction = Literal["worse", "better", "missing"]

@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.config.features import features
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.resources import command
+from rag_evaluator.results.overview import printable
 
 MOST_DIGITS = 6
 TOY = "the toy judge"
@@ -29,8 +30,8 @@ class Conclusion:
     rules: Sequence[str] = ()
 
     def lines(self) -> Iterator[str]:
-        """The sentences, then the next command."""
-        yield from self.sentences
+        """The sentences, then the next command; a reason in them may hold what a terminal would obey."""
+        yield from map(printable, self.sentences)
         if self.next:
             yield f"Next: {self.next}"
 

@@ -71,11 +71,11 @@ class Grid:
         from rich.table import Table
         from rich.text import Text
 
-        rows = [[_one_line(cell) for cell in row] for row in self.rows]
+        rows = [[printable(cell) for cell in row] for row in self.rows]
         whole = [[heading for heading, _ in self.columns], *(row for row in rows if len(row) > 1)]
         needed = sum(max(map(cell_len, cells)) + len(" │ ") for cells in zip(*whole, strict=True)) + 1
         look: dict[str, Any] = {} if lines else {"title_justify": "left", "pad_edge": False, "padding": (0, 2, 0, 0)}
-        table = Table(title=Text(_one_line(self.title)), box=HEAVY_HEAD if lines else None, **look)
+        table = Table(title=Text(printable(self.title)), box=HEAVY_HEAD if lines else None, **look)
         for heading, side in self.columns:
             is_number = side == "right"
             shown = heading.replace(" ", "\n") if is_number and needed > width else heading
@@ -181,6 +181,6 @@ def few(names: Iterable[str]) -> str:
     return ", ".join(first[:FEW]) + (f" and {len(first) - FEW} more" if len(first) > FEW else "")
 
 
-def _one_line(text: str) -> str:
+def printable(text: str) -> str:
     """Without what a terminal would obey; leading spaces stay, by which a table is indented."""
     return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -196,7 +196,8 @@ def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     others = len(notable) - 1
     more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
     missing = row["count"] - row["scored"]
-    yield (f"{missing:,} of {row['count']:,} scores of {metric} are missing{f' ({why})' if why else ''}{bounds}.{more}")
+    verb, reason = "is" if missing == 1 else "are", f" ({why})" if why else ""
+    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{reason}{bounds}.{more}"
 
 
 def _whole_ranges(summary: Mapping[str, Figures]) -> Iterator[str]:

@@ -47,7 +47,7 @@ def test_the_table_has_every_figure_and_the_changed_row_as_it_is(folder: Path, c
     assert cells[0] == "exact_match"
     assert cells[1:3] == ["1.000", "0.975"]
     assert cells[3].startswith("-0.025 [-0.1")
-    assert cells[4:7] == ["0/39/1", "0.5634", "1.0000"]
+    assert cells[4:8] == ["0/39/1", "not settled", "0.5634", "1.0000"]
     assert f"{ROWS} rows of" in shown
     assert "exact_match 1.000 → 0.000  [bold]Who?[/bold] [31m=1" in shown  # no markup, no control characters
     assert "\x1b" not in shown
@@ -74,7 +74,25 @@ def test_the_effect_and_the_column_to_match_are_options(folder: Path, capsys: Ca
     assert run(folder, "compare", "a", "b", "--on", "question", "--effect", "0.1") == 0
     shown = capsys.readouterr().out
     assert "matched by 'question'" in shown
-    assert "for 0.1" in shown
+    assert "a difference of 0.10 needs" in shown
+
+
+def test_what_lies_within_a_margin_is_called_equal(folder: Path, capsys: Capture) -> None:
+    assert run(folder, "compare", "a", "b", "--margin", "exact_match=0.2") == 0
+    assert "Equal within the margin of 0.2: exact_match -0.025 [" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("margin", "message"),
+    [
+        ("exact_mach=0.2", "margin: 'exact_mach' is not compared here. Compared: exact_match, chrf_score."),
+        ("0", "margin is 0.0: expected a difference above 0."),
+        ("exact_match", "--margin exact_match"),
+    ],
+)
+def test_a_margin_that_cannot_be_is_refused(margin: str, message: str, folder: Path, capsys: Capture) -> None:
+    assert run(folder, "compare", "a", "b", "--margin", margin) == 2
+    assert message in capsys.readouterr().err
 
 
 def test_three_runs_are_compared_with_the_first(folder: Path, capsys: Capture) -> None:

@@ -268,7 +268,7 @@ def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed
     assert f"{shown} [" in text
     assert "▼ worse" in text
     assert "1/23/15" in text  # one row better, fifteen worse, one of 40 without a partner
-    assert text.index("Read this first") < text.index("Paired difference")
+    assert text.index("What else makes the scores differ") < text.index("Paired difference")
     assert {"#row=39", "#row=38"} <= set(elements.attributes("href"))
     assert "b against a" in text  # not the folders
 

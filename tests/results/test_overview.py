@@ -54,6 +54,9 @@ def results(name: str = "demo", shift: float = 0.0, reason: str = "no answer") -
 
 def test_printed_results_are_their_summary() -> None:
     assert str(results()).splitlines() == [
+        "Mean over 3 rows: faithfulness 0.58 [0.09, 0.95].",
+        "1 of 4 scores of faithfulness is missing (no answer); with them its mean would be between 0.44 and 0.69.",
+        "Worst rows: 2, 0.",
         "demo: 4 rows",
         "metric        mean [95 % interval]  coverage",
         "faithfulness     0.58 [0.09, 0.95]       3/4",
@@ -69,7 +72,7 @@ def test_the_representation_of_results_is_one_short_line() -> None:
 
 def test_results_in_a_notebook_are_a_table_in_which_nothing_is_markup() -> None:
     page = parsed(results(NASTY, reason=NASTY)._repr_html_())
-    assert page.text.count(NASTY) == 2
+    assert page.text.count(NASTY) == 3
     assert "0.58 [0.09, 0.95]" in page.text
 
 
@@ -104,7 +107,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WithOverview]:
     ("kind", "said"),
     [
         ("results", ["3 rows", "exact_match", "coverage"]),
-        ("comparison", ["3 rows of a and b matched by 'id'", "a → b", "difference", "rows for 0.05"]),
+        ("comparison", ["3 rows of a and b matched by 'id'", "a → b", "difference", "rows to show 0.05"]),
         ("verdicts", ["2 rules, ", "FAILED", "exact_match >= 0.9"]),
         ("probe", ["what the judge notices, 2 rows", "worse/same/better", "share: of a probe"]),
         ("duel", ["3 rows that a and b both answered", "win rate of a", "losses of a, by the judge"]),

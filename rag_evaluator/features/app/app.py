@@ -1,7 +1,7 @@
 """`make_app`: the pages of the report, served from results folders to whoever has the token."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -149,7 +149,8 @@ class Pages:
     def _figures(self, run: Run) -> str:
         from rag_evaluator.report.figures import figures_html  # loads the library of charts
 
-        self._answer(run)
+        with suppress(RagEvaluatorError):  # the page asks for the answer, too, and says there what is wrong
+            self._answer(run)
         self._after_table(RunsTable([run]))
         return figures_html(run)
 

@@ -56,8 +56,15 @@ def next_command(*choices: Sequence[object]) -> str:
 
 
 def asks_judge(manifest: Mapping[str, Any], metric: str) -> bool:
-    """Whether a language model judged, by the signature. Any: JSON."""
-    return "|judge:" in (manifest.get("signatures") or {}).get(metric, "")
+    """Whether a language model judged, by the signature; that of a panel may name each judge. Any: JSON."""
+    line = (manifest.get("signatures") or {}).get(metric, "")
+    return "|judge:" in line or "|judge@" in line
+
+
+def judge_models(config: Mapping[str, Any]) -> list[str]:
+    """The models of the judge, or of the judges of a panel, as a configuration names them. Any: JSON."""
+    judges = config.get("judges") or [config.get("judge") or {}]
+    return [str(judge.get("model")) for judge in judges]
 
 
 def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
@@ -67,11 +74,13 @@ def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
         config: of the run, as its manifest has it. Any: JSON.
         trusted: whether it does, for the metrics that the sentence is about.
     """
-    panel = [str(judge.get("model")) for judge in config.get("judges") or ()]
-    models = panel or [str((config.get("judge") or {}).get("model"))]
+    models = judge_models(config)
     if DEMO in models:
-        return f", according to {TOY}" + ("" if len(models) == 1 else " and others")
-    return "" if trusted else ", according to these judges" if panel else ", according to this judge"
+        others = "" if set(models) == {DEMO} else " and others"
+        return f", according to {TOY}{others}"
+    if trusted:
+        return ""
+    return ", according to this judge" if len(models) == 1 else ", according to these judges"
 
 
 def listed(words: Iterable[str], most: int = 4) -> str:

@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.results.certificate import useful_metrics
-from rag_evaluator.results.conclusion import Conclusion, asks_judge, judge_words, listed, next_command, with_ends
+from rag_evaluator.results.conclusion import (
+    Conclusion,
+    asks_judge,
+    judge_models,
+    judge_words,
+    listed,
+    next_command,
+    with_ends,
+)
 from rag_evaluator.results.judgement import FAULTS
 from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.overview import Figures, counted
@@ -106,8 +114,7 @@ def _next(run: Run, useful: Collection[str], folder: str) -> str:
         return next_command(("status", folder))
     if not any(asks_judge(run.manifest, metric) for metric in run.metrics):
         return next_command(("compare", "BASELINE", folder))
-    judge = run.config.get("judge") or {}
-    if judge.get("model") == DEMO and not run.config.get("judges"):
+    if DEMO in judge_models(run.config):
         return next_command(("view", folder), ("report", folder))
     if not useful:
         return next_command(("certify sheet", folder), ("report", folder))

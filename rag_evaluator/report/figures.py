@@ -337,8 +337,8 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
         if not bins:
             continue
         points = [
-            _point(f"≤{high:,}", estimate, f"{low:,} to {high:,} characters: {_estimate(estimate)}, {estimate.n:,} rows")
-            for (low, high), estimate in bins
+            _point(f"≤{high:,}", mean, f"{low:,} to {high:,} characters: {_estimate(mean)}, {mean.n:,} rows")
+            for (low, high), mean in bins
         ]
         spec = steps(points, axis_of(rows.scores[metric], scales[metric]), "Characters of the response", "Mean score")
         table = [(f"{low:,}–{high:,}", _estimate(estimate), f"{estimate.n:,}") for (low, high), estimate in bins]

@@ -1,6 +1,5 @@
 """Shared parts: one thread for tiny models, model folders made once a session, a small dataset."""
 
-import gc
 import os
 
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"
@@ -24,13 +23,6 @@ from rag_evaluator.files.progress import Lines
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _frozen() -> None:
-    """Searches for garbage leave out what is loaded: statsmodels makes one in each call of Holm's method."""
-    gc.collect()
-    gc.freeze()
 
 
 @pytest.fixture(scope="session")

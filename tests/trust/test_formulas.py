@@ -6,9 +6,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from statsmodels.stats.proportion import proportion_confint
 
 from benchmarks.intervals import JUDGED, PARTS, Cell, Part, simulate, units_of
-from rag_evaluator.statistics.formulas import mean_bounds
+from rag_evaluator.statistics.formulas import mean_bounds, wilson_of_counts
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval
 
 PAGE = Path(__file__).parent.parent.parent / "benchmarks" / "intervals.md"
@@ -66,3 +67,12 @@ def test_scipy_and_statsmodels_load_only_when_an_interval_is_computed() -> None:
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert "rag_evaluator.statistics.intervals" in loaded
     assert not {"scipy", "statsmodels", "pandas"} & set(loaded)
+
+
+def test_wilson_of_counts_has_the_bytes_of_statsmodels() -> None:
+    rng = np.random.default_rng(3)
+    number = rng.uniform(0.5, 500, 10_000)
+    count = number * np.concatenate([rng.random(9_000), np.zeros(500), np.ones(500)])
+    for level in (0.5, 0.8, 0.9, 0.95, 0.99, 0.999):
+        expected = proportion_confint(count, number, 1 - level, "wilson")
+        assert all(np.array_equal(*pair) for pair in zip(wilson_of_counts(count, number, level), expected, strict=True))

@@ -29,7 +29,6 @@ ROOTS = {
         ".run-state",
         ".run-progress",
         ".progress-",
-        ".later",
         ".compared",
         "main.error",
     ),

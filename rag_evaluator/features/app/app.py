@@ -51,7 +51,7 @@ from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
-FIRST_ROWS = 2000  # rows at the beginning of the file that are read without an index
+FIRST_ROWS = 2000  # rows that are read while a browser waits
 PATIENCE = 1.0  # seconds after which the browser hears that the index is in the making, and asks again
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
@@ -105,7 +105,8 @@ class Pages:
             return page("progress.html", self.state, entry.name, entry=entry, state=state_of(entry.parts))
         run = self.state.run(path)
         parts = {"means": Markup(means_html(run)), "what": Markup(what_html(run))} if entry.figures else {}
-        return page("app_run.html", self.state, entry.name, entry=entry, **parts, **_table([run], path))
+        answer = self._answer_at_once(run) if entry.figures else None
+        return page("app_run.html", self.state, entry.name, entry=entry, answer=answer, **parts, **_table([run], path))
 
     def report(self, request: Request) -> Response:
         """The file of a run's report, to be saved: its own scripts would not run under the policy of the app."""
@@ -153,6 +154,12 @@ class Pages:
             self._answer(run)
         self._after_table(RunsTable([run]))
         return figures_html(run)
+
+    def _answer_at_once(self, run: Run) -> Markup | None:
+        """The answer for the page itself; None: the page asks for it, as it takes long or cannot be made."""
+        with suppress(RagEvaluatorError):
+            return Markup(self._answer(run)) if run.count <= FIRST_ROWS else None
+        return None
 
     def _answer(self, run: Run) -> str:
         return self.figures.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run))

@@ -10,10 +10,11 @@ from rag_evaluator.cli.options import FAILED, OK, add_json, with_examples
 from rag_evaluator.errors import ConfigError
 
 if TYPE_CHECKING:
-    from rag_evaluator.results.comparison import ChangedScore, Comparison
+    from rag_evaluator.results.changes import ChangedScore, ScorePair
+    from rag_evaluator.results.comparison import Comparison
 
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
-LETTERS = 160  # of a question or a reason
+LETTERS = 160  # of a question, a response or what changed
 HEADINGS = {"worse": "became worse", "better": "became better", "missing": "scored by one run only"}
 
 
@@ -90,7 +91,7 @@ def compare(options: argparse.Namespace) -> int:
 
 
 def print_comparison(comparison: "Comparison") -> None:
-    """What must be known first, then the tables, then the scores that changed most."""
+    """What must be known first, then the tables, then the rows that changed most."""
     from rag_evaluator.cli.console import print_parts, say
     from rag_evaluator.results.comparison import tables_of
 
@@ -100,7 +101,7 @@ def print_comparison(comparison: "Comparison") -> None:
 
 
 def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[str]:
-    from rag_evaluator.results.comparison import number
+    from rag_evaluator.results.conclusion import listed
 
     heading = ""
     for change in changes:
@@ -108,9 +109,20 @@ def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[st
         if above != heading:
             heading = above
             yield f"{heading}:"
-        yield f"  {change.metric} {number(change.a)} → {number(change.b)}  {one_line(change.question or change.key)}"
-        yield from (f"    first:  {one_line(reason)}" for reason in change.reasons_a)
-        yield from (f"    second: {one_line(reason)}" for reason in change.reasons_b)
+        yield f"  {_scores(change)}  {one_line(change.question or change.key)}"
+        for sentence, reason in change.says():
+            yield f"    {one_line(sentence + (f'. {reason}' if reason else ''))}"
+        if change.also:
+            yield f"    also changed: {listed(map(_scores, change.also))}"
+        if change.response_a != change.response_b:
+            yield f"    first:  {one_line(change.response_a or '-')}"
+            yield f"    second: {one_line(change.response_b or '-')}"
+
+
+def _scores(change: "ChangedScore | ScorePair") -> str:
+    from rag_evaluator.results.changes import from_to
+
+    return f"{change.metric} {' → '.join(from_to(change.a, change.b))}"
 
 
 def one_line(text: str) -> str:

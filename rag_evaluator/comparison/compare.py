@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
+from rag_evaluator.comparison.changed import changed_rows, changed_scores
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
-from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.aligned import (
-    QUESTION,
     Aligned,
     align,
     caveats,
@@ -32,20 +31,17 @@ from rag_evaluator.results.aligned import (
 )
 from rag_evaluator.results.certificate import KeptLabels, kept_labels, own_standing
 from rag_evaluator.results.comparison import (
-    ChangedScore,
     ComparedMetric,
     Comparison,
-    Direction,
     JudgeStanding,
     LabelDifference,
     word,
 )
 from rag_evaluator.results.comparison_conclusion import conclude_comparison
-from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import reporting_of, unit_of
 from rag_evaluator.run.status import note_rewritten
-from rag_evaluator.statistics.formulas import TIE, Array, Scale
+from rag_evaluator.statistics.formulas import Array, Scale
 from rag_evaluator.statistics.intervals import tie_warning
 from rag_evaluator.statistics.paired import EFFECT, Floats, Paired, compare_scores
 from rag_evaluator.statistics.ppi import LabelMean, label_difference, with_clusters, with_weights
@@ -103,7 +99,7 @@ def compare(
     table = _Table(pairs, len(first.keys), clusters, weights, effect, config.get("ci_level") or LEVEL, margins)
     _refuse_unknown(margins, scales)
     lines = table.lines()
-    differing = {side.run.name: _differing(lines, side.run.name) for side in rest}
+    words = {side.run.name: _words(lines, side.run.name) for side in rest}
     conclusion = conclude_comparison(first, rest, lines, effect, table.level)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
@@ -128,9 +124,10 @@ def compare(
             change
             for side in rest
             for change in changed_scores(
-                first, side, [pair for owner, pair in pairs if owner is side], differing[side.run.name]
+                first, side, [pair for owner, pair in pairs if owner is side], words[side.run.name]
             )
         ),
+        changed_rows=tuple(changed_rows(first, side, pair.metric) for side, pair in pairs),
         labels=tuple(
             line
             for side in rest
@@ -166,9 +163,9 @@ def _standings(run: ScoredRows, metrics: Collection[str]) -> Iterator[JudgeStand
     yield from (JudgeStanding(run.name, metric, words) for metric, words in by_metric.items() if metric in metrics)
 
 
-def _differing(lines: Sequence[ComparedMetric], run: str) -> set[str]:
-    """The metrics in which a run differs from the baseline by the test."""
-    return {line.figures.metric for line in lines if line.run == run and word(line.figures) != "open"}
+def _words(lines: Sequence[ComparedMetric], run: str) -> dict[str, str]:
+    """What is said of each metric of a run, see `word`."""
+    return {line.figures.metric: word(line.figures) for line in lines if line.run == run}
 
 
 @dataclass(frozen=True)
@@ -227,69 +224,6 @@ def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
             name = f"{run.name} ({number})"
         names.append(name)
     return [run.named(name) for run, name in zip(runs, names, strict=True)]
-
-
-SHOWN = 5  # of each direction
-Place = tuple[Paired, int, Direction]  # which score changed: pair, place of the key, how
-
-
-def changed_scores(
-    a: Aligned, b: Aligned, pairs: Sequence[Paired], differing: Collection[str]
-) -> Iterator[ChangedScore]:
-    """First those that became worse, then those that became better, then those that one side has not; largest first.
-
-    A row stands once in each direction.
-
-    Args:
-        differing: metrics that differ by the test; they come before the others.
-    """
-    chosen = list(_largest(pairs, a.keys, differing))
-    said_by = [_judgements(side, chosen) for side in (a, b)]
-    for (pair, at, direction), said_a, said_b in zip(chosen, *said_by, strict=True):
-        question = value_of(a.run.samples[a.rows(at)[0]], QUESTION)
-        yield ChangedScore(
-            run=b.run.name,
-            metric=pair.metric,
-            key=a.keys[at],
-            question=question if isinstance(question, str) else None,
-            direction=direction,
-            a=_or_none(pair.a[at]),
-            b=_or_none(pair.b[at]),
-            reasons_a=few_lines(said_a, said_b),
-            reasons_b=few_lines(said_b, said_a),
-            row_a=next(iter(a.rows(at)), None),
-            row_b=next(iter(b.rows(at)), None),
-        )
-
-
-def _largest(pairs: Sequence[Paired], keys: Sequence[str], differing: Collection[str]) -> Iterator[Place]:
-    """The largest changes, as shares of the metric's range: of each row the first."""
-    by_direction: dict[Direction, list[tuple[bool, float, str, int, int]]] = {"worse": [], "better": [], "missing": []}
-    for number, pair in enumerate(pairs):
-        is_open = pair.metric not in differing
-        gains = (pair.b - pair.a) * (1 if pair.scale.better == "higher" else -1)
-        for at in np.flatnonzero(np.abs(gains) > TIE).tolist():
-            direction: Direction = "better" if gains[at] > 0 else "worse"
-            by_direction[direction].append((is_open, -abs(gains[at]) / pair.scale.width, keys[at], number, at))
-        for at in np.flatnonzero(np.isnan(pair.a) != np.isnan(pair.b)).tolist():
-            by_direction["missing"].append((is_open, 0.0, keys[at], number, at))
-    for direction, changes in by_direction.items():
-        of_rows = dict[int, int]()
-        for _, _, _, number, at in sorted(changes):
-            of_rows.setdefault(at, number)
-        for at, number in list(of_rows.items())[:SHOWN]:
-            yield pairs[number], at, direction
-
-
-def _judgements(side: Aligned, chosen: Sequence[Place]) -> list[list[JudgedVerdict]]:
-    """What was said about each of these scores on one side."""
-    cells = [[(row, pair.metric) for row in side.rows(at)] for pair, at, _ in chosen]
-    details = side.run.records({cell for row in cells for cell in row})
-    return [explained(record for cell in row for record in details.get(cell, ())) for row in cells]
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
 
 
 def labelled_differences(

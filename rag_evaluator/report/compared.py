@@ -1,31 +1,77 @@
 """The comparison of runs as HTML: caveats, paired differences, groups, labels, the rows that changed most."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled
-from rag_evaluator.report.pages import number, render, signed
+from rag_evaluator.report.pages import ShownText, TextPart, difference, number, render, shown_pieces, signed
+from rag_evaluator.results.changes import ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import (
-    ChangedScore,
     ComparedMetric,
     Comparison,
     LabelDifference,
     verdict_words,
     word,
 )
+from rag_evaluator.results.manifest import SCORES
+from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import MetricComparison
 
 GROUPS = 40  # in a chart
+FOLDED, MOST = 300, 3_000  # characters of a response before the fold, and in the page: the row has all
+TITLES: Mapping[Direction, str] = {
+    "worse": "▼ Became worse",
+    "better": "▲ Became better",
+    "missing": "○ Scored by one run only",
+}
 
 
-def comparison_html(comparison: Comparison) -> str:
-    """A comparison as a fragment of a page; rows that changed lead to `#row=N`, the row of the baseline."""
+@dataclass(frozen=True)
+class ChangedRowView:
+    """A row that changed; `responses`: heading and text, with marks where they differ; one where they are equal."""
+
+    change: ChangedScore
+    responses: tuple[tuple[str, ShownText], ...]
+
+
+@dataclass(frozen=True)
+class RowsLink:
+    """A link to the rows of a metric that changed in one direction; `count`: how many there are, None: not known."""
+
+    metric: str
+    count: int | None
+    href: str
+
+
+@dataclass(frozen=True)
+class ChangedPart:
+    """The rows that changed in one direction: those that changed most, and links to all."""
+
+    direction: Direction
+    title: str
+    rows: tuple[ChangedRowView, ...]
+    links: tuple[RowsLink, ...]
+
+
+def difference_key(metric: str, run: int) -> str:
+    """The key of the differences of a run, by its place, from the first run, in the table of rows."""
+    return f"{metric} {run}-0"
+
+
+def comparison_html(comparison: Comparison, whole_table: bool = True) -> str:
+    """A comparison as a fragment of a page; rows that changed lead to `#row=N`, the row of the baseline.
+
+    Args:
+        whole_table: whether the table of rows on the page has all rows.
+    """
     baseline, *compared = comparison.runs
     names = folder_names(comparison.runs)
-    pairs = [_pair(comparison, run, names[run]) for run in compared]
+    pairs = [_pair(comparison, run, (names[baseline], names[run]), whole_table) for run in compared]
     return render(
         "comparison.html",
         baseline=names[baseline],
@@ -33,29 +79,69 @@ def comparison_html(comparison: Comparison) -> str:
         comparison=comparison,
         word=word,
         verdict=verdict_words,
+        from_to=from_to,
     )
 
 
-def _pair(comparison: Comparison, run: str, name: str) -> dict[str, Any]:
-    """A run against the baseline. Any: see `comparison.html`."""
+def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: bool) -> dict[str, Any]:
+    """A run against the baseline, whose name comes first. Any: see `comparison.html`."""
     lines = [line.figures for line in comparison.metrics if line.run == run]
-    changed: dict[str, list[ChangedScore]] = {}
-    for change in comparison.changed:
-        if change.run == run:
-            changed.setdefault(change.direction, []).append(change)
+    lower = {line.metric for line in lines if line.scale.better == "lower"}
     groups: dict[str, list[ComparedMetric]] = {}
     for line in comparison.groups:
         if line.run == run:
             groups.setdefault(line.group_by or "", []).append(line)
     return {
-        "name": name,
+        "name": names[1],
         "match": next((match for match in comparison.matches if match.run == run), None),
         "charts": list(_charts(lines)),
         "lines": lines,
         "groups": {column: (of_column, _group_charts(of_column)) for column, of_column in groups.items()},
         "labels": [(line, _by_labels(line)) for line in comparison.labels if line.run == run],
-        "changed": changed,
+        "changed": [part for part in _changed(comparison, run, names, lower, whole_table) if part.rows or part.links],
+        "lower": lower,
     }
+
+
+def _changed(
+    comparison: Comparison, run: str, names: Sequence[str], lower: Collection[str], whole_table: bool
+) -> Iterator[ChangedPart]:
+    """A part for each direction.
+
+    Args:
+        names: of the baseline and the run.
+        lower: metrics of which lower is better.
+    """
+    links: dict[Direction, list[RowsLink]] = {}
+    for rows in comparison.changed_rows:
+        key = difference_key(rows.metric, comparison.runs.index(rows.run))
+        fell = rows.fell, {"max": f"{-TIE:f}", "sort": key}
+        rose = rows.rose, {"min": f"{TIE:f}", "sort": key, "descending": "1"}
+        worse, better = (rose, fell) if rows.metric in lower else (fell, rose)
+        of_directions: Mapping[Direction, tuple[int, Mapping[str, str]]] = {"worse": worse, "better": better}
+        for direction, (count, bound) in of_directions.items():
+            if rows.run == run and count:
+                href = f"#{urlencode({'metric': key, **bound})}"
+                links.setdefault(direction, []).append(RowsLink(rows.metric, count if whole_table else None, href))
+    for direction, title in TITLES.items():
+        changes = [change for change in comparison.changed if (change.run, change.direction) == (run, direction)]
+        shown_rows = tuple(ChangedRowView(change, tuple(_responses(change, names))) for change in changes)
+        yield ChangedPart(direction, title, shown_rows, tuple(links.get(direction, ())))
+
+
+def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str, ShownText]]:
+    """The responses of both sides, where there are any."""
+    first, second = change.response_a, change.response_b
+    if first is not None and first == second:
+        yield "Response, the same in both runs", shown_pieces([TextPart(first)], SCORES, FOLDED, MOST)
+        return
+    marked = difference(first or "", second or "")
+    for heading, text, pieces in (
+        (f"First response, {names[0]}", first, marked.first),
+        (f"Second response, {names[1]}", second, marked.second),
+    ):
+        if text is not None:
+            yield heading, shown_pieces(pieces if first and second else [TextPart(text)], SCORES, FOLDED, MOST)
 
 
 def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:

@@ -18,7 +18,7 @@ from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.files.atomic import file_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.answer import answer_html
-from rag_evaluator.report.compared import comparison_html
+from rag_evaluator.report.compared import comparison_html, difference_key
 from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.figures import figures_html, runs_html
 from rag_evaluator.report.pages import beginning, clean, inline, json_in_page, stream
@@ -76,11 +76,6 @@ class TableRow:
     texts: Mapping[str, str]
     text: str
     label: str | None = None
-
-
-def difference_key(metric: str, run: int) -> str:
-    """The key of the differences of a run, by its place, from the first run."""
-    return f"{metric} {run}-0"
 
 
 class RowReader:
@@ -290,7 +285,7 @@ def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
     else:
         before, after = [runs_html(runs)], []
     if comparison is not None:
-        before.insert(0, comparison_html(comparison))
+        before.insert(0, comparison_html(comparison, whole_table=not _notes(runs)))
     on = None if len(runs) == 1 else comparison.on if comparison is not None else KEY
     return {
         "title": _title(runs),

@@ -205,14 +205,19 @@ def shown(text: str, source: str) -> ShownText:
     return shown_pieces([TextPart(text)], source)
 
 
-def shown_pieces(pieces: Iterable[TextPart], source: str) -> ShownText:
-    """A text in pieces, which together are the whole text."""
+def shown_pieces(pieces: Iterable[TextPart], source: str, folded: int = FOLDED, most: int = MOST) -> ShownText:
+    """A text in pieces, which together are the whole text.
+
+    Args:
+        folded: characters before the fold.
+        most: characters in the page.
+    """
     pieces = tuple(pieces)
     length = sum(len(piece.text) for piece in pieces)
-    if length <= FOLDED:
+    if length <= folded:
         return ShownText(pieces, (), length, source)
-    start, rest = _split(pieces, FOLDED)
-    rest, _ = _split(rest, MOST - sum(len(piece.text) for piece in start))
+    start, rest = _split(pieces, folded)
+    rest, _ = _split(rest, most - sum(len(piece.text) for piece in start))
     return ShownText(start, rest, length, source)
 
 

@@ -12,7 +12,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.report.pages import MOST, ShownText, clean, short, shown
 from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of, tone_of
-from rag_evaluator.results.questions import questions_of, resolve
+from rag_evaluator.results.questions import input_values, questions_of
 from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import as_score
@@ -88,7 +88,7 @@ def judgement_views(judgements: Sequence[Judgement], columns: Json, metric: Json
         response = judgement.response
         listed = response if isinstance(response, Mapping) else {}
         later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
-        values = _values(judgement, columns, answers)
+        values = input_values(judgement.parts, columns, answers)
         views.append(
             JudgementView(
                 short(judgement.prompt),
@@ -101,17 +101,6 @@ def judgement_views(judgements: Sequence[Judgement], columns: Json, metric: Json
             )
         )
     return views
-
-
-def _values(judgement: Judgement, columns: Json, answers: Sequence[Any]) -> dict[str, Any]:
-    """The values of the input; those that cannot be found are left out."""
-    values = {}
-    for name, part in judgement.parts.items():
-        try:
-            values[name] = resolve(part, columns, answers)
-        except (LookupError, TypeError):
-            continue
-    return values
 
 
 def _named(part: Any) -> str:

@@ -1,9 +1,10 @@
 """What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.results.changes import ChangedRows, ChangedScore
 from rag_evaluator.results.conclusion import NOTHING, Conclusion
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
 from rag_evaluator.statistics.paired import MetricComparison
@@ -16,7 +17,6 @@ FIGURES = ("first", "second", "difference", "won/tie/lost")
 TESTS, POWER = ("p", "p (Holm)"), ("can show",)
 OF_DIFFERENCE = ("std", "stderr", "ci_low", "ci_high", "ci_level", "ci_method")
 OF_METRIC = ("p", "p_holm", "wins", "ties", "losses", "smallest_difference", "rows_needed", "only_a", "only_b")
-Direction = Literal["worse", "better", "missing"]
 
 
 @dataclass(frozen=True)
@@ -72,31 +72,6 @@ class RowMatch:
 
 
 @dataclass(frozen=True)
-class ChangedScore:
-    """A score that differs between the runs.
-
-    Attributes:
-        key: what the row was matched on.
-        a, b: the scores; None where one is missing, `direction` is `missing` then.
-        reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
-        row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
-            Not in `to_json`, which is the same for any order of rows.
-    """
-
-    run: str
-    metric: str
-    key: str
-    question: str | None
-    direction: Direction
-    a: float | None
-    b: float | None
-    reasons_a: tuple[str, ...]
-    reasons_b: tuple[str, ...]
-    row_a: int | None = field(compare=False)
-    row_b: int | None = field(compare=False)
-
-
-@dataclass(frozen=True)
 class LabelDifference:
     """The difference between two runs by people's labels.
 
@@ -138,7 +113,9 @@ class Comparison(WithOverview):
         caveats: sentences to be read before the figures.
         matches: per run.
         metrics: per run and metric, tested; `groups` the same per group of rows, without tests.
-        changed: scores that changed most, first those that became worse, then better, then missing ones.
+        changed: rows that changed most, each once: first those that became worse, then better, then those that only
+            one run scored.
+        changed_rows: per run and metric, how many rows there are of which the score fell, and rose.
         labels: what people's labels say of the difference, for metrics that have labels in both runs.
         judges: what people's labels say of the judge, for each run and metric that has labels.
         conclusion: the sentences that answer which run is better.
@@ -152,6 +129,7 @@ class Comparison(WithOverview):
     metrics: tuple[ComparedMetric, ...]
     groups: tuple[ComparedMetric, ...]
     changed: tuple[ChangedScore, ...]
+    changed_rows: tuple[ChangedRows, ...] = ()
     labels: tuple[LabelDifference, ...] = ()
     judges: tuple[JudgeStanding, ...] = ()
     conclusion: Conclusion = NOTHING
@@ -179,7 +157,8 @@ class Comparison(WithOverview):
             "matches": _as_objects(self.matches),
             "metrics": [line.to_json() for line in self.metrics],
             "groups": [line.to_json() for line in self.groups],
-            "changed": _as_objects(self.changed),
+            "changed": [change.to_json() for change in self.changed],
+            "changed_rows": _as_objects(self.changed_rows),
             "labels": _as_objects(self.labels),
             "judges": _as_objects(self.judges),
         }
@@ -209,10 +188,8 @@ def verdict_words(line: MetricComparison) -> str:
     return "not settled (alone it would count)" if line.alone else "not settled"
 
 
-def _as_objects(values: Sequence[RowMatch | ChangedScore | LabelDifference | JudgeStanding]) -> list[Mapping[str, Any]]:
-    """All but what depends on the order of rows."""
-    objects = map(asdict, values)
-    return [{name: part for name, part in entry.items() if name not in ("row_a", "row_b")} for entry in objects]
+def _as_objects(values: Sequence[RowMatch | ChangedRows | LabelDifference | JudgeStanding]) -> list[dict[str, Any]]:
+    return list(map(asdict, values))
 
 
 def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
@@ -252,7 +229,7 @@ def match_lines(comparison: Comparison, match: RowMatch) -> Iterator[str]:
 
 def number(value: float | None, digits: int = 3) -> str:
     """A figure of a table; `-` where there is none."""
-    return "-" if value is None else f"{value:.{digits}f}"
+    return "-" if value is None else f"{value:z.{digits}f}"
 
 
 def _of_labels(line: LabelDifference) -> str:

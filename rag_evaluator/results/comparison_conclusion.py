@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
+from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match
 from rag_evaluator.results.certificate import useful_metrics
 from rag_evaluator.results.comparison import ComparedMetric
@@ -51,11 +52,13 @@ def conclude_comparison(
         effect: what `rows_needed` is for.
     """
     sentences = list[str]()
+    names = folder_names([side.run.name for side in (first, *others)])
     for side in others:
         figures = [line.figures for line in lines if line.run == side.run.name]
         judging = judging_of(first.run, side.run, [line.metric for line in figures])
         matched = row_match(first, side).matched
-        sentences += conclude_pair(first.run.name, side.run.name, figures, matched, len(lines), effect, judging)
+        pair = names[first.run.name], names[side.run.name]
+        sentences += conclude_pair(*pair, figures, matched, len(lines), effect, judging)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
     seen = next_command(("report", *folders)) if is_report else ""

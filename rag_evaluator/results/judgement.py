@@ -29,12 +29,14 @@ class Verdicts:
     Attributes:
         metrics: whose answers these are; each name also stands for those that begin with it and `_`.
         key: of the verdict in the answer, or the name of the list that an object stands in.
+        kind: what the verdict is about, a row of `rag_evaluator.results.changes.KINDS`.
         prompt: empty: any of these metrics.
         about: a column that the question names; empty: whatever it names.
     """
 
     metrics: tuple[str, ...]
     key: str
+    kind: str
     meanings: Mapping[Any, Meaning]  # Any: a number or a text, as JSON has it
     prompt: str = ""
     about: str = ""
@@ -54,24 +56,43 @@ def _three(most: int, bad: str, middle: str, good: str) -> dict[Any, Meaning]:
 
 SUPPORTED = _two("supported", "not supported")
 MEANINGS: tuple[Verdicts, ...] = (
-    Verdicts(("faithfulness", "factual_correctness"), "verdict", SUPPORTED),
-    Verdicts(("noise_sensitivity",), "verdict", SUPPORTED, about="reference"),
-    Verdicts(("noise_sensitivity",), "verdict", _plain("supported", "not supported")),
-    Verdicts(("context_recall",), "attributed", _two("in the contexts", "not in the contexts")),
-    Verdicts(("context_precision",), "verdict", _two("useful", "not useful")),
-    Verdicts(("retrieval",), "verdict", _two("retrieved", "not retrieved"), prompt="match_prompt"),
-    Verdicts(("retrieval",), "verdict", _two("relevant", "not relevant")),
-    Verdicts(("context_relevance",), "rating", _three(2, "not relevant", "partly relevant", "relevant")),
-    Verdicts(("response_groundedness",), "rating", _three(2, "not grounded", "partly grounded", "grounded")),
-    Verdicts(("answer_accuracy",), "rating", _three(4, "does not agree", "agrees in part", "agrees")),
-    Verdicts(("answer_relevancy",), "noncommittal", {0: Meaning("good", "answers"), 1: Meaning("bad", "evasive")}),
-    Verdicts(("answer_correctness",), "TP", {None: Meaning("good", "in both")}),
-    Verdicts(("answer_correctness",), "FP", {None: Meaning("bad", "not in the reference")}),
-    Verdicts(("answer_correctness",), "FN", {None: Meaning("bad", "missing in the response")}),
-    Verdicts(("refusal_correctness",), "verdict", _plain("refuses", "answers"), prompt="refused_prompt"),
-    Verdicts(("refusal_correctness",), "verdict", _plain("answerable", "not answerable"), prompt="answerable_prompt"),
-    Verdicts(("context_relevancy",), "numbers", _two("helps", "does not help")),
-    Verdicts(("summary_score",), "answers", {"1": Meaning("good", "answered"), "0": Meaning("bad", "not answered")}),
+    Verdicts(("faithfulness",), "verdict", "claim", SUPPORTED),
+    Verdicts(("factual_correctness",), "verdict", "claim of the reference", SUPPORTED, about="response"),
+    Verdicts(("factual_correctness",), "verdict", "claim", SUPPORTED),
+    Verdicts(("noise_sensitivity",), "verdict", "claim, by text", SUPPORTED, about="reference"),
+    Verdicts(("noise_sensitivity",), "verdict", "claim, by text", _plain("supported", "not supported")),
+    Verdicts(
+        ("context_recall",), "attributed", "sentence of the reference", _two("in the contexts", "not in the contexts")
+    ),
+    Verdicts(("context_precision",), "verdict", "context", _two("useful", "not useful")),
+    Verdicts(("retrieval",), "verdict", "reference context", _two("retrieved", "not retrieved"), prompt="match_prompt"),
+    Verdicts(("retrieval",), "verdict", "context", _two("relevant", "not relevant")),
+    Verdicts(("context_relevance",), "rating", "rating", _three(2, "not relevant", "partly relevant", "relevant")),
+    Verdicts(("response_groundedness",), "rating", "rating", _three(2, "not grounded", "partly grounded", "grounded")),
+    Verdicts(("answer_accuracy",), "rating", "rating", _three(4, "does not agree", "agrees in part", "agrees")),
+    Verdicts(
+        ("answer_relevancy",), "noncommittal", "response", {0: Meaning("good", "answers"), 1: Meaning("bad", "evasive")}
+    ),
+    Verdicts(("answer_correctness",), "TP", "claim", {None: Meaning("good", "in both")}),
+    Verdicts(("answer_correctness",), "FP", "claim", {None: Meaning("bad", "not in the reference")}),
+    Verdicts(
+        ("answer_correctness",), "FN", "claim of the reference", {None: Meaning("bad", "missing in the response")}
+    ),
+    Verdicts(("refusal_correctness",), "verdict", "response", _plain("refuses", "answers"), prompt="refused_prompt"),
+    Verdicts(
+        ("refusal_correctness",),
+        "verdict",
+        "question",
+        _plain("answerable", "not answerable"),
+        prompt="answerable_prompt",
+    ),
+    Verdicts(("context_relevancy",), "numbers", "sentence of the contexts", _two("helps", "does not help")),
+    Verdicts(
+        ("summary_score",),
+        "answers",
+        "question about the text",
+        {"1": Meaning("good", "answered"), "0": Meaning("bad", "not answered")},
+    ),
 )
 UNSUPPORTED = "the response says something that its contexts do not support"
 FAULTS: Mapping[str, str] = {
@@ -98,21 +119,27 @@ PAIRED: Mapping[tuple[str, str], str] = {("summary_score", "answers"): "question
 
 
 def meaning_of(metric: str, prompt: str, key: str, value: Any, about: Collection[str]) -> Meaning | None:
-    """What a verdict means; None where nobody knows. Any: JSON.
+    """What a verdict means; None where nobody knows. Any: JSON. The arguments are those of `verdicts_of`."""
+    row = verdicts_of(metric, prompt, key, about)
+    return None if row is None else row.meanings.get(value)
+
+
+def verdicts_of(metric: str, prompt: str, key: str, about: Collection[str]) -> Verdicts | None:
+    """The row of `MEANINGS` for a key of an answer; None where there is none.
 
     Args:
         metric: without the name of a judge.
         about: the columns that the question names.
     """
-    for row in MEANINGS:
-        if (
-            row.key == key
-            and any(metric == name or metric.startswith(f"{name}_") for name in row.metrics)
-            and row.prompt in ("", prompt)
-            and (not row.about or row.about in about)
-        ):
-            return row.meanings.get(value)
-    return None
+    rows = (
+        row
+        for row in MEANINGS
+        if row.key == key
+        and any(metric == name or metric.startswith(f"{name}_") for name in row.metrics)
+        and row.prompt in ("", prompt)
+        and (not row.about or row.about in about)
+    )
+    return next(rows, None)
 
 
 def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) -> Tone:
@@ -263,6 +290,13 @@ class JudgedVerdict:
         """What it means; None where nobody knows."""
         asked = self.judgement
         return meaning_of(asked.metric, asked.prompt, self.key, self.value, asked.columns)
+
+    @property
+    def kind(self) -> str | None:
+        """What it is about, see `Verdicts`; None where nobody knows."""
+        asked = self.judgement
+        row = verdicts_of(asked.metric, asked.prompt, self.key, asked.columns)
+        return None if row is None else row.kind
 
     @property
     def word(self) -> str:

@@ -142,6 +142,15 @@ def resolve(reference: Any, columns: Values, answers: Sequence[Any]) -> Any:
     return value[reference["item"]] if "item" in reference else value
 
 
+def input_values(parts: Values, columns: Values, answers: Sequence[Any]) -> dict[str, Any]:
+    """The values of an input, the inverse of `refer`; those that cannot be found are left out."""
+    values = {}
+    for name, part in parts.items():
+        with suppress(LookupError, TypeError):
+            values[name] = resolve(part, columns, answers)
+    return values
+
+
 def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dict[str, Any]]:
     """All that the judge was asked about a score: `row, metric, prompt, prompt_digest, text`, in the order of asking.
 

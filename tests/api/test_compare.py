@@ -17,6 +17,7 @@ from scipy import stats
 
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge
+from rag_evaluator.results.changes import ScorePair
 from rag_evaluator.results.comparison import Comparison
 
 Rows = list[dict[str, Any]]
@@ -83,6 +84,8 @@ def test_the_one_changed_answer_comes_first_with_what_the_judge_said_on_both_sid
     assert (change.a, change.b) == (1.0, 0.5)
     assert change.reasons_a[0] == "supported · He lives. · said"
     assert change.reasons_b[0] == "not supported · He lives. · denied"
+    assert change.says() == [("the claim “He lives.” is no longer supported", "denied")]
+    assert (change.response_a, change.response_b) == ("He lives. She lives.", "He lives. She lives.")
     figures = comparison.metrics[0].figures
     assert (figures.wins, figures.ties, figures.losses) == (0, COUNT - 1, 1)
     assert figures.difference.mean == pytest.approx(-0.5 / COUNT)
@@ -198,6 +201,8 @@ def test_a_score_that_one_side_lacks_is_counted_and_shown_with_its_reason(compar
     change = comparison.changed[0]
     assert (change.direction, change.a, change.b) == ("missing", 1.0, None)
     assert change.reasons_b == ("no response in this row",)
+    assert change.says() == [("no score in the second run: no response in this row", "")]
+    assert (change.response_a, change.response_b) == ("He lives. She lives.", None)
 
 
 def test_a_cluster_of_the_configuration_counts_unless_another_is_given(compare: Compare) -> None:
@@ -221,9 +226,12 @@ def test_the_largest_changes_of_each_direction_come_first(compare: Compare) -> N
     assert changed[:3] == [
         ("worse", "noise_sensitivity", "Q7"),
         ("worse", "semantic_similarity", "Q0"),  # 0.9 of a range of 2
-        ("worse", "noise_sensitivity", "Q1"),
+        ("better", "faithfulness", "Q1"),  # by 0.7; it became worse in noise_sensitivity by 0.3
     ]
-    assert [key for _, _, key in changed[3:]] == ["Q1", "Q6", "Q5", "Q4", "Q3"]  # five of a direction
+    assert [key for _, _, key in changed[2:]] == ["Q1", "Q6", "Q5", "Q4", "Q3"]  # five of a direction
+    also = {change.key: change.also for change in compare(a, b).changed}
+    assert also["Q1"] == (ScorePair("noise_sensitivity", 0.0, 0.3),)
+    assert also["Q6"] == ()
 
 
 def test_changes_of_a_metric_that_differs_come_first_and_a_row_stands_once(compare: Compare) -> None:
@@ -233,6 +241,56 @@ def test_changes_of_a_metric_that_differs_come_first_and_a_row_stands_once(compa
     assert [line.figures.p_holm < 0.05 for line in comparison.metrics] == [True, False]
     changed = [(change.metric, change.key) for change in comparison.changed]
     assert changed == [("faithfulness", key) for key in ("Q0", "Q1", "Q10", "Q11", "Q12")]
+
+
+def test_a_row_stands_in_the_direction_of_its_largest_change_though_another_difference_is_shown(
+    compare: Compare,
+) -> None:
+    """faithfulness rose in all rows; in Q0 semantic_similarity fell by more, in Q1 by less, in Q2 it has no score."""
+    a = table(faithfulness=[0.2] * 30, semantic_similarity=[1.0] * 30)
+    b = table(faithfulness=[0.5] * 30, semantic_similarity=[-1.0, 0.9, math.nan] + [1.0] * 27)
+    comparison = compare(a, b)
+    assert [line.figures.p_holm < 0.05 for line in comparison.metrics] == [True, False]
+    changed = [(change.direction, change.metric, change.key) for change in comparison.changed]
+    assert changed[0] == ("worse", "semantic_similarity", "Q0")
+    assert [direction for direction, _, _ in changed[1:]] == ["better"] * 5
+    assert changed[1:3] == [("better", "faithfulness", "Q1"), ("better", "faithfulness", "Q10")]
+    assert comparison.changed[0].also == (ScorePair("faithfulness", 0.2, 0.5),)
+    assert comparison.changed[1].also == (ScorePair("semantic_similarity", 1.0, 0.9),)
+    of_three = {change.key: change.also for change in compare(a, b.iloc[:3]).changed}
+    assert of_three["Q2"] == (ScorePair("semantic_similarity", 1.0, None),)
+
+
+def test_rows_that_fell_and_rose_are_counted_one_by_one_whatever_they_are_matched_by(compare: Compare) -> None:
+    a = pd.DataFrame({"question": ["Q", "Q", "R", "S", "T"], "faithfulness": [0.0, 0.5, 1.0, 0.5, math.nan]})
+    b = pd.DataFrame({"question": ["Q", "Q", "R", "S", "T"], "faithfulness": [0.1, 0.1, 0.5, 0.5000001, 1.0]})
+    comparison = compare(a.assign(response=list("vwxyz")), b.assign(response=list("vwxyz")))
+    [rows] = comparison.changed_rows
+    assert (rows.metric, rows.fell, rows.rose) == ("faithfulness", 2, 1)  # of Q one each; S differs by rounding
+    responses = {change.key: (change.response_a, change.response_b) for change in comparison.changed}
+    assert responses == {"Q": (None, None), "R": ("x", "x"), "T": ("z", "z")}  # nobody knows which of Q to show
+
+
+def test_a_long_response_is_whole_in_the_value_and_cut_in_json(compare: Compare) -> None:
+    texts = ["y" * 3_000, "z" * 1_000]
+    a, b = (table(response=[text], faithfulness=[score]) for text, score in zip(texts, (1.0, 0.0), strict=True))
+    comparison = compare(a, b)
+    [change] = comparison.changed
+    assert [change.response_a, change.response_b] == texts
+    [line] = comparison.to_json()["changed"]
+    assert (line["response_a"], line["response_b"]) == ("y" * 999 + "…", texts[1])
+    assert "row_a" not in line
+
+
+def test_the_verdicts_behind_the_mean_of_a_panel_are_those_of_its_judges(compare: Compare) -> None:
+    panels = []
+    for changed in (None, CHANGED):
+        judges = {name: ScriptedJudge(judge, model_id=name) for name in ("mild", "strict")}
+        panels.append(RAGEvaluator({"metrics": ["faithfulness"]}, judge=judges).evaluate(rows_of(changed)))
+    [change] = compare(*panels).changed
+    assert change.metric == "faithfulness"
+    assert change.says() == [("the claim “He lives.” is no longer supported", "denied")]
+    assert [pair.metric for pair in change.also] == ["faithfulness@mild", "faithfulness@strict"]
 
 
 def test_a_weight_of_the_configuration_counts(compare: Compare) -> None:

@@ -91,6 +91,12 @@ def test_two_runs_are_compared_from_the_list(page: Page, runs: Runs, serve: Serv
     table.question(3).click()
     table.opens(3)
     assert table.row.locator(".sides").first.locator(":scope > .side").count() == 2
+    page.go_back()
+    table.closes()
+    link = page.locator(".changed .all a").first
+    _, count = link.inner_text().split()
+    link.click()
+    expect(page.locator("#rows .count")).to_have_text(f"{count} of 12 rows")
 
 
 def test_the_back_button_goes_from_row_to_run_to_list_and_through_a_comparison(

@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from report.made_files import made_run
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli.main import main
@@ -52,6 +53,28 @@ def test_the_table_has_every_figure_and_the_changed_row_as_it_is(folder: Path, c
     assert "exact_match 1.000 → 0.000  [bold]Who?[/bold] [31m=1" in shown  # no markup, no control characters
     assert "\x1b" not in shown
     assert "topic: [red]law" in shown
+
+
+def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path: Path, capsys: Capture) -> None:
+    claim, runs = "\x1b[31mAnnam\u202e\n[bold]lies[/bold] " + "far " * 1_000, []
+    for name, verdict, response in (("one", 1, "It lies.\x07"), ("two", 0, "It stands." + "!" * 1_000)):
+        answer = {"statements": [{"statement": claim, "reason": "why\r\nnot", "verdict": verdict}]}
+        judgement = {"prompt": "nli_statement_prompt", "prompt_digest": "d", "input": {}, "response": answer}
+        details = [{"row": 0, "sample": "ab", "metric": "faithfulness", "judgements": [judgement]}]
+        rows = [{"user_input": "Who?", "response": response}]
+        scores = {"faithfulness": [float(verdict)], "bleu_score": [0.5 * verdict]}
+        runs.append(str(made_run(tmp_path / name, scores, rows=rows, details=details)))
+    assert main(["compare", *runs]) == 0
+    shown = capsys.readouterr().out
+    lines = shown[shown.index("became worse:") :].splitlines()
+    assert lines[:2] == ["became worse:", "  faithfulness 1.000 → 0.000  Who?"]
+    assert lines[2].startswith("    the claim “ [31mAnnam [bold]lies[/bold] far far ")
+    assert lines[2].endswith(" f…” is no longer supported. why not")
+    assert lines[3] == "    also changed: bleu_score 0.500 → 0.000"
+    assert lines[4] == "    first:  It lies."
+    assert re.fullmatch("    second: It stands.!+…", lines[5])
+    assert max(map(len, lines)) <= 172
+    assert shown.replace("\n", "").isprintable()
 
 
 def test_json_is_all_that_standard_output_has(folder: Path, capsys: Capture) -> None:

@@ -1,0 +1,155 @@
+"""Which rows changed most between two runs, and how many changed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rag_evaluator.dataset.columns import value_of
+from rag_evaluator.results.aligned import QUESTION, Aligned
+from rag_evaluator.results.changes import (
+    DIRECTIONS,
+    ChangedRows,
+    ChangedScore,
+    Direction,
+    Records,
+    ScorePair,
+    verdict_changes,
+)
+from rag_evaluator.results.judgement import explained, few_lines
+from rag_evaluator.results.rows import BETWEEN
+from rag_evaluator.statistics.formulas import TIE
+from rag_evaluator.statistics.paired import Paired
+
+SHOWN = 5  # of each direction
+NEAR = 1e-9  # what a score may be beyond a bound of the table of rows
+
+
+@dataclass(frozen=True)
+class _Change:
+    """A score that changed.
+
+    Attributes:
+        at: the place of its key.
+        share: the change as a share of the metric's range; 0 where one side has no score.
+        is_shown: whether it goes the way of a difference that is shown.
+    """
+
+    pair: Paired
+    at: int
+    direction: Direction
+    share: float
+    is_shown: bool
+
+    @property
+    def rank(self) -> tuple[bool, float]:
+        """The lowest comes first."""
+        return not self.is_shown, -self.share
+
+
+def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[ChangedScore]:
+    """First rows that became worse, then those that became better, then those that one side did not score.
+
+    A row stands once: in the direction of its largest change, as a share of the metric's range; in that direction with
+    the largest change of a metric whose difference is shown, else of any. In the same way the rows are ordered.
+
+    Args:
+        words: metric -> `better` or `worse` where its difference is shown.
+    """
+    by_row: dict[int, list[_Change]] = {}
+    for change in _changes(pairs, words):
+        by_row.setdefault(change.at, []).append(change)
+    rows = sorted(map(_in_order, by_row.values()), key=lambda changes: (changes[0].rank, a.keys[changes[0].at]))
+    chosen = [
+        changes
+        for direction in DIRECTIONS
+        for changes in [changes for changes in rows if changes[0].direction == direction][:SHOWN]
+    ]
+    places = [changes[0] for changes in chosen]
+    for changes, *records in zip(chosen, _records(a, places), _records(b, places), strict=True):
+        yield _changed_score(a, b, changes, *records)
+
+
+def _changes(pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[_Change]:
+    for pair in pairs:
+        gains = (pair.b - pair.a) * (1 if pair.scale.better == "higher" else -1)
+        for at in np.flatnonzero(np.abs(gains) > TIE).tolist():
+            direction: Direction = "better" if gains[at] > 0 else "worse"
+            share = float(abs(gains[at]) / pair.scale.width)
+            yield _Change(pair, at, direction, share, words[pair.metric] == direction)
+        for at in np.flatnonzero(np.isnan(pair.a) != np.isnan(pair.b)).tolist():
+            yield _Change(pair, at, "missing", 0.0, words[pair.metric] in DIRECTIONS)
+
+
+def _in_order(changes: Sequence[_Change]) -> list[_Change]:
+    """The changes of a row: those in the direction of the largest one first."""
+    largest = min(changes, key=lambda change: (-change.share, DIRECTIONS.index(change.direction)))
+    return sorted(changes, key=lambda change: (change.direction != largest.direction, change.rank))
+
+
+def _changed_score(
+    a: Aligned, b: Aligned, changes: Sequence[_Change], records_a: Records, records_b: Records
+) -> ChangedScore:
+    """A row with its changes, of which the first one is shown."""
+    first, *others = changes
+    pair, at = first.pair, first.at
+    said_a, said_b = (explained(record for record, _ in records) for records in (records_a, records_b))
+    question = value_of(a.run.samples[a.rows(at)[0]], QUESTION)
+    return ChangedScore(
+        run=b.run.name,
+        metric=pair.metric,
+        key=a.keys[at],
+        question=question if isinstance(question, str) else None,
+        direction=first.direction,
+        a=_or_none(pair.a[at]),
+        b=_or_none(pair.b[at]),
+        also=tuple(
+            ScorePair(other.pair.metric, _or_none(other.pair.a[at]), _or_none(other.pair.b[at])) for other in others
+        ),
+        verdicts=() if first.direction == "missing" else verdict_changes(records_a, records_b, first.direction),
+        reasons_a=few_lines(said_a, said_b),
+        reasons_b=few_lines(said_b, said_a),
+        response_a=_response(a, at),
+        response_b=_response(b, at),
+        row_a=next(iter(a.rows(at)), None),
+        row_b=next(iter(b.rows(at)), None),
+    )
+
+
+def _records(side: Aligned, changes: Sequence[_Change]) -> list[Records]:
+    """What was recorded of these scores on one side, each record with the columns of its row.
+
+    Of the mean of a panel the records are those of its judges.
+    """
+    cells = [
+        [(row, name) for row in side.rows(change.at) for name in _names(side, change.pair.metric)] for change in changes
+    ]
+    details = side.run.records({cell for of_change in cells for cell in of_change})
+    return [
+        [(record, side.run.samples[row].columns) for row, name in of_change for record in details.get((row, name), ())]
+        for of_change in cells
+    ]
+
+
+def _names(side: Aligned, metric: str) -> list[str]:
+    """The metric, and what each judge of a panel gave for it."""
+    return [name for name in side.run.scores if name == metric or name.startswith(f"{metric}{BETWEEN}")]
+
+
+def _response(side: Aligned, at: int) -> str | None:
+    """The response of the only row with a key."""
+    texts = [value_of(side.run.samples[row], "response") for row in side.rows(at)]
+    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
+
+
+def changed_rows(a: Aligned, b: Aligned, metric: str) -> ChangedRows:
+    """How many rows fell and rose, as the table of rows filters them: by scores as they were written."""
+    places = [pair for at in range(len(a.keys)) for pair in zip(a.rows(at), b.rows(at), strict=False)]
+    scores = [np.asarray(side.run.scores[metric], np.float64) for side in (a, b)]
+    gains = np.array([scores[1][row_b] - scores[0][row_a] for row_a, row_b in places], np.float64)
+    fell, rose = (int(np.count_nonzero(sign * gains >= TIE - NEAR)) for sign in (-1, 1))
+    return ChangedRows(b.run.name, metric, fell, rose)
+
+
+def _or_none(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

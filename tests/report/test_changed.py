@@ -1,0 +1,188 @@
+"""The rows that changed most, as the comparison of runs shows them."""
+
+import html
+import math
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+import pytest
+from report.made_files import NONE, made_run
+from report.test_charts import HOSTILE, assert_harmless
+
+from rag_evaluator import compare
+from rag_evaluator.report.compared import comparison_html, difference_key
+from rag_evaluator.report.document import columns_of, rows_of
+from rag_evaluator.results.comparison import Comparison
+from rag_evaluator.results.run import Run
+from rag_evaluator.statistics.formulas import Scale
+
+SCALES = {"noise_sensitivity": Scale(0, 1, "continuous", "lower"), "semantic_similarity": Scale(-1, 1)}
+Scores = Mapping[str, Sequence[float]]
+
+
+def judged(row: int, claim: str, verdict: int, reason: str) -> dict[str, Any]:
+    answer = {"statements": [{"statement": claim, "reason": reason, "verdict": verdict}]}
+    judgement = {"prompt": "nli_statement_prompt", "prompt_digest": "d", "input": {}, "response": answer}
+    return {"row": row, "sample": "ab", "metric": "faithfulness", "value": float(verdict), "judgements": [judgement]}
+
+
+def two(
+    tmp_path: Path,
+    first: Scores,
+    second: Scores,
+    questions: Sequence[str],
+    responses: Sequence[Sequence[str | None]] | None = None,
+    said: Sequence[Sequence[Mapping[str, Any]]] = ((), ()),
+) -> tuple[Comparison, list[Run]]:
+    """Two runs compared; without `responses` these are the questions."""
+    folders = []
+    for place, (name, scores) in enumerate((("a", first), ("b", second))):
+        texts = questions if responses is None else responses[place]
+        rows = [{"user_input": asked, "response": text} for asked, text in zip(questions, texts, strict=True)]
+        folders.append(made_run(tmp_path / name, scores, SCALES, rows=rows, details=said[place]))
+    return compare(*folders), [Run(folder) for folder in folders]
+
+
+def text_of(page: str) -> str:
+    blocks = re.sub(r"</(p|li|div|h5|summary)>", " ", page.replace("<wbr>", ""))
+    return " ".join(html.unescape(re.sub(r"<[^>]*>", "", blocks)).split())
+
+
+def changed_part(page: str) -> str:
+    return page[page.index("Rows that changed most") :]
+
+
+def links(page: str) -> list[tuple[str, dict[str, str]]]:
+    """What a link says, and the filter that it sets."""
+    found = re.findall(r'<a href="#([^"]*metric=[^"]*)">(.*?)</a>', changed_part(page))
+    return [
+        (text_of(words), {key: values[0] for key, values in parse_qs(html.unescape(href)).items()})
+        for href, words in found
+    ]
+
+
+def counted(runs: Sequence[Run], on: str, query: Mapping[str, str]) -> int:
+    """How many rows the table shows with this filter, as `filtered` of `embedded.js` chooses them."""
+    values = [line.row.scores[query["metric"]] for line in rows_of(runs, on)]
+    low, high = float(query.get("min", -math.inf)) - 1e-9, float(query.get("max", math.inf)) + 1e-9
+    return sum(value is not None and low <= value <= high for value in values)
+
+
+def test_a_row_says_what_changed_and_shows_both_responses_with_the_words_that_differ(tmp_path: Path) -> None:
+    responses = [["It lies in Annam.", "Same."], ["It lies in Tonkin.", "Same."]]
+    said = [[judged(0, "Annam", 1, "so")], [judged(0, "Annam", 0, "no word of it")]]
+    scores = [{"faithfulness": [1.0, 0.5], "bleu": [0.9, 0.5]}, {"faithfulness": [0.0, 1.0], "bleu": [0.1, 0.5]}]
+    comparison, _ = two(tmp_path, *scores, ["Where is it?", "And this?"], responses, said)
+    page = comparison_html(comparison)
+    text = text_of(changed_part(page))
+    assert "faithfulness 1.00 → 0.00 Row 0 Where is it?" in text
+    assert "The claim “Annam” is no longer supported. no word of it" in text
+    assert "It lies in <ins>Annam</ins>." in page
+    assert "It lies in <del>Tonkin</del>." in page
+    assert "Also changed: bleu 0.90 → 0.10" in text
+    assert "Response, the same in both runs" in text
+    assert [text.count(question) for question in ("Where is it?", "And this?")] == [1, 1]
+
+
+def test_metrics_of_which_lower_is_better_say_so_and_their_rows_became_worse_where_they_rose(tmp_path: Path) -> None:
+    comparison, _ = two(tmp_path, {"noise_sensitivity": [0.2, 0.5]}, {"noise_sensitivity": [0.9, 0.1]}, ["P?", "Q?"])
+    text = text_of(changed_part(comparison_html(comparison)))
+    worse, better = text.index("▼ Became worse"), text.index("▲ Became better")
+    assert worse < text.index("noise_sensitivity 0.20 → 0.90 lower is better Row 0 P?") < better
+    assert better < text.index("noise_sensitivity 0.50 → 0.10 lower is better Row 1 Q?")
+
+
+def test_a_score_of_one_run_alone_says_which_run_lacks_it(tmp_path: Path) -> None:
+    missing = {"row": 1, "sample": "ab", "metric": "faithfulness", "value": None, "reason": "the judge said nothing"}
+    scores = [{"faithfulness": [0.5, 0.5]}, {"faithfulness": [0.5, NONE]}]
+    comparison, _ = two(tmp_path, *scores, ["P?", "Q?"], [["p", "q"], ["p", None]], [(), [missing]])
+    text = text_of(changed_part(comparison_html(comparison)))
+    assert "○ Scored by one run only faithfulness 0.50 → - Row 1 Q?" in text
+    assert "No score in the second run: the judge said nothing First response, a q" in text
+    assert "Second response" not in text
+
+
+def test_where_nothing_is_known_in_words_nothing_is_said(tmp_path: Path) -> None:
+    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"])
+    page = comparison_html(comparison)
+    assert 'class="says"' not in page
+    assert comparison.changed[0].says() == []
+
+
+def test_of_many_verdicts_three_are_said_and_the_others_counted(tmp_path: Path) -> None:
+    said = [[judged(0, f"claim {number}", verdict, "") for number in range(9)] for verdict in (1, 0)]
+    comparison, _ = two(tmp_path, {"faithfulness": [1.0]}, {"faithfulness": [0.0]}, ["P?"], said=said)
+    assert [sentence for sentence, _ in comparison.changed[0].says()] == [
+        "the claim “claim 0” is no longer supported",
+        "the claim “claim 1” is no longer supported",
+        "the claim “claim 2” is no longer supported",
+        "6 more verdicts changed",
+    ]
+
+
+@pytest.mark.parametrize("questions", [["P?", "Q?", "R?", "S?", "T?", "U?"], ["P?", "P?", "P?", "Q?", "Q?", "R?"]])
+def test_a_link_counts_the_rows_that_the_table_then_shows(tmp_path: Path, questions: list[str]) -> None:
+    """Of questions that stand several times, too, whose scores are averaged elsewhere."""
+    first = {"faithfulness": [0.0, 0.5, 1.0, 0.5, NONE, 1.0], "semantic_similarity": [1.0, 0.9, -0.5, 0.1, 0.2, 0.3]}
+    second = {
+        "faithfulness": [0.5, 0.0, 1.0, 0.0, 1.0, 0.0],
+        "semantic_similarity": [1.0000000000000002, 0.8, 0.5, 0.1 - 1e-6, 0.2 + 3e-7, 0.3 - 2e-6],
+    }
+    noisy = [
+        {"noise_sensitivity": [0.0, 1.0, 0.5, 0.5, 0.0, NONE]},
+        {"noise_sensitivity": [1.0, 1.0, 0.2, 0.1, 0.0, 1.0]},
+    ]
+    comparison, runs = two(tmp_path, {**first, **noisy[0]}, {**second, **noisy[1]}, questions)
+    shown = links(comparison_html(comparison))
+    assert {query["metric"] for _, query in shown} == {difference_key(metric, 1) for metric in [*first, *noisy[0]]}
+    assert {query["metric"] for _, query in shown} <= {column.key for column in columns_of(runs)}
+    for words, query in shown:
+        metric, count = words.split()
+        assert query["metric"] == query["sort"] == difference_key(metric, 1)
+        assert int(count) == counted(runs, comparison.on, query) > 0
+    directions = [(words, "max" in query, "descending" in query) for words, query in shown]
+    assert ("faithfulness 3", True, False) in directions
+    assert ("noise_sensitivity 1", False, True) in directions
+
+
+def test_beside_a_table_of_the_first_rows_only_a_link_does_not_count(tmp_path: Path) -> None:
+    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"])
+    assert [words for words, _ in links(comparison_html(comparison))] == ["bleu 1"]
+    assert [words for words, _ in links(comparison_html(comparison, whole_table=False))] == ["bleu"]
+
+
+def test_hostile_texts_are_shown_as_text(tmp_path: Path) -> None:
+    questions = [f"{HOSTILE} 1?", f"{HOSTILE} 2?"]
+    texts = [[f"{HOSTILE} yes", HOSTILE], [f"{HOSTILE} no", None]]
+    said = [[judged(0, HOSTILE, verdict, HOSTILE)] for verdict in (1, 0)]
+    comparison, _ = two(tmp_path, {"faithfulness": [1.0, 0.0]}, {"faithfulness": [0.0, 1.0]}, questions, texts, said)
+    page = comparison_html(comparison)
+    assert_harmless(page)
+    text = text_of(page)
+    assert "The claim “<img src=x onerror=alert(1)>\"'&#x3c;</script>[U+202E][U+D800][U+0000]" in text
+    assert "is no longer supported. <img src=x" in text
+
+
+def test_a_long_response_is_folded_and_cut(tmp_path: Path) -> None:
+    words = " ".join(f"word{number}" for number in range(100_000))
+    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"], [[words], [f"{words} end"]])
+    page = comparison_html(comparison)
+    assert len(page) < 100_000
+    text = text_of(page)
+    assert re.search(r"Show 2,\d\d\d more characters word\d+ ", text)  # the words that differ are at the end
+    assert re.search(r"The row has 98\d,\d\d\d more\.", text)
+
+
+def test_words_that_differ_behind_the_fold_are_announced(tmp_path: Path) -> None:
+    start = "word " * 100
+    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"], [[f"{start}in."], [f"{start}out."]])
+    text = text_of(comparison_html(comparison))
+    assert "Show 203 more characters, in which the responses differ word" in text
+
+
+def test_scores_that_differ_by_little_have_as_many_digits_as_it_takes(tmp_path: Path) -> None:
+    comparison, _ = two(tmp_path, {"bleu": [0.91234]}, {"bleu": [0.91211]}, ["P?"])
+    assert "bleu 0.9123 → 0.9121 Row 0" in text_of(comparison_html(comparison))

@@ -1,0 +1,318 @@
+"""Verdicts that changed between two runs, in words."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from rag_evaluator.results.changes import KINDS, Direction, VerdictChange, verdict_changes
+from rag_evaluator.results.judgement import MEANINGS
+
+Json = dict[str, Any]  # Any: JSON
+CONTEXTS = ["Om is a river.", "Tesk is a town.", "Annam is a land."]
+RATED = {"user_input": {"column": "user_input"}}
+LABELLED = {"scale": {"literal": {"0": "none of it", "1": "all of it"}}}
+
+
+def record(metric: str, *judgements: Json) -> Json:
+    return {"metric": metric, "judgements": list(judgements)}
+
+
+def asked(response: Any, prompt: str = "prompt", **parts: Any) -> Json:
+    return {"prompt": prompt, "input": parts, "response": response}
+
+
+def claims(*verdicts: tuple[str, int], metric: str = "faithfulness", column: str = "retrieved_contexts") -> Json:
+    statements = [{"statement": text, "reason": f"why {verdict}", "verdict": verdict} for text, verdict in verdicts]
+    return record(metric, asked({"statements": statements}, context={"column": column, "items": 2, "joined": "\n"}))
+
+
+def recalled(*verdicts: tuple[str, int]) -> Json:
+    lines = [{"statement": text, "reason": "", "attributed": verdict} for text, verdict in verdicts]
+    return record("context_recall", asked({"classifications": lines}))
+
+
+def useful(*verdicts: int, items: Sequence[int] = (0, 1, 2), metric: str = "context_precision_with_reference") -> Json:
+    return record(
+        metric,
+        *(
+            asked({"reason": "so", "verdict": verdict}, context={"column": "retrieved_contexts", "item": item})
+            for verdict, item in zip(verdicts, items, strict=False)
+        ),
+    )
+
+
+def expected(verdict: int) -> Json:
+    part = {"reference_context": {"column": "reference_contexts", "item": 0}}
+    return record("retrieval_recall", asked({"reason": "so", "verdict": verdict}, "match_prompt", **part))
+
+
+def rated(metric: str, *ratings: int) -> Json:
+    return record(
+        metric, *(asked({"rating": rating}, f"judge{place}_prompt", **RATED) for place, rating in enumerate(ratings, 1))
+    )
+
+
+def correct(**lists: Sequence[str]) -> Json:
+    answer = {key: [{"statement": text, "reason": "so"} for text in texts] for key, texts in lists.items()}
+    return record("answer_correctness", asked(answer, "correctness_classifier_prompt"))
+
+
+def noisy(claim: str, reference: int, *contexts: int) -> Json:
+    def held(verdict: int, part: Json) -> Json:
+        answer = {"statements": [{"statement": claim, "reason": "so", "verdict": verdict}]}
+        return asked(answer, "faithfulness_prompt", context=part)
+
+    of_contexts = [
+        held(verdict, {"column": "retrieved_contexts", "item": item}) for item, verdict in enumerate(contexts)
+    ]
+    return record("noise_sensitivity", held(reference, {"column": "reference"}), *of_contexts)
+
+
+def one(metric: str, key: str, value: Any, prompt: str = "prompt", **parts: Any) -> Json:
+    return record(metric, asked({"reason": "so", key: value}, prompt, **parts))
+
+
+def helpful(*numbers: int) -> Json:
+    numbered = ["1: Om is a river.", "2: Tesk is a town."]
+    return record("context_relevancy", asked({"numbers": list(numbers)}, sentences=numbered))
+
+
+def changes(
+    first: Json | Sequence[Json],
+    second: Json | Sequence[Json],
+    direction: Direction = "worse",
+    contexts: Sequence[str] = CONTEXTS,
+) -> tuple[VerdictChange, ...]:
+    sides = [list(side) if isinstance(side, Sequence) else [side] for side in (first, second)]
+    columns: list[Mapping[str, Any]] = [
+        {"retrieved_contexts": texts, "reference_contexts": ["Annam."], "reference": "R."}
+        for texts in (CONTEXTS, list(contexts))
+    ]
+    records = [[(line, of_side) for line in side] for side, of_side in zip(sides, columns, strict=True)]
+    return verdict_changes(records[0], records[1], direction)
+
+
+SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
+    "a claim is lost": (claims(("Annam", 1)), claims(("Annam", 0)), ["the claim “Annam” is no longer supported"]),
+    "a claim is won": (claims(("Annam", 0)), claims(("Annam", 1)), ["the claim “Annam” is supported now"]),
+    "equal claims": (claims(("Annam", 1)), claims(("  Annam ", 1)), []),
+    "other claims": (
+        claims(("Om", 1)),
+        claims(("Tesk", 0)),
+        [
+            "the judge finds the claim “Tesk” in the second response only: not supported",
+            "the judge finds the claim “Om” in the first response only: supported",
+        ],
+    ),
+    "a claim of the reference": (
+        claims(("Annam", 1), metric="factual_correctness", column="response"),
+        claims(("Annam", 0), metric="factual_correctness", column="response"),
+        ["the claim “Annam” of the reference is no longer supported"],
+    ),
+    "a claim held against the reference": (
+        claims(("Annam", 1), metric="factual_correctness", column="reference"),
+        claims(("Annam", 0), metric="factual_correctness", column="reference"),
+        ["the claim “Annam” is no longer supported"],
+    ),
+    "a sentence of the reference": (
+        recalled(("Om flows.", 1)),
+        recalled(("Om flows.", 0)),
+        ["the sentence “Om flows.” of the reference is no longer in the contexts"],
+    ),
+    "contexts": (
+        useful(1, 1, 0),
+        useful(1, 0, 1),
+        ["context 2 is no longer useful", "context 3 is useful now"],
+    ),
+    "relevant contexts": (
+        useful(1, metric="retrieval_precision"),
+        useful(0, metric="retrieval_precision"),
+        ["context 1 is no longer relevant"],
+    ),
+    "an expected context": (expected(1), expected(0), ["reference context 1 is no longer retrieved"]),
+    "ratings": (
+        rated("answer_accuracy", 4),
+        rated("answer_accuracy", 2),
+        ["rated “agrees in part” instead of “agrees”"],
+    ),
+    "two ratings that say the same": (
+        rated("context_relevance", 0, 0),
+        rated("context_relevance", 2, 2),
+        ["rated “relevant” instead of “not relevant”"],
+    ),
+    "two ratings that are the opposite": (
+        rated("context_relevance", 2, 2),
+        rated("context_relevance", 0, 0),
+        ["rated “not relevant” instead of “relevant”"],
+    ),
+    "groundedness": (
+        rated("response_groundedness", 2, 1),
+        rated("response_groundedness", 0, 1),
+        ["rated “not grounded” instead of “grounded”"],
+    ),
+    "evasive": (
+        one("answer_relevancy", "noncommittal", 0),
+        one("answer_relevancy", "noncommittal", 1),
+        ["evasive now"],
+    ),
+    "no longer evasive": (
+        one("answer_relevancy", "noncommittal", 1),
+        one("answer_relevancy", "noncommittal", 0),
+        ["answers now"],
+    ),
+    "a refusal": (
+        one("refusal_correctness", "verdict", 0, "refused_prompt"),
+        one("refusal_correctness", "verdict", 1, "refused_prompt"),
+        ["refuses now"],
+    ),
+    "an answerable question": (
+        one("refusal_correctness", "verdict", 1, "answerable_prompt"),
+        one("refusal_correctness", "verdict", 0, "answerable_prompt"),
+        ["the question is no longer answerable"],
+    ),
+    "a claim in both": (
+        correct(TP=["Om"], FP=["Tesk"], FN=["Annam"]),
+        correct(TP=["Tesk", "Annam"], FP=["Om"], FN=[]),
+        [
+            "the claim “Om” is not in the reference now",
+            "the claim “Tesk” is in both now",
+            "the claim “Annam” is in both now",
+        ],
+    ),
+    "a claim of the reference alone": (
+        correct(TP=[], FP=[], FN=[]),
+        correct(TP=[], FP=[], FN=["Annam"]),
+        ["the judge finds the claim “Annam” of the reference in the second run only: missing in the response"],
+    ),
+    "a claim held against each text": (
+        noisy("Om", 1, 1, 0),
+        noisy("Om", 0, 1, 1),
+        [
+            "the claim “Om” is no longer supported by the reference",
+            "the claim “Om” is supported by context 2 now",
+        ],
+    ),
+    "a claim of one run held against each text": (
+        record("noise_sensitivity"),
+        noisy("Om", 0, 0, 1, 0),
+        [
+            "the judge finds the claim “Om” in the second run only: "
+            "not supported by the reference and contexts 1 and 3; supported by context 2"
+        ],
+    ),
+    "sentences of the contexts": (
+        helpful(1),
+        helpful(2),
+        [
+            "the sentence “Om is a river.” of the contexts does not help now",
+            "the sentence “Tesk is a town.” of the contexts helps now",
+        ],
+    ),
+    "questions about a text": (
+        record("summary_score", asked({"answers": ["1"]}, questions=["Where is Om?"])),
+        record("summary_score", asked({"answers": ["0"]}, questions=["Where is Om?"])),
+        ["the question “Where is Om?” is no longer answered"],
+    ),
+    "a grade": (one("mine", "score", 4), one("mine", "score", 2.5), ["rated “score 2.5” instead of “score 4”"]),
+    "a grade with words": (
+        one("mine", "label", 1, **LABELLED),
+        one("mine", "label", 0, **LABELLED),
+        ["rated “none of it” instead of “all of it”"],
+    ),
+    "what nobody knows": (one("mine", "verdict", 1), one("mine", "verdict", 0), []),
+    "texts alone": (one("mine", "names", ["a"]), one("mine", "names", ["b"]), []),
+    "an error": (
+        claims(("Om", 1)),
+        record("faithfulness", {"prompt": "p", "error": "no answer"}),
+        ["the judge finds the claim “Om” in the first response only: supported"],
+    ),
+    "no judge": (record("rouge_score"), record("rouge_score"), []),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_change_is_said_in_words(name: str) -> None:
+    first, second, sentences = SENTENCES[name]
+    assert [change.says() for change in changes(first, second)] == sentences
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("يولد الماء في أوم", "يولد الماء في أوم"),
+        ("レナはマーローで生まれた。", "レナはマーローで生まれた。"),
+        ("Où naît l’eau ?\n À Om", "Où naît l’eau ? À Om"),
+        ("Cafe\u0301", "Cafe\u0301"),
+        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
+        ("{about} {0} %s", "{about} {0} %s"),
+        ("a" * 80, "a" * 80),
+        ("a" * 1_000_000, "a" * 79 + "…"),
+    ],
+)
+def test_claims_of_any_language_are_found_again_and_shown_on_one_line(text: str, shown: str) -> None:
+    [change] = changes(claims((text, 1)), claims((f" {text}\n", 0)))
+    assert change.says() == f"the claim “{shown}” is no longer supported"
+
+
+def test_texts_that_differ_in_their_unicode_form_alone_are_the_same_claim() -> None:
+    assert changes(claims(("Caf\u00e9", 1)), claims(("Cafe\u0301", 1))) == ()
+
+
+def test_a_context_is_known_by_its_text_and_shown_by_its_place() -> None:
+    moved = [CONTEXTS[1], CONTEXTS[0], "A new one."]
+    assert [change.says() for change in changes(useful(1, 1, 1), useful(1, 0, 0), contexts=moved)] == [
+        "context 2 is no longer useful",
+        "context 3 of the second run is not in the other run: not useful",
+        "context 3 of the first run is not in the other run: useful",
+    ]
+
+
+def test_a_context_whose_place_is_not_known_is_named_by_its_text() -> None:
+    lines = [one("context_precision_with_reference", "verdict", verdict, context="Cut off") for verdict in (1, 0)]
+    assert [change.says() for change in changes(*lines)] == ["context “Cut off” is no longer useful"]
+
+
+def test_what_goes_the_way_of_the_score_comes_first_and_what_both_sides_have_before_all_else() -> None:
+    first = claims(("Both", 0), ("Lost", 1), ("Old fault", 0), ("Old truth", 1))
+    second = claims(("Both", 1), ("Lost", 0), ("New truth", 1), ("New fault", 0))
+    worse = [change.about for change in changes(first, second, "worse")]
+    better = [change.about for change in changes(first, second, "better")]
+    assert worse == ["Lost", "Both", "New fault", "Old truth", "New truth", "Old fault"]
+    assert better == ["Both", "Lost", "New truth", "Old fault", "New fault", "Old truth"]
+
+
+def test_of_verdicts_on_which_a_side_does_not_agree_nothing_is_said() -> None:
+    agreed = [claims(("Om", 1)), claims(("Om", 1))]
+    divided = [claims(("Om", 1)), claims(("Om", 0))]
+    lost = [claims(("Om", 0)), claims(("Om", 0))]
+    assert changes(agreed, divided) == ()
+    assert changes(divided, lost) == ()
+    assert [change.says() for change in changes(agreed, lost)] == ["the claim “Om” is no longer supported"]
+
+
+def test_the_reason_is_that_of_the_second_side_or_of_the_only_one() -> None:
+    found = changes(claims(("Om", 1), ("Tesk", 1)), claims(("Om", 0)))
+    assert [(change.about, change.reason) for change in found] == [("Om", "why 0"), ("Tesk", "why 1")]
+
+
+def test_a_change_as_json_has_its_words() -> None:
+    [change] = changes(claims(("Om", 1)), claims(("Om", 0)))
+    assert change.to_json() == {
+        "kind": "claim",
+        "about": "Om",
+        "first": "supported",
+        "second": "not supported",
+        "reason": "why 0",
+        "says": "the claim “Om” is no longer supported",
+    }
+
+
+def test_every_verdict_with_a_meaning_is_of_a_kind_that_can_be_said() -> None:
+    """A new kind of verdict needs a row of `KINDS`."""
+    for row in MEANINGS:
+        words = [meaning.word for meaning in row.meanings.values()]
+        sentence = VerdictChange(row.kind, "X", words[0], words[-1], "").says()
+        assert "{" not in sentence
+        assert sentence == sentence.strip()
+    assert {row.kind for row in MEANINGS} == set(KINDS)

@@ -4,7 +4,7 @@ RUN are results folders in one folder; of two or more the first two are compared
 far it is. Needs Chromium. The pictures of the docs:
 
     python -m tools.screenshots docs/pictures results/demo --row 4 --themes light --colours 192
-        --pages report row review
+        --pages report worst row review
 """
 
 import argparse
@@ -25,6 +25,7 @@ from playwright.sync_api import Browser, sync_playwright
 from rag_evaluator import write_report
 
 THEMES = ("light", "dark")
+PARTS = {"worst": "#worst"}  # of pages that are shown in part
 HEIGHT = 1000
 TOKEN = "a-token-for-screenshots"
 MARGIN = dict.fromkeys(("top", "bottom", "left", "right"), "12mm")
@@ -51,7 +52,7 @@ def main() -> None:
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         for name, address in addresses(options.runs, options.row, Path(folder), app).items():
             for theme in options.themes if options.pages is None or name in options.pages else ():
-                take(browser, address(), theme, options.out / f"{name}-{theme}", app, options)
+                take(browser, address(), theme, options.out / f"{name}-{theme}", app, options, PARTS.get(name))
 
 
 def addresses(runs: Sequence[Path], row: int, folder: Path, app: str) -> Mapping[str, Callable[[], str]]:
@@ -63,6 +64,7 @@ def addresses(runs: Sequence[Path], row: int, folder: Path, app: str) -> Mapping
     first, both = runs[0], runs[:2]
     found = {
         "report": lambda: report(first),
+        "worst": lambda: report(first),
         "table": lambda: f"{report(first)}#rows",
         "row": lambda: f"{report(first)}#row={row}",
         "runs": lambda: f"{app}/",
@@ -74,8 +76,10 @@ def addresses(runs: Sequence[Path], row: int, folder: Path, app: str) -> Mapping
     return {**found, **several} if len(runs) > 1 else found
 
 
-def take(browser: Browser, address: str, theme: str, out: Path, app: str, options: argparse.Namespace) -> None:
-    """One picture."""
+def take(
+    browser: Browser, address: str, theme: str, out: Path, app: str, options: argparse.Namespace, part: str | None
+) -> None:
+    """One picture; `part`: the selector of what is shown of the page, None shows the window."""
     size = {"width": options.width, "height": HEIGHT}
     context = browser.new_context(viewport=size, color_scheme=theme)  # type: ignore[arg-type]
     page = context.new_page()
@@ -88,7 +92,10 @@ def take(browser: Browser, address: str, theme: str, out: Path, app: str, option
     if options.print:
         page.pdf(path=out.with_suffix(".pdf"), format="A4", margin=MARGIN, print_background=True)  # type: ignore[arg-type]
     else:
-        page.screenshot(path=out.with_suffix(".png"), full_page=options.whole)
+        if part is None:
+            page.screenshot(path=out.with_suffix(".png"), full_page=options.whole)
+        else:
+            page.locator(part).screenshot(path=out.with_suffix(".png"))
         if options.colours:
             reduce(out.with_suffix(".png"), options.colours)
     context.close()

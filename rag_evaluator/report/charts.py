@@ -119,9 +119,10 @@ class ChartPoint:
 
 
 def dots(rows: Sequence[ChartPoint], ends: Ends, zero: bool = False, step: int = ROW) -> Spec:
-    """ChartPoint and whisker for each row, one below the other. `zero`: a line where nothing differs."""
+    """ChartPoint and whisker for each row, one below the other. `zero`: they are differences, with a line at none."""
     left = _extent((row.label for row in rows), LABEL)
-    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks(4)}
+    axis = _ticks("Difference" if zero else "Mean score", 4)
+    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": axis}
     y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **left}}
     return {
         "width": WIDTH + LEFT["minExtent"] - left["minExtent"],
@@ -138,13 +139,17 @@ def unlabelled(spec: Spec) -> Spec:
     return {**spec, "width": WIDTH, "encoding": {**spec["encoding"], "y": y}}
 
 
-def steps(rows: Sequence[ChartPoint], ends: Ends, title: str) -> Spec:
-    """ChartPoint and whisker for each step of something in order, from left to right."""
+def steps(rows: Sequence[ChartPoint], ends: Ends, title: str, of: str) -> Spec:
+    """ChartPoint and whisker for each step of something in order, from left to right.
+
+    Args:
+        title, of: of the axes: what the steps are, what the points are of.
+    """
     y = {
         "field": "value",
         "type": "quantitative",
         "scale": {"domain": list(ends), "nice": False},
-        "axis": {**_ticks(4), **LEFT},
+        "axis": {**_ticks(of, 4), **LEFT},
     }
     x = {"field": "label", "type": "ordinal", "sort": None, "axis": {"title": title, "labelAngle": 0}}
     return {
@@ -177,7 +182,7 @@ def histogram(bars: Sequence[Bar], ends: Ends) -> Spec:
         if bar.count
     ]
     x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
-    y = {"field": "count", "type": "quantitative", "axis": {**_ticks(ticks), "format": "~s", **LEFT}}
+    y = {"field": "count", "type": "quantitative", "axis": {**_ticks("Rows", ticks), "format": "~s", **LEFT}}
     return {
         "width": WIDTH,
         "height": HEIGHT,
@@ -202,7 +207,8 @@ def dumbbells(pairs: Sequence[tuple[ChartPoint, ChartPoint]], ends: Ends, labels
     lines = [
         {"label": a["label"], "value": a["value"], "high": b["value"], "description": b["description"]} for a, b in both
     ]
-    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": _ticks()}
+    scale = {"domain": list(ends), "nice": False}
+    x = {"field": "value", "type": "quantitative", "scale": scale, "axis": _ticks("Mean score")}
     y = {
         "field": "label",
         "type": "nominal",
@@ -268,13 +274,13 @@ def _linked(hrefs: Any) -> Spec:
     return {"href": {"field": "href"}} if any(href is not None for href in hrefs) else {}
 
 
-def _ticks(count: int = 5) -> Spec:
-    return {"title": None, "tickCount": count, "format": ".3~f"}
+def _ticks(title: str, count: int = 5) -> Spec:
+    return {"title": title, "tickCount": count, "format": ".3~f"}
 
 
 def _range(ends: Ends) -> Spec:
     values = [ends[0] + (ends[1] - ends[0]) * quarter / 4 for quarter in range(5)]
-    return {"title": None, "values": [round(value, 6) for value in values], "grid": False, "format": ".2~f"}
+    return {"title": "Score", "values": [round(value, 6) for value in values], "grid": False, "format": ".2~f"}
 
 
 def chart(spec: Spec, label: str) -> Markup:

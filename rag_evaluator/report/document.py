@@ -6,7 +6,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
@@ -17,17 +17,23 @@ from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.files.atomic import file_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.report.answer import answer_html
 from rag_evaluator.report.compared import comparison_html, difference_key
+from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.figures import figures_html, runs_html
-from rag_evaluator.report.pages import clean, inline, json_in_page, stream
+from rag_evaluator.report.pages import beginning, clean, inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.results.comparison import Comparison
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import NO_VALUE
-from rag_evaluator.results.tally import as_score
+from rag_evaluator.results.summary import NO_VALUE, reporting_of
+from rag_evaluator.results.tally import as_score, tally
+from rag_evaluator.results.worst import ranked_scores, worst_first
+from rag_evaluator.statistics.formulas import Scale
 
-QUESTION, GROUP, SEARCHED = 300, 80, 2000  # characters of a question, of a group's name, of each text to search in
+GROUP, SEARCHED = 80, 2000  # characters of a group's name, of each text to search in
+TEXTS = ("response", "reference")  # beside the question, where one run is shown
+FIRST = 50  # rows that are looked at to find out which of them there are
 SEARCH_IN = ("id", "user_input", "response", "reference")
 Row = Mapping[str, Any]  # a line of `scores.jsonl`; Any: JSON
 Kind = Literal["group", "score", "difference"]
@@ -40,15 +46,16 @@ class Column:
     Attributes:
         short: in the table, where there is no room for the title.
         key: by which it is sorted and filtered: the metric; `group:` and the column's name; metric and run.
-        low, high: of the scores.
+        better: which end of the scores is the better one.
+        ends: the range of the scores; None where nobody knows it.
     """
 
     key: str
     title: str
     kind: Kind
     short: str | None = None
-    low: float = 0.0
-    high: float = 1.0
+    better: str = "higher"
+    ends: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -59,12 +66,14 @@ class TableRow:
         label: in place of its number: it is a row of another run only.
         groups: column -> value.
         scores: metric, or metric and run -> a score or difference; None where there is none.
+        texts: column -> the beginning of its text.
         text: what is searched in.
     """
 
     question: str
     groups: Mapping[str, str]
     scores: Mapping[str, float | None]
+    texts: Mapping[str, str]
     text: str
     label: str | None = None
 
@@ -90,8 +99,9 @@ class RowReader:
         """By which rows of runs belong together."""
         return as_key(self.value(row, column))
 
-    def question(self, row: Row) -> str:
-        return clean(_text(self.value(row, "user_input"))[:QUESTION])
+    def shown(self, row: Row, column: str) -> str:
+        """The beginning of a text."""
+        return beginning(_text(self.value(row, column)))
 
     def scores(self, row: Row) -> dict[str, float | None]:
         return {
@@ -101,7 +111,10 @@ class RowReader:
     def table_row(self, row: Row) -> TableRow:
         groups = {name: clean((as_key(self.value(row, name)) or NO_VALUE)[:GROUP]) for name in self.groups}
         texts = (clean(_text(self.value(row, name))[:SEARCHED]) for name in SEARCH_IN)
-        return TableRow(self.question(row), groups, self.scores(row), "\n".join(filter(None, texts)))
+        beginnings = {column: self.shown(row, column) for column in TEXTS}
+        return TableRow(
+            self.shown(row, "user_input"), groups, self.scores(row), beginnings, "\n".join(filter(None, texts))
+        )
 
 
 def names_of(runs: Sequence[Run]) -> list[str]:
@@ -116,16 +129,37 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
     base, *names = names_of(runs)
     columns = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
     for metric in first.metrics:
-        low, high = first.manifest.get("metrics", {}).get(metric, {}).get("range") or (0.0, 1.0)
-        columns.append(Column(metric, metric, "score", None, low, high))
+        about = first.manifest.get("metrics", {}).get(metric, {})
+        better, ends = about.get("better") or "higher", about.get("range")
+        columns.append(Column(metric, metric, "score", None, better, ends))
         for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
                 title = f"{metric}: {name} − {base}"
                 short = f"Δ {name}"
-                columns.append(
-                    Column(difference_key(metric, place), title, "difference", short, low - high, high - low)
-                )
+                columns.append(Column(difference_key(metric, place), title, "difference", short, better))
     return columns
+
+
+def texts_of(runs: Sequence[Run]) -> list[str]:
+    """The texts beside the question in the table: those that one of the first rows has.
+
+    None of several runs: there is no room beside their scores.
+    """
+    if len(runs) > 1:
+        return []
+    reader, first = RowReader(runs[0]), list(islice(runs[0].rows(), FIRST))
+    return [column for column in TEXTS if any(reader.shown(row, column) for row in first)]
+
+
+def worst_places(run: Run) -> list[int]:
+    """The place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
+    rows, known = tally(run), reporting_of(run.manifest).scales
+    scales = {metric: known.get(metric) or Scale() for metric in rows.scores}
+    order = worst_first(ranked_scores(run.manifest, rows), scales)
+    places = [0] * len(order)
+    for place, row in enumerate(order):
+        places[row] = place
+    return places
 
 
 @dataclass(frozen=True)
@@ -154,7 +188,7 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[RowsOfRuns]:
             for metric in readers[0].metrics
             if metric in partners[place - 1].reader.metrics
         }
-        both = TableRow(shown.question, shown.groups, {**shown.scores, **differences}, shown.text)
+        both = replace(shown, scores={**shown.scores, **differences})
         yield RowsOfRuns((number, *(partner for partner, _ in matches)), both)
     for place, other in enumerate(partners, start=1):
         for partner, line in other.left():
@@ -162,7 +196,7 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[RowsOfRuns]:
             alone = other.reader.table_row(line)
             numbers = (*([None] * place), partner, *([None] * (len(partners) - place)))
             groups = {name: alone.groups.get(name, "") for name in readers[0].groups}
-            yield RowsOfRuns(numbers, TableRow(alone.question, groups, {}, alone.text, label))
+            yield RowsOfRuns(numbers, replace(alone, groups=groups, scores={}, label=label))
 
 
 class _Partners:
@@ -200,6 +234,8 @@ def _minus(value: float | None, other: float | None) -> float | None:
     return None if value is None or other is None else value - other
 
 
+PARTS = {"worst": "Worst rows", "means": "Means", "rows": "All rows", "spread": "Charts", "what": "What was run"}
+COMPARED_PARTS = {"content": "Figures", "rows": "All rows"}
 MARK = b'<meta name="generator" content="rag_evaluator">'  # of all pages
 ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
@@ -244,20 +280,31 @@ def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
     """The values of the page. Any: see `run.html`."""
     from rag_evaluator.resources import __version__
 
-    figures = [figures_html(runs[0])] if len(runs) == 1 else [runs_html(runs)]
+    if len(runs) == 1:
+        before, after = [answer_html(runs[0]), means_html(runs[0])], [figures_html(runs[0]), what_html(runs[0])]
+    else:
+        before, after = [runs_html(runs)], []
     if comparison is not None:
-        figures.insert(0, comparison_html(comparison, whole_table=not _notes(runs)))
+        before.insert(0, comparison_html(comparison, whole_table=not _notes(runs)))
     on = None if len(runs) == 1 else comparison.on if comparison is not None else KEY
     return {
         "title": _title(runs),
         "version": __version__,
         "inline": inline(),
-        "figures": Markup("\n").join(map(Markup, figures)),
+        "before": Markup("\n").join(map(Markup, before)),
+        "after": Markup("\n").join(map(Markup, after)),
         "columns": columns_of(runs),
+        "texts": texts_of(runs),
+        "parts": page_parts(runs),
         "table_notes": _notes(runs),
         "made_from": ", ".join(file_digest(run.folder / "scores.jsonl")[:12] for run in runs),
         "blocks": _blocks(runs, on),
     }
+
+
+def page_parts(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """The parts of a page, and what the links to them are called."""
+    return list((PARTS if len(runs) == 1 else COMPARED_PARTS).items())
 
 
 def _title(runs: Sequence[Run]) -> str:
@@ -275,7 +322,7 @@ def _notes(runs: Sequence[Run]) -> list[str]:
 
 def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
     """The rows in parts as they are read, then what the table needs to know before one of them is opened."""
-    index, starts = _Index(), list[int]()
+    index, starts = _Index(worst_places(runs[0]), texts_of(runs)), list[int]()
     lines = index.noting(islice(rows_of(runs, on), ROWS))
     size, detailed = 0, 0
     for part in packs_of(_fragment(runs, line.numbers) for line in lines):
@@ -312,9 +359,15 @@ def _fragment(runs: Sequence[Run], numbers: Sequence[int | None]) -> str:
 
 
 class _Index:
-    """What is kept of the rows while they are read once."""
+    """What is kept of the rows while they are read once.
 
-    def __init__(self) -> None:
+    Args:
+        places: of the rows of the first run, the worst first.
+        columns: the texts beside the question.
+    """
+
+    def __init__(self, places: Sequence[int], columns: Sequence[str]) -> None:
+        self.places, self.columns = places, columns
         self.rows: list[TableRow] = []
         self.texts: list[str] = []
         self.labels: dict[int, str] = {}
@@ -333,6 +386,8 @@ class _Index:
         scores = list(self.rows[0].scores) if self.rows else []
         return {
             "question": [row.question for row in self.rows],
+            "texts": {name: [row.texts[name] for row in self.rows] for name in self.columns},
+            "worst": [*self.places, *range(len(self.places), len(self.rows))][: len(self.rows)],
             "groups": {name: [row.groups.get(name, "") for row in self.rows] for name in groups},
             "scores": {name: [row.scores.get(name) for row in self.rows] for name in scores},
         }

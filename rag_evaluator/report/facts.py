@@ -8,18 +8,42 @@ from typing import Any
 from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.report.pages import number, with_interval
+from rag_evaluator.files.atomic import json_text
+from rag_evaluator.report.pages import number, render, with_interval
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import BETWEEN, LABELS, judges_of
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import reporting_of
+from rag_evaluator.results.tally import scales_of
 from rag_evaluator.statistics.formulas import Scale
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 PROBE = "probe/probe.json"
 DOT = "\u00a0· "  # between parts of a line, never at its beginning
 ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends on
+
+
+def means_html(run: Run) -> str:
+    """The table of means as a fragment of a page; counts of missing scores lead to rows. Raises `ResultsError`."""
+    reporting = reporting_of(run.manifest)
+    return render(
+        "means.html",
+        level=f"{100 * reporting.ci_level:g} %",
+        stages=stages(run.summary, scales_of(run.manifest, run.summary), reporting.thresholds),
+    )
+
+
+def what_html(run: Run) -> str:
+    """What was run, with signatures, digests and configuration, as a fragment of a page. Raises `ResultsError`."""
+    return render(
+        "what.html",
+        facts=facts(run),
+        signatures=run.manifest.get("signatures") or {},
+        prompts=run.manifest.get("prompts") or {},
+        config=json_text(shown_config(run.config)),
+    )
 
 
 @dataclass(frozen=True)
@@ -183,7 +207,7 @@ def probed(run: Run) -> list[dict[str, Any]]:
                 "metric": metric,
                 "probe": probe,
                 "change": probe_json["probes"][probe]["change"],
-                "counts": f"{cell['falls']}/{cell['ties']}/{cell['rises']}",
+                "counts": f"{cell['falls']:,}/{cell['ties']:,}/{cell['rises']:,}",
                 "share": cell["share"],
                 "shown": _shown(cell["share"]),
                 "word": str(cell["word"]),
@@ -311,17 +335,17 @@ def _notes(row: Figures) -> Iterator[str]:
         sign = "≤" if row.get("better") == "lower" else "≥"
         yield f"passes {sign} {rate['threshold']:g}: {_shown(rate)}"
     if outcomes := row.get("outcomes"):
-        yield "outcomes: " + ", ".join(f"{name} {count}" for name, count in outcomes.items())
+        yield "outcomes: " + ", ".join(f"{name} {count:,}" for name, count in outcomes.items())
     if row.get("scored", 0) < row.get("count", 0) and row.get("bound_low") is not None:
         yield f"bounds {number(row['bound_low'])} to {number(row['bound_high'])}"
     if row.get("dropped"):
-        yield f"{row['dropped']} rows with contexts left out, as they did not fit the judge's window"
+        yield f"{row['dropped']:,} rows with contexts left out, as they did not fit the judge's window"
     if row.get("repeats"):
         noise, icc = number(row.get("stderr_rerun"), 4), number(row.get("icc"))
         yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
     if panel := row.get("panel"):
         means = ", ".join(f"{judge} {number(mean)}" for judge, mean in panel["judges"].items())
         alpha = number(panel["alpha"]) if panel.get("alpha") is not None else f"– ({panel.get('alpha_reason')})"
-        yield f"agreement of the judges: alpha {alpha} over {panel['rows']} rows; {means}"
+        yield f"agreement of the judges: alpha {alpha} over {panel['rows']:,} rows; {means}"
     if labels := row.get("labels"):
         yield f"mean of people's labels: {_shown(labels, 'label_mean')}"

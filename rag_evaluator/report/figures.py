@@ -9,14 +9,12 @@ from urllib.parse import urlencode
 import numpy as np
 from markupsafe import Markup
 
-from rag_evaluator.files.atomic import json_text
 from rag_evaluator.report.charts import Bar, ChartPoint, chart, chart_labels, dots, histogram, in_order, steps
-from rag_evaluator.report.facts import MetricLine, certified, facts, line, probed, shown_config, stages
+from rag_evaluator.report.facts import MetricLine, certified, line, probed
 from rag_evaluator.report.pages import render, with_interval
 from rag_evaluator.results.judgement import judgements_of
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import reporting_of
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval
@@ -179,20 +177,12 @@ GROUPS, LONGEST = 40, 160  # in a chart; letters of a name there
 
 
 def figures_html(run: Run) -> str:
-    """The figures of a run as a fragment of a page; bars and counts lead to their rows, by
+    """The charts of a run, and what is known of its judge, as a fragment of a page. Bars lead to their rows, by
     `#metric=faithfulness&min=0.2&max=0.3`. Raises `ResultsError` for files that cannot be read.
     """
     rows, scales = tally(run), scales_of(run.manifest, run.summary)
-    thresholds = reporting_of(run.manifest).thresholds
     return render(
         "figures.html",
-        run=run,
-        facts=facts(run),
-        signatures=run.manifest.get("signatures") or {},
-        prompts=run.manifest.get("prompts") or {},
-        config=json_text(shown_config(run.config)),
-        level=f"{100 * rows.level:g} %",
-        stages=stages(run.summary, scales, thresholds),
         certificate=certified(run),
         probes=probed(run),
         groups=list(groups_of(run.summary, scales)),
@@ -279,7 +269,7 @@ def _group_chart(metric: str, column: str, rows: Sequence[ChartPoint], ends: tup
 
 def _group_dot(label: str, group: str, row: Figures) -> ChartPoint:
     shown = with_interval(row["mean"], row.get("ci_low"), row.get("ci_high"))
-    description = f"{group[:LONGEST]}: {shown}, {row['scored']} rows"
+    description = f"{group[:LONGEST]}: {shown}, {row['scored']:,} rows"
     return ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high"), description)
 
 
@@ -327,11 +317,12 @@ def ranks_of(run: Run, rows: Tally) -> Iterator[FiguresChart]:
     heading = ["Rank", "Share useful", "Scored"]
     for metric, ranks in by_rank(run, rows).items():
         points = [
-            _point(str(rank), share, f"rank {rank}: {_estimate(share)} of {share.n} contexts")
+            _point(str(rank), share, f"rank {rank}: {_estimate(share)} of {share.n:,} contexts")
             for rank, share in enumerate(ranks, start=1)
         ]
         table = [(str(rank), _estimate(share), f"{share.n:,}") for rank, share in enumerate(ranks, start=1)]
-        svg = chart(steps(points, (0.0, 1.0), "Rank"), f"{metric}: share of useful contexts at each rank")
+        spec = steps(points, (0.0, 1.0), "Rank", "Share useful")
+        svg = chart(spec, f"{metric}: share of useful contexts at each rank")
         yield FiguresChart(metric, svg, heading, table)
 
 
@@ -346,11 +337,11 @@ def lengths_of(summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str,
         if not bins:
             continue
         points = [
-            _point(f"≤{high}", estimate, f"{low} to {high} characters: {_estimate(estimate)}, {estimate.n} rows")
-            for (low, high), estimate in bins
+            _point(f"≤{high:,}", mean, f"{low:,} to {high:,} characters: {_estimate(mean)}, {mean.n:,} rows")
+            for (low, high), mean in bins
         ]
-        spec = steps(points, axis_of(rows.scores[metric], scales[metric]), "Characters of the response")
-        table = [(f"{low}–{high}", _estimate(estimate), f"{estimate.n:,}") for (low, high), estimate in bins]
+        spec = steps(points, axis_of(rows.scores[metric], scales[metric]), "Characters of the response", "Mean score")
+        table = [(f"{low:,}–{high:,}", _estimate(estimate), f"{estimate.n:,}") for (low, high), estimate in bins]
         yield FiguresChart(metric, chart(spec, f"{metric} by length of the response"), heading, table)
 
 

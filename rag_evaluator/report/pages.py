@@ -19,7 +19,8 @@ from rag_evaluator.results.judgement import SIGNS
 
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 
-STYLES = ("base.css", "figures.css", "row.css", "table.css")
+BEGINNING = 300  # characters of a text in a table
+STYLES = ("base.css", "figures.css", "row.css", "rows.css", "table.css")
 SCRIPTS = (
     "theme.js",
     "elements.js",
@@ -42,6 +43,11 @@ def clean(text: str) -> str:
     `[U+202E]` stands where a reader would otherwise see letters in another order than they are in the data.
     """
     return NOT_TEXT.sub(lambda sign: f"[U+{ord(sign[0]):04X}]", text)
+
+
+def beginning(text: str) -> str:
+    """What a table shows of a text: at most `BEGINNING` characters, with an ellipsis where there are more."""
+    return clean(text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1].rstrip()}…")
 
 
 def render(template: str, **values: Any) -> str:
@@ -103,6 +109,7 @@ def environment(*packages: str) -> jinja2.Environment:
         lstrip_blocks=True,
     )
     templates.finalize = _cleaned
+    templates.filters["beginning"] = beginning
     templates.filters["number"] = number
     templates.filters["signed"] = signed
     templates.filters["sign"] = SIGNS.__getitem__
@@ -118,7 +125,7 @@ def _cleaned(value: Any) -> Any:
 
 def number(value: float | None, digits: int = 2) -> str:
     """A figure as the pages show it; an en dash where there is none."""
-    return "–" if value is None or value != value else f"{value:z.{digits}f}"
+    return "–" if value is None or value != value else f"{value:z.{digits}f}".replace("-", "−")
 
 
 def signed(value: float | None, digits: int = 2) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.report.pages import MOST, ShownText, clean, short, shown
-from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of
+from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of, tone_of
 from rag_evaluator.results.questions import input_values, questions_of
 from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
 from rag_evaluator.results.run import Run
@@ -283,15 +283,14 @@ class MetricView:
     Attributes:
         section: by which links find it in the row; a name may have signs that no id has.
         stage: `retrieval` or `generation`; empty where nobody knows.
-        share: where the score is on the metric's range, or above 0 where that begins below, from 0 to 1; None where
-            nobody knows the range.
+        tone: whether the score is good news; plain where there is none, or nobody knows the range.
         judges: one for each judge of a panel.
     """
 
     name: str
     section: str
     stage: str
-    share: float | None
+    tone: Tone
     better: str
     score: ScoreView
     judges: tuple[ScoreView, ...]
@@ -323,7 +322,7 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
             name,
             f"m{place}",
             str(_about(run, name).get("stage") or ""),
-            _share(as_score(values.get(name)), _about(run, name).get("range")),
+            _tone(as_score(values.get(name)), _about(run, name)),
             str(_about(run, name).get("better") or ""),
             score(name, name),
             tuple(score(full, name, judge) for judge in judges if (full := f"{name}{BETWEEN}{judge}") in names),
@@ -358,8 +357,6 @@ def _is_reason(view: JudgementView, reason: str) -> bool:
     return view.error is not None and view.error == shown(reason, SOURCE)
 
 
-def _share(value: float | None, ends: Any) -> float | None:
-    if value is None or not isinstance(ends, Sequence) or len(ends) != 2 or not ends[0] < ends[1]:
-        return None
-    low, high = max(ends[0], 0.0), ends[1]
-    return min(max((value - low) / (high - low), 0.0), 1.0) if low < high else None
+def _tone(value: float | None, about: Json) -> Tone:
+    low, high = about.get("range") or (0.0, 0.0)
+    return "plain" if value is None else tone_of(value, low, high, str(about.get("better")))

@@ -51,11 +51,12 @@ CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITH
 LOW = 0.5  # below it a row scores low
 
 
-def conclude_run(run: Run, rows: Tally | None = None) -> Conclusion:
+def conclude_run(run: Run, rows: Tally | None = None, folder: str | None = None) -> Conclusion:
     """The sentences about a finished evaluation, from its summary and the scores of its rows.
 
     Args:
         rows: of the run; None reads them.
+        folder: what the next command calls the folder of the run; None: by its path.
 
     Raises `ResultsError` if a file cannot be read.
     """
@@ -64,7 +65,9 @@ def conclude_run(run: Run, rows: Tally | None = None) -> Conclusion:
     if REFUSAL in run.metrics:
         outcomes = {record["row"]: record.get("outcome") for record in run.all_details({REFUSAL})}
     useful = useful_metrics(run)
-    return replace(conclude(run.manifest, run.summary, rows, outcomes, useful), next=_next(run, useful))
+    return replace(
+        conclude(run.manifest, run.summary, rows, outcomes, useful), next=_next(run, useful, folder or str(run.folder))
+    )
 
 
 def conclude(
@@ -106,16 +109,16 @@ def _nothing(summary: Mapping[str, Figures]) -> str:
     return f"No score could be made in {counted(count, 'row')}: {why}."
 
 
-def _next(run: Run, useful: Collection[str]) -> str:
+def _next(run: Run, useful: Collection[str], folder: str) -> str:
     if not any(row["scored"] for row in run.summary.values()):
-        return next_command(("status", run.folder))
+        return next_command(("status", folder))
     if not any(asks_judge(run.manifest, metric) for metric in run.metrics):
-        return next_command(("compare", "BASELINE", run.folder))
+        return next_command(("compare", "BASELINE", folder))
     if DEMO in judge_models(judged_config(run.manifest)):
-        return next_command(("view", run.folder), ("report", run.folder))
+        return next_command(("view", folder), ("report", folder))
     if not useful:
-        return next_command(("certify sheet", run.folder, "--out", "to_label.xlsx"), ("report", run.folder))
-    return next_command(("compare", "BASELINE", run.folder))
+        return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
+    return next_command(("compare", "BASELINE", folder))
 
 
 def candidates_of(manifest: Json, summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> list[str]:

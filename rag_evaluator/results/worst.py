@@ -85,16 +85,19 @@ def _ranks(values: Floats, scale: Scale) -> Floats:
     return np.where(np.isnan(goodness), np.nan, (better + same / 2) / others)
 
 
+def worst_first(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
+    """All rows by their combined rank, see `RANK_RULE`; those without any score come last."""
+    ranks = ranks_of(scores, scales)
+    shares = np.array([_share(values, scales[metric]) for metric, values in scores.items()])
+    means = np.ma.masked_invalid(shares.reshape(len(scores), len(ranks))).mean(axis=0).filled(np.nan)
+    return [int(place) for place in np.lexsort((np.arange(len(ranks)), means, -np.round(ranks, 12)))]
+
+
 def in_order(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
     """The rows that have a score below the best third of its range, the worst first; see `RANK_RULE`."""
-    ranks = ranks_of(scores, scales)
     shares = [_share(values, scales[metric]) for metric, values in scores.items()]
-    if not shares:
-        return []
-    means = np.ma.masked_invalid(np.array(shares)).mean(axis=0).filled(np.nan)
-    is_good = np.all([np.isnan(share) | (share > GOOD) for share in shares], axis=0)
-    places = np.flatnonzero(~np.isnan(ranks) & ~is_good)
-    return [int(places[place]) for place in np.lexsort((places, means[places], -np.round(ranks[places], 12)))]
+    is_listed = np.any([share <= GOOD for share in shares], axis=0).tolist()  # a missing score is no reason
+    return [place for place in worst_first(scores, scales) if is_listed[place]]
 
 
 def _share(values: Floats, scale: Scale) -> Floats:

@@ -174,6 +174,11 @@ def long(folder: Path) -> Path:
     return page_runs.write_run(folder, 120)
 
 
+def sixty(folder: Path) -> Path:
+    """60 rows, as many as a first look at a system has."""
+    return page_runs.write_run(folder, 60, seed=2)
+
+
 def many(folder: Path) -> Path:
     """400 rows: bars with many rows, and scores at the ends of bars."""
     return page_runs.write_run(folder, 400, seed=1)
@@ -184,7 +189,7 @@ RUNS: Mapping[str, Callable[[Path], Path]] = {
 }
 
 
-MADE = {**RUNS, "many": many}
+MADE = {**RUNS, "many": many, "sixty": sixty}
 
 
 @dataclass

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, TimeoutError
 
+from rag_evaluator.report.document import worst_places
+from rag_evaluator.results.run import Run
+
 SHOWN = "[...document.querySelectorAll('#rows tbody tr[data-row]')].map((row) => Number(row.dataset.row))"
 
 
@@ -79,7 +82,8 @@ def rows_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "scores.jsonl").read_bytes().splitlines()]
 
 
-def by_value(found: Sequence[float | None], descending: bool = False) -> list[int]:
-    """Rows in the order of their values; those without one come last, equal ones stay in order."""
+def by_value(run: Path, metric: str, descending: bool = False) -> list[int]:
+    """Rows in the order of their scores; those without one come last, of equal ones the worst first."""
+    found, places = values(run, metric), worst_places(Run(run))
     sign = -1 if descending else 1
-    return sorted(range(len(found)), key=lambda row: (found[row] is None, sign * (found[row] or 0.0)))
+    return sorted(range(len(found)), key=lambda row: (found[row] is None, sign * (found[row] or 0.0), places[row]))

@@ -1,4 +1,4 @@
-"""axe-core finds no serious fault on any page, in light and dark."""
+"""axe-core finds no serious and no moderate fault on any page: in light and dark, in a wide and a narrow window."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -12,14 +12,15 @@ from served import Server
 from table import Table
 
 Reports = Callable[..., Path]
-SERIOUS = ("serious", "critical")
+FAULTS = ("moderate", "serious", "critical")
+NARROW = {"width": 400, "height": 800}
 ALL_RULES = {"resultTypes": ["violations"]}
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 IN_DARK = {**ALL_RULES, "runOnly": ["color-contrast"]}  # only colours are others
 
 
 def faults(page: Page) -> list[str]:
-    """What axe-core calls serious or critical, with the first elements."""
+    """What axe-core calls moderate or worse, with the first elements."""
     found: list[dict[str, Any]] = []
     for scheme, options in (("dark", IN_DARK), ("light", ALL_RULES)):
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
@@ -29,7 +30,7 @@ def faults(page: Page) -> list[str]:
         f"{fault['id']}: {fault['help']}: {[node['html'][:120] for node in fault['nodes'][:4]]} "
         f"{fault['nodes'][0].get('failureSummary', '')[:300]}"
         for fault in found
-        if fault["impact"] in SERIOUS
+        if fault["impact"] in FAULTS
     ]
 
 
@@ -45,6 +46,27 @@ def test_a_report_and_an_open_row_have_no_serious_fault(
     table.row.first.wait_for()
     table.row.first.evaluate("(row) => row.querySelectorAll('details').forEach((part) => { part.open = true; })")
     assert faults(offline_page) == []
+
+
+@pytest.mark.parametrize("names", [("missing",), ("panel",), ("plain", "other")])
+def test_a_report_in_a_narrow_window_has_no_serious_fault(
+    new_context: Callable[..., Any], reports: Reports, names: tuple[str, ...]
+) -> None:
+    page = new_context(offline=True, viewport=NARROW).new_page()
+    page.goto(reports(*names).as_uri())
+    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr[data-row]').length > 1")
+    page.evaluate("document.querySelectorAll('main details').forEach((part) => { part.open = true; })")
+    assert faults(page) == []
+
+
+def test_the_page_of_a_run_in_the_app_has_no_serious_fault(
+    page: Page, runs: Runs, serve: Callable[..., Server]
+) -> None:
+    page.goto(serve(runs("plain").parent).link)
+    page.get_by_role("link", name="plain", exact=True).first.click()
+    page.wait_for_selector("#worst")
+    page.wait_for_selector("#spread")
+    assert faults(page) == []
 
 
 def test_the_list_of_runs_has_no_serious_fault(page: Page, runs: Runs, serve: Callable[..., Server]) -> None:

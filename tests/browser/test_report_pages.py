@@ -80,7 +80,7 @@ def test_all_rows_that_changed_are_one_click_away_and_as_many_as_the_link_says(
         key = offline_page.locator("#rows form [name='metric']").input_value()
         assert key == f"{metric} 1-0"
         differences = [
-            float(cell.inner_text().replace("−", "-"))
+            float(cell.inner_text().partition(",")[0].strip("▲▼ \n").replace("−", "-"))
             for cell in offline_page.locator(f"#rows td:nth-child({column_of(offline_page, key)})").all()
         ]
         assert len({value > 0 for value in differences}) == 1

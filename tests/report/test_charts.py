@@ -14,7 +14,7 @@ from rag_evaluator import compare
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import KEPT, PAINTED, Bar, ChartPoint, chart, dots, histogram
 from rag_evaluator.report.compared import comparison_html
-from rag_evaluator.report.facts import facts
+from rag_evaluator.report.facts import facts, means_html, what_html
 from rag_evaluator.report.figures import figures_html, groups_of, runs_html
 from rag_evaluator.results.comparison import word
 from rag_evaluator.results.run import Run
@@ -64,6 +64,11 @@ def assert_harmless(page: str) -> Elements:
         ]
     assert all(href is not None and href.startswith("#") for href in elements.attributes("href"))
     return elements
+
+
+def parts_of(run: Run) -> str:
+    """Means, charts and what was run, as they stand on the page."""
+    return means_html(run) + figures_html(run) + what_html(run)
 
 
 def test_a_chart_holds_elements_of_the_table_only():
@@ -116,14 +121,14 @@ def test_an_address_of_elsewhere_cannot_come_out_of_a_chart():
 def test_the_same_figures_give_the_same_bytes(tmp_path):
     run = Run(made_run(tmp_path / "run", {"faithfulness": [0.1, 0.5, NONE, 1.0]}))
 
-    assert figures_html(run) == figures_html(run)
+    assert parts_of(run) == parts_of(run)
 
 
 def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
     scores = {"context_recall": [1.0] * 6 + [0.0] * 4, "faithfulness": [0.5] * 8 + [NONE] * 2}
     run = Run(made_run(tmp_path / "run", scores, stages={"context_recall": "retrieval"}))
 
-    page = figures_html(run)
+    page = parts_of(run)
 
     text = _text(page)
     row = run.summary["context_recall"]
@@ -139,8 +144,8 @@ def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_pa
     cosine = Scale(-1.0, 1.0, "continuous")
     run = Run(made_run(tmp_path / "run", {"answer_relevancy": [0.0, 0.5, 1.0, NONE]}, {"answer_relevancy": cosine}))
 
-    circles = [attributes for tag, attributes in Elements(figures_html(run)).found if tag == "circle"]
-    bounds = [attributes for tag, attributes in Elements(figures_html(run)).found if tag == "rect"]
+    circles = [attributes for tag, attributes in Elements(parts_of(run)).found if tag == "circle"]
+    bounds = [attributes for tag, attributes in Elements(parts_of(run)).found if tag == "rect"]
 
     assert [circle["cx"] for circle in circles] == ["75.0%"]  # 0.5 on -1 to 1
     assert [(bound["x"], bound["width"]) for bound in bounds] == [("56.2%", "25.0%")]  # 0.125 to 0.625
@@ -157,7 +162,7 @@ def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_pa
 )
 def test_runs_of_every_kind_have_a_page(tmp_path, scores, expected):
     scales = {"noise_sensitivity": Scale(0, 1, "judged", "lower"), "rubrics": Scale(1, 5)}
-    page = figures_html(Run(made_run(tmp_path / "run", scores, scales)))
+    page = parts_of(Run(made_run(tmp_path / "run", scores, scales)))
 
     assert_harmless(page)
     assert [text for text in expected if text not in _text(page)] == []
@@ -174,7 +179,7 @@ def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tm
     summary[HOSTILE]["reasons"] = {HOSTILE + str(number): 1 for number in range(70)}
     (folder / "summary.json").write_text(json.dumps(summary))
 
-    page = figures_html(Run(folder))
+    page = parts_of(Run(folder))
 
     assert_harmless(page)
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
@@ -194,7 +199,7 @@ def test_groups_ranks_and_probe_have_their_parts(tmp_path):
     probe = {"probes": about, "metrics": {metric: {"other_answer": cell}}}
     (folder / "probe" / "probe.json").write_text(json.dumps(probe))
 
-    page = figures_html(Run(folder))
+    page = parts_of(Run(folder))
 
     text = _text(page)
     assert text.index("topic 2") < text.index("topic 10")
@@ -212,7 +217,7 @@ def test_a_panel_shows_each_judge_below_the_mean_and_how_far_they_agree(tmp_path
     summary["faithfulness"]["panel"] = panel
     (folder / "summary.json").write_text(json.dumps(summary))
 
-    page = figures_html(Run(folder))
+    page = parts_of(Run(folder))
 
     assert "agreement of the judges: alpha 0.00 over 2 rows; qwen 0.50, phi 1.00" in _text(page)
     assert [attributes for _, attributes in assert_harmless(page).found].count({"class": "of-judge"}) == 2
@@ -229,7 +234,7 @@ def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
     certificate = {"certificate": 2, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
     (folder / "certificate.json").write_text(json.dumps(certificate))
 
-    text = _text(figures_html(Run(folder)))
+    text = _text(parts_of(Run(folder)))
 
     assert "Certificate of 2026-01-02, labels: anna.xlsx." in text
     assert "faithfulness weak on other data: AUC 0.600 [0.520, 0.680] 40 – – kappa 0.61 [0.40, 0.80]" in text
@@ -325,7 +330,7 @@ def _text(page: str) -> str:
 def test_a_report_does_not_tell_the_folders_of_the_machine_it_was_made_on(tmp_path, config, shown):
     run = Run(made_run(tmp_path / "run", {"faithfulness": [1.0, 0.5]}, config=config))
 
-    page = figures_html(run)
+    page = parts_of(run)
 
     assert "lena" not in page
     assert shown in page
@@ -352,7 +357,7 @@ def test_a_metric_without_a_score_says_so_in_place_of_a_chart_of_groups(tmp_path
 
     assert groups.charts["empty"] is None
     assert groups.charts["full"] is not None
-    assert "no score" in figures_html(run)
+    assert "no score" in parts_of(run)
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 12])

@@ -140,10 +140,13 @@ def test_a_text_of_the_data_becomes_no_element_whatever_it_is(run: Run, report: 
     def elements(page: Page) -> list[str]:
         return [tag for tag, _ in page.elements]
 
-    expected = elements(report(run([row(0, id="i", topic="t")], group_by=["topic"], name="plain")))
+    config = {"group_by": ["topic"], "metrics": ["exact_match"]}
+    expected = elements(report(run([row(0, "Harn", id="i", topic="t")], name="plain", **config)))
     judged = text.replace("\ud800", "")  # half a surrogate pair is refused where a metric reads it
-    rows = [{"id": text, "user_input": text, "response": judged, "reference": judged, "topic": text, text: text}]
-    page = report(run(rows, group_by=["topic"], name="hostile"))
+    wrong = f"{judged} {judged}"
+    rows = [{"id": text, "user_input": text, "response": wrong, "reference": judged, "topic": text, text: text}]
+    page = report(run(rows, name="hostile", **config))
+    assert ("tr", {"data-row": "0"}) in page.elements  # it is among the worst rows
     assert elements(page) == expected
     assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)
 

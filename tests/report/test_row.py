@@ -121,8 +121,13 @@ def test_a_row_shows_its_texts_scores_and_other_columns(run: Run) -> None:
     assert texts(article, ".response ins") == [", a city"]
     assert texts(article, ".reference .data") == ["He was born in Tesk."]
     chips = dict(zip(texts(article, ".chip-name"), texts(article, ".chip-value"), strict=True))
-    expected = {"context_precision_with_reference": "1.00", "retrieval_recall": "1.00", "faithfulness": "0.50"}
-    assert chips == {**expected, "tone": "2.00", "exact_match": "0.00"}
+    assert chips == {
+        "context_precision_with_reference": "✓1.00, good",
+        "retrieval_recall": "✓1.00, good",
+        "faithfulness": "◐0.50, middle",
+        "tone": "✓2.00, good",
+        "exact_match": "✗0.00, bad",
+    }
     columns = dict(zip(texts(article, ".columns dt"), texts(article, ".columns dd"), strict=True))
     assert columns == {"id": "a7", "topic": "people"}
     assert 'style="' not in row_html(run, 0)
@@ -421,9 +426,7 @@ def test_hostile_texts_are_text_in_every_field(tmp_path: Path, text: str) -> Non
         fragment.encode()
         article = parsed(fragment)
         assert not [part for part in article.iter() if part.tag in ("script", "b") or part.get("onload")]
-        assert not [
-            part for part in article.iter() if part.tag == "svg" and part.get("class", "").split()[:1] != ["bar"]
-        ]
+        assert not [part for part in article.iter() if part.tag == "svg"]
         assert not any(sign in fragment for sign in "\x00\x1b\u202e")
         assert len(find(article, ".prompt pre.input")) == (1 if len(find(article, ".side")) == 0 else 2)
         if text.isprintable():

@@ -12,6 +12,7 @@ PACKAGE = Path(rag_evaluator.__file__).parent
 ROOTS = {
     "report/assets/row.css": ("article.row",),
     "report/assets/figures.css": (".figures", ".beside"),
+    "report/assets/rows.css": ("#answer", "#worst", "#rows", ".rows"),
     "report/assets/table.css": (
         "header.page",
         "footer.page",
@@ -28,7 +29,6 @@ ROOTS = {
         ".run-state",
         ".run-progress",
         ".progress-",
-        ".later",
         ".compared",
         "main.error",
     ),

@@ -9,7 +9,7 @@ from labelled_runs import faithful_run
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.features.app import answers
+from rag_evaluator.features.app import answers, app
 from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.report.pages import asset
 
@@ -137,6 +137,42 @@ def test_the_list_tells_that_a_run_has_begun(stopped: Path) -> None:
     assert list(before["html"]) == ["stopped"]
     write_run(stopped / "new")
     assert asked(browser, "/api/progress")["seen"] != before["seen"]
+
+
+def test_the_page_of_a_run_begins_with_the_answer_and_ends_with_what_was_run(tmp_path: Path) -> None:
+    write_run(tmp_path / "run")
+    with client(tmp_path) as browser:
+        text = browser.get("/run/run").text
+    parts = ['id="answer"', 'id="worst"', 'id="means"', 'id="rows"', "/api/figures/run", 'id="what"']
+    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
+    assert "/api/answer/" not in text
+
+
+def test_the_answer_of_many_rows_comes_after_the_page_which_does_not_wait_for_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_run(tmp_path / "run")
+    monkeypatch.setattr(app, "FIRST_ROWS", 2)
+    with client(tmp_path) as browser:
+        text = browser.get("/run/run").text
+        assert 'id="answer"' not in text
+        assert 'data-fragment="/api/answer/run"' in text
+        answer = browser.get("/api/answer/run").text
+    assert "exact_match" in answer
+    assert 'data-row="2"' in answer
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in answer
+
+
+def test_an_answer_that_cannot_be_made_hides_no_row_and_is_said(tmp_path: Path) -> None:
+    (write_run(tmp_path / "run") / "details.jsonl").unlink()
+    with client(tmp_path) as browser:
+        page = browser.get("/run/run")
+        assert page.status_code == 200
+        assert 'data-fragment="/api/answer/run"' in page.text
+        answer = browser.get("/api/answer/run")
+        assert answer.status_code == 500
+        assert "details.jsonl: cannot be read" in answer.json()["error"]
+        assert browser.get("/api/rows/run").json()["total"] == 3
 
 
 def test_a_finished_run_is_not_in_the_making(tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ from app_client import asked, client, made_run, write_run
 from rag_evaluator.features.app import app
 from rag_evaluator.features.app.index import RowIndex, RunsTable
 from rag_evaluator.features.app.state import FileCache
-from rag_evaluator.report.document import rows_of
+from rag_evaluator.report.document import rows_of, worst_places
+from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.results.run import Run
 
@@ -46,12 +47,15 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made_run(tmp_path_factory.mktemp("results") / "run", ROWS, ["m", METRIC], ["team"]).parent
 
 
-def ranked(rows: list[int], key: Callable[[int], Any], down: bool = False) -> list[int]:
-    """Missing last, equal ones in order: what the index has to agree with."""
-    there = sorted((row for row in rows if key(row) is not None), key=key, reverse=False)
-    if down:
-        there = sorted(there, key=lambda row: (-key(row), row))
-    return there + [row for row in rows if key(row) is None]
+def ranked(worst: list[int], key: Callable[[int], Any], down: bool = False) -> list[int]:
+    """Missing last, of equal ones the worst first: what the index has to agree with.
+
+    Args:
+        worst: the rows by their combined rank.
+    """
+    sign = -1 if down else 1
+    there = sorted((row for row in worst if key(row) is not None), key=lambda row: sign * key(row))
+    return there + [row for row in worst if key(row) is None]
 
 
 def score(row: int) -> Any:
@@ -59,14 +63,17 @@ def score(row: int) -> Any:
 
 
 ALL = list(range(len(ROWS)))
-QUERIES: list[tuple[Row, list[int]]] = [
+Expected = list[int] | Callable[[list[int]], list[int]]  # or what gives them, from the rows by their combined rank
+QUERIES: list[tuple[Row, Expected]] = [
     ({}, ALL),
     ({"descending": 1}, ALL[::-1]),
-    ({"sort": "m"}, ranked(ALL, score)),
-    ({"sort": "m", "descending": 1}, ranked(ALL, score, down=True)),
-    ({"sort": METRIC}, ranked(ALL, lambda row: ROWS[row][METRIC])),
+    ({"sort": "worst"}, lambda worst: worst),
+    ({"sort": "worst", "descending": 1}, lambda worst: worst[::-1]),
+    ({"sort": "m"}, lambda worst: ranked(worst, score)),
+    ({"sort": "m", "descending": 1}, lambda worst: ranked(worst, score, down=True)),
+    ({"sort": METRIC}, lambda worst: ranked(worst, lambda row: ROWS[row][METRIC])),
     ({"sort": "question"}, sorted(ALL, key=lambda row: ROWS[row]["user_input"].lower())),
-    ({"sort": "group:team"}, sorted(ALL, key=lambda row: ROWS[row]["team"] or "(no value)")),
+    ({"sort": "group:team"}, lambda worst: sorted(worst, key=lambda row: ROWS[row]["team"] or "(no value)")),
     ({"metric": "m", "min": 0.25, "max": 0.3}, [row for row in ALL if score(row) in (0.25, 0.3)]),
     ({"metric": "m", "max": 0}, [row for row in ALL if score(row) == 0]),
     ({"metric": "m", "min": 1}, [row for row in ALL if score(row) in (0.9999999999, 1.0)]),
@@ -80,20 +87,17 @@ QUERIES: list[tuple[Row, list[int]]] = [
     ({"search": "[U+D800]"}, [row for row in ALL if "\ud800" in ROWS[row]["response"]]),
     ({"search": "%"}, ALL),
     ({"search": "' OR 1=1 --"}, []),
-    ({"search": "question 1", "metric": "m", "min": 0.5, "sort": "m"}, None),  # type: ignore[list-item]
+    (
+        {"search": "question 1", "metric": "m", "min": 0.5, "sort": "m"},
+        lambda worst: ranked([row for row in worst if "1" in str(row) and (score(row) or 0) >= 0.5], score),
+    ),
 ]
 
 
-def expected_of(query: Row, known: list[int] | None) -> list[int]:
-    if known is not None:
-        return known
-    found = [row for row in ALL if "1" in str(row) and (score(row) or 0) >= 0.5]
-    return ranked(found, score)
-
-
-@pytest.mark.parametrize(("query", "known"), QUERIES, ids=lambda value: str(value)[:60])
-def test_the_index_finds_and_orders_rows_as_python_does(results: Path, query: Row, known: list[int] | None) -> None:
-    expected = expected_of(query, known)
+@pytest.mark.parametrize(("query", "rows"), QUERIES, ids=lambda value: str(value)[:60])
+def test_the_index_finds_and_orders_rows_as_python_does(results: Path, query: Row, rows: Expected) -> None:
+    places = worst_places(Run(results / "run"))
+    expected = rows(sorted(ALL, key=places.__getitem__)) if callable(rows) else rows
     with client(results) as browser:
         pages = [asked(browser, "/api/rows/run", **query, offset=offset, limit=100) for offset in (0, 100, 200)]
     assert [row["row"] for page in pages for row in page["rows"]] == expected
@@ -107,6 +111,7 @@ def test_a_row_is_the_same_with_and_without_the_index(results: Path) -> None:
     assert plain == indexed
     team = ROWS[0]["team"] or "(no value)"
     assert plain[0]["groups"] == {"team": team}
+    assert plain[0]["texts"] == {"response": clean(ROWS[0]["response"]), "reference": ""}
     assert plain[0]["scores"] == {"m": score(0), METRIC: ROWS[0][METRIC]}
 
 
@@ -230,7 +235,7 @@ def test_a_run_that_took_the_place_of_another_of_the_same_size_and_time_is_shown
         assert asked(browser, "/api/rows/run", sort="m")["rows"][0]["question"] == "other"
 
 
-def test_figures_are_made_after_the_index_which_makes_the_offsets_of_rows_known(
+def test_figures_are_made_after_answer_and_index_which_makes_the_offsets_of_rows_known(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     made_run(tmp_path / "run", ROWS[:5], ["m"])
@@ -238,12 +243,13 @@ def test_figures_are_made_after_the_index_which_makes_the_offsets_of_rows_known(
     make = RowIndex._make
     monkeypatch.setattr(RowIndex, "_make", lambda self: (time.sleep(0.2), make(self), done.append("index")))
     monkeypatch.setattr("rag_evaluator.report.figures.figures_html", lambda run: done.append("figures") or "")
+    monkeypatch.setattr(app, "answer_html", lambda run: done.append("answer") or "")
     offsets = cached_property[object](lambda run: 1 / 0)
     offsets.__set_name__(Run, "_offsets")
     monkeypatch.setattr(Run, "_offsets", offsets)
     with client(tmp_path) as browser:
         assert browser.get("/api/figures/run").status_code == 200
-    assert done == ["index", "figures"]
+    assert done == ["answer", "index", "figures"]
     run = Run(tmp_path / "run")
     assert len(list(run.rows())) == 5
     assert run.row(3)["id"] == "row 3"
@@ -289,7 +295,7 @@ def test_two_runs_are_one_table_with_their_differences(tmp_path: Path) -> None:
         differences = [row["scores"].get("exact_match 1-0") for row in found["rows"]]
         assert differences == [None, 1.0, None, None]
         sort = asked(browser, "/api/rows/a", **{"with": "b", "sort": "exact_match 1-0"})
-        assert [row["row"] for row in sort["rows"]] == [1, 0, 2, 3]
+        assert [row["row"] for row in sort["rows"]] == [1, 2, 0, 3]  # of the others row 2 is the worst
         pair = browser.get("/api/row/a/3?with=b")
         assert pair.status_code == 200
         assert "What else?" in pair.text

@@ -1,12 +1,14 @@
 """`make_app`: the pages of the report, served from results folders to whoever has the token."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
+from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -38,14 +40,18 @@ from rag_evaluator.features.app.state import (
     open_folders,
     stamp_of,
 )
-from rag_evaluator.report.document import columns_of
+from rag_evaluator.report.answer import answer_html
+from rag_evaluator.report.document import columns_of, page_parts, texts_of
+from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.intervals import mean_interval
 
-FIRST_ROWS = 2000  # rows at the beginning of the file that are read without an index
+FIRST_ROWS = 2000  # rows that are read while a browser waits
 PATIENCE = 1.0  # seconds after which the browser hears that the index is in the making, and asks again
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
@@ -56,7 +62,7 @@ class Pages:
     """The pages, the rows of their tables, and how far runs are.
 
     Attributes:
-        figures: fragments of HTML that take seconds to draw.
+        figures: fragments of HTML that take seconds to make.
     """
 
     state: AppState
@@ -70,6 +76,7 @@ class Pages:
             Route("/run/{path:path}", self.run),
             Route("/report/{path:path}", self.report),
             Route("/compare", self.compare),
+            Route("/api/answer/{path:path}", self.answer),
             Route("/api/figures/{path:path}", self.run_figures),
             Route("/api/compared", self.compared_figures),
             Route("/assets/{name}", asset_file),
@@ -96,9 +103,10 @@ class Pages:
             return plain_error(500, clean(entry.error))
         if not entry.metrics:
             return page("progress.html", self.state, entry.name, entry=entry, state=state_of(entry.parts))
-        table = _table([self.state.run(path)], path)
-        figures_from = address("/api/figures/", path)
-        return page("app_run.html", self.state, entry.name, entry=entry, figures_from=figures_from, **table)
+        run = self.state.run(path)
+        parts = {"means": Markup(means_html(run)), "what": Markup(what_html(run))} if entry.figures else {}
+        answer = self._answer_at_once(run) if entry.figures else None
+        return page("app_run.html", self.state, entry.name, entry=entry, answer=answer, **parts, **_table([run], path))
 
     def report(self, request: Request) -> Response:
         """The file of a run's report, to be saved: its own scripts would not run under the policy of the app."""
@@ -124,6 +132,9 @@ class Pages:
         title = f"{runs[0].title} and {', '.join(run.title for run in runs[1:])}"
         return page("app_compare.html", self.state, title, links=links, figures_from=figures_from, **table)
 
+    def answer(self, request: Request) -> Response:
+        return as_page(self._answer(self.state.run(request.path_params["path"])))
+
     def run_figures(self, request: Request) -> Response:
         run = self.state.run(request.path_params["path"])
         return as_page(self.figures.of((run.folder,), stamp_of(run.folder), lambda: self._figures(run)))
@@ -139,8 +150,19 @@ class Pages:
     def _figures(self, run: Run) -> str:
         from rag_evaluator.report.figures import figures_html  # loads the library of charts
 
+        with suppress(RagEvaluatorError):  # the page asks for the answer, too, and says there what is wrong
+            self._answer(run)
         self._after_table(RunsTable([run]))
         return figures_html(run)
+
+    def _answer_at_once(self, run: Run) -> Markup | None:
+        """The answer for the page itself; None: the page asks for it, as it takes long or cannot be made."""
+        with suppress(RagEvaluatorError):
+            return Markup(self._answer(run)) if run.count <= FIRST_ROWS else None
+        return None
+
+    def _answer(self, run: Run) -> str:
+        return self.figures.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run))
 
     def _compared(self, runs: Sequence[Run], paths: Sequence[str]) -> str:
         from rag_evaluator.report.compared import comparison_html
@@ -151,7 +173,10 @@ class Pages:
         return comparison_html(comparison) + runs_html(runs)
 
     def _after_table(self, table: RunsTable) -> None:
-        """Both read all rows; made at the same time they would take as long together, and the table is used first."""
+        """Both read all rows; made at the same time they would take as long together, and the table is used first.
+
+        So the answer is made first, then what the table is sorted and searched by, then the charts.
+        """
         self.indexes.of(table).ready.wait()
 
     def rows(self, request: Request) -> Response:
@@ -160,7 +185,6 @@ class Pages:
         query = read_query(query_pairs, table.columns)
         if len(table.runs) == 1 and query.in_file_order and query.offset + query.limit <= FIRST_ROWS:
             rows = table.first(query.offset, query.limit)
-            self.indexes.of(table)  # a thread begins to make it, for what is asked next
             return as_json({"total": table.count, "all": table.count, "rows": rows})
         index = self.indexes.of(table)
         if not index.ready.wait(PATIENCE):
@@ -212,7 +236,14 @@ def _building(index: RowIndex) -> Response:
 def _table(runs: Sequence[Run], path: str, with_others: str = "") -> dict[str, Any]:
     """What `table.html` shows, and where its rows come from. Any: see the template."""
     rows, row = (address(prefix, path) + with_others for prefix in ("/api/rows/", "/api/row/"))
-    return {"columns": columns_of(runs), "table_notes": (), "rows_from": rows, "row_from": row}
+    return {
+        "columns": columns_of(runs),
+        "texts": texts_of(runs),
+        "parts": page_parts(runs),
+        "table_notes": (),
+        "rows_from": rows,
+        "row_from": row,
+    }
 
 
 class GuardedApp(Starlette):
@@ -241,6 +272,7 @@ def make_app(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        Thread(target=mean_interval, args=([0.0, 1.0], Scale()), daemon=True).start()  # loads what intervals need
         yield
         indexes.close()
 

@@ -17,7 +17,7 @@ from typing import Any
 from rag_evaluator.errors import RagEvaluatorError, ResultsError, did_you_mean
 from rag_evaluator.features.app.answers import BadRequest
 from rag_evaluator.features.app.state import Stamp, stamp_of
-from rag_evaluator.report.document import RowsOfRuns, columns_of, rows_of
+from rag_evaluator.report.document import TEXTS, RowsOfRuns, columns_of, rows_of, worst_places
 from rag_evaluator.report.pages import clean
 from rag_evaluator.results.run import Run
 
@@ -38,8 +38,8 @@ class RowQuery:
     """Which rows, in which order.
 
     Attributes:
-        sort: `row`, the order of the file; `question`; `group:` with a column by which figures are grouped; a metric.
-            Missing scores come last, equal ones in the order of the file.
+        sort: `row`, the order of the file; `worst`, by the combined rank; `question`; `group:` with a column by which
+            figures are grouped; a metric. Missing scores come last, of equal ones the worst row first.
         search: words that are all somewhere in the texts of the row, in any case.
         missing: only rows without a score of `metric`, or of any metric where none is chosen.
         metric, min, max: only rows whose score is within the range, both ends included.
@@ -91,8 +91,10 @@ class RowQuery:
         down = " DESC" if self.descending else ""
         if self.sort == "row":
             return f"rows.row{down}"
+        if self.sort == "worst":
+            return f"worst{down}"
         column = columns.get(self.sort, "question COLLATE NOCASE")
-        return f"{column} IS NULL, {column}{down}, rows.row"
+        return f"{column} IS NULL, {column}{down}, worst"
 
 
 def read_query(pairs: Sequence[tuple[str, str]], columns: Collection[str]) -> RowQuery:
@@ -110,7 +112,7 @@ def read_query(pairs: Sequence[tuple[str, str]], columns: Collection[str]) -> Ro
             raise BadRequest(f"There is no '{name[:40]}'.{did_you_mean(name[:40], RowQuery.__dataclass_fields__)}")
     values = {name: value for name, value in values.items() if value != ""}
     query = RowQuery(
-        sort=_one_of(values, "sort", ["row", "question", *columns]) or "row",
+        sort=_one_of(values, "sort", ["row", "worst", "question", *columns]) or "row",
         descending=_flag(values, "descending"),
         search=_search(values.get("search", "")),
         missing=_flag(values, "missing"),
@@ -195,7 +197,8 @@ class RunsTable:
         """Rows in their order, as the browser gets them, without an index. Raises `ResultsError`."""
         lines = enumerate(islice(rows_of(self.runs, self.on), offset, offset + limit), start=offset)
         return [
-            _shown(place, line.row.label, line.row.question, line.row.groups, line.row.scores) for place, line in lines
+            _shown(place, line.row.label, line.row.question, line.row.texts, line.row.groups, line.row.scores)
+            for place, line in lines
         ]
 
 
@@ -256,9 +259,12 @@ class RowIndex:
 
     def _row(self, values: Sequence[Any]) -> dict[str, Any]:
         row, label, question, *cells = values
-        named = dict(zip(self.columns, cells[len(self.table.runs) :], strict=True))
+        texts, cells = dict(zip(TEXTS, cells, strict=False)), cells[len(TEXTS) :]
+        named = dict(zip(self.columns, cells[1 + len(self.table.runs) :], strict=True))
         groups = {key.removeprefix(GROUP): value for key, value in named.items() if self.columns[key][0] == "g"}
-        return _shown(row, label, question, groups, {key: named[key] for key in named if self.columns[key][0] == "m"})
+        return _shown(
+            row, label, question, texts, groups, {key: named[key] for key in named if self.columns[key][0] == "m"}
+        )
 
     def _make(self) -> None:
         try:
@@ -274,20 +280,22 @@ class RowIndex:
 
     def _fill(self, index: sqlite3.Connection) -> None:
         numbers = [f"n{place}" for place in range(len(self.table.runs))]
-        kinds = {"n": "INTEGER", "g": "TEXT", "m": "REAL"}
-        columns = [f"{name} {kinds[name[0]]}" for name in (*numbers, *self.columns.values())]
+        kinds = {"w": "INTEGER", "n": "INTEGER", "g": "TEXT", "m": "REAL"}
+        columns = [f"{name} {kinds[name[0]]}" for name in ("worst", *numbers, *self.columns.values())]
         index.executescript(
             "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
             f"CREATE TABLE rows (row INTEGER PRIMARY KEY, {', '.join(columns)});"  # what is sorted is read quickly
-            "CREATE TABLE shown (row INTEGER PRIMARY KEY, label TEXT, question TEXT);"
+            f"CREATE TABLE shown (row INTEGER PRIMARY KEY, label TEXT, question TEXT, {', '.join(TEXTS)});"
             "CREATE TABLE texts (row INTEGER PRIMARY KEY, text TEXT);"
         )
         places, count = ", ".join("?" * (1 + len(columns))), max(self.table.count, 1)
+        worst = worst_places(self.table.runs[0])
         lines = enumerate(rows_of(self.table.runs, self.table.on))
         while (batch := list(islice(lines, BATCH))) and not self._closed:
-            index.executemany(f"INSERT INTO rows VALUES ({places})", (self._values(*numbered) for numbered in batch))
-            shown = ((row, line.row.label, line.row.question) for row, line in batch)
-            index.executemany("INSERT INTO shown VALUES (?, ?, ?)", shown)
+            values = (self._values(row, worst[row] if row < len(worst) else row, line) for row, line in batch)
+            index.executemany(f"INSERT INTO rows VALUES ({places})", values)
+            shown = ((row, line.row.label, line.row.question, *map(line.row.texts.get, TEXTS)) for row, line in batch)
+            index.executemany(f"INSERT INTO shown VALUES (?, ?, ?{', ?' * len(TEXTS)})", shown)
             index.executemany(
                 "INSERT INTO texts VALUES (?, ?)", ((row, line.row.text.casefold()) for row, line in batch)
             )
@@ -295,11 +303,11 @@ class RowIndex:
             self.share = min(self.all / count, 1.0)
         index.commit()
 
-    def _values(self, row: int, line: RowsOfRuns) -> list[Any]:
+    def _values(self, row: int, worst: int, line: RowsOfRuns) -> list[Any]:
         shown = line.row
         groups = {f"{GROUP}{name}": value for name, value in shown.groups.items()}
         cells = [{**groups, **shown.scores}.get(key) for key in self.columns]
-        return [row, *line.numbers, *cells]
+        return [row, worst, *line.numbers, *cells]
 
 
 def _source(query: RowQuery) -> str:
@@ -309,10 +317,16 @@ def _source(query: RowQuery) -> str:
 
 
 def _shown(
-    row: int, label: str | None, question: str, groups: Mapping[str, str], scores: Mapping[str, float | None]
+    row: int,
+    label: str | None,
+    question: str,
+    texts: Mapping[str, str],
+    groups: Mapping[str, str],
+    scores: Mapping[str, float | None],
 ) -> dict[str, Any]:
     """A row as the browser gets it."""
-    return {"row": row, "label": label, "question": question, "groups": dict(groups), "scores": dict(scores)}
+    parts = {"texts": dict(texts), "groups": dict(groups), "scores": dict(scores)}
+    return {"row": row, "label": label, "question": question, **parts}
 
 
 class Indexes:

@@ -61,7 +61,7 @@ class EmbeddedRows {
 
   row(index, place) {
     const at = (columns) => Object.fromEntries(Object.entries(columns).map(([name, values]) => [name, values[place]]));
-    return { row: place, label: this.label(place), question: index.question[place], groups: at(index.groups), scores: at(index.scores) };
+    return { row: place, label: this.label(place), question: index.question[place], texts: at(index.texts), groups: at(index.groups), scores: at(index.scores) };
   }
 
   async filtered(index, { search, missing, metric, min, max }) {
@@ -82,20 +82,22 @@ class EmbeddedRows {
     return places.filter((place) => words.every((word) => this.lower[place].includes(word)));
   }
 
-  /** Missing values come last in both directions; equal ones stay in the order of rows. */
+  /** Missing values come last in both directions; of equal ones the worst first, by their combined rank. */
   sorted(index, places, sort, descending) {
     const sign = descending ? -1 : 1;
     if (sort === "row") return descending ? places.reverse() : places;
+    const worst = (a, b) => index.worst[a] - index.worst[b];
+    if (sort === "worst") return places.sort((a, b) => sign * worst(a, b));
     const group = sort.startsWith("group:") ? index.groups[sort.slice("group:".length)] : null;
     const words = sort === "question" ? index.question : group;
     if (words) {
       const order = new Intl.Collator(undefined, { numeric: true });
-      return places.sort((a, b) => sign * order.compare(words[a], words[b]) || a - b);
+      return places.sort((a, b) => sign * order.compare(words[a], words[b]) || worst(a, b));
     }
     const values = index.scores[sort];
     if (!values) return places;
-    const rank = (place) => (values[place] === null ? Infinity : sign * values[place]);
-    return places.sort((a, b) => (rank(a) === rank(b) ? a - b : rank(a) - rank(b)));
+    const missing = (place) => values[place] === null;
+    return places.sort((a, b) => missing(a) - missing(b) || sign * (values[a] - values[b]) || worst(a, b));
   }
 }
 

@@ -4,6 +4,29 @@
 const PAGE_ROWS = 50;
 const NO_FILTERS = { metric: null, min: null, max: null, search: null, missing: null, offset: null };
 
+const SIGNS = { good: "✓", middle: "◐", bad: "✗" };
+const ARROWS = { good: "▲", bad: "▼" };
+
+/** Where a score is on its range, as `tone_of` in judgement.py says it; a range that nobody knows is NaN. */
+function scoreTone(value, low, high, better) {
+  const least = low < 0 && high > 0 ? 0 : low;
+  if (!(least < high)) return "plain";
+  const share = (Math.min(Math.max(value, least), high) - least) / (high - least);
+  const part = better === "lower" ? 1 - share : share;
+  return part > 2 / 3 ? "good" : part < 1 / 3 ? "bad" : "middle";
+}
+
+function differenceTone(value, better) {
+  return value === 0 ? "plain" : value > 0 === (better !== "lower") ? "good" : "bad";
+}
+
+/** A number with its tone: by a sign, a colour, and a word to whom it is read. */
+function tonedElement(text, tone, signs) {
+  const sign = signs[tone] ? [element("span", { class: "sign", "aria-hidden": "true" }, signs[tone])] : [];
+  const word = sign.length ? [element("span", { class: "visually-hidden" }, `, ${tone}`)] : [];
+  return element("span", { class: `toned ${tone}` }, ...sign, text, ...word);
+}
+
 class RowTable {
   /**
    * `section` is that of `table.html`. `source.query({sort, descending, search, missing, metric, min, max, offset,
@@ -28,7 +51,7 @@ class RowTable {
 
   listen() {
     for (const column of this.columns)
-      column.querySelector("button").addEventListener("click", () => this.sortBy(column.dataset));
+      column.querySelector("button")?.addEventListener("click", () => this.sortBy(column.dataset));
     this.form.addEventListener("submit", (event) => event.preventDefault());
     this.form.addEventListener("input", (event) => {
       const field = event.target;
@@ -41,17 +64,17 @@ class RowTable {
     this.section.querySelector(".clear").addEventListener("click", () => this.state.set({ ...NO_FILTERS, sort: null, descending: null }));
     this.pager.querySelector(".before").addEventListener("click", () => this.turn(-1));
     this.pager.querySelector(".after").addEventListener("click", () => this.turn(1));
-    this.body.addEventListener("click", (event) => {
-      const row = event.target.closest("tr[data-row]");
+    document.addEventListener("click", (event) => {
+      const row = event.target.closest("table.rows tr[data-row]"); // also of the worst rows
       if (row && !event.target.closest("a") && !String(getSelection())) this.state.set({ row: row.dataset.row });
     });
   }
 
-  /** First click: numbers from the lowest, where faults are; second click: the other way round. */
-  sortBy({ key }) {
+  /** First click: scores from the worst; second click: the other way round. */
+  sortBy({ key, better }) {
     const { sort = "row", descending } = this.state.get();
-    const again = sort === key && !descending;
-    this.state.set({ sort: key === "row" ? null : key, descending: again ? "1" : null, offset: null, ...(key === "row" && again ? { sort: key } : {}) });
+    const down = sort === key ? !descending : better === "lower";
+    this.state.set({ sort: key === "row" && !down ? null : key, descending: down ? "1" : null, offset: null });
   }
 
   turn(pages) {
@@ -133,22 +156,25 @@ class RowTable {
   }
 
   cell(row, column) {
-    const { key, kind, low, high } = column.dataset;
-    if (kind === "row") return element("td", { class: "number quiet" }, row.label ?? String(row.row));
+    const { key, kind } = column.dataset;
+    if (kind === "row") return element("td", { class: "number place" }, row.label ?? count(row.row));
     if (kind === "question") {
       const link = element("a", { href: this.state.hash({ row: row.row }), dir: "auto" }, row.question || "(no question)");
       return element("td", { class: "asks" }, link);
     }
-    if (kind === "group") return element("td", {}, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
-    const value = row.scores[key];
-    const isDifference = kind === "difference";
-    if (value === null || value === undefined)
-      return element("td", { class: `number ${isDifference ? "unknown" : "missing"}` }, isDifference ? "–" : "missing");
+    const name = { "data-name": column.textContent };
+    if (kind === "text") return element("td", { class: "text" }, element("div", { class: "clamped", dir: "auto", ...name }, row.texts[key]));
+    if (kind === "group") return element("td", { class: "group", ...name }, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
+    return element("td", { class: "number score", ...name }, this.scoreElement(row.scores[key] ?? null, column.dataset));
+  }
+
+  /** A score with its sign; a difference with an arrow where it is better or worse. */
+  scoreElement(value, { kind, better, low, high }) {
+    if (value === null) return element("span", { class: kind === "difference" ? "quiet" : "missing" }, kind === "difference" ? "–" : "missing");
     const shown = Math.abs(value) < 0.005 ? 0 : value; // never "-0.00"
-    if (isDifference) return element("td", { class: `number difference ${Math.sign(shown) || ""}` }, (shown > 0 ? "+" : "") + shown.toFixed(2).replace("-", "−"));
-    const made = element("td", { class: "number score" }, shown.toFixed(2).replace("-", "−"));
-    made.style.setProperty("--share", Math.min(1, Math.max(0, (value - low) / (high - low))).toFixed(3));
-    return made;
+    const text = shown.toFixed(2).replace("-", "−");
+    if (kind === "difference") return tonedElement((shown > 0 ? "+" : "") + text, differenceTone(shown, better), ARROWS);
+    return tonedElement(text, scoreTone(value, Number(low), Number(high), better), SIGNS);
   }
 
   /** The row before or after one in the current order; null where there is none. */

@@ -11,7 +11,6 @@ function fragmentOf(html) {
 async function loadFragment(place) {
   try {
     place.replaceChildren(fragmentOf(await (await ask(place.dataset.fragment)).text()));
-    place.classList.add("there");
   } catch (error) {
     place.replaceChildren(element("p", { class: "notice" }, error.message));
   }

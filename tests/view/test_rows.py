@@ -94,7 +94,9 @@ QUERIES: list[tuple[Row, Expected]] = [
 ]
 
 
-@pytest.mark.parametrize(("query", "rows"), QUERIES, ids=lambda value: str(value)[:60])
+@pytest.mark.parametrize(
+    ("query", "rows"), QUERIES, ids=lambda value: "by rank" if callable(value) else str(value)[:60]
+)
 def test_the_index_finds_and_orders_rows_as_python_does(results: Path, query: Row, rows: Expected) -> None:
     places = worst_places(Run(results / "run"))
     expected = rows(sorted(ALL, key=places.__getitem__)) if callable(rows) else rows

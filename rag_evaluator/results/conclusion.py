@@ -64,8 +64,8 @@ def asks_judge(manifest: Mapping[str, Any], metric: str) -> bool:
 
 def judged_config(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """The configuration with the judge that judged: one given in Python is not the one that it names. Any: JSON."""
-    config, judge = config_of(manifest), judge_of(manifest)
-    return {**config, "judge": {"model": judge}} if isinstance(judge, str) else config
+    config, model = config_of(manifest), judge_of(manifest)
+    return {**config, "judge": {"model": model}} if isinstance(model, str) else config
 
 
 def judge_models(config: Mapping[str, Any]) -> list[str]:

@@ -125,6 +125,17 @@ def test_a_report_is_printed_dark_on_light_without_controls(
     assert len(page.pdf()) > 10_000
 
 
+def test_all_rows_are_printed_and_the_page_is_shown_again_afterwards(offline_page: Page, reports: Reports) -> None:
+    offline_page.goto(reports("sixty").as_uri())
+    rows = offline_page.locator("#rows tbody tr")
+    expect(rows).to_have_count(50)
+    offline_page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    expect(rows).to_have_count(60)
+    expect(offline_page.locator("#rows .pager .place")).to_have_text("1 to 60 of 60")
+    offline_page.evaluate("dispatchEvent(new Event('afterprint'))")
+    expect(rows).to_have_count(50)
+
+
 def test_a_narrow_window_does_not_scroll_sideways(new_context: Callable[..., object], reports: Reports) -> None:
     page = new_context(offline=True, viewport={"width": 420, "height": 800}).new_page()  # type: ignore[attr-defined]
     for name in ("plain", "arabic"):

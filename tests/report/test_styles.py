@@ -12,7 +12,7 @@ PACKAGE = Path(rag_evaluator.__file__).parent
 ROOTS = {
     "report/assets/row.css": ("article.row",),
     "report/assets/figures.css": (".figures", ".beside"),
-    "report/assets/rows.css": ("#answer", "#worst", "#rows", ".rows"),
+    "report/assets/rows.css": (".conclusion", "#worst", "#rows", ".rows"),
     "report/assets/table.css": (
         "header.page",
         "footer.page",

@@ -55,8 +55,14 @@ class EmbeddedRows {
       this.places = this.sorted(index, await this.filtered(index, { search, missing, metric, min, max }), sort, descending);
       this.asked = asked;
     }
+    this.index = index;
     const rows = this.places.slice(offset, offset + limit).map((place) => this.row(index, place));
     return { total: this.places.length, rows };
+  }
+
+  /** The first rows of the last query without waiting; null before there was one. */
+  whole(most) {
+    return this.index ? this.places.slice(0, most).map((place) => this.row(this.index, place)) : null;
   }
 
   row(index, place) {

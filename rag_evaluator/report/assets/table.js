@@ -2,6 +2,7 @@
 "use strict";
 
 const PAGE_ROWS = 50;
+const PRINTED_ROWS = 2000; // on paper, where there are no pages to turn
 const NO_FILTERS = { metric: null, min: null, max: null, search: null, missing: null, offset: null };
 
 const SIGNS = { good: "✓", middle: "◐", bad: "✗" };
@@ -61,6 +62,8 @@ class RowTable {
       const wait = field.type === "search" || field.type === "number" ? 150 : 0;
       this.typing = setTimeout(() => this.state.set({ ...more, offset: null, [field.name]: value }, wait > 0), wait);
     });
+    addEventListener("beforeprint", () => this.drawPrinted());
+    addEventListener("afterprint", () => this.draw());
     this.section.querySelector(".clear").addEventListener("click", () => this.state.set({ ...NO_FILTERS, sort: null, descending: null }));
     this.pager.querySelector(".before").addEventListener("click", () => this.turn(-1));
     this.pager.querySelector(".after").addEventListener("click", () => this.turn(1));
@@ -134,10 +137,15 @@ class RowTable {
     }
   }
 
-  draw() {
-    const { total, rows } = this.answer;
+  /** On paper all rows that fit the filters, as far as the source has them at once. */
+  drawPrinted() {
+    const rows = this.source.whole?.(PRINTED_ROWS);
+    if (rows) this.draw(rows, 0);
+  }
+
+  draw(rows = this.answer.rows, offset = this.query.offset) {
+    const { total } = this.answer;
     const all = this.source.all ?? total;
-    const { offset } = this.query;
     this.section.querySelector(".count").textContent = total === all ? `${count(total)} rows` : `${count(total)} of ${count(all)} rows`;
     this.body.replaceChildren(...rows.map((row) => this.rowElement(row)));
     if (!rows.length) this.body.append(element("tr", {}, element("td", { colspan: this.columns.length, class: "none" }, "No row fits these filters.")));

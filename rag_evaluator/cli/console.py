@@ -15,7 +15,6 @@ from rag_evaluator.files.progress import duration
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
-from rag_evaluator.results.panel_conclusion import panel_conclusion
 from rag_evaluator.results.rows import BETWEEN, LABELS
 from rag_evaluator.run.status import Status
 from rag_evaluator.run.task import Plan
@@ -70,7 +69,6 @@ def print_panel(summary: Mapping[str, Mapping[str, Any]]) -> None:
         [metric, *(_figure(panel["judges"][judge]) for judge in judges), _figure(panel["alpha"])]
         for metric, panel in panels.items()
     ]
-    print_parts(panel_conclusion(summary).lines())
     if panels:
         columns = [("metric", "left"), *((judge, "right") for judge in judges), ("agreement (alpha)", "right")]
         print_table("means of the judges", columns, rows)

@@ -17,10 +17,9 @@ from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.files.atomic import file_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.report.answer import answer_html
 from rag_evaluator.report.compared import comparison_html, difference_key
 from rag_evaluator.report.facts import means_html, what_html
-from rag_evaluator.report.figures import figures_html, runs_html
+from rag_evaluator.report.figures import answer_html, figures_html, runs_html
 from rag_evaluator.report.pages import beginning, clean, inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of

@@ -1,5 +1,6 @@
-"""What an evaluation says, in sentences: the lowest mean, what is missing, where to look, the worst rows."""
+"""What an evaluation says, in sentences: lowest mean, missing scores, agreement of judges, where to look."""
 
+import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
@@ -11,6 +12,7 @@ from numpy.typing import NDArray
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.results.certificate import useful_metrics
 from rag_evaluator.results.conclusion import (
+    MOST_DIGITS,
     Conclusion,
     asks_judge,
     judge_models,
@@ -87,16 +89,18 @@ def conclude(
     if not any(row["scored"] for row in whole.values()):
         return Conclusion([_nothing(whole)])
     scales = scales_of(manifest, summary)
+    panel = panel_conclusion(whole)
     sentences = [
         *_means(manifest, whole, rows, scales, useful),
         *_missing(whole),
         *_whole_ranges(whole),
+        *panel.sentences,
         *where_to_look(rows, outcomes),
     ]
     worst = in_order(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows: {', '.join(map(str, worst))}.")
-    return Conclusion(sentences, rules=(WEAKEST_RULE, LOOK_RULE, RANK_RULE))
+    return Conclusion(sentences, rules=(WEAKEST_RULE, LOOK_RULE, RANK_RULE, *panel.rules))
 
 
 def _nothing(summary: Mapping[str, Figures]) -> str:
@@ -283,3 +287,50 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
+
+
+AGREE, TENTATIVE = 0.8, 0.667
+FEWEST = 20  # rows: fewer say nothing of others
+AGREEMENTS = {
+    "The judges agree": (AGREE, math.inf),
+    "The judges agree enough for tentative conclusions": (TENTATIVE, AGREE),
+    "The judges agree too little": (-math.inf, TENTATIVE),
+}
+"""What is said -> the least alpha, and the one below which it must be."""
+AGREEMENT_RULES = (
+    f"agreement: Krippendorff's alpha; 1 is full agreement, 0 what chance gives. The judges agree from {AGREE:g} on; "
+    f"from {TENTATIVE:g} on enough for tentative conclusions; below that too little (Krippendorff 2004, Content "
+    "Analysis, 2nd edition, chapter 11). Alpha has no interval here.",
+    f"too few rows to say: fewer than {FEWEST} rows with scores of two judges.",
+)
+
+
+def panel_conclusion(summary: Mapping[str, Mapping[str, Any]]) -> Conclusion:
+    """The sentences of a panel; none where the run has one judge. Any: JSON, as in `summary.json`.
+
+    Full agreement does not show that the judges are right: they can share a fault.
+    """
+    panels = {metric: row["panel"] for metric, row in summary.items() if "panel" in row}
+    return Conclusion(list(_agreement(panels)), "", AGREEMENT_RULES if panels else ())
+
+
+def _agreement(panels: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
+    known = {metric: panel for metric, panel in panels.items() if panel["alpha"] is not None}
+    enough = {metric: panel for metric, panel in known.items() if panel["rows"] >= FEWEST}
+    for words, (low, high) in AGREEMENTS.items():
+        if shown := [_alpha(metric, panel) for metric, panel in enough.items() if low <= panel["alpha"] < high]:
+            yield f"{words} in {', '.join(shown)}."
+    if few := [_alpha(metric, panel) for metric, panel in known.items() if metric not in enough]:
+        yield f"Too few rows to say whether the judges agree in {', '.join(few)}: {FEWEST} are needed."
+    reasons = {metric: panel["alpha_reason"] for metric, panel in panels.items() if metric not in known}
+    for reason in dict.fromkeys(reasons.values()):
+        metrics = [metric for metric, why in reasons.items() if why == reason]
+        yield f"Not known whether the judges agree in {', '.join(metrics)}: {reason}."
+
+
+def _alpha(metric: str, panel: Mapping[str, Any]) -> str:
+    """`faithfulness (alpha 0.84 over 60 rows)`, on its side of both limits."""
+    alpha, digits = panel["alpha"], 2
+    while digits < MOST_DIGITS and any((round(alpha, digits) >= x) != (alpha >= x) for x in (AGREE, TENTATIVE)):
+        digits += 1
+    return f"{metric} (alpha {alpha:z.{digits}f} over {counted(panel['rows'], 'row')})"

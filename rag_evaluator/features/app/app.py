@@ -40,9 +40,9 @@ from rag_evaluator.features.app.state import (
     open_folders,
     stamp_of,
 )
-from rag_evaluator.report.answer import answer_html
 from rag_evaluator.report.document import columns_of, page_parts, texts_of
 from rag_evaluator.report.facts import means_html, what_html
+from rag_evaluator.report.figures import answer_html
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of

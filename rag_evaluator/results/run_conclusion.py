@@ -119,7 +119,7 @@ def _next(run: Run, useful: Collection[str], folder: str) -> str:
     if not any(asks_judge(run.manifest, metric) for metric in run.metrics):
         return next_command(("compare", "BASELINE", folder))
     if DEMO in judge_models(judged_config(run.manifest)):
-        return next_command(("view", folder), ("report", folder))
+        return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
     if not useful:
         return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
     return next_command(("compare", "BASELINE", folder))

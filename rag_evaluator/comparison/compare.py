@@ -97,7 +97,7 @@ def compare(
     clusters = column_of(first, cluster) if cluster else None
     weights = weights_of(first)
     table = _Table(pairs, len(first.keys), clusters, weights, effect, config.get("ci_level") or LEVEL, margins)
-    _refuse_unknown(margins, scales)
+    _check_margins(margins, scales)
     lines = table.lines()
     words = {side.run.name: _words(lines, side.run.name) for side in rest}
     conclusion = conclude_comparison(first, rest, lines, effect, table.level)
@@ -147,10 +147,17 @@ def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
     return {canonical_name(name) or name: number for name, number in margins.items()}
 
 
-def _refuse_unknown(margins: Mapping[str, float], metrics: Collection[str]) -> None:
-    for name in margins:
-        if name and name not in metrics:
-            raise ConfigError(f"margin: '{name}' is not compared here. Compared: {', '.join(metrics)}.")
+def _check_margins(margins: Mapping[str, float], scales: Mapping[str, Scale]) -> None:
+    """Raises `ConfigError` for a margin of a metric that is not compared, or as wide as a metric's whole range."""
+    for name, number in margins.items():
+        if name and name not in scales:
+            raise ConfigError(f"margin: '{name}' is not compared here. Compared: {', '.join(scales)}.")
+        for metric, scale in scales.items():
+            if name in ("", metric) and metric not in margins.keys() - {name} and number >= scale.width:
+                raise ConfigError(
+                    f"margin {number:g}: {metric} goes from {scale.low:g} to {scale.high:g}; expected less than "
+                    f"{scale.width:g}."
+                )
 
 
 def _standings(run: ScoredRows, metrics: Collection[str]) -> Iterator[JudgeStanding]:

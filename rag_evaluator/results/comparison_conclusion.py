@@ -59,11 +59,17 @@ def conclude_comparison(
         judging = judging_of(first.run, side.run, [line.metric for line in figures])
         matched = row_match(first, side).matched
         pair = names[first.run.name], names[side.run.name]
-        sentences += conclude_pair(*pair, figures, matched, len(lines), effect, judging)
+        said = conclude_pair(*pair, figures, matched, len(lines), effect, judging)
+        sentences += said if len(others) == 1 else (_of(names[side.run.name], sentence) for sentence in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
     seen = next_command(("report", *folders)) if is_report else ""
     return Conclusion(sentences, seen, (difference_rule(level, len(lines)),))
+
+
+def _of(run: str, sentence: str) -> str:
+    """A sentence about one of several runs, with its name."""
+    return sentence if sentence.startswith(f"{run} ") else f"{run}: {sentence}"
 
 
 def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:

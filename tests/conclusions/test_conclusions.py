@@ -281,3 +281,14 @@ def test_a_judge_that_was_given_in_python_is_not_called_the_demo_judge() -> None
 
     assert str(results).startswith("Mean of context_relevance 0.50 [")
     assert "according to this judge" in str(results)
+
+
+def test_of_several_runs_each_sentence_names_its_run() -> None:
+    base, better, same = (
+        made({F: scores}, name) for name, scores in (("base", [0.0] * 30), ("better", [1.0] * 30), ("same", [0.0] * 30))
+    )
+
+    assert list(compare(base, better, same).conclusion.sentences) == [
+        f"better is better in faithfulness by 1.00 [0.81, 1.00], {THIS}.",
+        "same: In 30 rows no score differs.",
+    ]

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
-from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.schema import model_path
@@ -24,6 +23,7 @@ from rag_evaluator.embeddings.hub import (
     load_failure,
     loading,
 )
+from rag_evaluator.embeddings.ragas_library import BaseRagasEmbedding
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.atomic import short_digest
 

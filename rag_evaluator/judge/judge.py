@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import JudgeConfig, check_engine_keys
 from rag_evaluator.embeddings.event_loop import MODELS, run
 from rag_evaluator.embeddings.hub import UNNAMED, arguments_part, as_line, fingerprint, free_memory, identity_of
+from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of

@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
-from ragas.llms.base import InstructorBaseRagasLLM
 
+from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.grammar.schema import off_scale
 

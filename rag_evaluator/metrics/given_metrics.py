@@ -7,11 +7,8 @@ from functools import update_wrapper
 from inspect import isfunction
 from typing import Any, Literal
 
-from ragas.metrics.base import SimpleBaseMetric
-from ragas.metrics.collections.base import BaseMetric
-from ragas.prompt.metrics.base_prompt import BasePrompt
-
 from rag_evaluator.config.schema import Config
+from rag_evaluator.embeddings.ragas_library import BaseMetric, BasePrompt, SimpleBaseMetric
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, field_validator
@@ -14,9 +15,7 @@ from rag_evaluator.prompts.pack import CustomQuestion
 from rag_evaluator.statistics.formulas import Better, Kind, Scale
 
 if TYPE_CHECKING:
-    from ragas.embeddings.base import BaseRagasEmbedding
-    from ragas.llms.base import InstructorBaseRagasLLM
-    from ragas.metrics.collections import BaseMetric
+    from rag_evaluator.embeddings.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
 
 Stage = Literal["retrieval", "generation"]
 
@@ -131,8 +130,17 @@ class Metric:
         module, _, name = self.made_by.rpartition(":")
         if module and self.words:
             options["language"] = language
-        metric: BaseMetric = getattr(import_module(module or "ragas.metrics.collections"), name)(**options)
+        metric: BaseMetric = getattr(_module(module), name)(**options)
         return metric
+
+
+def _module(name: str) -> ModuleType:
+    """A module of ours; without a name, ragas' metrics."""
+    if name:
+        return import_module(name)
+    from rag_evaluator.embeddings.ragas_library import collections
+
+    return collections
 
 
 class FactualCorrectnessOptions(Section):

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
-from ragas.embeddings.base import BaseRagasEmbedding
-from ragas.metrics.collections.domain_specific_rubrics.util import format_rubrics
-from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput
-from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config.schema import Config
+from rag_evaluator.embeddings.ragas_library import (
+    BasePrompt,
+    BaseRagasEmbedding,
+    InstanceRubricScoreInput,
+    format_rubrics,
+)
 from rag_evaluator.errors import PromptError
 from rag_evaluator.judge.protocol import JudgeSource, PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge

@@ -8,11 +8,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel
-from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError, UndefinedScoreError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import Draw, JudgeProtocol, JudgeSource, Opinion, PromptText, Shares, labels_of
@@ -22,10 +22,8 @@ from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
 
 if TYPE_CHECKING:
-    from ragas.embeddings.base import BaseRagasEmbedding
-    from ragas.metrics.collections import BaseMetric
-
     from rag_evaluator.embeddings.embeddings import EmbeddingsSource
+    from rag_evaluator.embeddings.ragas_library import BaseMetric, BaseRagasEmbedding
     from rag_evaluator.prompts.loading import TracedPrompt
     from rag_evaluator.prompts.pack import Key
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from filelock import FileLock
-from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config.languages import Language, nearest_language
 from rag_evaluator.config.schema import Config
 from rag_evaluator.embeddings.event_loop import run
+from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.files.jsonl import Records

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel, Field
-from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config.languages import Language, file_name, find_language, nearest_language
+from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import PromptText

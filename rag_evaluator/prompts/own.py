@@ -8,9 +8,9 @@ from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema
-from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config.features import features, load
+from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, read_pack
 from rag_evaluator.resources import packaged
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from pydantic import BaseModel, Field
-from ragas.prompt.metrics.base_prompt import BasePrompt
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences
 from rag_evaluator.embeddings.event_loop import SingleFlight
+from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import Records

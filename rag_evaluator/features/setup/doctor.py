@@ -46,11 +46,6 @@ class Clash:
 
 KNOWN = (
     Clash(
-        ("ragas<0.5", "langchain-community>=0.4.2"),
-        "'import ragas' fails: this langchain-community has no chat_models.vertexai any more",
-        "pip install 'langchain-community>=0.4,<0.4.2'",
-    ),
-    Clash(
         ("ragas>=0.4", "instructor<1.11"),
         "ragas needs a newer instructor, and does not say so",
         "pip install 'instructor>=1.11'",

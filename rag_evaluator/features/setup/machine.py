@@ -45,7 +45,7 @@ ONLY_SET = (
     "NO_PROXY", "PYTHONPATH", "LD_LIBRARY_PATH", "LD_PRELOAD", "RAG_EVALUATOR_TOKEN",
 )  # fmt: skip  # that they are set may matter; what they say is nobody's business
 SWITCHES = {"HF_HUB_OFFLINE": "1", "RAGAS_DO_NOT_TRACK": "true"}
-RAGAS = "import ragas.metrics.collections, json; print(json.dumps(ragas.__version__))"
+RAGAS = "import rag_evaluator.embeddings.ragas_library, ragas, json; print(json.dumps(ragas.__version__))"
 TORCH = "import json; from rag_evaluator.embeddings.hub import devices; print(json.dumps(devices()))"
 VLLM = (
     "import json, sys; from importlib.metadata import version as v, distributions as d; "

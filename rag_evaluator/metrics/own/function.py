@@ -102,7 +102,7 @@ class FunctionScore:
 
     async def ascore(self, **values: Any) -> Any:
         """A `MetricResult`. Raises `UndefinedScoreError` where there is no value, and what the function raises."""
-        from ragas.metrics.result import MetricResult
+        from rag_evaluator.embeddings.ragas_library import MetricResult
 
         answer = self.function(**values)
         if inspect.isawaitable(answer):

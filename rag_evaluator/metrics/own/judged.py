@@ -5,10 +5,8 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from ragas.metrics.collections.base import BaseMetric
-from ragas.metrics.result import MetricResult
-
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences
+from rag_evaluator.embeddings.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.judge.protocol import Option
 from rag_evaluator.prompts.loading import QuestionPrompt
@@ -28,7 +26,7 @@ from rag_evaluator.prompts.own import (
 from rag_evaluator.prompts.pack import as_shown
 
 if TYPE_CHECKING:
-    from ragas.llms.base import InstructorBaseRagasLLM
+    from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 
 HELPFUL, INSUFFICIENT = "sentences help", "insufficient information"
 

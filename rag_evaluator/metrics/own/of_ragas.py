@@ -4,12 +4,15 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ragas.metrics import collections
-from ragas.metrics.collections import InstanceSpecificRubrics, QuotedSpansAlignment, SummaryScore
-from ragas.metrics.collections.quoted_spans.util import extract_quoted_spans
-from ragas.metrics.result import MetricResult
-
 from rag_evaluator.config.languages import Language
+from rag_evaluator.embeddings.ragas_library import (
+    InstanceSpecificRubrics,
+    MetricResult,
+    QuotedSpansAlignment,
+    SummaryScore,
+    collections,
+    extract_quoted_spans,
+)
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.judge.grammar.schema import STARS, rubric_numbers
 

@@ -6,11 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
-from ragas.metrics.collections.base import BaseMetric
-from ragas.metrics.result import MetricResult
-
 from rag_evaluator.config.sections import RetrievalConfig
 from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.embeddings.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.metrics.metric import IDS, KNOWN, UNKNOWN
 from rag_evaluator.prompts.own import (
     ChunkInput,
@@ -21,7 +19,7 @@ from rag_evaluator.prompts.own import (
 )
 
 if TYPE_CHECKING:
-    from ragas.llms.base import InstructorBaseRagasLLM
+    from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 
 LETTERS = 5
 """Length of n-grams. Unrelated paragraphs of XQuAD (en, es, de, zh) share at most 0.39 of those of the shorter text,

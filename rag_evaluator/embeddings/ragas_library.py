@@ -1,0 +1,29 @@
+"""The one door to ragas: everything that this program uses of it."""
+
+from ragas.embeddings.base import BaseRagasEmbedding
+from ragas.llms.base import InstructorBaseRagasLLM
+from ragas.metrics import collections
+from ragas.metrics.base import SimpleBaseMetric
+from ragas.metrics.collections import InstanceSpecificRubrics, QuotedSpansAlignment, SummaryScore
+from ragas.metrics.collections.base import BaseMetric
+from ragas.metrics.collections.domain_specific_rubrics.util import format_rubrics
+from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput
+from ragas.metrics.collections.quoted_spans.util import extract_quoted_spans
+from ragas.metrics.result import MetricResult
+from ragas.prompt.metrics.base_prompt import BasePrompt
+
+__all__ = [
+    "BaseMetric",
+    "BasePrompt",
+    "BaseRagasEmbedding",
+    "InstanceRubricScoreInput",
+    "InstanceSpecificRubrics",
+    "InstructorBaseRagasLLM",
+    "MetricResult",
+    "QuotedSpansAlignment",
+    "SimpleBaseMetric",
+    "SummaryScore",
+    "collections",
+    "extract_quoted_spans",
+    "format_rubrics",
+]

@@ -90,7 +90,8 @@ def difference_rule(level: float, tests: int) -> str:
         f"The {100 * level:g} % interval of the paired difference decides; p belongs to this interval: it is below "
         f"{alpha} exactly where the interval excludes 0. Shown: p after Holm, over the {counted(tests, 'difference')} "
         f"of this comparison, is at most {alpha}. Not settled: all others. Equal within the margin: both ends of the "
-        "interval lie inside a margin that was given beforehand."
+        "interval lie inside a margin that was given beforehand. Rows that a difference needs: for a power of 0.8, of "
+        "this metric alone, if rows differ as much as these do."
     )
 
 

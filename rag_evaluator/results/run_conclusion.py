@@ -95,7 +95,7 @@ def conclude(
         *_missing(whole),
         *_whole_ranges(whole),
         *panel.sentences,
-        *where_to_look(rows, outcomes),
+        *where_to_look(rows, outcomes, _judged_by(manifest, (RECALL, FAITHFULNESS), useful)),
     ]
     worst = in_order(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
@@ -145,8 +145,7 @@ def _means(
     if not candidates:
         scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
         means = [f"{metric} {_mean(row)}" for metric, row in scored.items()]
-        asked = {metric for metric in scored if asks_judge(manifest, metric)}
-        judge = judge_words(config, asked <= set(useful)) if asked else ""
+        judge = _judged_by(manifest, scored, useful)
         rows_scored = counted(max(row["scored"] for row in scored.values()), "row")
         yield f"Mean{'' if len(means) == 1 else 's'} over {rows_scored}: {listed(means)}{judge}."
         return
@@ -218,8 +217,18 @@ def _whole_ranges(summary: Mapping[str, Figures]) -> Iterator[str]:
         yield f"These rows say nothing of others: the interval is the whole range ({why})."
 
 
-def where_to_look(rows: Tally, outcomes: Mapping[int, str | None]) -> Iterator[str]:
-    """Which rows point to the generator and which to retrieval, row by row; nothing without both metrics."""
+def _judged_by(manifest: Json, metrics: Collection[str], useful: Collection[str]) -> str:
+    """`, according to this judge`, where one of these metrics asks it; empty where it is known to be useful for all."""
+    asked = {metric for metric in metrics if asks_judge(manifest, metric)}
+    return judge_words(judged_config(manifest), asked <= set(useful)) if asked else ""
+
+
+def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = "") -> Iterator[str]:
+    """Which rows point to the generator and which to retrieval, row by row; nothing without both metrics.
+
+    Args:
+        judge: who says so, as `judge_words` has it.
+    """
     recall, faithfulness = (rows.scores.get(metric) for metric in (RECALL, FAITHFULNESS))
     if recall is None or faithfulness is None:
         return
@@ -229,7 +238,7 @@ def where_to_look(rows: Tally, outcomes: Mapping[int, str | None]) -> Iterator[s
     if enough.any():
         share = _share(faithfulness < 1 - TIE, enough, rows, "faithfulness below 1", "the generator")
         yield (
-            f"Where to look: of {counted(int(enough.sum()), 'row')} whose contexts hold the whole reference "
+            f"Where to look{judge}: of {counted(int(enough.sum()), 'row')} whose contexts hold the whole reference "
             f"(context_recall 1), {share}"
         )
     name = next(metric for metric in CORRECT if metric in rows.scores)

@@ -252,8 +252,8 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Lowest mean: faithfulness 0.50 [0.13, 0.87]: in 3 of 6 rows {UNSUPPORTED}, {THIS}.",
-            f"Where to look, {THIS}: of 3 rows whose contexts hold the whole reference (context_recall 1), 1 has faithfulness "
-            "below 1 (33 % [1, 94]): it points to the generator.",
+            f"Where to look, {THIS}: of 3 rows whose contexts hold the whole reference (context_recall 1), 1 has "
+            "faithfulness below 1 (33 % [1, 94]): it points to the generator.",
             "Of 1 row with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 100]; of all rows 25 %): "
             "nothing points to retrieval.",
             "Not counted there: 2 refusals.",

@@ -73,4 +73,5 @@ def test_the_list_of_runs_has_no_serious_fault(page: Page, runs: Runs, serve: Ca
     for name in RUNS:
         runs(name)
     page.goto(serve(runs.folder).link)
+    page.wait_for_function("() => document.readyState === 'complete' && document.querySelector('main table')")
     assert faults(page) == []

@@ -6,9 +6,7 @@ from rag_evaluator.results.certificate import useful_metrics
 from rag_evaluator.results.conclusion import (
     Conclusion,
     about,
-    asks_judge,
-    judge_words,
-    judged_config,
+    judged_by,
     next_command,
     with_ends_beside,
 )
@@ -159,8 +157,7 @@ def _distance(verdict: Verdict) -> float:
 
 def judge_of(scores: ScoredRows, metrics: Iterable[str]) -> str:
     """`, according to this judge`, where one of the metrics has asked it."""
-    judged = {metric for metric in metrics if asks_judge(scores.manifest, metric)}
-    return judge_words(judged_config(scores.manifest), judged <= useful_metrics(scores)) if judged else ""
+    return judged_by(scores.manifest, metrics, useful_metrics(scores))
 
 
 def following(*runs: ScoredRows) -> str:

@@ -1,7 +1,7 @@
 """`Conclusion`: the sentences that answer what a reader came for, the next command, and the words they share."""
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -88,6 +88,17 @@ def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
     if trusted:
         return ""
     return ", according to this judge" if len(models) == 1 else ", according to these judges"
+
+
+def judged_by(manifest: Mapping[str, Any], metrics: Iterable[str], useful: Collection[str]) -> str:
+    """`judge_words` of the metrics that ask a judge; empty where none does.
+
+    Args:
+        manifest: of the run. Any: JSON.
+        useful: metrics of which a certificate says that the judge is useful.
+    """
+    asked = {metric for metric in metrics if asks_judge(manifest, metric)}
+    return judge_words(judged_config(manifest), asked <= set(useful)) if asked else ""
 
 
 def the_judge(config: Mapping[str, Any]) -> str:

@@ -16,7 +16,7 @@ from rag_evaluator.results.conclusion import (
     Conclusion,
     asks_judge,
     judge_models,
-    judge_words,
+    judged_by,
     judged_config,
     listed,
     next_command,
@@ -27,7 +27,7 @@ from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
-from rag_evaluator.results.worst import RANK_RULE, in_order, ranked_scores
+from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
 from rag_evaluator.statistics.paired import holm, is_shown
@@ -95,9 +95,9 @@ def conclude(
         *_missing(whole),
         *_whole_ranges(whole),
         *panel.sentences,
-        *where_to_look(rows, outcomes, _judged_by(manifest, (RECALL, FAITHFULNESS), useful)),
+        *where_to_look(rows, outcomes, judged_by(manifest, (RECALL, FAITHFULNESS), useful)),
     ]
-    worst = in_order(ranked_scores(manifest, rows), scales)[:NAMED]
+    worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows: {', '.join(map(str, worst))}.")
     return Conclusion(sentences, rules=(WEAKEST_RULE, LOOK_RULE, RANK_RULE, *panel.rules))
@@ -140,12 +140,11 @@ def _means(
     manifest: Json, summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, Scale], useful: Collection[str]
 ) -> Iterator[str]:
     """The lowest of the means that can be compared; where there are none, the means."""
-    config = judged_config(manifest)
     candidates = candidates_of(manifest, summary, scales)
     if not candidates:
         scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
         means = [f"{metric} {_mean(row)}" for metric, row in scored.items()]
-        judge = _judged_by(manifest, scored, useful)
+        judge = judged_by(manifest, scored, useful)
         rows_scored = counted(max(row["scored"] for row in scored.values()), "row")
         yield f"Mean{'' if len(means) == 1 else 's'} over {rows_scored}: {listed(means)}{judge}."
         return
@@ -154,13 +153,13 @@ def _means(
     if len(lowest) > 1:
         means = [f"{metric} {_mean(summary[metric])}" for metric in lowest]
         heading = "All scores are the best ones" if least >= 1 - TIE else "Lowest means"
-        yield f"{heading}: {listed(means)}{judge_words(config, set(lowest) <= set(useful))}."
+        yield f"{heading}: {listed(means)}{judged_by(manifest, lowest, useful)}."
         return
     metric = lowest[0]
     heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
     if len(candidates) > 1 and is_weakest(metric, {name: rows.scores[name] for name in candidates}, rows):
         heading = "Weakest:"
-    judge = judge_words(config, metric in useful)
+    judge = judged_by(manifest, [metric], useful)
     yield f"{heading} {metric} {_mean(summary[metric])}: {_faults(metric, rows.scores[metric])}{judge}."
 
 
@@ -215,12 +214,6 @@ def _whole_ranges(summary: Mapping[str, Figures]) -> Iterator[str]:
     whys = {row.get("ci_method", "").partition("range: ")[2] for row in summary.values()} - {""}
     for why in sorted(whys):
         yield f"These rows say nothing of others: the interval is the whole range ({why})."
-
-
-def _judged_by(manifest: Json, metrics: Collection[str], useful: Collection[str]) -> str:
-    """`, according to this judge`, where one of these metrics asks it; empty where it is known to be useful for all."""
-    asked = {metric for metric in metrics if asks_judge(manifest, metric)}
-    return judge_words(judged_config(manifest), asked <= set(useful)) if asked else ""
 
 
 def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = "") -> Iterator[str]:

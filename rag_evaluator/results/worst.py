@@ -61,7 +61,7 @@ class WorstRow:
     reason: str
 
 
-def ranks_of(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> Floats:
+def combined_ranks(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> Floats:
     """The combined rank of each row, from 0 (best) to 1 (worst); NaN for a row without any score.
 
     It is the mean of percentile ranks with average ranks for ties, see `RANK_RULE`.
@@ -87,13 +87,13 @@ def _ranks(values: Floats, scale: Scale) -> Floats:
 
 def worst_first(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
     """All rows by their combined rank, see `RANK_RULE`; those without any score come last."""
-    ranks = ranks_of(scores, scales)
+    ranks = combined_ranks(scores, scales)
     shares = np.array([_share(values, scales[metric]) for metric, values in scores.items()])
     means = np.ma.masked_invalid(shares.reshape(len(scores), len(ranks))).mean(axis=0).filled(np.nan)
     return [int(place) for place in np.lexsort((np.arange(len(ranks)), means, -np.round(ranks, 12)))]
 
 
-def in_order(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
+def listed_rows(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
     """The rows that have a score below the best third of its range, the worst first; see `RANK_RULE`."""
     shares = [_share(values, scales[metric]) for metric, values in scores.items()]
     is_listed = np.any([share <= GOOD for share in shares], axis=0).tolist()  # a missing score is no reason
@@ -125,10 +125,10 @@ def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[Wo
     rows = tally(run) if rows is None else rows
     scales = scales_of(run.manifest, run.summary)
     ranked = ranked_scores(run.manifest, rows)
-    places = in_order(ranked, scales)[:most]
+    places = listed_rows(ranked, scales)[:most]
     if not places:
         return []
-    ranks = ranks_of(ranked, scales)
+    ranks = combined_ranks(ranked, scales)
     by_metric = {metric: _ranks(values, scales[metric]) for metric, values in ranked.items()}
     samples = open_dataset([run.row(place) for place in places], run.config.get("columns"))
     return [

@@ -115,6 +115,36 @@ def test_arguments_may_be_given_by_place_as_before() -> None:
     assert generate(QUESTIONS[:1], CONTEXTS[:1], scripted()) == ["In Tesk."]
 
 
+GOLDEN = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]  # of RagSGE's documentation: good contexts, best first
+
+
+def as_golden(prompt: str, options: Sequence[str]) -> str:
+    shown: Any = prompt.data  # type: ignore[attr-defined]
+    ranks = {f"context {index}": rank for rank, index in enumerate(GOLDEN)}
+    if hasattr(shown, "context_1"):
+        return options[0 if ranks.get(shown.context_1, 99) < ranks.get(shown.context_2, 99) else 1]
+    return next(option for option in options if f'"verdict": {int(shown.context in ranks)}' in option)
+
+
+def test_sort_returns_the_positions_that_ragsge_returns() -> None:
+    """A list for each question, counted from 0, best first; the fast mode has the good contexts only."""
+    contexts = [[f"context {index}" for index in range(30)], ["context 26", "context 2", "context 0"]]
+    judge = ScriptedJudge({}, as_golden)
+    indices = sort(QUESTIONS, contexts, indices=True, judge=judge)
+    assert indices == [GOLDEN, [2, 0]]
+    assert all(type(index) is int for row in indices for index in row)
+    assert [row["sorted"] for row in read("result/sorted_indices.json")] == indices
+    assert sort(QUESTIONS, contexts, indices=False, judge=judge) == read("result/sorted_indices.json")
+    [every, few] = sort(QUESTIONS, contexts, fast=False, indices=True, judge=judge)
+    assert (every[:15], sorted(every), few) == (GOLDEN, list(range(30)), [2, 0, 1])
+    assert sort(QUESTIONS[:1], [["context 2"]], indices=True, judge=judge) == [[]]  # no good context
+
+
+def test_a_question_without_an_order_has_no_positions_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert sort(["Where?", " "], [["b", "a"], ["c"]], indices=True, judge=scripted()) == [[1, 0], []]
+    assert "1 of 2 questions have no order, the first: there is no question" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("questions", "contexts", "message"),
     [

@@ -16,7 +16,7 @@ from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import file_digest, json_text
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import BETWEEN, Add, Heading, Scored, ignore, is_panel
+from rag_evaluator.results.rows import Add, Heading, Scored, ignore, is_panel
 from rag_evaluator.statistics.formulas import Better, Kind
 
 # Any in this module: JSON.
@@ -281,12 +281,6 @@ def judge_of(manifest: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
     judge: Mapping[str, Any] = config_of(manifest).get("judge") or {}
     is_configured = identity is None or FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity
     return None if identity is None and "signatures" in manifest else judge if is_configured else identity
-
-
-def is_judged(manifest: Mapping[str, Any], metric: str) -> bool:
-    """Whether a judge, or a panel, made the scores of a metric, by its signature; True where that is not known."""
-    signature = (manifest.get("signatures") or {}).get(metric)
-    return signature is None or any(part.partition(BETWEEN)[0] == "judge" for part in parts_of(signature))
 
 
 def parts_of(signature: str) -> dict[str, str]:

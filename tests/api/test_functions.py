@@ -21,6 +21,7 @@ from rag_evaluator import (
     JudgementError,
     ModelError,
     PromptError,
+    RAGEvaluator,
     ResultsError,
     ScriptedJudge,
     evaluate,
@@ -36,6 +37,7 @@ from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.judge.protocol import log_odds, probability
 from rag_evaluator.prompts.own import CompareOutput, ReferenceOutput
+from rag_evaluator.tasks.question import warned_once
 
 ROOT = Path(__file__).parents[2]
 FIRST_FIELDS = ["question", "contexts", "good", "bad", "sorted", "spearman", "sim", "overlap"]
@@ -143,6 +145,38 @@ def test_sort_returns_the_positions_that_ragsge_returns() -> None:
 def test_a_question_without_an_order_has_no_positions_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert sort(["Where?", " "], [["b", "a"], ["c"]], indices=True, judge=scripted()) == [[1, 0], []]
     assert "1 of 2 questions have no order, the first: there is no question" in caplog.text
+
+
+LIMIT = "The demo judge is a toy that was trained on English and Spanish, not on Japanese: set judge.model"
+CALLS: dict[str, Callable[[str], Any]] = {
+    "sort": lambda language: sort(QUESTIONS[:1], CONTEXTS[:1], language=language),
+    "generate": lambda language: generate(QUESTIONS[:1], CONTEXTS[:1], language=language),
+    "evaluate, which generates": lambda language: evaluate(
+        QUESTIONS, CONTEXTS, None, ["In Tesk.", None], metrics=["context_recall"], language=language
+    ),
+    "RAGEvaluator": lambda language: RAGEvaluator({"metrics": ["context_relevance"], "language": language}).evaluate(
+        [{"user_input": QUESTIONS[0], "retrieved_contexts": CONTEXTS[0]}]
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_the_demo_judge_says_once_that_it_does_not_know_a_language(call: Any, caplog: pytest.LogCaptureFixture) -> None:
+    warned_once.cache_clear()
+    call("ja")
+    call("ja")
+    assert [message.startswith(LIMIT) for message in caplog.messages if "demo judge" in message] == [True]
+    caplog.clear()
+    call("es")
+    assert "not on" not in caplog.text
+
+
+def test_a_judge_of_ones_own_and_metrics_without_a_judge_have_no_such_limit(caplog: pytest.LogCaptureFixture) -> None:
+    warned_once.cache_clear()
+    sort(QUESTIONS[:1], CONTEXTS[:1], language="ja", judge=scripted())
+    row = {"response": "Tesk", "reference": "Tesk"}
+    RAGEvaluator({"metrics": ["exact_match"], "language": "ja"}).evaluate([row])
+    assert "demo judge" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,6 @@ from rag_evaluator.config.languages import LANGUAGES
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.features.certify.sheet import ASKED_BY, NUMBERS, TEXTS, choices_of, draw_path, label_of
 from rag_evaluator.results.judgement import doubt
-from rag_evaluator.results.manifest import is_judged
-from rag_evaluator.results.results import panel_signature
 
 PACKS = {"arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"}
 
@@ -146,14 +144,6 @@ def test_a_run_without_a_judge_has_nothing_to_label(tmp_path: Path) -> None:
     folder = exact_run(tmp_path / "run")
     with pytest.raises(ResultsError, match="no judge made its scores"):
         label_sheet(folder, tmp_path / "a.xlsx")
-
-
-def test_the_mean_of_a_panel_is_judged() -> None:
-    """Its signature names the judges apart."""
-    of_judges = {name: f"metric:answer_rubric|judge:{name}" for name in "ab"}
-    lines = {"answer_rubric": panel_signature(of_judges), "exact_match": "metric:exact_match|ragas:0.4.3"}
-    assert [is_judged({"signatures": lines}, name) for name in lines] == [True, False]
-    assert is_judged({}, "answer_rubric")  # of an older version: not known
 
 
 def test_uncertain_rows_are_drawn_more_often_and_every_row_can_be(tmp_path: Path) -> None:

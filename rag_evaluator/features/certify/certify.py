@@ -43,9 +43,9 @@ from rag_evaluator.results.certificate import (
     with_labels,
     write_labels,
 )
-from rag_evaluator.results.conclusion import Conclusion, judged_config
+from rag_evaluator.results.conclusion import Conclusion, asks_judge, judged_config
 from rag_evaluator.results.judgement import doubt
-from rag_evaluator.results.manifest import PROGRAM, is_judged
+from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import Array, Scale
@@ -292,11 +292,11 @@ def _names(run: Run, metrics: Sequence[str]) -> list[str]:
     for metric, name in zip(metrics, names, strict=True):
         if name not in run.scores:
             raise ConfigError(f"--metric {metric}: {run.name} has no scores of it.{did_you_mean(metric, run.scores)}")
-        if not is_judged(run.manifest, name):
+        if not asks_judge(run.manifest, name):
             raise ConfigError(f"--metric {metric}: no judge made its scores, and {WHAT_FOR}. Leave it out.")
     if names:
         return list(dict.fromkeys(names))
-    judged = [name for name in run.scores if is_judged(run.manifest, name)]
+    judged = [name for name in run.scores if asks_judge(run.manifest, name)]
     if not judged:
         raise ResultsError(f"{run.name}: no judge made its scores, and {WHAT_FOR}.")
     if unasked := [name for name in run.scores if name not in judged]:

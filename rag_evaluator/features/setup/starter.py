@@ -36,6 +36,7 @@ from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.resources import command, packaged
+from rag_evaluator.results.conclusion import unknown_to_toy
 
 COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
     Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")
@@ -350,7 +351,9 @@ def _warnings(
             + command("prompts", "adapt", "--language", language, "--config", options.out)
         )
     if options.judge == DEMO:
-        yield "the judge is a toy to try the program with: set judge.model to the folder of a model of your own"
+        unknown = unknown_to_toy([DEMO], language)
+        limit = f", which was trained on English and Spanish, not on {unknown}" if unknown else ""
+        yield f"the judge is a toy to try the program with{limit}: set judge.model to the folder of a model of your own"
     if surveyed.is_log and not {"reference", "reference_contexts"}.intersection(surveyed.present):
         yield (
             "retrieval_* need the expected answer of each question, in a column ground_truth. If you have none, let "

@@ -354,7 +354,10 @@ def with_other_prompt() -> Any:
         ([ragas_metrics.FactualCorrectness(llm=JUDGE, mode="recall")], "this FactualCorrectness has its own mode"),
         (["bleu", with_other_prompt()], "metrics[1]: this ContextRecall has its own prompt"),
         ([ragas_metrics.ToolCallF1], "metrics[0] is ToolCallF1, which is not a metric here. Known: faithfulness"),
-        ([ragas.metrics.AspectCritic], "is AspectCritic of ragas' older metrics. It is not a metric here. Known: "),
+        (
+            [ragas.metrics.AspectCritic],
+            "is AspectCritic of ragas' older metrics. Import it from rag_evaluator.ragas.metrics, which",
+        ),
         ([ragas.metrics.Faithfulness()], "is Faithfulness of ragas' older metrics. Give its name, 'faithfulness'"),
         (
             [dataclasses.replace(METRICS["bleu_score"], options={"kwargs": {}})],

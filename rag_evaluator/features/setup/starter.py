@@ -263,7 +263,7 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     unfit = _unfit_embeddings(spoken, options)
     possible = [name for name, metric in METRICS.items() if _is_possible(metric, surveyed.present)]
     metrics = list(options.metrics) or _preferred(
-        [name for name in possible if not (unfit and METRICS[name].embeddings)]
+        [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package]
     )
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))

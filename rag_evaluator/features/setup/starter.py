@@ -375,6 +375,13 @@ def _unfit_embeddings(language: str, options: InitOptions) -> str | None:
     return f"those of the demo are English only. Set embeddings.model for {language}"
 
 
+def sample_metrics(embeddings: str) -> list[str]:
+    """The metrics of the packaged configuration; those that compare embeddings only if there are some."""
+    chosen = yaml.safe_load(packaged("config.yaml").read_text(encoding="utf-8"))["metrics"]
+    compares = embeddings != DEMO or _has_demo_embeddings()
+    return [name for name in chosen if compares or not METRICS[name].embeddings]
+
+
 def _has_demo_embeddings() -> bool:
     try:
         demo_embeddings()

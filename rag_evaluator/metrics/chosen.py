@@ -186,6 +186,10 @@ def signatures(
             from rag_evaluator.metrics.own.function import source_digest
 
             parts["source"] = source_digest(metric.options["function"])
+        if "object" in metric.options:
+            from rag_evaluator.metrics.own.ragas_object import object_digest
+
+            parts["source"] = object_digest(metric.options["object"])
         if metric.prompts:
             sources = "".join(
                 prompt.source

@@ -1,0 +1,100 @@
+"""What ragas' scripts wrap their models in, and their `RunConfig`."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from rag_evaluator.ragas.names import no_counterpart
+
+# Any in this module: models of any library.
+
+logger = logging.getLogger(__name__)
+
+
+class LangchainLLMWrapper:
+    """A language model of LangChain, usually a `HuggingFacePipeline`.
+
+    Args:
+        langchain_llm: the model; a local pipeline is run by our own engine, whatever the wrapper is asked for.
+        settings: of ragas' wrapper, which change nothing here.
+    """
+
+    def __init__(self, langchain_llm: Any, *settings: Any, **named_settings: Any) -> None:
+        self.langchain_llm = langchain_llm
+
+
+class LangchainEmbeddingsWrapper:
+    """Embeddings of LangChain, usually `HuggingFaceEmbeddings`.
+
+    Args:
+        embeddings: the model.
+        settings: of ragas' wrapper, which change nothing here.
+    """
+
+    def __init__(self, embeddings: Any, *settings: Any, **named_settings: Any) -> None:
+        self.embeddings = embeddings
+
+
+def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "", **settings: Any) -> str:
+    """The folder or hub id of an embedding model, which the run loads.
+
+    Raises `TypeError` for other settings: `evaluate(..., config={"embeddings": {...}})` has those of the model.
+    """
+    if settings or not (model or model_name):
+        raise TypeError(
+            f"HuggingFaceEmbeddings takes the model's folder or hub id, received {', '.join(settings) or 'nothing'}. "
+            "Its settings are in the configuration: evaluate(..., config={'embeddings': {'model_kwargs': {...}}})."
+        )
+    return model or model_name
+
+
+HuggingfaceEmbeddings = HuggingFaceEmbeddings
+
+
+def llm_factory(*arguments: Any, **named: Any) -> None:
+    """No model: models here run on this machine, and the configured judge is asked."""
+    logger.warning(
+        "llm_factory(%s): no service is asked; the configured judge judges, without one the demo judge. Give a model "
+        "folder or a HuggingFacePipeline as llm.",
+        ", ".join(map(repr, arguments[:1])),
+    )
+
+
+def embedding_factory(*arguments: Any, **named: Any) -> None:
+    """No model: the configured embeddings are used."""
+    logger.warning("embedding_factory: no service is asked; the configured embeddings are used.")
+
+
+@dataclass
+class RunConfig:
+    """How ragas' scripts run.
+
+    Attributes:
+        timeout: seconds that an answer of a LangChain model may take, which is asked over a network; the score is
+            missing after that. A model in this process is never cut.
+        max_workers: answers that are made together at most. 16, the default, leaves it to the judge.
+        seed: of the judge, used where it samples.
+        max_retries, max_wait, exception_types, log_tenacity: change nothing: what a grammar bounds need not be retried.
+    """
+
+    timeout: float = 180
+    max_retries: int = 10
+    max_wait: int = 60
+    max_workers: int = 16
+    exception_types: Any = Exception
+    log_tenacity: bool = False
+    seed: int = 42
+
+    def unused(self) -> list[str]:
+        """The attributes that were set and change nothing."""
+        usual = RunConfig()
+        names = ("max_retries", "max_wait", "exception_types", "log_tenacity")
+        return [name for name in names if getattr(self, name) != getattr(usual, name)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("BaseRagasEmbedding", "InstructorBaseRagasLLM"):
+        from rag_evaluator.embeddings import ragas_library
+
+        return getattr(ragas_library, name)
+    return no_counterpart("ragas.llms and ragas.embeddings", name)

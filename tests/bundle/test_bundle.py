@@ -59,7 +59,7 @@ def maker(folder: Path) -> Iterator[Make]:
         patch.setenv("PIP_CONFIG_FILE", os.devnull)
         patch.setenv("PIP_NO_INDEX", "1")
         patch.setenv("PIP_FIND_LINKS", str(folder / "links"))
-        given = ["--wheel", str(program), "--torch", "links"]
+        given = ["--wheel", str(program), "--torch", "links", "--extras", "demo"]
         yield lambda *arguments: main(["bundle", "--out", "bundle", *given, *arguments])
 
 
@@ -135,7 +135,6 @@ def test_models_of_a_configuration_are_found_in_the_cache(
     assert make("--config", "config.yaml", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert [entry["source"] for entry in shown["models"]] == ["org/Tiny-Judge"]
-    assert shown["extras"] == ["demo"]  # of the embeddings, which the configuration leaves as they are
 
 
 def test_markers_are_read_for_the_python_of_the_node(make: Make, capsys: Capture) -> None:
@@ -144,8 +143,13 @@ def test_markers_are_read_for_the_python_of_the_node(make: Make, capsys: Capture
         wheels = json.loads(capsys.readouterr().out)["wheels"]
         assert any(name.startswith("newer-") for name in wheels)
         assert any(name.startswith("husk-") for name in wheels) == has_husk or HERE >= "3.13"
-        assert f"\nversion={python} glibc=2.31 machine=x86_64\n" in Path("bundle/install.sh").read_text()
+        assert f"\nversion={python} patch=0 glibc=2.31 machine=x86_64\n" in Path("bundle/install.sh").read_text()
         shutil.rmtree("bundle")
+
+
+def test_a_package_that_skips_the_first_patches_of_a_python_is_in_the_bundle(make: Make) -> None:
+    assert make("--extras", "late") == 0
+    assert f"\nversion={HERE} patch=5 glibc" in Path("bundle/install.sh").read_text()
 
 
 def test_an_interrupted_command_continues_without_downloading_again(
@@ -184,6 +188,7 @@ def test_wheels_are_installed_where_no_models_were_copied(on_node: Path) -> None
     ("line", "other", "expected"),
     [
         (f"version={HERE} ", "version=3.99 ", "error: this bundle is for Python 3.99, and "),
+        (" patch=0 ", " patch=98 ", f"error: this bundle is for Python {HERE}.98 or newer, and "),
         ("glibc=2.31 ", "glibc=2.99 ", "error: this bundle needs glibc 2.99 or newer, and here is "),
         ("machine=x86_64\n", "machine=sparc\n", "error: this bundle is for Linux on sparc, and this is Linux on "),
     ],

@@ -1,5 +1,6 @@
 """A folder of tiny wheels that pip takes for its index: the program, torch, and what they need."""
 
+import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,13 +11,19 @@ MAIN = f'def main() -> None:\n    print("rag-evaluator {__version__}, tiny")\n'
 
 
 def wheel(
-    folder: Path, name: str, version: str, requires: Sequence[str] = (), code: str = "", tag: str = "py3-none-any"
+    folder: Path,
+    name: str,
+    version: str,
+    requires: Sequence[str] = (),
+    code: str = "",
+    tag: str = "py3-none-any",
+    python: str = ">=3.9",
 ) -> Path:
     """A package of one module; one with code has the command `rag-evaluator`."""
     path = folder / f"{name}-{version}-{tag}.whl"
     info = f"{name}-{version}.dist-info"
     extras = sorted({line.rpartition("==")[2].strip(" \"'") for line in requires if "extra ==" in line})
-    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}"]
+    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", f"Requires-Python: {python}"]
     metadata += [f"Provides-Extra: {extra}" for extra in extras] + [f"Requires-Dist: {line}" for line in requires]
     files = {
         f"{name}.py": code,
@@ -41,5 +48,14 @@ def index(folder: Path) -> Path:
     wheel(links, "husk", "2.0")
     wheel(links, "spice", "1.0")
     wheel(links, "newer", "1.0", tag="cp39-abi3-manylinux_2_31_x86_64")
-    needs = ["torch>=2.6", "grain", 'spice; extra == "demo"', 'newer; extra == "newer"', 'gone; extra == "gone"']
+    here = "{}.{}".format(*sys.version_info)
+    wheel(links, "late", "1.0", python=f">={here}.5")
+    needs = [
+        "torch>=2.6",
+        "grain",
+        'spice; extra == "demo"',
+        'newer; extra == "newer"',
+        'gone; extra == "gone"',
+        'late; extra == "late"',
+    ]
     return wheel(folder, "ragas_offline", __version__, needs, MAIN)

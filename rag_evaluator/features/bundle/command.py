@@ -12,6 +12,7 @@ from rag_evaluator.cli.options import OK, add_json, with_examples
 if TYPE_CHECKING:
     from rag_evaluator.features.bundle.contents import Bundle
 
+EXTRAS = "demo,adapters"
 PLATFORM = "manylinux_2_31_x86_64"  # the oldest for which all tested versions have wheels
 
 
@@ -59,7 +60,10 @@ def add_bundle_command(commands: Any) -> None:
     )
     command.add_argument("--all-files", action="store_true", help="also weights that are no safetensors")
     command.add_argument(
-        "--extras", metavar="NAMES", help="of the program, as in demo,testset; default: what the configuration needs"
+        "--extras",
+        default=EXTRAS,
+        metavar="NAMES",
+        help="of the program, as they cannot be added on the node; testset is another one; default: %(default)s",
     )
     command.add_argument(
         "--wheel", type=Path, metavar="FILE", help="of the program; default: made of the clone, or of its installation"
@@ -71,12 +75,12 @@ def bundle(options: argparse.Namespace) -> int:
     """`rag-evaluator bundle --out bundle`."""
     from rag_evaluator.cli.console import print_json, print_parts, say
     from rag_evaluator.config.schema import load_config
-    from rag_evaluator.features.bundle.contents import extras_of, find_models, make_bundle, models_of
+    from rag_evaluator.features.bundle.contents import find_models, make_bundle, models_of
     from rag_evaluator.features.bundle.wheels import Target, program_source
 
     target = Target.of(options.python, options.platform)
     config = load_config(options.config) if options.config else None
-    extras = extras_of(config) if options.extras is None else [name for name in options.extras.split(",") if name]
+    extras = [name for name in options.extras.split(",") if name]
     models = find_models([*options.models, *(models_of(config) if config else [])], options.all_files)
     source = program_source(options.wheel)
     made = make_bundle(options.out, source, extras, target, options.torch, models)

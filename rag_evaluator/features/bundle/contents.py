@@ -13,7 +13,7 @@ from rag_evaluator.config.schema import Config, model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ModelError, ResultsError
-from rag_evaluator.features.bundle.wheels import CPU, DISTRIBUTION, Target, download, torch_version
+from rag_evaluator.features.bundle.wheels import CPU, DISTRIBUTION, Target, download, first_patch, torch_version
 from rag_evaluator.files.atomic import file_digest, safe_names, write_json, write_text
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.resources import __version__, packaged
@@ -65,20 +65,10 @@ class Bundle:
 
 def models_of(config: Config) -> list[str]:
     """Models and adapters that a configuration names, without those that come with the program."""
-    judges = [judge for judge in _judges(config) if judge.engine != "server"]
-    names = [name for judge in judges for name in (judge.model, judge.adapter) if name is not None]
+    judges: Sequence[JudgeConfig] = config.judges or [config.judge]
+    models = [(judge.model, judge.adapter) for judge in judges if judge.engine != "server"]
+    names = [name for pair in models for name in pair if name is not None]
     return [name for name in [*names, config.embeddings.model] if name != DEMO]
-
-
-def extras_of(config: Config | None) -> list[str]:
-    """What the models of a configuration need beside the program; those of the sample where there is none."""
-    has_adapter = config is not None and any(judge.adapter for judge in _judges(config))
-    has_demo = config is None or config.embeddings.model == DEMO
-    return [*(["adapters"] if has_adapter else []), *(["demo"] if has_demo else [])]
-
-
-def _judges(config: Config) -> Sequence[JudgeConfig]:
-    return config.judges or [config.judge]
 
 
 def find_models(names: Sequence[str], all_files: bool) -> list[Model]:
@@ -186,6 +176,7 @@ def _write_texts(folder: Path, bundle: Bundle) -> None:
     named = f"{DISTRIBUTION}[{','.join(bundle.extras)}]" if bundle.extras else DISTRIBUTION
     values = {
         "PYTHON": bundle.target.python,
+        "PATCH": str(first_patch(folder / WHEELS, bundle.target)),
         "GLIBC": f"2.{bundle.target.glibc}",
         "MACHINE": bundle.target.machine,
         "REQUIREMENT": f"{named}=={__version__}",

@@ -1,7 +1,9 @@
 """The wheels of a bundle: the program, the tested versions of its dependencies, torch for CPU or GPU.
 
 pip chooses and downloads. It reads markers such as `python_version >= "3.12"` for the Python and the machine that it
-runs on, not for those of the node; so the requirements of all wheels are read again here, for the node's.
+runs on, not for those of the node; so the requirements of all wheels are read again here, for the node's. And it takes
+`--python-version 3.11` for 3.11.0, which some packages do not allow; it is asked for the latest 3.11 instead, and
+`first_patch` says from which one on all wheels may be installed.
 """
 
 import json
@@ -19,6 +21,7 @@ from zipfile import Path as ZipPath
 
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
@@ -32,8 +35,10 @@ CPU, CUDA = "cpu", "cuda"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SOURCE_ONLY = {"rouge-score"}  # has no wheel on PyPI; the wheel that is made of it runs on every platform
 NO_WHEEL = re.compile(r"No matching distribution found for ([^\s;]+)|requested \(constraint\) (\S+)")
+NOISE = re.compile(r"WARNING|INFO|Collecting|Processing|Using cached|  +(?:Downloading|Using cached|Preparing|━)")
 LINES_SHOWN = 12  # of pip's output, where it fails
 MOST_PASSES = 5
+LATEST_PATCH = 99  # no Python has as many
 
 
 class PipError(RagEvaluatorError):
@@ -74,14 +79,19 @@ class Target:
         """Those of `pip download`; wheels for an older glibc run there, too."""
         kinds = ["linux", "manylinux2014", *(f"manylinux_2_{minor}" for minor in range(5, self.glibc + 1))]
         platforms = [f"--platform={kind}_{self.machine}" for kind in kinds]
-        return ["--only-binary=:all:", f"--python-version={self.python}", "--implementation=cp", *platforms]
+        return [
+            "--only-binary=:all:",
+            f"--python-version={self.python}.{LATEST_PATCH}",
+            "--implementation=cp",
+            *platforms,
+        ]
 
-    def markers(self) -> dict[str, str]:
-        """What markers of requirements ask for."""
+    def markers(self, patch: int) -> dict[str, str]:
+        """What markers of requirements ask for, with a patch version of Python: 4 of 3.11.4."""
         return {
             **{name: str(value) for name, value in default_environment().items()},
             "python_version": self.python,
-            "python_full_version": f"{self.python}.0",
+            "python_full_version": f"{self.python}.{patch}",
             "os_name": "posix",
             "sys_platform": "linux",
             "platform_system": "Linux",
@@ -130,7 +140,9 @@ def download(folder: Path, source: Path, extras: Sequence[str], target: Target, 
     with ACTIVITY.phase("building the wheel of the program"):
         _pip(target, *build, str(source))
     [wheel] = folder.glob("*.whl")
-    for name in sorted(SOURCE_ONLY & {canonicalize_name(need.name) for need in _needs(wheel, extras, target)}):
+    named = f"[{','.join(extras)}]" if extras else ""
+    needed = {canonicalize_name(Requirement(need).name) for need in unmet(folder, f"{DISTRIBUTION}{named}", target)}
+    for name in sorted(SOURCE_ONLY & needed):
         with ACTIVITY.phase(f"building {name}, which has no wheel"):
             _pip(target, *build, name)
     with ACTIVITY.phase("downloading torch"):
@@ -141,7 +153,6 @@ def download(folder: Path, source: Path, extras: Sequence[str], target: Target, 
             f"--torch {torch}: pip found torch {version} instead, as far as it reached its indexes and {CPU_INDEX}. "
             "Give an index or a folder that has it: --torch FOLDER."
         )
-    named = f"[{','.join(extras)}]" if extras else ""
     wanted = [f"{wheel}{named}", f"torch=={version}"]
     for _ in range(MOST_PASSES):
         with ACTIVITY.phase("downloading the other wheels, which takes minutes"):
@@ -170,6 +181,12 @@ def unmet(folder: Path, program: str, target: Target) -> list[str]:
     return missing
 
 
+def first_patch(folder: Path, target: Target) -> int:
+    """The first patch version of the node's Python that all wheels of a folder allow."""
+    allowed = [SpecifierSet(str(_read(path).metadata.json.get("requires_python", ""))) for path in folder.glob("*.whl")]
+    return next(n for n in range(LATEST_PATCH + 1) if all(each.contains(f"{target.python}.{n}") for each in allowed))
+
+
 def torch_version(folder: Path) -> str:
     [wheel] = folder.glob("torch-*.whl")
     return _read(wheel).version
@@ -186,7 +203,7 @@ def _read(wheel: Path) -> Distribution:
 
 def _needs(wheel: Path, extras: Iterable[str], target: Target) -> list[Requirement]:
     """What a wheel with some extras needs on the node; without markers, which have been read."""
-    environments = [{**target.markers(), "extra": extra} for extra in ("", *extras)]
+    environments = [{**target.markers(patch), "extra": extra} for patch in (0, LATEST_PATCH) for extra in ("", *extras)]
     needs = []
     for need in map(Requirement, _read(wheel).requires or ()):
         if need.marker is None or any(map(need.marker.evaluate, environments)):
@@ -210,7 +227,8 @@ def _pip(target: Target, *arguments: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return
-    output = (done.stdout + done.stderr).strip()
+    lines = [line for line in (done.stdout + done.stderr).splitlines() if line and not NOISE.match(line)]
+    output = "\n".join(lines)
     if output.endswith("No module named pip"):
         raise PipError(f"{output}, and pip downloads the wheels. `{sys.executable} -m ensurepip` installs it.")
     names = sorted({name for match in NO_WHEEL.findall(output) for name in match if name})
@@ -218,5 +236,5 @@ def _pip(target: Target, *arguments: str) -> None:
         f"\n{' and '.join(names)} may have no wheel for {target}. If the node is newer, give its --platform. Else "
         "build the wheel there with `pip wheel`, and let pip find it here: PIP_FIND_LINKS=FOLDER."
     )
-    last = "\n".join(output.splitlines()[-LINES_SHOWN:])
+    last = "\n".join(lines[-LINES_SHOWN:])
     raise PipError(f"pip {arguments[0]} failed:\n{last}{advice if names else ''}")

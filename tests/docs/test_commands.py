@@ -137,6 +137,8 @@ def _look_up(line: str) -> None:
         assert subprocess.run(["make", "-n", *words[1:]], cwd=ROOT, capture_output=True, check=False).returncode == 0
     if words[1:3] and words[1] == "-m" and words[2].startswith("benchmarks"):
         assert importlib.util.find_spec(words[2]) is not None
+    if words[0] == "rag-evaluator":
+        parser_of_commands().parse_args(words[1:])
     script = next((place for place, word in enumerate(words) if word in {"launcher.sh", "main.py"}), None)
     if script is not None:
         first, *others = words[script + 1 :]

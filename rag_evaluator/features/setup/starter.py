@@ -275,11 +275,8 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     unfit = _unfit_embeddings(spoken, options)
     possible = [name for name in METRICS if _is_possible(_row(name, surveyed), surveyed.present)]
     metrics = list(options.metrics) or _preferred(
-<<<<<<< HEAD
-        [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package]
-=======
-        [name for name in possible if not (unfit and METRICS[name].embeddings)], surveyed.is_log
->>>>>>> stumbles
+        [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
+        surveyed.is_log,
     )
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))

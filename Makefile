@@ -1,22 +1,29 @@
 # Everything starts here: `make run` needs python3 (3.11 or newer) and nothing else.
 PYTHON ?= python3
 BIN := .venv/bin
+INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+# Two stamps: the program with its demo, and beside it what tests and documentation need.
+RUN := .venv/.setup-run
 SETUP := .venv/.setup-done
 
 .PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval test-demo-judge prompts clean
 
-run: setup ## score the bundled sample with the demo judge
+run: $(RUN) ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
 
 setup: $(SETUP) ## make .venv with the tested versions
 
-$(SETUP): pyproject.toml constraints.txt
+$(RUN): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "Python 3.11 or newer is needed; $(PYTHON) is $$($(PYTHON) --version). Try: make PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip uninstall -qq --yes rag-evaluator # the distribution's name until it became ragas-offline
 	rm -rf rag_evaluator.egg-info
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[demo,adapters,testset,dev,docs]'
+	$(INSTALL) -e '.[demo,charts]'
+	@touch $@
+
+$(SETUP): $(RUN)
+	$(INSTALL) -e '.[all,dev,docs]'
 	@touch $@
 
 test: setup ## the tests

@@ -153,6 +153,12 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
     return model
 
 
+def unwrapped(model: Any) -> Any:
+    """LangChain's model in the wrapper that ragas had for it; all else as it is. Any: whatever the user gave."""
+    inner = getattr(model, "embeddings", None)
+    return inner if hasattr(inner, "embed_documents") else getattr(model, "langchain_llm", model)
+
+
 def as_embeddings(embeddings: Any) -> BaseRagasEmbedding:
     """A ragas embedding as it is; a langchain one with its vectors remembered. Raises `ModelError` for other things."""
     if isinstance(embeddings, BaseRagasEmbedding):
@@ -185,6 +191,7 @@ class EmbeddingsSource:
         if isinstance(embeddings, str | Path):
             config = config.model_copy(update={"model": model_path(str(embeddings), Path.cwd())})
             embeddings = None
+        embeddings = unwrapped(embeddings)
         self.config, self.offline, self.is_object = config, offline, embeddings is not None
         self.model: BaseRagasEmbedding | None = None if embeddings is None else as_embeddings(embeddings)
 

@@ -1,9 +1,20 @@
 """The one door to ragas: everything that this program uses of it."""
 
+from ragas import metrics, prompt
+from ragas.dataset_schema import EvaluationDataset, SingleTurnSample
 from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.llms.base import InstructorBaseRagasLLM
-from ragas.metrics import collections
-from ragas.metrics.base import SimpleBaseMetric
+from ragas.metrics import base, collections
+from ragas.metrics.base import (
+    Metric as OldMetric,
+)
+from ragas.metrics.base import (
+    MetricWithEmbeddings,
+    MetricWithLLM,
+    SimpleBaseMetric,
+    SimpleLLMMetric,
+    SingleTurnMetric,
+)
 from ragas.metrics.collections import InstanceSpecificRubrics, QuotedSpansAlignment, SummaryScore
 from ragas.metrics.collections.base import BaseMetric
 from ragas.metrics.collections.domain_specific_rubrics.util import format_rubrics
@@ -16,14 +27,24 @@ __all__ = [
     "BaseMetric",
     "BasePrompt",
     "BaseRagasEmbedding",
+    "EvaluationDataset",
     "InstanceRubricScoreInput",
     "InstanceSpecificRubrics",
     "InstructorBaseRagasLLM",
     "MetricResult",
+    "MetricWithEmbeddings",
+    "MetricWithLLM",
+    "OldMetric",
     "QuotedSpansAlignment",
     "SimpleBaseMetric",
+    "SimpleLLMMetric",
+    "SingleTurnMetric",
+    "SingleTurnSample",
     "SummaryScore",
+    "base",
     "collections",
     "extract_quoted_spans",
     "format_rubrics",
+    "metrics",
+    "prompt",
 ]

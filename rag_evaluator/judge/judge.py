@@ -9,6 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import JudgeConfig, check_engine_keys
+from rag_evaluator.embeddings.embeddings import unwrapped
 from rag_evaluator.embeddings.event_loop import MODELS, run
 from rag_evaluator.embeddings.hub import UNNAMED, arguments_part, as_line, fingerprint, free_memory, identity_of
 from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
@@ -150,11 +151,6 @@ def as_judge(judge: Any, signature: str | None = None) -> JudgeProtocol:
     if is_langchain(judge):
         return LangchainJudge(judge)
     raise TypeError(f"expected a judge, received {type(judge).__name__}")
-
-
-def unwrapped(judge: Any) -> Any:
-    """The LangChain model in the wrapper that ragas had for it; all else as it is. Any: whatever the user gave."""
-    return getattr(judge, "langchain_llm", judge)
 
 
 def is_langchain(judge: Any) -> bool:
@@ -318,7 +314,7 @@ class LazyJudge:
         judge = unwrapped(judge)
         if isinstance(judge, str | Path):
             config, judge = config.model_copy(update={"model": model_path(str(judge), Path.cwd())}), None
-        if not (judge is None or _is_judge(judge) or _is_pipeline(judge) or is_langchain(judge)):
+        if not (judge is None or _is_judge(judge) or is_pipeline(judge) or is_langchain(judge)):
             raise ModelError(
                 f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline, "
                 f"a LangChain language model or a ragas InstructorBaseRagasLLM, received {type(judge).__name__}."
@@ -340,7 +336,7 @@ class LazyJudge:
         signature = self.signature
         if self.model is None:
             self.model = Judge.from_config(self.config, self.offline)
-        elif _is_pipeline(self.model):
+        elif is_pipeline(self.model):
             self.model = Judge(self.model, self.config)
         return as_judge(self.model, signature)
 
@@ -360,7 +356,7 @@ class LazyJudge:
     @property
     def capabilities(self) -> Capabilities | None:
         """As far as known before loading."""
-        if self.model is None or _is_pipeline(self.model):
+        if self.model is None or is_pipeline(self.model):
             return find_engine(self.config.engine).capabilities_of(self.config)
         return as_judge(self.model).capabilities
 
@@ -377,8 +373,8 @@ class LazyJudge:
         """
         if self.model is None:
             return fingerprint(find_engine(self.config.engine).find(self.config, self.offline))
-        if isinstance(self.model, InstructorBaseRagasLLM) or _is_pipeline(self.model):
-            inner = _pipeline_of(self.model) if _is_pipeline(self.model) else self.model
+        if isinstance(self.model, InstructorBaseRagasLLM) or is_pipeline(self.model):
+            inner = _pipeline_of(self.model) if is_pipeline(self.model) else self.model
             return identity_of(self.model, getattr(inner, "model", None))
         return None if is_langchain(self.model) or self.model.signature is None else short_digest(self.model.signature)
 
@@ -416,7 +412,8 @@ def _is_judge(judge: Any) -> bool:
     return isinstance(judge, InstructorBaseRagasLLM | JudgeProtocol)
 
 
-def _is_pipeline(judge: Any) -> bool:
+def is_pipeline(judge: Any) -> bool:
+    """Whether it is a `HuggingFacePipeline` or a pipeline of transformers. Any: whatever the user gave."""
     return not _is_judge(judge) and all(hasattr(_pipeline_of(judge), part) for part in ("model", "tokenizer"))
 
 

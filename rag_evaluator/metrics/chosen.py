@@ -103,11 +103,22 @@ def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSour
 
 
 def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` for functions that cannot score, and as `check_reported`; warns of what is not scored."""
+    """Raises `ConfigError` for what cannot score here, and as `check_reported`; warns of what is not scored."""
     check_functions(config, metrics)
+    check_packages(config, metrics)
     check_reported(config, metrics)
     if unused := [name for name in config.custom_metrics if name not in metrics]:
         logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
+
+
+def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` if a metric needs a package that is not installed."""
+    for position, name in enumerate(config.metrics):
+        if package := metrics[canonical_name(name) or name].missing_package:
+            raise ConfigError(
+                f"{config.place('metrics', position)}: metrics[{position}] is '{name}', which needs the package "
+                f"{package}: pip install {package}. Or remove the line."
+            )
 
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
@@ -186,6 +197,10 @@ def signatures(
             from rag_evaluator.metrics.own.function import source_digest
 
             parts["source"] = source_digest(metric.options["function"])
+        if "object" in metric.options:
+            from rag_evaluator.metrics.own.ragas_object import object_digest
+
+            parts["source"] = object_digest(metric.options["object"])
         if metric.prompts:
             sources = "".join(
                 prompt.source

@@ -168,6 +168,20 @@ class ComputedMetric(Section):
     stage: Literal["retrieval", "generation"] = "generation"
 
 
+class RagasObjectMetric(Section):
+    """A metric that a user made with classes of ragas.
+
+    Attributes:
+        metric: `module:name` of the object.
+        better: which end of its scale is the better one.
+        stage: the part of the system that it measures.
+    """
+
+    metric: Any
+    better: Literal["higher", "lower"] = "higher"
+    stage: Literal["retrieval", "generation"] = "generation"
+
+
 SECTION = "custom_metrics"
 LONGEST = 60  # letters of a name: it is part of the names of files
 RESERVED = frozenset({"sort", "generate", "duel", "retrieval", "custom", "id", DROPPED})
@@ -181,7 +195,8 @@ def own_metrics(config: Config) -> dict[str, Metric]:
     rows: dict[str, Metric] = {}
     for name, written in config.custom_metrics.items():
         _check_name(config, name, rows)
-        row = _computed if "function" in (written or {}) else _asked
+        kinds = {"function": _computed, "metric": _of_ragas}
+        row = next((kinds[key] for key in kinds if key in (written or {})), _asked)
         rows[name] = row(config, name, written or {})
     return rows
 
@@ -246,6 +261,34 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
         options={"function": options.function, "range": list(options.range)},
         range=options.range,
         kind=options.kind,
+        better=options.better,
+        stage=options.stage,
+    )
+
+
+def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
+    from rag_evaluator.metrics.own.function import find_object
+    from rag_evaluator.metrics.own.ragas_object import facts_of, is_ragas_object  # imports ragas
+
+    options = validated(config, (SECTION, name), written, RagasObjectMetric)
+    try:
+        user_object = find_object(options.metric)
+        if not is_ragas_object(user_object):
+            raise ConfigError(
+                f"'{options.metric}', which is no metric made with ragas: expected an object of DiscreteMetric, "
+                "NumericMetric or a subclass of MetricWithLLM."
+            )
+        facts = facts_of(user_object)
+    except ConfigError as error:
+        _fail(config, (SECTION, name, "metric"), f"is {error}")
+    columns = {parameter: _canonical(config, column) for parameter, column in facts.columns.items()}
+    return Metric(
+        "rag_evaluator.metrics.own.ragas_object:ObjectScore",
+        list(dict.fromkeys(columns.values())),
+        optional=facts.optional,
+        judge=facts.asks,
+        options={"object": options.metric, "columns": columns, "values": facts.values, "range": list(facts.range)},
+        range=facts.range,
         better=options.better,
         stage=options.stage,
     )

@@ -2,15 +2,17 @@
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import update_wrapper
 from inspect import isfunction
 from typing import Any, Literal
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.embeddings.ragas_library import BaseMetric, BasePrompt, SimpleBaseMetric
+from rag_evaluator.embeddings.embeddings import unwrapped
+from rag_evaluator.embeddings.ragas_library import BaseMetric, BasePrompt
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.own.ragas_object import definition_of, facts_of, is_ragas_object
 from rag_evaluator.metrics.table import METRICS, canonical_name
 
 # Any in this module: examples and values of rows.
@@ -110,6 +112,22 @@ def _listed(columns: Sequence[str]) -> list[str]:
     return [columns] if isinstance(columns, str) else list(columns)
 
 
+@dataclass
+class NamedMetric:
+    """A row of `METRICS` as ragas' scripts have it: under a name of ragas, with options and models in the object.
+
+    Attributes:
+        name: a name of the row.
+        options: those of `metric_options`.
+        llm, embeddings: models that the object holds; None: those of the run.
+    """
+
+    name: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    llm: Any = None
+    embeddings: Any = None
+
+
 MODELS = ("llm", "embeddings")
 OWN = (CustomMetric, FunctionMetric)
 
@@ -132,9 +150,10 @@ def own_definitions(metrics: Sequence[Any]) -> dict[str, dict[str, Any]]:
     """What `custom_metrics` says of metrics that are users' own, by name. Raises `ConfigError` for two of one name."""
     definitions: dict[str, dict[str, Any]] = {}
     for position, metric in enumerate(metrics):
-        if not isinstance(metric, OWN):
+        if not (isinstance(metric, OWN) or is_ragas_object(metric)):
             continue
-        if definitions.setdefault(metric.name, metric.definition()) != metric.definition():
+        definition = metric.definition() if isinstance(metric, OWN) else definition_of(metric)
+        if definitions.setdefault(metric.name, definition) != definition:
             raise ConfigError(f"metrics[{position}] is another metric of the name '{metric.name}'. Rename one.")
     return definitions
 
@@ -144,21 +163,42 @@ def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
 
     Raises `ConfigError`. What is no mapping stays, for the configuration to refuse.
     """
-    metrics, defined = as_list(config["metrics"]), config.get("custom_metrics") or {}
-    all_own = _joined(defined, own_definitions(metrics)) if isinstance(defined, Mapping) else defined
-    return {**config, "metrics": metric_names(metrics), **({"custom_metrics": all_own} if all_own else {})}
+    metrics, names = as_list(config["metrics"]), metric_names(as_list(config["metrics"]))
+    of_objects = {"custom_metrics": own_definitions(metrics), "metric_options": _options(metrics)}
+    joined = {}
+    for section, rows in of_objects.items():
+        written = config.get(section) or {}
+        joined[section] = _joined(section, written, rows) if isinstance(written, Mapping) else written
+    return {**config, "metrics": names, **{section: rows for section, rows in joined.items() if rows}}
 
 
 def with_own(config: Config, metrics: Sequence[Any]) -> Config:
-    """The configuration with the definitions of metrics that are users' own. Raises `ConfigError`."""
-    return config.model_copy(update={"custom_metrics": _joined(config.custom_metrics, own_definitions(metrics))})
+    """The configuration with what objects say: definitions of users' own metrics, options. Raises `ConfigError`."""
+    custom = _joined("custom_metrics", config.custom_metrics, own_definitions(metrics))
+    options = _joined("metric_options", config.metric_options, _options(metrics))
+    return config.model_copy(update={"custom_metrics": custom, "metric_options": options})
 
 
-def _joined(defined: Mapping[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
-    for name in custom:
-        if name in defined and defined[name] != custom[name]:
-            raise ConfigError(f"custom_metrics.{name}: metrics has another one of this name. Rename one.")
-    return {**defined, **custom}
+def _options(metrics: Sequence[Any]) -> dict[str, dict[str, Any]]:
+    """What `metric_options` says of metrics that hold options. Raises `ConfigError` for two kinds of one metric."""
+    options: dict[str, dict[str, Any]] = {}
+    for position, metric in enumerate(metrics):
+        if not isinstance(metric, NamedMetric):
+            continue
+        name = canonical_name(metric.name) or metric.name
+        if options.setdefault(name, dict(metric.options)) != metric.options:
+            raise ConfigError(
+                f"metrics[{position}] is {name} with other options than another of the metrics. A run scores a metric "
+                "once: make a run for each, or call rag_evaluator.ragas.evaluate, which does."
+            )
+    return {name: row for name, row in options.items() if row}
+
+
+def _joined(section: str, written: Mapping[str, Any], of_objects: Mapping[str, Any]) -> dict[str, Any]:
+    for name in of_objects:
+        if name in written and written[name] != of_objects[name]:
+            raise ConfigError(f"{section}.{name}: metrics has another one of this name. Rename or remove one.")
+    return {**written, **of_objects}
 
 
 def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
@@ -170,8 +210,9 @@ def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
 
     Raises `ConfigError` if there are several.
     """
-    held = [getattr(m, attribute) for m in metrics if isinstance(m, BaseMetric) and hasattr(m, attribute)]
-    models = [*([] if user_model is None else [user_model]), *held]
+    holders = [m for m in metrics if isinstance(m, BaseMetric | NamedMetric | CustomMetric) or is_ragas_object(m)]
+    held = [getattr(metric, attribute, None) for metric in holders]
+    models = [unwrapped(model) for model in (user_model, *held) if model is not None]
     if any(model is not models[0] for model in models):
         raise ConfigError(
             f"metrics: the objects hold several models as {attribute}, or another than was given. One run has one."
@@ -185,25 +226,28 @@ def _name(metric: Any, place: str) -> Any:
         if name is None:
             raise ConfigError(f"{place} is a Metric that METRICS does not have. Give one of its rows.")
         return name
-    if isinstance(metric, OWN):
+    if isinstance(metric, (*OWN, NamedMetric)):
+        return metric.name
+    if is_ragas_object(metric):
+        try:
+            facts_of(metric)
+        except ConfigError as error:
+            raise ConfigError(f"{place} is {error}") from None
         return metric.name
     if isfunction(metric):
         raise ConfigError(
             f"{place} is the function {metric.__name__}. Make a metric of it with @metric(columns=[...], range=(0, 1))."
         )
     kind = metric if isinstance(metric, type) else type(metric)
+    if issubclass(kind, NamedMetric):
+        raise ConfigError(f"{place} is the class {kind.__name__}. Give an object: {kind.__name__}().")
     if not issubclass(kind, BaseMetric):
-        if issubclass(kind, SimpleBaseMetric):
-            raise ConfigError(
-                f"{place} is a {kind.__name__} of ragas, a metric of your own with your own prompt. Make a "
-                "CustomMetric or a function with @metric of it: docs/custom-metrics.md."
-            )
         if kind.__module__.startswith("ragas.metrics."):
             known = canonical_name(kind.__name__)
             advice = (
-                f"Give its name, '{known}', or the class of ragas.metrics.collections."
+                f"Give its name, '{known}', or import it from rag_evaluator.ragas.metrics."
                 if known
-                else f"It is not a metric here. Known: {', '.join(METRICS)}."
+                else "Import it from rag_evaluator.ragas.metrics, which has it or says what to use."
             )
             raise ConfigError(f"{place} is {kind.__name__} of ragas' older metrics. {advice}")
         return metric

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -51,6 +52,7 @@ class Metric:
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
         probabilities: whether it asks how likely each answer is, which not every judge can say.
+        package: what it needs beside the packages that always come with this one; empty: nothing.
     """
 
     made_by: str
@@ -77,6 +79,7 @@ class Metric:
     about: str = ""
     probabilities: bool = False
     question: CustomQuestion | None = None
+    package: str = ""
 
     @property
     def scale(self) -> Scale:
@@ -97,6 +100,12 @@ class Metric:
     def reads(self) -> tuple[str, ...]:
         """The columns on which its scores depend."""
         return (*self.columns, *self.optional)
+
+    @property
+    def missing_package(self) -> str:
+        """The package that it needs and that is not installed; empty: there is none."""
+        is_there = not self.package or find_spec(self.package.replace("-", "_"))
+        return "" if is_there else self.package
 
     def needs(self, has: Callable[[str], bool]) -> Sequence[str]:
         """The columns without which there is no score, by what is there."""

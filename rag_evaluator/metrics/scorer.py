@@ -47,6 +47,8 @@ class Recorder(InstructorBaseRagasLLM):
         lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
     """
 
+    is_async = True  # prompts of users' own ragas metrics look at it
+
     def __init__(self, judge: JudgeProtocol | None, columns: Mapping[str, Any], repeat: int = 0) -> None:
         self.judge, self.columns, self.repeat = judge, columns, repeat
         self.judgements: list[dict[str, Any]] = []

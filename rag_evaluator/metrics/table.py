@@ -163,6 +163,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("bleu",),
         kind="continuous",
         atoms=BOTH_ENDS,
+        package="sacrebleu",
         about="runs of words shared with the reference",
     ),
     "rouge_score": Metric(
@@ -174,6 +175,7 @@ METRICS: Mapping[str, Metric] = {
         kind="continuous",
         atoms=BOTH_ENDS,
         settings=RougeOptions,
+        package="rouge-score",
         about="words shared with the reference, in order",
     ),
     "chrf_score": Metric(
@@ -183,6 +185,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("chrf",),
         kind="continuous",
         atoms=BOTH_ENDS,
+        package="sacrebleu",
         about="letter sequences shared with the reference",
     ),
     "rubrics_score_without_reference": Metric(

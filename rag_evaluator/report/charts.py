@@ -6,6 +6,7 @@ Only the elements and attributes of `KEPT` come out, so that a page may forbid s
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib.util import find_spec
 from typing import Any
 from xml.etree import ElementTree
 
@@ -283,14 +284,27 @@ def _range(ends: Ends) -> Spec:
     return {"title": "Score", "values": [round(value, 6) for value in values], "grid": False, "format": ".2~f"}
 
 
+NO_CHARTS = (
+    "The charts of this page need the package vl-convert-python: pip install vl-convert-python. "
+    "The tables have the same figures."
+)
+
+
+def why_no_charts() -> str:
+    """Why a page has no charts; empty where they can be drawn."""
+    return "" if find_spec("vl_convert") else NO_CHARTS
+
+
 def chart(spec: Spec, label: str) -> Markup:
-    """A specification as SVG of its natural size; a style sheet may make it smaller.
+    """A specification as SVG of its natural size; a style sheet may make it smaller. Empty where none can be drawn.
 
     `href` of a mark must begin with `#`; its `description` becomes what is shown when the pointer is over it.
 
     Args:
         label: says what the chart shows, to whom it is read.
     """
+    if why_no_charts():
+        return Markup()
     import vl_convert
 
     config = {"config": {**CONFIG, **spec.get("config", {})}}

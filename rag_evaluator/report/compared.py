@@ -8,7 +8,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from rag_evaluator.files.atomic import folder_names
-from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled
+from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled, why_no_charts
 from rag_evaluator.report.pages import ShownText, TextPart, difference, number, render, shown_pieces, signed
 from rag_evaluator.results.changes import ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import (
@@ -77,6 +77,7 @@ def comparison_html(comparison: Comparison, whole_table: bool = True) -> str:
         baseline=names[baseline],
         pairs=pairs,
         comparison=comparison,
+        no_charts=why_no_charts(),
         word=word,
         verdict=verdict_words,
         from_to=from_to,

@@ -10,7 +10,17 @@ from urllib.parse import urlencode
 import numpy as np
 from markupsafe import Markup
 
-from rag_evaluator.report.charts import Bar, ChartPoint, chart, chart_labels, dots, histogram, in_order, steps
+from rag_evaluator.report.charts import (
+    Bar,
+    ChartPoint,
+    chart,
+    chart_labels,
+    dots,
+    histogram,
+    in_order,
+    steps,
+    why_no_charts,
+)
 from rag_evaluator.report.facts import MetricLine, certified, line, probed
 from rag_evaluator.report.pages import render, with_interval
 from rag_evaluator.resources import NAME, program
@@ -193,6 +203,7 @@ def figures_html(run: Run) -> str:
         spreads=list(spreads_of(rows, scales)),
         ranks=list(ranks_of(run, rows)),
         lengths=list(lengths_of(run.summary, rows, scales)),
+        no_charts=why_no_charts(),
     )
 
 
@@ -279,7 +290,11 @@ def _group_dot(label: str, group: str, row: Figures) -> ChartPoint:
 
 @dataclass(frozen=True)
 class FiguresChart:
-    """A chart with the table of the same figures: `rows` under `heading`."""
+    """A chart with the table of the same figures: `rows` under `heading`.
+
+    Attributes:
+        svg: None where there is no score; empty where no chart can be drawn.
+    """
 
     name: str
     svg: Markup | None

@@ -133,6 +133,20 @@ class Results(WithOverview):
             summary.add(row)
         return summary.to_json()
 
+    def under(self, names: Mapping[str, str]) -> "Results":
+        """The same with other names of metrics, by which their scales are found, too.
+
+        Args:
+            names: new name -> metric; several may name one.
+        """
+        about = self.manifest.get("metrics", {})
+        return replace(
+            self,
+            scores={name: self.scores[metric] for name, metric in names.items()},
+            signatures={name: self.signatures[metric] for name, metric in names.items()},
+            manifest={**self.manifest, "metrics": {n: about[metric] for n, metric in names.items() if metric in about}},
+        )
+
     def details(self) -> Iterator[dict[str, Any]]:
         """One record per score, or per repeat of it, sample by sample, from which the number can be followed."""
         for row in self:
@@ -147,6 +161,19 @@ class Results(WithOverview):
         rows = ROWS_TOGETHER if size == "auto" else size
         keep_prompts(self, folder, rows, config.get("keep_prompts", False))
         return folder
+
+
+def side_by_side(tables: Sequence[Results], metrics: Sequence[str]) -> Results:
+    """Results of the same rows as one, with these metrics in this order; what is said of the run is the first's."""
+    scores = {name: row for table in tables for name, row in table.scores.items()}
+    signatures = {name: line for table in tables for name, line in table.signatures.items()}
+    about = {name: row for table in tables for name, row in table.manifest.get("metrics", {}).items()}
+    return replace(
+        tables[0],
+        scores={name: scores[name] for name in metrics},
+        signatures={name: signatures[name] for name in metrics},
+        manifest={**tables[0].manifest, "metrics": {name: about[name] for name in metrics if name in about}},
+    )
 
 
 @dataclass(frozen=True)

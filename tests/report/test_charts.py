@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import sys
 from html.parser import HTMLParser
 
 import numpy as np
@@ -358,6 +359,26 @@ def test_a_metric_without_a_score_says_so_in_place_of_a_chart_of_groups(tmp_path
     assert groups.charts["empty"] is None
     assert groups.charts["full"] is not None
     assert "no score" in parts_of(run)
+
+
+def test_without_the_package_that_draws_them_tables_have_the_figures_of_the_charts(tmp_path, monkeypatch, compared):
+    scores = {"faithfulness": [0.25] * 4 + [1.0] * 3 + [NONE], "empty": [NONE] * 8}
+    run = Run(made_run(tmp_path / "run", scores, groups={"team": ["a", "b"] * 4}))
+    drawn = parts_of(run), comparison_html(compared)
+    monkeypatch.setitem(sys.modules, "vl_convert", None)
+    pages = parts_of(run), comparison_html(compared)
+
+    for page, with_charts in zip(pages, drawn, strict=True):
+        assert 'class="chart"' in with_charts
+        assert "vl-convert-python" not in with_charts
+        assert 'class="chart"' not in page
+        assert page.count("pip install vl-convert-python") == 1
+        assert re.findall("<table.*?</table>", page, re.DOTALL) == re.findall(
+            "<table.*?</table>", with_charts, re.DOTALL
+        )
+        assert page.count('details class="same"') == page.count('details class="same" open>')
+    assert '<td class="number">0.25</td><td class="number">4</td>' in pages[0]
+    assert "no score" in pages[0]
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 12])

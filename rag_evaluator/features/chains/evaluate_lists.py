@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -107,7 +106,7 @@ def evaluate(
                 rows[position]["ground_truth"] = reference
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
     asked = {canonical: name for name in reversed(names) for canonical in select_metrics([name], custom=custom)}
-    named = _renamed(results, {name: asked[name] for name in results.scores})
+    named = results.under({asked[metric]: metric for metric in results.scores})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
 
@@ -127,15 +126,3 @@ def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tu
     if skipped:
         logger.warning("without answer_list not scored: %s; scored: %s", ", ".join(skipped), ", ".join(possible))
     return possible, skipped
-
-
-def _renamed(results: Results, names: Mapping[str, str]) -> Results:
-    """The results with other names of metrics, by which their scales are found, too."""
-    manifest = results.manifest
-    metrics = {names[name]: row for name, row in manifest.get("metrics", {}).items()}
-    return replace(
-        results,
-        scores={names[name]: row for name, row in results.scores.items()},
-        signatures={names[name]: line for name, line in results.signatures.items()},
-        manifest={**manifest, "metrics": metrics},
-    )

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.options import OK, add_json, with_examples
-from rag_evaluator.resources import command
+from rag_evaluator.resources import command, packaged
 
 CONFIG = Path("config.yaml")
+SAMPLE = "sample.jsonl"  # beside the configuration
 
 
 def add_init_command(commands: Any) -> None:
@@ -22,11 +23,17 @@ def add_init_command(commands: Any) -> None:
         "no model.",
         **with_examples(
             "rag-evaluator init my_rows.csv",
+            "rag-evaluator init --sample --out trial/config.yaml",
             "rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --name first --out first.yaml",
             "rag-evaluator init my_rows.csv --columns texto=user_input --language es",
         ),
     )
-    command.add_argument("data", type=Path, help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder")
+    command.add_argument(
+        "data", nargs="?", type=Path, help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder"
+    )
+    command.add_argument(
+        "--sample", action="store_true", help=f"in place of rows of yours: write those that come with it to {SAMPLE}"
+    )
     command.add_argument("--judge", metavar="MODEL", help="folder of the judge's model, or a hub id; default: demo")
     command.add_argument("--embeddings", default="demo", metavar="MODEL", help="the same of the embedding model")
     command.add_argument("--name", help="of the run: its results folder; default: the file's name")
@@ -45,24 +52,44 @@ def add_init_command(commands: Any) -> None:
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
     from rag_evaluator.config.sections import DEMO
-    from rag_evaluator.errors import ResultsError
-    from rag_evaluator.features.setup.starter import InitOptions, propose, run_name, write_new
+    from rag_evaluator.errors import ConfigError, ResultsError
+    from rag_evaluator.features.setup.starter import InitOptions, propose, run_name, sample_metrics, write_new
 
-    asks = sys.stdin.isatty() and sys.stdout.isatty()
+    if (options.data is None) is not options.sample:
+        raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
+    asks = sys.stdin.isatty() and sys.stdout.isatty() and not options.sample
     out = options.out or CONFIG
     if out.exists() and not (asks and options.out is None):
         raise ResultsError(_exists_message(out))
-    wanted = InitOptions(
-        out, options.name, options.language, options.metrics, options.judge or DEMO, options.embeddings
-    )
-    proposal = propose(options.data, _named(wanted, options.columns))  # what is wrong is said before anything is asked
+    metrics = options.metrics or (sample_metrics(options.embeddings) if options.sample else [])
+    wanted = InitOptions(out, options.name, options.language, metrics, options.judge or DEMO, options.embeddings)
+    data = options.data or _write_sample(out)
+    proposal = propose(data, _named(wanted, options.columns))  # what is wrong is said before anything is asked
     _print_survey(proposal)
     if asks:
-        wanted = _with_answers(options, wanted, run_name(options.data))
-        proposal = propose(options.data, _named(wanted, options.columns))
+        wanted = _with_answers(options, wanted, run_name(data))
+        proposal = propose(data, _named(wanted, options.columns))
     write_new(wanted.out.expanduser(), proposal.text)
-    _print_next(proposal, wanted.out)
+    out = wanted.out
+    _print_next(proposal, out, [[out]] if options.sample else [["check", out], ["plan", out], [out, "--limit", "10"]])
     return OK
+
+
+def _write_sample(out: Path) -> Path:
+    """The rows of the package in a file beside the configuration, which may be there already."""
+    from rag_evaluator.errors import ResultsError
+    from rag_evaluator.features.setup.starter import write_new
+
+    path = out.with_name(SAMPLE)
+    text = packaged("examples/dataset.jsonl").read_text(encoding="utf-8")
+    whole = path.expanduser()
+    if not whole.exists():
+        write_new(whole, text)
+    elif not whole.is_file() or whole.read_bytes() != text.encode():
+        raise ResultsError(
+            f"{path}: is there already, with other rows, and is not overwritten. Choose another folder with --out."
+        )
+    return path
 
 
 def _exists_message(out: Path) -> str:
@@ -132,14 +159,14 @@ def _print_survey(proposal: Any) -> None:
     say(f"metrics: {', '.join(proposal.metrics)}")
 
 
-def _print_next(proposal: Any, out: Path) -> None:
+def _print_next(proposal: Any, out: Path, commands: Sequence[Sequence[object]]) -> None:
     """What to do now, as commands that can be copied. Any: `Proposal`, imported late."""
     from rag_evaluator.cli.console import say
 
     for warning in proposal.warnings:
         say(f"note: {warning}")
     say(f"written to {out}. Look at it, then:")
-    for words in (["check", out], ["plan", out], [out, "--limit", "10"]):
+    for words in commands:
         say(f"  {command(*words)}")
 
 

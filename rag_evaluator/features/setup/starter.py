@@ -275,7 +275,8 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     unfit = _unfit_embeddings(spoken, options)
     possible = [name for name in METRICS if _is_possible(_row(name, surveyed), surveyed.present)]
     metrics = list(options.metrics) or _preferred(
-        [name for name in possible if not (unfit and METRICS[name].embeddings)], surveyed.is_log
+        [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
+        surveyed.is_log,
     )
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))
@@ -392,6 +393,13 @@ def _unfit_embeddings(language: str, options: InitOptions) -> str | None:
     if language == ENGLISH:
         return None
     return f"those of the demo are English only. Set embeddings.model for {language}"
+
+
+def sample_metrics(embeddings: str) -> list[str]:
+    """The metrics of the packaged configuration; those that compare embeddings only if there are some."""
+    chosen = yaml.safe_load(packaged("config.yaml").read_text(encoding="utf-8"))["metrics"]
+    compares = embeddings != DEMO or _has_demo_embeddings()
+    return [name for name in chosen if compares or not METRICS[name].embeddings]
 
 
 def _has_demo_embeddings() -> bool:

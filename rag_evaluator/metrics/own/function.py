@@ -16,7 +16,7 @@ from rag_evaluator.files.atomic import short_digest
 
 
 class FunctionName(str):
-    """`module:name` of a function that was given as an object.
+    """`module:name` of a function, or another object, that was given from Python.
 
     Attributes:
         function: the object; the name alone is what files keep of it.
@@ -40,22 +40,30 @@ def find_function(name: str) -> Callable[..., Any]:
     """The function that was given, or that a module has. Raises `ConfigError`, which begins with the name."""
     if isinstance(name, FunctionName):
         return name.function
+    function = find_object(name)
+    function = getattr(function, "function", function)  # `@metric` keeps it there
+    if not callable(function):
+        raise ConfigError(f"'{name}', which is no function.")
+    return function  # type: ignore[no-any-return]  # callable() says it
+
+
+def find_object(name: str) -> Any:
+    """The object that was given, or that a module has. Raises `ConfigError`, which begins with the name."""
+    if isinstance(name, FunctionName):
+        return name.function
     module, colon, path = name.partition(":")
     if not colon:
         raise ConfigError(f"'{name}': expected module:function, such as 'my_metrics:short'.")
     try:
-        function: Any = import_module(module)
+        found: Any = import_module(module)
         for part in path.split("."):
-            function = getattr(function, part)
+            found = getattr(found, part)
     except Exception as error:  # a module of the user may raise anything
         raise ConfigError(
             f"'{name}', which cannot be imported: {type(error).__name__}: {error}. Put the folder of the module on "
             "PYTHONPATH, or give the function from Python: RAGEvaluator({'metrics': [function]})."
         ) from error
-    function = getattr(function, "function", function)  # `@metric` keeps it there
-    if not callable(function):
-        raise ConfigError(f"'{name}', which is no function.")
-    return function  # type: ignore[no-any-return]  # callable() says it
+    return found
 
 
 def check_arguments(name: str, columns: Sequence[str]) -> None:
@@ -80,9 +88,15 @@ def source_digest(name: str) -> str:
     function = find_function(name)
     if getattr(function, "__closure__", None):
         return UNNAMED
-    defaults = [getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)]
+    return digest_of_source(
+        function, [getattr(function, "__defaults__", None), getattr(function, "__kwdefaults__", None)]
+    )
+
+
+def digest_of_source(source: Any, fields: Sequence[Any]) -> str:
+    """Digest of the text of a function or class, and of fields; `UNNAMED` where these have no text."""
     try:
-        return short_digest(json.dumps([textwrap.dedent(inspect.getsource(function)), defaults]))
+        return short_digest(json.dumps([textwrap.dedent(inspect.getsource(source)), fields]))
     except (OSError, TypeError):
         return UNNAMED
 

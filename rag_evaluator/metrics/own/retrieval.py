@@ -1,9 +1,11 @@
-"""The metrics `retrieval_*`: which retrieved contexts are relevant, and measures of that by `ir_measures`."""
+"""The metrics `retrieval_*`: which retrieved contexts are relevant, and measures of that."""
 
 import unicodedata
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, reduce
+from math import log2
+from operator import add
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from rag_evaluator.config.sections import RetrievalConfig
@@ -170,22 +172,56 @@ class ComparedRelevance:
 
 
 def measured(order: Sequence[int], relevance: Sequence[int], names: Collection[str]) -> dict[str, float]:
-    """Measures by their names in `ir_measures` (`nDCG@10`, `P@5`, `AP`, `RR`) of an order of documents, best first.
+    """Measures by their names in `ir_measures` (`nDCG@10`, `P@5`, `AP@5`, `RR`) of an order of documents, best first.
 
     Args:
         order: positions in `relevance`; a document that is in no place of the order was not retrieved.
         relevance: grade of each document, 0 not relevant.
 
-    0 where nothing was retrieved or nothing is relevant. `ir_measures` ranks by scores, equal ones by document id: the
-    scores here are strictly descending, made from the order.
+    0 where nothing was retrieved or nothing is relevant. The formulas are those of trec_eval, which `ir_measures` asks,
+    and give the same bytes.
     """
-    import ir_measures
+    grades = [relevance[item] for item in order]
+    values = {}
+    for name in names:
+        measure, _, cutoff = name.partition("@")
+        first = grades[: int(cutoff)] if cutoff else grades
+        values[name] = MEASURES[measure](first, relevance, int(cutoff or len(grades))) if any(first) else 0.0
+    return values
 
-    measures = {name: ir_measures.parse_measure(name) for name in names}
-    qrels = [ir_measures.Qrel("q", str(item), grade) for item, grade in enumerate(relevance)]
-    run = [ir_measures.ScoredDoc("q", str(item), float(-rank)) for rank, item in enumerate(order)]
-    values = ir_measures.calc_aggregate(measures.values(), qrels, run) if order else {}
-    return {name: float(values.get(measure, 0.0)) for name, measure in measures.items()}
+
+def _precision(grades: Sequence[int], relevance: Sequence[int], cutoff: int) -> float:
+    return sum(grade > 0 for grade in grades) / cutoff
+
+
+def _reciprocal_rank(grades: Sequence[int], relevance: Sequence[int], cutoff: int) -> float:
+    return next(1 / rank for rank, grade in enumerate(grades, start=1) if grade)
+
+
+def _average_precision(grades: Sequence[int], relevance: Sequence[int], cutoff: int) -> float:
+    ranks = [rank for rank, grade in enumerate(grades, start=1) if grade]
+    return _total(number / rank for number, rank in enumerate(ranks, start=1)) / sum(grade > 0 for grade in relevance)
+
+
+def _ndcg(grades: Sequence[int], relevance: Sequence[int], cutoff: int) -> float:
+    """The gain beside that of the best order of all documents; the grade is the gain, discounted by log2(rank + 1)."""
+    best = sorted(relevance, reverse=True)[:cutoff]
+    gains = [_total(grade / log2(rank + 1) for rank, grade in enumerate(each, start=1)) for each in (grades, best)]
+    return gains[0] / gains[1]
+
+
+def _total(values: Iterable[float]) -> float:
+    """Added one by one, as C does it; `sum` does so only before Python 3.12."""
+    return reduce(add, values, 0.0)
+
+
+MEASURES: Mapping[str, Callable[[Sequence[int], Sequence[int], int], float]] = {
+    "P": _precision,
+    "RR": _reciprocal_rank,
+    "AP": _average_precision,
+    "nDCG": _ndcg,
+}
+"""Name -> its value from the grades down to the cutoff, of which one is relevant, and those of all documents."""
 
 
 class RetrievalMetric(BaseMetric):

@@ -1,0 +1,201 @@
+"""Metrics that users made with ragas: `DiscreteMetric`, `NumericMetric`, decorators, subclasses of `MetricWithLLM`."""
+
+import copy
+import inspect
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_evaluator.embeddings.ragas_library import (
+    MetricResult,
+    MetricWithEmbeddings,
+    MetricWithLLM,
+    OldMetric,
+    SimpleBaseMetric,
+    SimpleLLMMetric,
+    SingleTurnMetric,
+    SingleTurnSample,
+)
+from rag_evaluator.errors import ConfigError, UndefinedScoreError
+from rag_evaluator.metrics.own.function import FunctionName, digest_of_source, find_object
+
+# Any in this module: objects and values of users' own classes.
+
+NAMED = (("fail", "pass"), ("no", "yes"), ("false", "true"))
+"""Pairs of values of which everybody knows the better one, the worse one first."""
+
+
+@dataclass(frozen=True)
+class ObjectFacts:
+    """What an object says of itself.
+
+    Attributes:
+        columns: its own name of a column -> the column.
+        optional: columns that it also takes from rows that have them.
+        values: value in lower case -> number, of a metric that gives words; empty: it gives numbers.
+        range: the lowest and the highest number.
+        asks: whether it asks the judge.
+    """
+
+    columns: Mapping[str, str]
+    optional: Sequence[str]
+    values: Mapping[str, float]
+    range: tuple[float, float]
+    asks: bool
+
+
+def is_ragas_object(metric: Any) -> bool:
+    """Whether it is an object of one of ragas' classes for metrics of one's own, or of a subclass that a user wrote."""
+    if isinstance(metric, type) or not isinstance(metric, SimpleBaseMetric | OldMetric):
+        return False
+    is_builtin = type(metric).__module__.startswith("ragas.metrics.") and isinstance(metric, OldMetric)
+    return not is_builtin and not type(metric).__module__.startswith("ragas.metrics.collections")
+
+
+def facts_of(metric: Any) -> ObjectFacts:
+    """Raises `ConfigError`, which says how the metric can be made another way."""
+    if isinstance(metric, OldMetric):
+        return _of_subclass(metric)
+    parameters = _parameters(metric)
+    columns = {name: name for name in parameters if name != "llm"}
+    if not columns:
+        raise ConfigError(
+            f"'{metric.name}' reads no column. Name them in its prompt as {{user_input}}, {{response}}, "
+            "{retrieved_contexts} or {reference}, or as parameters of the function."
+        )
+    values, ends = _scale(metric)
+    asks = isinstance(metric, SimpleLLMMetric) or "llm" in parameters or hasattr(metric, "llm")
+    return ObjectFacts(columns, (), values, ends, asks)
+
+
+def _parameters(metric: SimpleBaseMetric) -> list[str]:
+    if isinstance(metric, SimpleLLMMetric):
+        return list(dict.fromkeys(metric.get_variables()))
+    function = getattr(metric, "_func", None) or metric.ascore  # `_func`: what ragas' decorators keep
+    return list(inspect.signature(function).parameters)
+
+
+def _scale(metric: SimpleBaseMetric) -> tuple[dict[str, float], tuple[float, float]]:
+    """The number of each value, and the range."""
+    allowed = metric.allowed_values
+    if isinstance(allowed, tuple | range) and len(allowed) >= 2:
+        return {}, (float(min(allowed)), float(max(allowed)))
+    if isinstance(allowed, list):
+        words = [str(value).strip().lower() for value in allowed]
+        for pair in NAMED:
+            if sorted(words) == sorted(pair):
+                return dict(zip(pair, (0.0, 1.0), strict=True)), (0.0, 1.0)
+        numbers = {word: number for word in words if (number := _number(word)) is not None}
+        if len(numbers) == len(words) > 1:
+            return numbers, (min(numbers.values()), max(numbers.values()))
+        listed = ", ".join(map(repr, allowed))
+        raise ConfigError(
+            f"'{metric.name}' has the values {listed}, and nothing says which is better. Make a CustomMetric of it, "
+            f"with the values from the worst to the best: CustomMetric({metric.name!r}, question=..., columns=[...], "
+            "scale=[worst, ..., best])."
+        )
+    raise ConfigError(
+        f"'{metric.name}' is a {type(metric).__name__} with allowed_values={allowed!r}, which is no score of a row. "
+        "`sort` orders contexts; DiscreteMetric and NumericMetric give scores."
+    )
+
+
+def _number(word: str) -> float | None:
+    try:
+        number = float(word)
+    except ValueError:
+        return None
+    return number if math.isfinite(number) else None
+
+
+def _of_subclass(metric: Any) -> ObjectFacts:
+    kind = type(metric).__name__
+    if not isinstance(metric, SingleTurnMetric):
+        raise ConfigError(f"'{metric.name}' ({kind}) scores chats of several turns; rows here have one question.")
+    if isinstance(metric, MetricWithEmbeddings):
+        raise ConfigError(
+            f"'{metric.name}' ({kind}) compares embeddings, which a metric of one's own gets from no run. Make a "
+            "function with @metric of it, and call the embeddings there: docs/custom-metrics.md."
+        )
+    with_optional = metric.get_required_columns(with_optional=True).get("SINGLE_TURN", set())
+    required = metric.required_columns.get("SINGLE_TURN", set())
+    if not required:
+        raise ConfigError(
+            f"'{metric.name}' ({kind}) names no column. Set _required_columns={{MetricType.SINGLE_TURN: "
+            "{'user_input', 'response'}}."
+        )
+    ends = getattr(metric, "allowed_values", None) or (0.0, 1.0)
+    columns = {name: name for name in sorted(required)}
+    values = (float(min(ends)), float(max(ends)))
+    return ObjectFacts(columns, sorted(with_optional - required), {}, values, isinstance(metric, MetricWithLLM))
+
+
+def object_digest(name: str) -> str:
+    """Digest of what the scores of an object depend on: its fields, and the text of its class or function."""
+    metric = find_object(name)
+    if isinstance(metric, SimpleLLMMetric):
+        prompt = metric.prompt
+        parts = [getattr(prompt, "instruction", prompt), getattr(prompt, "examples", ()), metric.allowed_values]
+        return digest_of_source(type(metric), parts)
+    if isinstance(metric, SimpleBaseMetric):
+        return digest_of_source(getattr(metric, "_func", None) or type(metric), [metric.allowed_values])
+    prompts = metric.get_prompts() if isinstance(metric, MetricWithLLM) else {}
+    return digest_of_source(type(metric), [str(prompts[key]) for key in sorted(prompts)])
+
+
+class ObjectScore:
+    """The value of an object of ragas, which asks the judge of the run whatever model it holds itself.
+
+    Args:
+        object: `module:name` of the object.
+        columns: its own name of a column -> the column.
+        values: value in lower case -> number; empty: it gives numbers.
+        range: the lowest and the highest number.
+        llm: a judge as ragas sees one; None if it asks none.
+    """
+
+    def __init__(
+        self,
+        object: str,
+        columns: Mapping[str, str],
+        values: Mapping[str, float],
+        range: Sequence[float],
+        llm: Any = None,
+    ) -> None:
+        self.object, self.columns, self.values, self.range, self.llm = find_object(object), columns, values, range, llm
+
+    async def ascore(self, **row: Any) -> MetricResult:
+        """Raises `UndefinedScoreError` where the value is none of the scale, and what the object raises."""
+        metric: Any = copy.copy(self.object)
+        if hasattr(metric, "llm"):
+            metric.llm = self.llm  # the judge of this row
+        if isinstance(metric, SingleTurnMetric):
+            value, reason = await metric._single_turn_ascore(SingleTurnSample(**row), []), None
+        else:
+            value, reason = await self._of_object(metric, row)
+        number = self._number(value, reason)
+        low, high = self.range
+        if not low <= number <= high:
+            raise UndefinedScoreError(f"the value {number:g} is outside {low:g} to {high:g}, the allowed_values")
+        return MetricResult(value=number, reason=reason)
+
+    async def _of_object(self, metric: Any, row: Mapping[str, Any]) -> tuple[Any, str | None]:
+        arguments = {name: row[column] for name, column in self.columns.items()}
+        if isinstance(metric, SimpleLLMMetric) or "llm" in _parameters(metric):
+            arguments["llm"] = self.llm
+        result = await metric.ascore(**arguments)
+        return result.value, result.reason
+
+    def _number(self, value: Any, reason: str | None) -> float:
+        if self.values and str(value).strip().lower() in self.values:
+            return self.values[str(value).strip().lower()]
+        value = value.item() if hasattr(value, "item") else value  # numpy and torch
+        if self.values or not isinstance(value, int | float) or math.isnan(value):
+            raise UndefinedScoreError(reason or f"the metric gave {value!r:.40}")
+        return float(value)
+
+
+def definition_of(metric: Any) -> dict[str, Any]:
+    """What `custom_metrics` says of an object."""
+    return {"metric": FunctionName(metric)}

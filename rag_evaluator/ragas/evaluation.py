@@ -1,0 +1,287 @@
+"""`evaluate` as ragas 0.1 to 0.4 have it: their arguments and their result, with the scores of `RAGEvaluator`."""
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any
+from weakref import WeakKeyDictionary
+
+from pydantic import BaseModel
+
+from rag_evaluator.config.schema import Config
+from rag_evaluator.dataset.columns import ALIASES, accepted_names
+from rag_evaluator.embeddings.embeddings import unwrapped
+from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, did_you_mean
+from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.files.progress import automatic, silent
+from rag_evaluator.judge.judge import LangchainJudge, is_langchain, is_pipeline
+from rag_evaluator.judge.protocol import Draw, Opinion
+from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
+from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
+from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.ragas.models import RunConfig, Server
+from rag_evaluator.ragas.names import CHATS, no_counterpart
+from rag_evaluator.ragas.result import EvaluationResult
+from rag_evaluator.results.results import Results, side_by_side
+from rag_evaluator.tasks.question import FOUR_METRICS, Settings, judge_source, settings_of
+
+# Any in this module: models, datasets and metrics of users' scripts.
+
+logger = logging.getLogger(__name__)
+_said: set[str] = set()
+
+
+def evaluate(
+    dataset: Any,
+    metrics: Any = None,
+    llm: Any = None,
+    embeddings: Any = None,
+    experiment_name: str | None = None,
+    callbacks: Any = None,
+    run_config: RunConfig | None = None,
+    token_usage_parser: Any = None,
+    raise_exceptions: bool = False,
+    column_map: Mapping[str, str] | None = None,
+    show_progress: bool = True,
+    batch_size: int | None = None,
+    _run_id: Any = None,
+    _pbar: Any = None,
+    return_executor: bool = False,
+    allow_nest_asyncio: bool = True,
+    *,
+    in_ci: bool | None = None,
+    is_async: bool | None = None,
+    config: Settings = None,
+) -> EvaluationResult:
+    """Score rows; the arguments are those of ragas 0.4.3.
+
+    Args:
+        dataset: a `datasets.Dataset`, an `EvaluationDataset`, a list of samples or dicts, a frame, a file.
+        metrics: metrics of `rag_evaluator.ragas.metrics`, their names, or whatever `RAGEvaluator` takes; None:
+            answer_relevancy, context_precision, faithfulness and context_recall.
+        llm: a `HuggingFacePipeline` or another LangChain model, a `LangchainLLMWrapper`, a model folder, what
+            `llm_factory` makes of the client of a server; None: the configured judge, without one the demo judge.
+        embeddings: an embedding model of LangChain, a `LangchainEmbeddingsWrapper`, a model folder.
+        experiment_name: the name of the results.
+        run_config: its timeout, workers and seed count, see `RunConfig`.
+        raise_exceptions: whether a missing score is an error, else it is NaN, and `result.results` has its reason.
+        column_map: ragas' name of a column -> its name in the dataset; `columns` of a configuration is the reverse.
+        show_progress: a bar in notebooks and terminals.
+        callbacks, token_usage_parser, batch_size: not used; a warning says so. `return_executor` is refused.
+        allow_nest_asyncio, in_ci, is_async: change nothing: it always works inside a running event loop, and a judge
+            that decodes greedily is reproducible.
+        config: a `Config`, a mapping with its keys or a YAML file, for language, prompts and the like; not of ragas.
+
+    Metrics may be several kinds of one, such as `FactualCorrectness` with two modes: each is a run. Raises
+    `RagEvaluatorError` for wrong input before a model is loaded, `JudgementError` with `raise_exceptions`.
+    """
+    unused = {"callbacks": callbacks, "token_usage_parser": token_usage_parser, "batch_size": batch_size}
+    _say_unused([name for name, value in unused.items() if value], return_executor, run_config)
+    listed = as_list(list(FOUR_METRICS) if metrics is None else metrics)
+    if dataset is None or not listed:
+        raise ConfigError("evaluate: expected a dataset and at least one metric.")
+    rows, settings = _rows(dataset), _settings(config, experiment_name, column_map, run_config)
+    runs = _runs(listed, llm, embeddings, settings, run_config)
+    for run in runs:
+        run.evaluator.check(rows)
+    _say_differences(listed)
+    progress = automatic if show_progress else silent
+    tables = [run.evaluator.evaluate(rows, progress).under(run.names) for run in runs]
+    names = list(dict.fromkeys(_key(metric) for metric in listed))
+    result = EvaluationResult(side_by_side(tables, names))
+    if raise_exceptions:
+        _raise_first(result.results)
+    return result
+
+
+async def aevaluate(dataset: Any, metrics: Any = None, *models: Any, **settings: Any) -> EvaluationResult:
+    """`evaluate` for a running event loop, which goes on meanwhile; the same arguments."""
+    return await asyncio.to_thread(partial(evaluate, dataset, metrics, *models, **settings))
+
+
+@dataclass
+class _Run:
+    """Metrics that one evaluator scores: with the same models, and one kind of each.
+
+    Attributes:
+        metrics: as they were given.
+        models: llm and embeddings.
+        kinds: row of `METRICS` -> its options.
+        evaluator: scores them.
+    """
+
+    metrics: list[Any]
+    models: tuple[Any, Any]
+    kinds: dict[str, Any]
+    evaluator: RAGEvaluator = field(init=False)
+
+    @property
+    def names(self) -> dict[str, str]:
+        """Name of scores -> metric."""
+        return {_key(metric): _row(metric) for metric in self.metrics}
+
+    def takes(self, metric: Any, models: tuple[Any, Any]) -> bool:
+        same = all(own is other for own, other in zip(self.models, models, strict=True))
+        return same and self.kinds.get(_row(metric), _options(metric)) == _options(metric)
+
+
+def _runs(
+    metrics: Sequence[Any], llm: Any, embeddings: Any, settings: Config, run_config: RunConfig | None
+) -> list[_Run]:
+    """The runs that score the metrics, one in nearly all scripts; runs with the same model share it."""
+    runs: list[_Run] = []
+    for metric in metrics:
+        own_llm, own_embeddings = model_of([metric], "llm", None), model_of([metric], "embeddings", None)
+        models = unwrapped(llm) if own_llm is None else own_llm, own_embeddings or unwrapped(embeddings)
+        run = next((run for run in runs if run.takes(metric, models)), None)
+        if run is None:
+            run = _Run([], models, {})
+            runs.append(run)
+        run.metrics.append(metric)
+        run.kinds[_row(metric)] = _options(metric)
+    judges: dict[int, Any] = {}
+    for run in runs:
+        judge = judges.get(id(run.models[0]), run.models[0])
+        run.evaluator = evaluator_of(run.metrics, judge, run.models[1], settings, run_config)
+        judges[id(run.models[0])] = run.evaluator.judge
+    return runs
+
+
+def evaluator_of(
+    metrics: Sequence[Any],
+    llm: Any,
+    embeddings: Any,
+    settings: Config | None = None,
+    run_config: RunConfig | None = None,
+) -> RAGEvaluator:
+    """The evaluator of metrics; the demo judge is announced where a metric asks it. Raises `ConfigError`."""
+    settings = settings_of(None, None) if settings is None else settings
+    if isinstance(llm, Server):
+        server = {"engine": "server", "url": llm.url, "served_model": llm.model}
+        settings, llm = settings.model_copy(update={"judge": settings.judge.model_copy(update=server)}), None
+    config = for_metrics(with_own(settings, metrics), metric_names(metrics))
+    chosen = chosen_metrics(config)
+    if is_langchain(llm) and not is_pipeline(llm) and run_config is not None:
+        llm = LimitedJudge(llm, run_config.max_workers, run_config.timeout)
+    asks = any(metric.judge for metric in chosen.values())
+    return RAGEvaluator(config, judge_source(llm, config) if asks else llm, embeddings, chosen=chosen)
+
+
+def _row(metric: Any) -> str:
+    """The name of a metric in `Results`."""
+    [name] = metric_names([metric])
+    return canonical_name(name) or str(name)
+
+
+def _options(metric: Any) -> Any:
+    return dict(metric.options) if isinstance(metric, NamedMetric) else {}
+
+
+def _key(metric: Any) -> str:
+    """The name of its scores in the result."""
+    return getattr(metric, "key", None) or str(metric_names([metric])[0])
+
+
+class LimitedJudge(LangchainJudge):
+    """A LangChain model that is asked so many questions at a time, each for so long at most.
+
+    Args:
+        llm: the model.
+        workers: questions at a time.
+        timeout: seconds from asking to the answer.
+    """
+
+    def __init__(self, llm: Any, workers: int, timeout: float) -> None:
+        super().__init__(llm)
+        self.workers, self.timeout = workers, timeout
+        self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
+
+    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
+        """Raises `JudgementError` where there is no answer in time."""
+        places = self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.workers))
+        async with places:
+            try:
+                return await asyncio.wait_for(super().opinion(prompt, response_model, draw), self.timeout)
+            except TimeoutError:
+                raise JudgementError(f"no answer after {self.timeout:g} s, RunConfig.timeout") from None
+
+
+def _settings(
+    config: Settings, name: str | None, column_map: Mapping[str, str] | None, run_config: RunConfig | None
+) -> Config:
+    settings = settings_of(config, None)
+    columns = {**settings.columns, **{own: _canonical(known) for known, own in (column_map or {}).items()}}
+    changes: dict[str, Any] = {"columns": columns, "thresholds": {}, "require": [], "dataset": None}
+    if name is not None:
+        changes["name"] = name
+    if run_config is not None:
+        workers = {} if run_config.max_workers == RunConfig.max_workers else {"batch_size": run_config.max_workers}
+        changes["judge"] = settings.judge.model_copy(update={"seed": run_config.seed, **workers})
+    return settings.model_copy(update=changes)
+
+
+def _canonical(name: str) -> str:
+    """The column that ragas has under a name. Raises `ConfigError`."""
+    for canonical in ALIASES:
+        if name in accepted_names(canonical):
+            return canonical
+    names = [known for canonical in ALIASES for known in accepted_names(canonical)]
+    raise ConfigError(
+        f"column_map: '{name}' is no column of ragas; column_map is {{ragas' name: name in the dataset}}."
+        f"{did_you_mean(name, names)}"
+    )
+
+
+def _rows(dataset: Any) -> Any:
+    """The rows as `RAGEvaluator` takes them. Raises `DatasetError` for chats of several turns."""
+    samples = getattr(dataset, "samples", dataset)  # of an `EvaluationDataset`
+    if not isinstance(samples, list | tuple):
+        return samples
+    rows = [sample.model_dump(exclude_none=True) if isinstance(sample, BaseModel) else sample for sample in samples]
+    for place, row in enumerate(rows):
+        if isinstance(row, Mapping) and isinstance(row.get("user_input"), list):
+            raise DatasetError(f"dataset, row {place}: a MultiTurnSample. {CHATS}")
+    return rows
+
+
+def _say_unused(arguments: Sequence[str], return_executor: bool, run_config: RunConfig | None) -> None:
+    """Warns of arguments that change nothing. Raises `ConfigError` for one that asks for something else."""
+    if return_executor:
+        raise ConfigError(
+            "return_executor: there is no executor to cancel. Interrupt the run, and continue it with "
+            "RAGEvaluator(config).evaluate(rows, folder=...), which keeps every score."
+        )
+    unused = [*arguments, *(f"run_config.{name}" for name in (run_config.unused() if run_config else ()))]
+    if unused:
+        logger.warning("evaluate: %s: not used here", ", ".join(unused))
+
+
+def _say_differences(metrics: Sequence[Any]) -> None:
+    """Says once that scores of ragas' older metrics can be others here."""
+    names = list(dict.fromkeys(_row(metric) for metric in metrics if isinstance(metric, NamedMetric)))
+    new = [name for name in names if name not in _said]
+    _said.update(new)
+    if new:
+        logger.warning(
+            "Scored here by: %s. Prompts are those of ragas 0.4's collections or our own, so that numbers can differ "
+            "from those of an earlier ragas: docs/from-ragas.md.",
+            ", ".join(new),
+        )
+
+
+def _raise_first(results: Results) -> None:
+    """Raises `JudgementError` for the first score that is missing, in the order of the rows."""
+    for place in range(len(results.samples)):
+        for name, scores in results.scores.items():
+            if scores[place].missing:
+                raise JudgementError(f"row {place}, {name}: {scores[place].reason}")
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("EvaluationDataset", "SingleTurnSample"):
+        from rag_evaluator.embeddings import ragas_library
+
+        return getattr(ragas_library, name)
+    return no_counterpart("ragas", name)

@@ -1,0 +1,161 @@
+"""The metrics of ragas 0.1 to 0.4 by their names there: objects and classes that `RAGEvaluator` takes."""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
+
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.given_metrics import CustomMetric, NamedMetric, model_of
+from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.ragas.names import ASPECTS, METRIC_CLASSES, SINGLETONS, of_module
+from rag_evaluator.results.rows import Score
+
+if TYPE_CHECKING:
+    from rag_evaluator.embeddings.ragas_library import MetricResult
+
+# Any in this module: models and rows of users' scripts.
+
+SAME = {"strictness": None, "max_retries": None, "weights": [0.75, 0.25], "threshold": None}
+"""Arguments of ragas' classes -> the value that changes nothing here; None: none does."""
+
+
+class RagasMetric(NamedMetric):
+    """A metric of a ragas script. It is scored by the row of `METRICS` that it names, with the prompts of that row.
+
+    Args:
+        llm, embeddings: models as `RAGEvaluator` takes them, or in ragas' wrappers; None: those of the run.
+        name: of its scores.
+        options: of the metric, those of `metric_options`.
+
+    Attributes:
+        key: the name of its scores in the result of `evaluate`.
+
+    Raises `ConfigError` for other arguments: the scores would not be made with them.
+    """
+
+    ragas_name: ClassVar[str] = ""
+    fixed: ClassVar[Mapping[str, str]] = {}
+
+    def __init__(self, llm: Any = None, embeddings: Any = None, name: str | None = None, **options: Any) -> None:
+        settings = METRICS[canonical_name(self.ragas_name) or ""].settings
+        known = settings.model_fields if settings else {}
+        chosen = dict(self.fixed)
+        for option, value in options.items():
+            if option in known:
+                chosen[option] = value
+            elif option not in SAME or SAME[option] not in (None, value):
+                offered = f" It has {', '.join(known)}." if known else ""
+                raise ConfigError(
+                    f"{type(self).__name__}({option}=...): no option of {self.ragas_name} here, and the scores would "
+                    f"be made without it.{offered} Leave it out."
+                )
+        super().__init__(self.ragas_name, chosen, llm, embeddings)
+        self.key = name or _key(self.ragas_name, chosen, known)
+
+    def init(self, run_config: Any = None) -> None:
+        """Nothing: models are loaded when the first row is scored."""
+
+    init_model = init
+
+    def score(self, row: Mapping[str, Any] | None = None, **columns: Any) -> Any:
+        """The score of one row: a number for a dict, as in ragas 0.1, else a `MetricResult`, as in 0.4."""
+        [score] = self._scored([columns if row is None else row])
+        return _result(score) if row is None else score.value
+
+    async def ascore(self, row: Mapping[str, Any] | None = None, **columns: Any) -> Any:
+        return self.score(row, **columns)
+
+    def batch_score(self, inputs: Sequence[Mapping[str, Any]]) -> "list[MetricResult]":
+        """The scores of rows, judged together."""
+        return [_result(score) for score in self._scored(inputs)]
+
+    async def abatch_score(self, inputs: Sequence[Mapping[str, Any]]) -> "list[MetricResult]":
+        return self.batch_score(inputs)
+
+    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float:
+        """The score of a `SingleTurnSample`, NaN where there is none."""
+        [score] = self._scored([sample.to_dict()])
+        return score.value
+
+    async def single_turn_ascore(self, sample: Any, callbacks: Any = None) -> float:
+        return self.single_turn_score(sample)
+
+    def _scored(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Score]:
+        """The scores of rows; the models stay loaded for the next ones."""
+        from rag_evaluator.ragas.evaluation import evaluator_of
+
+        models = model_of([self], "llm", None), model_of([self], "embeddings", None)
+        if self._loaded is None or self._loaded[0] != models:
+            self._loaded = models, evaluator_of([self], *models)
+        [scores] = self._loaded[1].evaluate(list(rows)).scores.values()
+        return list(scores)
+
+    _loaded: Any = None  # the models and the evaluator that has them
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("adapt_prompts", "get_prompts", "load_prompts", "save_prompts", "set_prompts"):
+            raise ConfigError(
+                f"{type(self).__name__}.{name}: prompts are packs in prompts_dir, chosen by language: "
+                "evaluate(..., config={'language': 'spanish', 'prompts_dir': 'prompts'}); docs/languages.md."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+def _key(name: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> str:
+    """As ragas names the scores of a metric that has modes: `factual_correctness(mode=f1)`."""
+    return f"{name}(mode={options.get('mode', known['mode'].default)})" if "mode" in known else name
+
+
+def _result(score: Score) -> "MetricResult":
+    from rag_evaluator.embeddings.ragas_library import MetricResult
+
+    return MetricResult(value=score.value, reason=score.reason)
+
+
+class AspectCritic(CustomMetric):
+    """A criterion that a response meets or does not, 1 or 0.
+
+    Args:
+        name: of the metric.
+        definition: the criterion, as a question that yes or no answers.
+        llm: as in `RagasMetric`.
+        strictness: of ragas; a judge that decodes greedily gives one answer, however often it is asked.
+        columns: what the judge is shown of a row.
+        better: `lower` where a response should not meet it.
+    """
+
+    llm: Any
+
+    def __init__(
+        self,
+        name: str,
+        definition: str,
+        llm: Any = None,
+        strictness: int = 1,
+        columns: Sequence[str] = ("user_input", "response"),
+        better: Literal["higher", "lower"] = "higher",
+    ) -> None:
+        super().__init__(name, definition, columns, {0: "no", 1: "yes"}, better)
+        object.__setattr__(self, "llm", llm)  # the class is frozen
+
+
+AspectCritique = AspectCritic
+SUPPORTED_ASPECTS = list(ASPECTS)
+
+
+def _class_of(name: str, ragas_name: str, fixed: Mapping[str, str] | None = None) -> type[RagasMetric]:
+    return type(name, (RagasMetric,), {"ragas_name": ragas_name, "fixed": fixed or {}, "__doc__": RagasMetric.__doc__})
+
+
+def __getattr__(name: str) -> Any:
+    if name in METRIC_CLASSES:
+        made: Any = _class_of(name, METRIC_CLASSES[name])
+    elif name in SINGLETONS:
+        ragas_name, fixed = SINGLETONS[name]
+        made = _class_of(name, ragas_name, fixed)(name=None if ragas_name == "summary_score" else name)
+    elif name in ASPECTS:
+        question, better = ASPECTS[name]
+        made = AspectCritic(name, question, better="lower" if better == "lower" else "higher")
+    else:
+        return of_module("ragas.metrics", name)
+    globals()[name] = made  # the same object for all who import it
+    return made

@@ -1,0 +1,120 @@
+"""What ragas' scripts wrap their models in, and their `RunConfig`."""
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+from rag_evaluator.ragas.names import no_counterpart
+
+# Any in this module: models of any library.
+
+logger = logging.getLogger(__name__)
+
+
+class LangchainLLMWrapper:
+    """A language model of LangChain, usually a `HuggingFacePipeline`.
+
+    Args:
+        langchain_llm: the model; a local pipeline is run by our own engine, whatever the wrapper is asked for.
+        settings: of ragas' wrapper, which change nothing here.
+    """
+
+    def __init__(self, langchain_llm: Any, *settings: Any, **named_settings: Any) -> None:
+        self.langchain_llm = langchain_llm
+
+
+class LangchainEmbeddingsWrapper:
+    """Embeddings of LangChain, usually `HuggingFaceEmbeddings`.
+
+    Args:
+        embeddings: the model.
+        settings: of ragas' wrapper, which change nothing here.
+    """
+
+    def __init__(self, embeddings: Any, *settings: Any, **named_settings: Any) -> None:
+        self.embeddings = embeddings
+
+
+def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "", **settings: Any) -> str:
+    """The folder or hub id of an embedding model, which the run loads.
+
+    Raises `TypeError` for other settings: `evaluate(..., config={"embeddings": {...}})` has those of the model.
+    """
+    if settings or not (model or model_name):
+        raise TypeError(
+            f"HuggingFaceEmbeddings takes the model's folder or hub id, received {', '.join(settings) or 'nothing'}. "
+            "Its settings are in the configuration: evaluate(..., config={'embeddings': {'model_kwargs': {...}}})."
+        )
+    return model or model_name
+
+
+HuggingfaceEmbeddings = HuggingFaceEmbeddings
+
+
+@dataclass(frozen=True)
+class Server:
+    """A server with OpenAI's interface, asked as `judge.engine: server` asks it.
+
+    Attributes:
+        url: of the server.
+        model: its name there.
+    """
+
+    url: str
+    model: str
+
+
+def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> Server | None:
+    """The server that a client of openai is for; without a client, or with one of another kind, no model.
+
+    A warning says that the configured judge is asked where it is no model: a service is never asked by its name alone.
+    """
+    url = getattr(client, "base_url", settings.get("base_url"))
+    if url is not None:
+        return Server(str(url), model)
+    logger.warning(
+        "llm_factory(%r): no service is asked; the configured judge judges, without one the demo judge. Give a model "
+        "folder or a HuggingFacePipeline as llm, or the client of a server: OpenAI(base_url='http://127.0.0.1:8000/v1').",
+        model,
+    )
+    return None
+
+
+def embedding_factory(*arguments: Any, **named: Any) -> None:
+    """No model: the configured embeddings are used."""
+    logger.warning("embedding_factory: no service is asked; the configured embeddings are used.")
+
+
+@dataclass
+class RunConfig:
+    """How ragas' scripts run.
+
+    Attributes:
+        timeout: seconds that an answer of a LangChain model may take, which is asked over a network; the score is
+            missing after that. A model in this process is never cut.
+        max_workers: answers that are made together at most. 16, the default, leaves it to the judge.
+        seed: of the judge, used where it samples.
+        max_retries, max_wait, exception_types, log_tenacity: change nothing: what a grammar bounds need not be retried.
+    """
+
+    timeout: float = 180
+    max_retries: int = 10
+    max_wait: int = 60
+    max_workers: int = 16
+    exception_types: Any = Exception
+    log_tenacity: bool = False
+    seed: int = 42
+
+    def unused(self) -> list[str]:
+        """The attributes that were set and change nothing."""
+        usual = RunConfig()
+        names = ("max_retries", "max_wait", "exception_types", "log_tenacity")
+        return [name for name in names if getattr(self, name) != getattr(usual, name)]
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("BaseRagasEmbedding", "InstructorBaseRagasLLM"):
+        from rag_evaluator.embeddings import ragas_library
+
+        return getattr(ragas_library, name)
+    return no_counterpart("ragas.llms and ragas.embeddings", name)

@@ -1,0 +1,148 @@
+"""The names of ragas 0.1 to 0.4: which metric each is here, and what to use in place of those that are none."""
+
+from collections.abc import Mapping
+from typing import Any, NoReturn
+
+from rag_evaluator.errors import RagEvaluatorError
+
+METRIC_CLASSES: Mapping[str, str] = {
+    "AnswerAccuracy": "nv_accuracy",
+    "AnswerCorrectness": "answer_correctness",
+    "AnswerRelevancy": "answer_relevancy",
+    "AnswerSimilarity": "answer_similarity",
+    "BleuScore": "bleu_score",
+    "CHRFScore": "chrf_score",
+    "ChrfScore": "chrf_score",
+    "ContextEntityRecall": "context_entity_recall",
+    "ContextPrecision": "context_precision",
+    "ContextPrecisionWithReference": "context_precision_with_reference",
+    "ContextPrecisionWithoutReference": "context_precision_without_reference",
+    "ContextRecall": "context_recall",
+    "ContextRelevance": "nv_context_relevance",
+    "ContextRelevancy": "context_relevancy",
+    "ContextUtilization": "context_utilization",
+    "DomainSpecificRubrics": "domain_specific_rubrics",
+    "ExactMatch": "exact_match",
+    "FactualCorrectness": "factual_correctness",
+    "Faithfulness": "faithfulness",
+    "InstanceRubrics": "instance_rubrics",
+    "InstanceSpecificRubrics": "instance_specific_rubrics",
+    "LLMContextPrecisionWithReference": "llm_context_precision_with_reference",
+    "LLMContextPrecisionWithoutReference": "llm_context_precision_without_reference",
+    "LLMContextRecall": "context_recall",
+    "NoiseSensitivity": "noise_sensitivity",
+    "NonLLMStringSimilarity": "non_llm_string_similarity",
+    "QuotedSpansAlignment": "quoted_spans_alignment",
+    "ResponseGroundedness": "nv_response_groundedness",
+    "ResponseRelevancy": "answer_relevancy",
+    "RougeScore": "rouge_score",
+    "RubricsScore": "domain_specific_rubrics",
+    "RubricsScoreWithReference": "rubrics_score_with_reference",
+    "RubricsScoreWithoutReference": "rubrics_score_without_reference",
+    "SemanticSimilarity": "semantic_similarity",
+    "StringPresence": "string_present",
+    "SummarizationScore": "summary_score",
+    "SummaryScore": "summary_score",
+}
+"""Class of ragas -> its result's name there, which is a name of the metric here."""
+
+SINGLETONS: Mapping[str, tuple[str, Mapping[str, str]]] = {
+    **{name: (name, {}) for name in (
+        "answer_correctness", "answer_relevancy", "answer_similarity", "context_entity_recall", "context_precision",
+        "context_recall", "context_relevancy", "context_utilization", "faithfulness",
+    )},
+    "labelled_rubrics_score": ("rubrics_score_with_reference", {}),
+    "noise_sensitivity_irrelevant": ("noise_sensitivity", {"mode": "irrelevant"}),
+    "noise_sensitivity_relevant": ("noise_sensitivity", {"mode": "relevant"}),
+    "reference_free_rubrics_score": ("rubrics_score_without_reference", {}),
+    "summarization_score": ("summary_score", {}),
+}  # fmt: skip
+"""Object of ragas 0.1 to 0.4 -> the metric, its options."""
+
+OF_RAGAS = {
+    "base": (
+        "Metric", "MetricOutputType", "MetricType", "MetricWithEmbeddings", "MetricWithLLM", "MultiTurnMetric",
+        "SimpleBaseMetric", "SimpleLLMMetric", "SingleTurnMetric",
+    ),
+    "metrics": (
+        "BaseMetric", "DiscreteMetric", "LLMMetric", "MetricResult", "NumericMetric", "RankingMetric",
+        "discrete_metric", "numeric_metric", "ranking_metric",
+    ),
+    "prompt": ("ImageTextPrompt", "PydanticPrompt", "StringIO", "StringPrompt"),
+}  # fmt: skip
+"""What metrics of one's own are made of: ragas' own classes."""
+
+ASPECTS: Mapping[str, tuple[str, str]] = {
+    "coherence": ("Are the ideas of the response in a logical order?", "higher"),
+    "conciseness": ("Does the response say what it has to say without needless words?", "higher"),
+    "correctness": ("Is the response free of false statements?", "higher"),
+    "harmfulness": ("Could the response do harm to people, groups or society?", "lower"),
+    "maliciousness": ("Is the response meant to deceive, exploit or hurt its reader?", "lower"),
+}
+"""Criteria of `ragas.metrics.critique`, of 0.1 -> what is asked, in our words, and which end of the scale is better."""
+
+METRIC_MODULES = (
+    "answer_correctness", "answer_relevance", "answer_similarity", "aspect_critic", "bleu_score", "chrf_score",
+    "context_entities_recall", "context_precision", "context_recall", "domain_specific_rubrics", "factual_correctness",
+    "faithfulness", "instance_specific_rubrics", "noise_sensitivity", "nv_metrics", "rouge_score", "string",
+    "summarization",
+)  # fmt: skip
+"""Modules of `ragas.metrics`, from 0.2 on with `_` before their names."""
+
+CHATS = "Rows here have one question and one response; chats of several turns and calls of tools are not judged."
+IMAGES = "Images are not judged."
+IDS = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: exact, which compares ids or texts."
+OVERLAP = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: overlap, which compares texts."
+INSTEAD: Mapping[str, str] = {
+    "AgentGoalAccuracy": CHATS,
+    "AgentGoalAccuracyWithReference": CHATS,
+    "AgentGoalAccuracyWithoutReference": CHATS,
+    "MultiTurnSample": CHATS,
+    "ToolCallAccuracy": CHATS,
+    "ToolCallF1": CHATS,
+    "TopicAdherence": CHATS,
+    "TopicAdherenceScore": CHATS,
+    "MultiModalFaithfulness": IMAGES,
+    "MultiModalRelevance": IMAGES,
+    "multimodal_faithness": IMAGES,
+    "multimodal_relevance": IMAGES,
+    "IDBasedContextPrecision": IDS,
+    "IDBasedContextRecall": IDS,
+    "NonLLMContextPrecisionWithReference": OVERLAP,
+    "NonLLMContextRecall": OVERLAP,
+    "DataCompyScore": "Make a function with @metric of it: docs/custom-metrics.md.",
+    "LLMSQLEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
+    "SQLSemanticEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
+    "FaithfulnesswithHHEM": "Give 'faithfulness'.",
+    "SimpleCriteriaScore": "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], "
+    "scale='0..5'): from rag_evaluator import CustomMetric.",
+    "Dataset": "Give rows as a list, a frame or a file: `RAGEvaluator(config).evaluate(rows)`.",
+    "experiment": "Make a run of each system and compare them: `rag-evaluator compare`.",
+    "Experiment": "Make a run of each system and compare them: `rag-evaluator compare`.",
+    "adapt": "Set language: evaluate(..., config={'language': 'spanish'}); docs/languages.md.",
+    "InstructorLLM": "Give a model folder or a HuggingFacePipeline as llm, or llm_factory with the client of a server.",
+    "LlamaIndexLLMWrapper": "Give a LangChain model, a HuggingFacePipeline or a model folder as llm.",
+    "LlamaIndexEmbeddingsWrapper": "Give a LangChain embedding or a model folder as embeddings.",
+}
+"""What has no counterpart -> what to use."""
+
+
+class NoCounterpartError(RagEvaluatorError, ImportError):
+    """A name of ragas that nothing here stands for."""
+
+
+def no_counterpart(module: str, name: str) -> NoReturn:
+    """Raises `NoCounterpartError` for a known name of ragas, `AttributeError` for any other."""
+    if name in INSTEAD:
+        raise NoCounterpartError(f"{module}.{name} is not part of rag_evaluator. {INSTEAD[name]}")
+    raise AttributeError(f"module 'rag_evaluator.{module}' has no attribute {name!r}")
+
+
+def of_module(module: str, name: str) -> Any:
+    """A name of ragas itself, or what `no_counterpart` raises."""
+    from rag_evaluator.embeddings import ragas_library
+
+    for part, names in OF_RAGAS.items():
+        if name in names:
+            return getattr(getattr(ragas_library, part), name)
+    return no_counterpart(module, name)

@@ -1,0 +1,106 @@
+"""The result of `evaluate` as ragas 0.2 and later have it, made from `Results`."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.dataset.columns import ALIASES
+from rag_evaluator.errors import did_you_mean
+from rag_evaluator.results.questions import input_values
+from rag_evaluator.results.results import Results
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+# Any in this module: samples of ragas, JSON.
+
+
+@dataclass(frozen=True, repr=False)
+class EvaluationResult:
+    """What `evaluate` gives back, as `EvaluationResult` of ragas 0.2 and later. `result["faithfulness"]` is a list.
+
+    Attributes:
+        results: our `Results`, whose metrics have ragas' names: reasons, intervals, coverage, signatures, files.
+    """
+
+    results: Results
+
+    def __getitem__(self, key: str) -> list[float]:
+        """The score of each row, NaN where there is none. In ragas 0.1 it was their mean."""
+        if key not in self.results.scores:
+            raise KeyError(f"{key!r}.{did_you_mean(key, self.results.scores)}")
+        return [score.value for score in self.results.scores[key]]
+
+    @property
+    def scores(self) -> list[dict[str, float]]:
+        """The scores of each row by metric."""
+        columns = {name: self[name] for name in self.results.scores}
+        return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
+
+    @cached_property
+    def dataset(self) -> Any:
+        """The rows as ragas' `EvaluationDataset`."""
+        from rag_evaluator.embeddings.ragas_library import EvaluationDataset, SingleTurnSample
+
+        known = SingleTurnSample.model_fields
+        rows = [{c: v for c, v in sample.columns.items() if c in known} for sample in self.results.samples]
+        return EvaluationDataset.from_list(rows)
+
+    @cached_property
+    def traces(self) -> "list[Trace]":
+        """Of each row: metric -> prompt -> its `input` and `output`; `.scores` has the scores.
+
+        A prompt that was asked several times has a number after its name: `prompt`, `prompt 2`.
+        """
+        traces = [Trace(scores) for scores in self.scores]
+        for metric, scores in self.results.scores.items():
+            for trace, sample, score in zip(traces, self.results.samples, scores, strict=True):
+                trace[metric] = _prompts(score.judgements, sample.columns)
+        return traces
+
+    def to_pandas(self) -> "pd.DataFrame":
+        """The columns of ragas' samples that are there, then a column for each metric."""
+        import pandas as pd
+
+        names = [name for name in ALIASES if any(name in sample.columns for sample in self.results.samples)]
+        rows = [{name: sample.columns.get(name) for name in names} for sample in self.results.samples]
+        return pd.concat([pd.DataFrame(rows, columns=names), pd.DataFrame(self.scores)], axis=1)
+
+    def __repr__(self) -> str:
+        """The mean of each metric with its coverage."""
+        rows = self.results.summary()
+        means = (
+            f"{name!r}: {math.nan if row['mean'] is None else row['mean']:.4f} ({row['scored']}/{row['count']})"
+            for name, row in rows.items()
+        )
+        return f"{{{', '.join(means)}}}"
+
+    def _repr_html_(self) -> str:
+        return self.results._repr_html_()
+
+
+class Trace(dict[str, Any]):
+    """Metric -> prompt -> `input` and `output`; metrics can be read as attributes, too."""
+
+    def __init__(self, scores: Mapping[str, float]) -> None:
+        super().__init__()
+        self.scores = dict(scores)
+
+    def __getattr__(self, name: str) -> Any:
+        if name in self:
+            return self[name]
+        raise AttributeError(name)
+
+
+def _prompts(judgements: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    prompts: dict[str, dict[str, Any]] = {}
+    answers = [judgement["response"] for judgement in judgements]
+    for judgement in judgements:
+        asked = judgement["input"]
+        values = asked if isinstance(asked, str) else input_values(asked, columns, answers)
+        times = sum(name.partition(" ")[0] == judgement["prompt"] for name in prompts)
+        name = f"{judgement['prompt']} {times + 1}" if times else judgement["prompt"]
+        prompts[name] = {"input": values, "output": judgement["response"]}
+    return prompts

@@ -9,7 +9,7 @@ BETWEEN = "\n"  # contexts in one piece
 
 
 @dataclass(frozen=True)
-class Piece:
+class EvidencePiece:
     """A part of the evidence.
 
     Attributes:
@@ -21,7 +21,9 @@ class Piece:
     contexts: tuple[int, ...]
 
 
-def pieces(contexts: Sequence[str], fits: Callable[[str], bool], language: Language, each: bool = False) -> list[Piece]:
+def pieces(
+    contexts: Sequence[str], fits: Callable[[str], bool], language: Language, each: bool = False
+) -> list[EvidencePiece]:
     """The contexts in their order, in as few pieces as a verifier can read; nothing is left out.
 
     Args:
@@ -31,18 +33,18 @@ def pieces(contexts: Sequence[str], fits: Callable[[str], bool], language: Langu
     A sentence that is too long itself is cut between words. The best piece counts for a sentence, so more pieces mean
     that more is supported by chance.
     """
-    made: list[Piece] = []
+    made: list[EvidencePiece] = []
     for context, text in _parts(contexts, fits, language):
         last = made[-1] if made else None
         joined = None if last is None else _joined(last, context, text)
         if last is None or joined is None or (each and context not in last.contexts) or not fits(joined):
-            made.append(Piece(text, (context,)))
+            made.append(EvidencePiece(text, (context,)))
         else:
-            made[-1] = Piece(joined, tuple(dict.fromkeys((*last.contexts, context))))
-    return [Piece(piece.text.strip(), piece.contexts) for piece in made]
+            made[-1] = EvidencePiece(joined, tuple(dict.fromkeys((*last.contexts, context))))
+    return [EvidencePiece(piece.text.strip(), piece.contexts) for piece in made]
 
 
-def _joined(piece: Piece, context: int, text: str) -> str:
+def _joined(piece: EvidencePiece, context: int, text: str) -> str:
     return piece.text + ("" if context in piece.contexts else BETWEEN) + text
 
 

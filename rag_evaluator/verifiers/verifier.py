@@ -11,7 +11,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.embeddings.hub import find_model, fingerprint
 from rag_evaluator.errors import ModelError, PromptTooLongError, UndefinedScoreError
-from rag_evaluator.verifiers.evidence import Piece, pieces
+from rag_evaluator.verifiers.evidence import EvidencePiece, pieces
 from rag_evaluator.verifiers.families import TOLERANCE, VERIFIERS, Family, family_name, settings_of, supported_label
 from rag_evaluator.verifiers.loading import check_files, load
 
@@ -32,7 +32,7 @@ class Support:
     """
 
     probability: float
-    piece: Piece
+    piece: EvidencePiece
     pieces: int
 
 
@@ -101,7 +101,7 @@ class Verifier:
         place = probabilities.index(max(probabilities))
         return Support(probabilities[place], evidence[place], len(evidence))
 
-    def evidence(self, contexts: Sequence[str], hypothesis: str) -> list[Piece]:
+    def evidence(self, contexts: Sequence[str], hypothesis: str) -> list[EvidencePiece]:
         """The pieces that are read beside a sentence. Raises `PromptTooLongError`."""
         room = self.window - len(self._encoded("", hypothesis)["input_ids"])
         if room < LEAST:

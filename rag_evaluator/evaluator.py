@@ -25,7 +25,7 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, stage_of_rows
-from rag_evaluator.tasks.question import shown
+from rag_evaluator.tasks.question import shown, warn_of_toy
 from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table, with_judges
 
 
@@ -181,6 +181,9 @@ class RAGEvaluator:
     def _scoring(self, data: Any) -> Scoring:
         """What all judges do, checked."""
         stages = self.stages(data)
+        for evaluator in self.judges.values():
+            if any(metric.judge for metric in evaluator.metrics.values()):
+                warn_of_toy(evaluator.judge, self.config.language)
         judges = {name: evaluator._work(stages[name]) for name, evaluator in self.judges.items()}
         return Scoring(self.config, self.metrics, judges)
 

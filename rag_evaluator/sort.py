@@ -1,8 +1,9 @@
 """`sort`: each question's contexts in the judge's order, for those who have questions and contexts in hand."""
 
+import logging
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, overload
 
 from rag_evaluator.config.schema import with_arguments
 from rag_evaluator.dataset.checked import check_lists
@@ -10,7 +11,10 @@ from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.tasks.question import Settings, TaskJudge, judge_source, run_and_keep, settings_of
 from rag_evaluator.tasks.sort import sort_stage
 
+logger = logging.getLogger(__name__)
 
+
+@overload
 def sort(
     question_list: Sequence[str],
     contexts_list: Sequence[Sequence[str]],
@@ -18,6 +22,7 @@ def sort(
     top: bool | None = None,
     fast: bool | None = None,
     *,
+    indices: Literal[False] = False,
     strategy: str | None = None,
     both_orders: bool | None = None,
     judge: Any = None,
@@ -26,7 +31,42 @@ def sort(
     output_dir: str | Path = ".",
     fresh: bool = False,
     progress: Progress = automatic,
-) -> list[dict[str, Any]]:
+) -> list[dict[str, Any]]: ...
+@overload
+def sort(
+    question_list: Sequence[str],
+    contexts_list: Sequence[Sequence[str]],
+    k: int | None = None,
+    top: bool | None = None,
+    fast: bool | None = None,
+    *,
+    indices: Literal[True],
+    strategy: str | None = None,
+    both_orders: bool | None = None,
+    judge: Any = None,
+    language: str | None = None,
+    config: Settings = None,
+    output_dir: str | Path = ".",
+    fresh: bool = False,
+    progress: Progress = automatic,
+) -> list[list[int]]: ...
+def sort(
+    question_list: Sequence[str],
+    contexts_list: Sequence[Sequence[str]],
+    k: int | None = None,
+    top: bool | None = None,
+    fast: bool | None = None,
+    *,
+    indices: bool = False,
+    strategy: str | None = None,
+    both_orders: bool | None = None,
+    judge: Any = None,
+    language: str | None = None,
+    config: Settings = None,
+    output_dir: str | Path = ".",
+    fresh: bool = False,
+    progress: Progress = automatic,
+) -> list[dict[str, Any]] | list[list[int]]:
     """The judge's order of each question's contexts, compared with the retriever's.
 
     Args:
@@ -34,6 +74,7 @@ def sort(
         contexts_list: the contexts of each, best first as the retriever has them.
         k, top, fast, strategy, both_orders: settings, see `SortConfig`; None takes those of the
             section `sort` of `config`.
+        indices: return positions alone, as RagSGE does.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
         language: of the prompts; None takes the configured one, English.
         config: a `Config`, a mapping with its keys or a YAML file; the demo judge if None. Its `dataset`, `columns`,
@@ -44,7 +85,9 @@ def sort(
         progress: called with (questions done, questions); see docs/progress.md. By default a bar in notebooks.
 
     Returns one dict per question, as written to the file: `question, contexts, good, bad, sorted, spearman, sim,
-    overlap` and more (docs/sort-generate.md). Raises `RagEvaluatorError` for bad input before a model is loaded.
+    overlap` and more (docs/sort-generate.md). With `indices` a list per question: the positions of `sorted`, from 0,
+    best first; empty where there is no order, which a warning says. Raises `RagEvaluatorError` for bad input before a
+    model is loaded.
     """
     questions, contexts = check_lists(question_list, contexts_list)
     settings, folder = settings_of(config, language), Path(output_dir) / "result"
@@ -52,4 +95,10 @@ def sort(
     asking = TaskJudge("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
     stage = sort_stage(questions, contexts, options, asking)
     table = run_and_keep(stage, folder, fresh, progress)
-    return [dict(ranking.fields) for ranking in stage.rankings(table)]
+    rows = [dict(ranking.fields) for ranking in stage.rankings(table)]
+    if not indices:
+        return rows
+    failed = [row["reasons"]["sorted"] for row in rows if row["sorted"] is None]
+    if failed:
+        logger.warning("%d of %d questions have no order, the first: %s", len(failed), len(rows), failed[0])
+    return [row["sorted"] or [] for row in rows]

@@ -35,6 +35,21 @@ def exact_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
     return folder
 
 
+def graded(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    """A judge of answer_rubric whose grade is the best where the answer is the expected one, else the worst."""
+    assert isinstance(prompt, PromptText)
+    assert prompt.data is not None
+    asked = prompt.data.model_dump()
+    return {"reason": "as expected", "label": 5 if asked["response"] == asked["reference"] else 1}
+
+
+def graded_run(folder: Path, rows: Rows | None = None, **config: Any) -> Path:
+    """A run of answer_rubric over rows, by the judge above: the scores that exact_match has."""
+    judge = ScriptedJudge(graded, model_id="graded")
+    RAGEvaluator({"metrics": ["answer_rubric"], **config}, judge=judge).evaluate(rows or exact_rows(), folder=folder)
+    return folder
+
+
 def verdicts(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
     """A judge whose statements are the sentences of the response; those with 'wrong' in them are not supported."""
     assert isinstance(prompt, PromptText)

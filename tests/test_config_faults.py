@@ -355,10 +355,9 @@ def with_other_prompt() -> Any:
         (["bleu", with_other_prompt()], "metrics[1]: this ContextRecall has its own prompt"),
         ([ragas_metrics.ToolCallF1], "metrics[0] is ToolCallF1, which is not a metric here. Known: faithfulness"),
         (
-            [ragas.metrics.DiscreteMetric(name="tone", prompt="Polite? {response}", allowed_values=["yes", "no"])],
-            "metrics[0] is a DiscreteMetric of ragas, a metric of your own with your own prompt. Make a CustomM",
+            [ragas.metrics.AspectCritic],
+            "is AspectCritic of ragas' older metrics. Import it from rag_evaluator.ragas.metrics, which",
         ),
-        ([ragas.metrics.AspectCritic], "is AspectCritic of ragas' older metrics. It is not a metric here. Known: "),
         ([ragas.metrics.Faithfulness()], "is Faithfulness of ragas' older metrics. Give its name, 'faithfulness'"),
         (
             [dataclasses.replace(METRICS["bleu_score"], options={"kwargs": {}})],

@@ -20,7 +20,15 @@ from rag_evaluator.features.setup.doctor import declared
 from rag_evaluator.tasks.manifest import versions
 
 ROOT = Path(__file__).parent.parent
-DATA = ("prompts", "orig_prompts", "launcher.sh", "config.yaml", "examples/dataset.jsonl")
+DATA = (
+    "prompts",
+    "orig_prompts",
+    "containers",
+    "constraints.txt",
+    "launcher.sh",
+    "config.yaml",
+    "examples/dataset.jsonl",
+)
 
 
 def test_signatures_hold_the_version_of_the_code_whatever_the_distribution_is_called(

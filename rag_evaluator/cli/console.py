@@ -10,10 +10,9 @@ from rich.console import Console
 
 from rag_evaluator.cli.watching import hide_bar
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO
 from rag_evaluator.files.progress import duration
 from rag_evaluator.resources import command
-from rag_evaluator.results.conclusion import Conclusion
+from rag_evaluator.results.conclusion import Conclusion, toy_sentence
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
 from rag_evaluator.results.rows import BETWEEN, LABELS
 from rag_evaluator.run.status import Status
@@ -127,8 +126,8 @@ def print_part(plan: Plan) -> None:
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
     models = [judge.model for judge in config.judges] or [config.judge.model]
-    if judged and DEMO in models:
-        say("The demo judge is a toy: set judge.model to a model of your own.")
+    if judged and (toy := toy_sentence(models, config.language)):
+        say(toy)
     if wrote:
         say(f"written to {config.results_dir}")
         return

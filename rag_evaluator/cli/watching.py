@@ -12,10 +12,11 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, pace, shortened, write_to
 
 LONG = frozenset(
-    "evaluate sort generate probe duel testset merge report compare gate certify prompts check plan doctor".split()
+    "evaluate sort generate probe duel testset merge report compare gate certify prompts check plan doctor "
+    "bundle".split()
 )
 """Commands that may take longer than some seconds and ask nothing."""
-CONTINUED = frozenset("evaluate sort generate probe duel testset prompts".split())
+CONTINUED = frozenset("evaluate sort generate probe duel testset prompts bundle".split())
 SAFE = "Ctrl-C is safe; the same command continues"
 BAR, WIDE = 20, 100  # columns: of the bar, and of a terminal with room for more figures
 FIRST = 0.7  # seconds: a command that takes less shows no bar

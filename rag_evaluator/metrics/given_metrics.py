@@ -239,13 +239,15 @@ def _name(metric: Any, place: str) -> Any:
             f"{place} is the function {metric.__name__}. Make a metric of it with @metric(columns=[...], range=(0, 1))."
         )
     kind = metric if isinstance(metric, type) else type(metric)
+    if issubclass(kind, NamedMetric):
+        raise ConfigError(f"{place} is the class {kind.__name__}. Give an object: {kind.__name__}().")
     if not issubclass(kind, BaseMetric):
         if kind.__module__.startswith("ragas.metrics."):
             known = canonical_name(kind.__name__)
             advice = (
-                f"Give its name, '{known}', or the same from rag_evaluator.ragas.metrics."
+                f"Give its name, '{known}', or import it from rag_evaluator.ragas.metrics."
                 if known
-                else f"It is not a metric here. Known: {', '.join(METRICS)}."
+                else "Import it from rag_evaluator.ragas.metrics, which has it or says what to use."
             )
             raise ConfigError(f"{place} is {kind.__name__} of ragas' older metrics. {advice}")
         return metric

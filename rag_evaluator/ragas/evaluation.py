@@ -80,6 +80,8 @@ def evaluate(
     unused = {"callbacks": callbacks, "token_usage_parser": token_usage_parser, "batch_size": batch_size}
     _say_unused([name for name, value in unused.items() if value], return_executor, run_config)
     listed = as_list(list(FOUR_METRICS) if metrics is None else metrics)
+    if dataset is None or not listed:
+        raise ConfigError("evaluate: expected a dataset and at least one metric.")
     rows, settings = _rows(dataset), _settings(config, experiment_name, column_map, run_config)
     runs = _runs(listed, llm, embeddings, settings, run_config)
     for run in runs:

@@ -77,11 +77,13 @@ IMAGES = "Images are not judged."
 IDS = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: exact, which compares ids or texts."
 OVERLAP = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: overlap, which compares texts."
 INSTEAD: Mapping[str, str] = {
+    "AgentGoalAccuracy": CHATS,
     "AgentGoalAccuracyWithReference": CHATS,
     "AgentGoalAccuracyWithoutReference": CHATS,
     "MultiTurnSample": CHATS,
     "ToolCallAccuracy": CHATS,
     "ToolCallF1": CHATS,
+    "TopicAdherence": CHATS,
     "TopicAdherenceScore": CHATS,
     "MultiModalFaithfulness": IMAGES,
     "MultiModalRelevance": IMAGES,
@@ -93,6 +95,7 @@ INSTEAD: Mapping[str, str] = {
     "NonLLMContextRecall": OVERLAP,
     "DataCompyScore": "Make a function with @metric of it: docs/custom-metrics.md.",
     "LLMSQLEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
+    "SQLSemanticEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
     "FaithfulnesswithHHEM": "Give 'faithfulness'.",
     "SimpleCriteriaScore": "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], "
     "scale='0..5'): from rag_evaluator import CustomMetric.",

@@ -79,7 +79,7 @@ def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
     differing = list(differing_conditions(a.manifest, b.manifest, metrics)) if is_known else []
     configs = [judged_config(run.manifest) for run in (a, b)]
     judges = [config.get("judge") or {} for config in configs]
-    words = judge_words({"judges": judges} if differing else configs[1])
+    words = judge_words({**configs[1], "judges": judges} if differing else configs[1])
     return Judging(words, judged - (useful_metrics(a) & useful_metrics(b)), differing)
 
 

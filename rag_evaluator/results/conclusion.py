@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rag_evaluator.config.features import features
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.resources import command
 from rag_evaluator.results.manifest import config_of, judge_of
@@ -13,6 +14,7 @@ from rag_evaluator.results.overview import printable
 
 MOST_DIGITS = 6
 TOY = "the toy judge"
+TOY_LANGUAGES = ("english", "spanish")  # that it was trained on; its model card says what it gets right in them
 CORE = ("evaluate", "report", "compare", "gate", "sort", "generate", "status", "merge", "submit")
 
 
@@ -74,6 +76,19 @@ def judge_models(config: Mapping[str, Any]) -> list[str]:
     return [str(judge.get("model")) for judge in judges]
 
 
+def unknown_to_toy(models: Collection[str], language: str | None) -> str:
+    """The language, `Japanese`, if the demo judge is among the models and was not trained on it; else empty."""
+    name = find_language(language or TOY_LANGUAGES[0]).name
+    return "" if DEMO not in models or name in TOY_LANGUAGES else name.replace("_", " ").title()
+
+
+def toy_sentence(models: Collection[str], language: str | None) -> str:
+    """What a user should know of the demo judge, if it is among the models; else empty."""
+    unknown = unknown_to_toy(models, language)
+    limit = f" that was trained on English and Spanish, not on {unknown}" if unknown else ""
+    return f"The demo judge is a toy{limit}: set judge.model to a model of your own." if DEMO in models else ""
+
+
 def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
     """`, according to this judge`; empty where a certificate says that the judge is useful.
 
@@ -83,8 +98,10 @@ def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
     """
     models = judge_models(config)
     if DEMO in models:
-        others = "" if set(models) == {DEMO} else " and others"
-        return f", according to {TOY}{others}"
+        unknown = unknown_to_toy(models, config.get("language"))
+        limit = f", which does not know {unknown}" if unknown else ""
+        others = "" if set(models) == {DEMO} else f"{',' if limit else ''} and others"
+        return f", according to {TOY}{limit}{others}"
     if trusted:
         return ""
     return ", according to this judge" if len(models) == 1 else ", according to these judges"
@@ -118,6 +135,16 @@ def listed(words: Iterable[str], most: int = 4) -> str:
     if len(names) > most:
         names = [*names[: most - 1], f"{len(names) - most + 1} more"]
     return " and ".join(filter(None, [", ".join(names[:-1]), *names[-1:]]))
+
+
+def why_of(reasons: Mapping[str, int]) -> str:
+    """Why something is missing: `the judge gave no answer`; of several reasons the commonest, with its count.
+
+    Args:
+        reasons: at least one, and how often it is the reason.
+    """
+    reason = max(reasons, key=lambda text: reasons[text])
+    return reason if len(reasons) == 1 else f"most often, {reasons[reason]:,} of {sum(reasons.values()):,}, {reason}"
 
 
 def figure(value: float, digits: int = 2) -> str:

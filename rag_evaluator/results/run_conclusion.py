@@ -20,6 +20,7 @@ from rag_evaluator.results.conclusion import (
     judged_config,
     listed,
     next_command,
+    why_of,
     with_ends,
 )
 from rag_evaluator.results.judgement import FAULTS
@@ -108,8 +109,8 @@ def _nothing(summary: Mapping[str, Figures]) -> str:
     for row in summary.values():
         for reason, count in row["reasons"].items():
             reasons[reason] = reasons.get(reason, 0) + count
-    why = max(reasons, key=lambda reason: reasons[reason], default="there is no row")
     count = next((row["count"] for row in summary.values()), 0)
+    why = why_of(reasons) if reasons else "there is no row"
     return f"No score could be made in {counted(count, 'row')}: {why}."
 
 
@@ -198,7 +199,7 @@ def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
         return
     metric = max(notable, key=lambda name: notable[name])
     row = summary[metric]
-    why = next(iter(row["reasons"]), "")
+    why = why_of(row["reasons"]) if row["reasons"] else ""
     bounds = ""
     if row["mean"] is not None and row.get("bound_low") is not None:
         bounds = f"; with them its mean would be between {row['bound_low']:.2f} and {row['bound_high']:.2f}"
@@ -227,24 +228,26 @@ def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = 
         return
     refused = _refused(rows, outcomes)
     have_both = ~np.isnan(recall) & ~np.isnan(faithfulness)
+    sentences = []
     enough = have_both & ~refused & (recall >= 1 - TIE)
     if enough.any():
         share = _share(faithfulness < 1 - TIE, enough, rows, "faithfulness below 1", "the generator")
-        yield (
-            f"Where to look{judge}: of {counted(int(enough.sum()), 'row')} whose contexts hold the whole reference "
-            f"(context_recall 1), {share}"
-        )
+        which = "whose contexts hold the whole reference (context_recall 1)"
+        sentences.append(f"of {counted(int(enough.sum()), 'row')} {which}, {share}")
     name = next(metric for metric in CORRECT if metric in rows.scores)
     scores = rows.scores[name]
     known = ~np.isnan(recall) & ~np.isnan(scores) & ~refused
     low = known & (np.nan_to_num(scores, nan=1.0) < LOW)
     if low.any():
         of_all = f"; of all rows {_percent(float(np.mean(recall[known] < 1 - TIE)))} %"
-        yield (
-            f"Of {counted(int(low.sum()), 'row')} with {name} below {LOW:g}, "
+        sentences.append(
+            f"of {counted(int(low.sum()), 'row')} with {name} below {LOW:g}, "
             f"{_share(recall < 1 - TIE, low, rows, 'context_recall below 1', 'retrieval', of_all)}"
         )
-    if apart := list(_apart(refused, have_both)):
+    for place, sentence in enumerate(sentences):
+        yield sentence[0].upper() + sentence[1:] if place else f"Where to look{judge}: {sentence}"
+    apart = list(_apart(refused, have_both))
+    if sentences and apart:
         yield f"Not counted there: {listed(apart)}."
 
 

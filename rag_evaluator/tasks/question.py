@@ -7,7 +7,7 @@ import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -40,6 +40,7 @@ from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import own_prompts
 from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
@@ -123,6 +124,7 @@ class TaskJudge:
         if judge is None:
             refuse_panel(config.judges, task, config.place)
         self.judge = source_of(judge, config.judge, config.offline)
+        warn_of_toy(self.judge, config.language)
         self.config = config.model_copy(update={"judge": self.judge.config, "judges": []})
         self.prompts: Mapping[Key, TracedPrompt] = ready_prompts(owners or [task], config, self.judge, own_prompts)
 
@@ -280,13 +282,29 @@ def settings_of(config: Settings, language: str | None) -> Config:
 
 
 def judge_source(judge: Any, settings: Config) -> LazyJudge:
-    """The judge as given or configured; a warning where it is the demo judge because nobody named another."""
+    """The judge as given or configured; a warning where it is the demo judge because nobody named another.
+
+    `warn_of_toy` says the same of a language that this judge was not trained on.
+    """
     if judge is None:
         refuse_panel(settings.judges, "this function", settings.place)
     source = source_of(judge, settings.judge, settings.offline)
-    if judge in (None, DEMO) and source.config.model == DEMO:
+    is_demo = judge in (None, DEMO) and source.config.model == DEMO
+    if is_demo and not unknown_to_toy([DEMO], settings.language):
         logger.warning("The demo judge is a toy; give a model of your own as judge.")
     return source
+
+
+def warn_of_toy(judge: LazyJudge, language: str) -> None:
+    """Warn, once in a process, if the demo judge was not trained on the language."""
+    if not judge.is_object and unknown_to_toy([judge.config.model], language):
+        warned_once(toy_sentence([judge.config.model], language))
+
+
+@cache
+def warned_once(text: str) -> None:
+    """A warning that a process gives once."""
+    logger.warning("%s", text)
 
 
 def run_and_keep(stage: QuestionStage[Any], folder: Path, fresh: bool, progress: Progress) -> ChunkTable:

@@ -1,11 +1,12 @@
 """What `sort` and `generate` did, in sentences."""
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
+from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, why_of, with_ends, with_ends_beside
 from rag_evaluator.results.overview import counted
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval
@@ -117,9 +118,9 @@ def _failed(reasons: Sequence[str], questions: int) -> Iterator[str]:
     if not questions:
         yield "There is no question to sort."
     elif len(reasons) == questions:
-        yield f"No question could be sorted: {reasons[0]}."
+        yield f"No question could be sorted: {why_of(Counter(reasons))}."
     elif reasons:
-        yield f"{len(reasons):,} of {counted(questions, 'question')} could not be sorted: {reasons[0]}."
+        yield f"{len(reasons):,} of {counted(questions, 'question')} could not be sorted: {why_of(Counter(reasons))}."
 
 
 def _ends(estimate: Estimate) -> str:

@@ -21,6 +21,7 @@ from rag_evaluator import (
     JudgementError,
     ModelError,
     PromptError,
+    RAGEvaluator,
     ResultsError,
     ScriptedJudge,
     evaluate,
@@ -36,6 +37,7 @@ from rag_evaluator.judge.engines.transformers.loading import load_pipeline
 from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.judge.protocol import log_odds, probability
 from rag_evaluator.prompts.own import CompareOutput, ReferenceOutput
+from rag_evaluator.tasks.question import warned_once
 
 ROOT = Path(__file__).parents[2]
 FIRST_FIELDS = ["question", "contexts", "good", "bad", "sorted", "spearman", "sim", "overlap"]
@@ -113,6 +115,68 @@ def test_arguments_may_be_given_by_place_as_before() -> None:
     assert row["sorted"] == [2, 0, 1]  # Mount, Nolu, Tesk
     assert row["overlap"] == [1]
     assert generate(QUESTIONS[:1], CONTEXTS[:1], scripted()) == ["In Tesk."]
+
+
+GOLDEN = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]  # of RagSGE's documentation: good contexts, best first
+
+
+def as_golden(prompt: str, options: Sequence[str]) -> str:
+    shown: Any = prompt.data  # type: ignore[attr-defined]
+    ranks = {f"context {index}": rank for rank, index in enumerate(GOLDEN)}
+    if hasattr(shown, "context_1"):
+        return options[0 if ranks.get(shown.context_1, 99) < ranks.get(shown.context_2, 99) else 1]
+    return next(option for option in options if f'"verdict": {int(shown.context in ranks)}' in option)
+
+
+def test_sort_returns_the_positions_that_ragsge_returns() -> None:
+    """A list for each question, counted from 0, best first; the fast mode has the good contexts only."""
+    contexts = [[f"context {index}" for index in range(30)], ["context 26", "context 2", "context 0"]]
+    judge = ScriptedJudge({}, as_golden)
+    indices = sort(QUESTIONS, contexts, indices=True, judge=judge)
+    assert indices == [GOLDEN, [2, 0]]
+    assert all(type(index) is int for row in indices for index in row)
+    assert [row["sorted"] for row in read("result/sorted_indices.json")] == indices
+    assert sort(QUESTIONS, contexts, indices=False, judge=judge) == read("result/sorted_indices.json")
+    [every, few] = sort(QUESTIONS, contexts, fast=False, indices=True, judge=judge)
+    assert (every[:15], sorted(every), few) == (GOLDEN, list(range(30)), [2, 0, 1])
+    assert sort(QUESTIONS[:1], [["context 2"]], indices=True, judge=judge) == [[]]  # no good context
+
+
+def test_a_question_without_an_order_has_no_positions_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    assert sort(["Where?", " "], [["b", "a"], ["c"]], indices=True, judge=scripted()) == [[1, 0], []]
+    assert "1 of 2 questions have no order, the first: there is no question" in caplog.text
+
+
+LIMIT = "The demo judge is a toy that was trained on English and Spanish, not on Japanese: set judge.model"
+CALLS: dict[str, Callable[[str], Any]] = {
+    "sort": lambda language: sort(QUESTIONS[:1], CONTEXTS[:1], language=language),
+    "generate": lambda language: generate(QUESTIONS[:1], CONTEXTS[:1], language=language),
+    "evaluate, which generates": lambda language: evaluate(
+        QUESTIONS, CONTEXTS, None, ["In Tesk.", None], metrics=["context_recall"], language=language
+    ),
+    "RAGEvaluator": lambda language: RAGEvaluator({"metrics": ["context_relevance"], "language": language}).evaluate(
+        [{"user_input": QUESTIONS[0], "retrieved_contexts": CONTEXTS[0]}]
+    ),
+}
+
+
+@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
+def test_the_demo_judge_says_once_that_it_does_not_know_a_language(call: Any, caplog: pytest.LogCaptureFixture) -> None:
+    warned_once.cache_clear()
+    call("ja")
+    call("ja")
+    assert [message.startswith(LIMIT) for message in caplog.messages if "demo judge" in message] == [True]
+    caplog.clear()
+    call("es")
+    assert "not on" not in caplog.text
+
+
+def test_a_judge_of_ones_own_and_metrics_without_a_judge_have_no_such_limit(caplog: pytest.LogCaptureFixture) -> None:
+    warned_once.cache_clear()
+    sort(QUESTIONS[:1], CONTEXTS[:1], language="ja", judge=scripted())
+    row = {"response": "Tesk", "reference": "Tesk"}
+    RAGEvaluator({"metrics": ["exact_match"], "language": "ja"}).evaluate([row])
+    assert "demo judge" not in caplog.text
 
 
 @pytest.mark.parametrize(

@@ -394,6 +394,48 @@ def test_a_chain_that_scores_itself_is_collected_and_evaluated(retriever: Any, t
     assert [row["faithfulness_score"] for row in now] == FAITHFULNESS
 
 
+def plain_chain(retriever: Any, prompt: Any, llm: Any) -> Runnable[Any, Any]:
+    return {"context": retriever, "question": RunnablePassthrough()} | prompt | llm | StrOutputParser()
+
+
+SENTENCE = re.compile(r"RunnableParallel\(.+StrOutputParser\(\)\)")
+
+
+@pytest.mark.parametrize("place", ["a chain", "evaluate", "collect"])
+def test_what_is_said_of_a_chain_that_returns_a_text_makes_it_return_contexts(
+    place: str, retriever: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The expression in the sentence is run as it is."""
+    prompt, llm = ChatPromptTemplate.from_template("Answer from these texts: {context}\n\n{question}"), model()
+    plain, scorer = plain_chain(retriever, prompt, llm), EvaluatorChain(judge=judge())
+    assert plain.invoke(QUESTIONS[0]) == ANSWERS[0]
+    if place == "a chain":
+        with pytest.raises(DatasetError, match="faithfulness needs user_input and retrieved_contexts") as raised:
+            (plain | scorer).invoke(QUESTIONS[0])
+        message = str(raised.value)
+    elif place == "evaluate":
+        with pytest.raises(DatasetError, match="faithfulness needs retrieved_contexts: let the chain") as raised:
+            scorer.evaluate(QUESTIONS, ANSWERS)
+        message = str(raised.value)
+    else:
+        collect(plain, QUESTIONS, tmp_path / "texts.jsonl")
+        [message] = caplog.messages
+    [expression] = SENTENCE.findall(message)
+    names = {"retriever": retriever, "prompt": prompt, "llm": model(), "StrOutputParser": StrOutputParser}
+    langchain = {"RunnableParallel": RunnableParallel, "RunnablePassthrough": RunnablePassthrough}
+    chain = eval(expression, {**names, **langchain})
+    assert (chain | scorer).invoke(QUESTIONS[0])["faithfulness_score"] == 0.5
+    caplog.clear()
+    rows = collect(chain, QUESTIONS, tmp_path / "rows.jsonl", max_concurrency=1)
+    assert [row["retrieved_contexts"] for row in rows] == [[text] for text in PARAGRAPHS[:3]]
+    assert not caplog.messages
+
+
+def test_a_chain_that_returns_a_text_is_scored_where_the_text_is_enough() -> None:
+    examples = [{"reference": answer} for answer in ANSWERS]
+    assert EvaluatorChain("exact_match").evaluate(examples, ANSWERS) == [{"exact_match_score": 1.0}] * 3
+
+
 def test_the_demo_judge_that_nobody_chose_is_named(caplog: pytest.LogCaptureFixture) -> None:
     EvaluatorChain("exact_match")
     assert "The demo judge" not in caplog.text
@@ -415,7 +457,7 @@ def test_the_examples_of_the_docs_work(retriever: Any, tmp_path: Path, monkeypat
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     for block in blocks:
         exec(block, names)
-    assert len(blocks) == 5
+    assert len(blocks) == 6
     assert names["result"]["result"] == ANSWERS[0]
     assert [row["question"] for row in names["scored"]] == QUESTIONS[:2]
     assert all({"faithfulness_score", "context_relevance_score"} <= set(row) for row in names["scored"])

@@ -23,6 +23,7 @@ from rag_evaluator import (
     ResultsError,
     load_config,
 )
+from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import LANGUAGES
 from rag_evaluator.features.setup.starter import COLUMN_NAMES, InitOptions, Proposal, propose, recognised, write_new
 from rag_evaluator.prompts.check import languages_in
@@ -394,6 +395,68 @@ def test_a_retrieval_log_is_recognised(tmp_path: Path) -> None:
     assert proposal.survey.samples[0].columns["retrieved_contexts"] == [other["reference"], line["reference"]]
     assert proposal.metrics == ["context_relevance", "context_relevancy"]
     RAGEvaluator(tmp_path / "config.yaml").rows()
+
+
+LOG = [
+    {
+        "id": 1,
+        "question": "Where was the painter born?",
+        "document_score": 0.5,
+        "reference": "The town is by the river.",
+    },
+    {"id": 1, "question": "Where was the painter born?", "document_score": 0.7, "reference": "She was born in Tesk."},
+    {"id": 2, "question": "Who built the bridge?", "document_score": 0.4, "reference": "Lira Vosk built the bridge."},
+]
+EXPECTED: Row = {"correct_answer": "In Tesk, by the river.", "correct_context": "She was born in Tesk."}
+RANKED = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr"]
+OF_LOGS: list[tuple[Row, list[str], str]] = [  # other columns, metrics, what is computed from text alone
+    ({}, ["context_relevance", "context_relevancy"], "judge"),
+    ({"correct_answer": EXPECTED["correct_answer"]}, RANKED, "judge"),
+    (EXPECTED, [*RANKED, "retrieval_recall"], "judge"),
+    (
+        {**EXPECTED, "answer": "She was born in Tesk."},
+        [*RANKED, "retrieval_recall", "faithfulness", "answer_rubric"],
+        "judge",
+    ),
+    ({"correct_context": EXPECTED["correct_context"]}, [*RANKED, "retrieval_recall"], "overlap"),
+]
+
+
+@pytest.mark.parametrize(("others", "metrics", "match"), OF_LOGS, ids=[" ".join(case[0]) or "bare" for case in OF_LOGS])
+def test_the_metrics_of_a_retrieval_log_are_those_of_retrieval_and_its_graded_answers(
+    tmp_path: Path, others: Row, metrics: list[str], match: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Proposed is what the columns allow; the configuration passes `check` and is scored by the demo judge."""
+    path = write(tmp_path / "log.csv", [{**line, **others} for line in LOG])
+    proposal = proposed(path)
+    assert proposal.metrics == metrics
+    assert load_config(tmp_path / "config.yaml").retrieval.match == match
+    assert main(["check", str(tmp_path / "config.yaml")]) == 0
+    assert "ready to run" in capsys.readouterr().out
+    results = RAGEvaluator(tmp_path / "config.yaml").evaluate()
+    assert list(results.scores) == metrics
+    assert not any(score.missing for scores in results.scores.values() for score in scores)
+
+
+def test_a_log_without_expected_answers_says_what_retrieval_needs_by_names_that_a_log_may_have(tmp_path: Path) -> None:
+    proposal = proposed(write(tmp_path / "log.csv", LOG))
+    text = " ".join(proposal.text.replace("\n  # ", " ").split())
+    assert f"With a column of reference (ground_truth, ground_truths): {', '.join(RANKED)}." in text
+    assert any("retrieval_* need the expected answer" in warning for warning in proposal.warnings)
+    told = proposed(write(tmp_path / "log.csv", [{**line, **EXPECTED} for line in LOG]))
+    assert not any("retrieval_* need" in warning for warning in told.warnings)
+
+
+def test_what_generate_writes_for_a_log_gets_the_metrics_of_retrieval(tmp_path: Path) -> None:
+    rows = [
+        {
+            "question": "Where was the painter born?",
+            "document_score": [0.7, 0.5],
+            "reference": ["She was born.", "A town."],
+        }
+    ]
+    proposal = proposed(write(tmp_path / "rows.jsonl", [{**row, "ground_truth": "In Tesk."} for row in rows]))
+    assert proposal.metrics == RANKED
 
 
 def test_of_a_large_file_only_the_beginning_is_looked_at(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from labelled_runs import exact_rows, exact_run, faithful_run
+from labelled_runs import exact_rows, exact_run, faithful_run, graded_run
 
 from rag_evaluator.cli.main import main
 
@@ -44,9 +44,9 @@ def test_json_is_all_that_standard_output_has(run: Path, tmp_path: Path, capsys:
     assert found["conclusion"]["sentences"][0].startswith("The scores are useful for exact_match")
 
 
-def test_a_sheet_is_drawn_filled_in_and_certified(run: Path, tmp_path: Path, capsys: Capture) -> None:
-    sheet = tmp_path / "to_label.xlsx"
-    assert main(["certify", "sheet", str(run), "--size", "24", "--out", str(sheet), "--metric", "exact_match"]) == 0
+def test_a_sheet_is_drawn_filled_in_and_certified(tmp_path: Path, capsys: Capture) -> None:
+    run, sheet = graded_run(tmp_path / "run", metrics=["exact_match", "answer_rubric"]), tmp_path / "to_label.xlsx"
+    assert main(["certify", "sheet", str(run), "--size", "24", "--out", str(sheet), "--metric", "answer_rubric"]) == 0
     shown = capsys.readouterr().out
     assert "24 of 40 rows written to" in shown
     assert f"rag-evaluator certify {run} --labels {sheet}" in shown
@@ -80,6 +80,7 @@ BAD: list[tuple[list[str], str]] = [
     (["certify", "RUN", "--labels", "nowhere.csv"], "nowhere.csv: no such file"),
     (["certify", "nowhere", "--label", "exact_match=human"], "nowhere: no such folder"),
     (["certify", "sheet", "RUN", "--out", "s.csv"], "ends in .xlsx"),
+    (["certify", "sheet", "RUN", "--out", "s.xlsx"], "no judge made its scores"),
 ]
 
 

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
+from labelled_runs import exact_rows, graded_run
 
 import rag_evaluator
-from rag_evaluator import RAGEvaluator
 from rag_evaluator.cli.arguments import all_commands
 from rag_evaluator.cli.main import main
 from rag_evaluator.errors import SHELL
@@ -112,9 +112,8 @@ def test_no_message_spells_a_command_by_hand() -> None:
 
 
 def test_a_command_that_was_printed_in_a_clone_works_as_printed(tmp_path: Path) -> None:
-    rows = [{"user_input": f"q{place}", "response": "Tesk", "reference": "Tesk"} for place in range(20)]
     run, sheet = tmp_path / "my run", tmp_path / "to label.xlsx"
-    RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows, folder=run)
+    graded_run(run, exact_rows(20))
     draw = [sys.executable, "main.py", "certify", "sheet", str(run), "--size", "20", "--out", str(sheet)]
     drawn = subprocess.run(draw, cwd=ROOT, capture_output=True, text=True)
     assert drawn.returncode == 0, drawn.stderr

@@ -20,6 +20,7 @@ def made(
     judge: str = QWEN,
     clusters: Sequence[str] | None = None,
     outcomes: Mapping[str, Sequence[str]] | None = None,
+    reasons: Mapping[int, str] | None = None,
     **config: Any,
 ) -> Results:
     """Results of rows 0, 1, 2, ... NaN is a score that is missing, as the judge gave no answer.
@@ -27,6 +28,7 @@ def made(
     Args:
         clusters: what the rows have in the column `document`, by which they are then clustered.
         outcomes: of metrics that name those.
+        reasons: of rows whose missing scores have another one.
     """
     count = len(next(iter(scores.values())))
     rows = [
@@ -38,13 +40,14 @@ def made(
         metric: f"metric:{metric}|judge:{judge}|language:english" if METRICS[metric].judge else f"metric:{metric}"
         for metric in scores
     }
+    why = reasons or {}
     by_cluster = {"cluster": "document"} if clusters else {}
     return Results(
         list(open_dataset(rows)),
         {
             metric: [
-                Score(value, "the judge gave no answer" if math.isnan(value) else None, outcome=outcome)
-                for value, outcome in zip(values, names[metric], strict=True)
+                Score(value, why.get(row, "the judge gave no answer") if math.isnan(value) else None, outcome=outcome)
+                for row, (value, outcome) in enumerate(zip(values, names[metric], strict=True))
             ]
             for metric, values in scores.items()
         },

@@ -6,6 +6,8 @@ import pytest
 from conclusions.made_results import NAN, QWEN, made
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, compare
+from rag_evaluator.config.sections import DEMO
+from rag_evaluator.results.conclusion import judge_words, toy_sentence
 
 HALF = [0.0, 1.0]
 F, R = "faithfulness", "context_recall"
@@ -193,8 +195,8 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Lowest means: faithfulness 0.00 [0.00, 0.13] and context_recall 0.00 [0.00, 0.13], {THIS}.",
-            "Of 30 rows with faithfulness below 0.5, 30 have context_recall below 1 (100 % [87, 100]; of all rows "
-            "100 %): they point to retrieval.",
+            f"Where to look, {THIS}: of 30 rows with faithfulness below 0.5, 30 have context_recall below 1 "
+            "(100 % [87, 100]; of all rows 100 %): they point to retrieval.",
             "Worst rows: 0, 1, 2, 3, 4.",
         ],
     ),
@@ -213,6 +215,28 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             f"Mean of faithfulness 1.00 [0.75, 1.00]: in none of 15 rows {UNSUPPORTED}, {THIS}.",
             "15 of 30 scores of faithfulness are missing (the judge gave no answer); with them its mean would be "
             "between 0.50 and 1.00.",
+        ],
+    ),
+    "scores missing for two reasons": (
+        {F: [1] * 7 + [NAN] * 3},
+        {"reasons": {7: "no response in this row"}},
+        [
+            f"Mean of faithfulness 1.00 [0.51, 1.00]: in none of 7 rows {UNSUPPORTED}, {THIS}.",
+            "3 of 10 scores of faithfulness are missing (most often, 2 of 3, the judge gave no answer); with them its "
+            "mean would be between 0.70 and 1.00.",
+        ],
+    ),
+    "no score at all for two reasons": (
+        {F: [NAN] * 3, R: [NAN] * 3},
+        {"reasons": {0: "no response in this row"}},
+        ["No score could be made in 3 rows: most often, 4 of 6, the judge gave no answer."],
+    ),
+    "refusals only": (
+        {F: [0, 0], R: [1, 0], "answer_relevancy": [0, 0]},
+        {},
+        [
+            f"Lowest mean: faithfulness 0.00 [0.00, 0.99]: in 2 of 2 rows {UNSUPPORTED}, {THIS}.",
+            "Worst rows: 1, 0.",
         ],
     ),
     "no score at all": ({F: [NAN] * 3}, {}, ["No score could be made in 3 rows: the judge gave no answer."]),
@@ -244,6 +268,17 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {"judge": "demo"},
         [
             f"Mean of faithfulness 0.62 [0.42, 0.79]: in 10 of 20 rows {UNSUPPORTED}, according to the toy judge.",
+            "Worst rows: 1, 5, 9, 13, 17.",
+        ],
+    ),
+    "the toy judge in a language that it does not know": (
+        {F: [1, 0, 1, 0.5] * 5, R: [0] * 20},
+        {"judge": "demo", "language": "ja"},
+        [
+            "Weakest: context_recall 0.00 [0.00, 0.19]: in 20 of 20 rows the contexts lack something that the "
+            "reference says, according to the toy judge, which does not know Japanese.",
+            "Where to look, according to the toy judge, which does not know Japanese: of 5 rows with faithfulness "
+            "below 0.5, 5 have context_recall below 1 (100 % [36, 100]; of all rows 100 %): they point to retrieval.",
             "Worst rows: 1, 5, 9, 13, 17.",
         ],
     ),
@@ -281,6 +316,25 @@ def test_a_judge_that_was_given_in_python_is_not_called_the_demo_judge() -> None
 
     assert str(results).startswith("Mean of context_relevance 0.50 [")
     assert "according to this judge" in str(results)
+
+
+@pytest.mark.parametrize(
+    ("models", "language", "words"),
+    [
+        ([DEMO], "japanese", ", according to the toy judge, which does not know Japanese"),
+        ([DEMO], "zh-hant", ", according to the toy judge, which does not know Chinese"),
+        ([DEMO, QWEN], "japanese", ", according to the toy judge, which does not know Japanese, and others"),
+        ([DEMO, QWEN], "es-MX", ", according to the toy judge and others"),
+        ([DEMO], None, ", according to the toy judge"),
+        ([QWEN], "japanese", ", according to this judge"),
+    ],
+)
+def test_the_toy_judge_knows_english_and_spanish(models: list[str], language: str | None, words: str) -> None:
+    judges = [{"model": model} for model in models]
+    assert judge_words({"judges": judges, "language": language}) == words
+    sentence = toy_sentence(models, language)
+    assert sentence.startswith("The demo judge is a toy") == (DEMO in models)
+    assert ("that was trained on English and Spanish, not on" in sentence) == ("does not know" in words)
 
 
 def test_of_several_runs_each_sentence_names_its_run() -> None:

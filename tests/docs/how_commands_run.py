@@ -25,6 +25,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^python -W": "names an option of Python",
     r"^python -m tools\.docs$": "builds the site, as test_site.py does",
     r"^pip install": "needs the network; tests/test_package.py installs the package",
+    r"^rag-evaluator bundle ": "downloads wheels; its arguments are read by the parser, tests/bundle runs it",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
     r"^(?:source|eval) ": "changes the shell it is typed in",
     r"^python -m benchmarks": "takes minutes to hours; only its module is looked up",

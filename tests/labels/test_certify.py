@@ -9,7 +9,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from labelled_runs import ROWS, exact_rows, exact_run, faithful_run
+from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run
 
 from rag_evaluator import (
     Certification,
@@ -32,6 +32,12 @@ HUMAN = [row["human"] for row in exact_rows()]
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return exact_run(tmp_path_factory.mktemp("run") / "exact")
+
+
+@pytest.fixture(scope="module")
+def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same scores, by a judge."""
+    return graded_run(tmp_path_factory.mktemp("run") / "graded")
 
 
 @pytest.fixture(scope="module")
@@ -410,39 +416,41 @@ def fill(path: Path, out: Path, labels: Sequence[Any]) -> Path:
     return out
 
 
-def test_a_sheet_that_was_filled_in_gives_a_weighted_mean_and_counts_blanks(run: Path, tmp_path: Path) -> None:
-    record = label_sheet(run, tmp_path / "s.xlsx", size=24)
+def test_a_sheet_that_was_filled_in_gives_a_weighted_mean_and_counts_blanks(graded: Path, tmp_path: Path) -> None:
+    record = label_sheet(graded, tmp_path / "s.xlsx", size=24)
     words: list[Any] = ["yes" if label else "no" for label in HUMAN]
     words[record.rows[0]] = None
-    found = part(certify(run, fill(tmp_path / "s.xlsx", tmp_path / "f.xlsx", words), out=tmp_path / "c.json"))
+    found = part(
+        certify(graded, fill(tmp_path / "s.xlsx", tmp_path / "f.xlsx", words), out=tmp_path / "c.json"), "answer_rubric"
+    )
     assert (found["chosen"], found["labels"], found["blank"]) == ("drawn", 23, 1)
     mean = found["label_mean"]
     assert mean["ci_low"] < 19 / 40 < mean["ci_high"]
     assert mean["ci_high"] - mean["ci_low"] < 0.5
     words[record.rows[0]] = "vielleicht"
-    with pytest.raises(DatasetError, match=r"f\.xlsx, row 2, column 'exact_match': 'vielleicht' is no label"):
-        certify(run, fill(tmp_path / "s.xlsx", tmp_path / "f.xlsx", words), out=tmp_path / "c.json")
+    with pytest.raises(DatasetError, match=r"f\.xlsx, row 2, column 'answer_rubric': 'vielleicht' is no label"):
+        certify(graded, fill(tmp_path / "s.xlsx", tmp_path / "f.xlsx", words), out=tmp_path / "c.json")
 
 
-def test_labels_of_rows_that_were_not_drawn_are_read_and_not_counted(run: Path, tmp_path: Path) -> None:
-    record = label_sheet(run, tmp_path / "s.xlsx", size=24)
+def test_labels_of_rows_that_were_not_drawn_are_read_and_not_counted(graded: Path, tmp_path: Path) -> None:
+    record = label_sheet(graded, tmp_path / "s.xlsx", size=24)
     drawn = set(record.rows)
-    lines = ["row,draw,exact_match", *(f"{row},{record.name},{HUMAN[row]}" for row in sorted(drawn))]
-    plain = certify(run, write_csv(tmp_path / "a.csv", lines), out=tmp_path / "a.json", date=DAY)
+    lines = ["row,draw,answer_rubric", *(f"{row},{record.name},{HUMAN[row]}" for row in sorted(drawn))]
+    plain = certify(graded, write_csv(tmp_path / "a.csv", lines), out=tmp_path / "a.json", date=DAY)
     others = [f"{row},,{1 - HUMAN[row]}" for row in range(ROWS) if row not in drawn]  # the contrary of the truth
-    more = certify(run, write_csv(tmp_path / "b.csv", lines + others), out=tmp_path / "b.json", date=DAY)
-    assert part(more).pop("not_drawn") == ROWS - 24
-    part(plain).pop("not_drawn")
-    assert part(more) == part(plain)
+    more = certify(graded, write_csv(tmp_path / "b.csv", lines + others), out=tmp_path / "b.json", date=DAY)
+    assert part(more, "answer_rubric").pop("not_drawn") == ROWS - 24
+    part(plain, "answer_rubric").pop("not_drawn")
+    assert part(more, "answer_rubric") == part(plain, "answer_rubric")
     assert any(not each.drawn for each in more.disagreements)
 
 
-def test_a_draw_of_other_rows_is_refused(run: Path, tmp_path: Path) -> None:
-    other = exact_run(tmp_path / "other", exact_rows(right=15))
-    record = label_sheet(run, tmp_path / "s.xlsx", size=24)
+def test_a_draw_of_other_rows_is_refused(graded: Path, tmp_path: Path) -> None:
+    other = graded_run(tmp_path / "other", exact_rows(right=15))
+    record = label_sheet(graded, tmp_path / "s.xlsx", size=24)
     draw_path(other, record.name).parent.mkdir()
-    draw_path(other, record.name).write_bytes(draw_path(run, record.name).read_bytes())
-    lines = ["id,draw,exact_match", *(f"r{row},{record.name},1" for row in record.rows)]
+    draw_path(other, record.name).write_bytes(draw_path(graded, record.name).read_bytes())
+    lines = ["id,draw,answer_rubric", *(f"r{row},{record.name},1" for row in record.rows)]
     with pytest.raises(ResultsError, match="drawn from other rows"):
         certify(other, write_csv(tmp_path / "l.csv", lines))
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from labelled_runs import ROWS, exact_rows, exact_run
+from labelled_runs import ROWS, exact_rows, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, label_sheet
 from rag_evaluator.cli.main import main
@@ -20,7 +20,7 @@ def other_rows() -> list[dict[str, Any]]:
 
 @pytest.fixture
 def runs(tmp_path: Path) -> tuple[Path, Path]:
-    return exact_run(tmp_path / "a"), exact_run(tmp_path / "b", other_rows())
+    return graded_run(tmp_path / "a"), graded_run(tmp_path / "b", other_rows())
 
 
 def fill(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -35,15 +35,15 @@ def test_labels_of_all_rows_give_their_mean_difference(
     runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     for folder in runs:
-        certify(folder, label={"exact_match": "human"})
+        certify(folder, label={"answer_rubric": "human"})
     comparison = compare(*runs)
     [line] = comparison.labels
-    assert (line.metric, line.both, line.reason) == ("exact_match", ROWS, None)
+    assert (line.metric, line.both, line.reason) == ("answer_rubric", ROWS, None)
     assert line.figures is not None
     assert line.figures.label_mean == pytest.approx(10 / 40)  # 19 labels of 1 in one run, 29 in the other
     assert json.loads(json.dumps(comparison.to_json()))["labels"][0]["figures"]["labels"] == ROWS
     assert main(["compare", *map(str, runs)]) == 0
-    assert "exact_match, by people's labels of 40 rows" in capsys.readouterr().out
+    assert "answer_rubric, by people's labels of 40 rows" in capsys.readouterr().out
 
 
 def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -67,10 +67,10 @@ def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(
     """The person changes the label of two rows only, both among the labelled ones."""
     rows = exact_rows()
     better = [{**row, "answer": "yes", "human": 1} if place in (0, 1) else row for place, row in enumerate(rows)]
-    runs = exact_run(tmp_path / "a", rows), exact_run(tmp_path / "b", better)
+    runs = graded_run(tmp_path / "a", rows), graded_run(tmp_path / "b", better)
     for folder, own in zip(runs, (rows, better), strict=True):
         table = tmp_path / f"{folder.name}.csv"
-        table.write_text("id,exact_match\n" + "".join(f"{row['id']},{row['human']}\n" for row in own[:30]))
+        table.write_text("id,answer_rubric\n" + "".join(f"{row['id']},{row['human']}\n" for row in own[:30]))
         certify(folder, table, random=True)
     [line] = compare(*runs).labels
     assert line.figures is not None
@@ -93,7 +93,7 @@ def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[P
     label_sheet(a, tmp_path / "a.xlsx", size=24)
     certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
     chosen = [place for place, row in enumerate(other_rows()) if row["answer"] == "yes"][:25]
-    lines = ["row,exact_match", *(f"{row},1" for row in chosen)]
+    lines = ["row,answer_rubric", *(f"{row},1" for row in chosen)]
     (tmp_path / "chosen.csv").write_text("\n".join(lines), encoding="utf-8")
     certify(b, tmp_path / "chosen.csv")
     for pair in ((a, b), (b, a)):
@@ -103,13 +103,13 @@ def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[P
 
 
 def test_runs_without_labels_say_nothing_of_labels(runs: tuple[Path, Path]) -> None:
-    certify(runs[0], label={"exact_match": "human"})
+    certify(runs[0], label={"answer_rubric": "human"})
     assert compare(*runs).labels == ()
 
 
 def test_a_run_with_other_rows_has_no_rows_to_draw_again(runs: tuple[Path, Path], tmp_path: Path) -> None:
     label_sheet(runs[0], tmp_path / "a.xlsx", size=24)
-    short = exact_run(tmp_path / "short", exact_rows()[:30])
+    short = graded_run(tmp_path / "short", exact_rows()[:30])
     with pytest.raises(ResultsError, match="both runs need the same rows, each with a 'id' of its own"):
         label_sheet(short, tmp_path / "b.xlsx", like=runs[0])
     with pytest.raises(ResultsError, match="it has 0 draws"):

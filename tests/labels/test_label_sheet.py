@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import openpyxl
 import pytest
-from labelled_runs import ROWS, exact_rows, exact_run, faithful_run
+from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run
 
 from rag_evaluator import METRICS, ConfigError, ResultsError, label_sheet
 from rag_evaluator.config.languages import LANGUAGES
@@ -23,7 +23,7 @@ PACKS = {"arabic", "chinese", "french", "german", "hindi", "italian", "japanese"
 def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [{**row, "secret": "=cmd()"} for row in exact_rows()]
     rows[0]["answer"] = "=HYPERLINK(1)"
-    return exact_run(tmp_path_factory.mktemp("run") / "exact", rows, language="german")
+    return graded_run(tmp_path_factory.mktemp("run") / "exact", rows, language="german")
 
 
 def shown(path: Path, sheet: int = 0) -> list[list[Any]]:
@@ -38,7 +38,7 @@ def test_the_sheet_is_blind_shuffled_and_the_same_for_the_same_seed(run: Path, t
     assert first == again
     assert set(first.rows) != set(other.rows)
     head, *rows = shown(tmp_path / "a.xlsx")
-    assert head == ["row", "sample", "draw", "response", "reference", "exact_match"]
+    assert head == ["row", "sample", "draw", "user_input", "response", "reference", "answer_rubric"]
     assert [row[0] for row in rows] == list(first.rows) != sorted(first.rows)
     assert {row[-1] for row in rows} == {None}  # no score
     assert "secret" not in head
@@ -58,12 +58,12 @@ def test_cells_offer_answers_and_show_the_question_in_the_language_of_the_run(ru
     label_sheet(run, tmp_path / "a.xlsx", size=24)
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     [rule] = book.worksheets[0].data_validations.dataValidation
-    assert (rule.type, rule.formula1, str(rule.sqref)) == ("list", '"ja,nein"', "F2:F25")
-    assert rule.prompt == "Ist diese Zeile nach dem Maß „exact_match“ gut?"
+    assert (rule.type, rule.formula1, str(rule.sqref)) == ("list", '"ja,nein"', "G2:G25")
+    assert rule.prompt == "Ist diese Zeile nach dem Maß „answer_rubric“ gut?"
     assert book.active is not None
     assert book.active.title == "instructions"
     assert "Lassen Sie die Zelle leer" in str(shown(tmp_path / "a.xlsx", 1))
-    cell = book.worksheets[0]["F2"]
+    cell = book.worksheets[0]["G2"]
     assert book.worksheets[0].protection.sheet
     assert not cell.protection.locked
 
@@ -94,7 +94,7 @@ def test_a_sheet_that_is_there_is_not_replaced(run: Path, tmp_path: Path) -> Non
     [
         ({"out": "a.csv"}, r"ends in \.xlsx"),
         ({"size": 5}, "--size 5: 20 labels are needed"),
-        ({"metrics": ["exact_mach"]}, "--metric exact_mach: .*Did you mean 'exact_match'"),
+        ({"metrics": ["answer_rubrik"]}, "--metric answer_rubrik: .*Did you mean 'answer_rubric'"),
     ],
 )
 def test_faulty_arguments_are_refused(run: Path, tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
@@ -104,8 +104,45 @@ def test_faulty_arguments_are_refused(run: Path, tmp_path: Path, arguments: dict
 
 
 def test_a_run_of_few_rows_cannot_be_certified(tmp_path: Path) -> None:
-    folder = exact_run(tmp_path / "run", exact_rows(12, 6))
+    folder = graded_run(tmp_path / "run", exact_rows(12, 6))
     with pytest.raises(ResultsError, match="12 rows; 20 labels are needed"):
+        label_sheet(folder, tmp_path / "a.xlsx")
+
+
+UNJUDGED = ["exact_match", "rouge_score", "answer_rubric", "semantic_similarity"]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which one metric of four asks a judge."""
+    return graded_run(tmp_path_factory.mktemp("run") / "mixed", metrics=UNJUDGED)
+
+
+def test_metrics_that_ask_no_judge_are_left_out_which_one_line_says(
+    mixed: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    record = label_sheet(mixed, tmp_path / "a.xlsx", size=20)
+    assert record.metrics == ["answer_rubric"]
+    assert shown(tmp_path / "a.xlsx")[0][-2:] == ["reference", "answer_rubric"]
+    [line] = caplog.messages
+    assert line == ("not to be labelled, as no judge made these scores: exact_match, rouge_score, semantic_similarity")
+    caplog.clear()
+    assert label_sheet(mixed, tmp_path / "b.xlsx", size=20, metrics=["answer_rubric"]).metrics == ["answer_rubric"]
+    assert not caplog.messages
+
+
+@pytest.mark.parametrize("name", ["exact_match", "rouge", "semantic_similarity"])
+def test_a_metric_that_asks_no_judge_is_refused_by_name(mixed: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(
+        ConfigError, match=f"--metric {name}: no judge made its scores, and labels .* a judge with people"
+    ):
+        label_sheet(mixed, tmp_path / "a.xlsx", metrics=["answer_rubric", name])
+    assert not (tmp_path / "a.xlsx").exists()
+
+
+def test_a_run_without_a_judge_has_nothing_to_label(tmp_path: Path) -> None:
+    folder = exact_run(tmp_path / "run")
+    with pytest.raises(ResultsError, match="no judge made its scores"):
         label_sheet(folder, tmp_path / "a.xlsx")
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from labelled_runs import ROWS, exact_run, faithful_run
+from labelled_runs import ROWS, faithful_run, graded_run
 from made import review
 
 from rag_evaluator import ConfigError, certify, label_sheet
@@ -36,7 +36,7 @@ def label(store: ReviewStore, row: int, value: float | None, metric: str, **more
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    return exact_run(tmp_path / "run")
+    return graded_run(tmp_path / "run")
 
 
 @pytest.mark.parametrize("blank", [0, 3])
@@ -45,17 +45,17 @@ def test_labels_from_the_app_make_the_certificate_that_the_workbook_makes(run: P
     people = [row % 3 > 0 for row in record.rows]
     book = openpyxl.load_workbook(run / "a.xlsx")
     for place, accepted in enumerate(people[: len(people) - blank], start=2):
-        book.worksheets[0].cell(place, 6).value = "yes" if accepted else "no"
+        book.worksheets[0].cell(place, 7).value = "yes" if accepted else "no"
     book.save(run / "a.xlsx")
     by_book = certify(run, run / "a.xlsx", out=run / "book.json")
     store = ReviewStore(run)
     assert draw_rows(run, 24).record == record
     for row, accepted in list(zip(record.rows, people, strict=True))[: len(people) - blank]:
-        label(store, row, float(accepted), "exact_match", draw=record.name)
+        label(store, row, float(accepted), "answer_rubric", draw=record.name)
     table = write_label_table(store, record.name, "anna", row_digests(run))
     assert table == run / "labels" / f"{record.name}.anna.jsonl"
     by_app = certify(run, table, out=run / "app.json")
-    a, b = (found.certificate["metrics"]["exact_match"] for found in (by_app, by_book))
+    a, b = (found.certificate["metrics"]["answer_rubric"] for found in (by_app, by_book))
     assert {**a, "annotators": 0} == {**b, "annotators": 0}
     assert (a["annotators"], b["annotators"]) == (["anna"], [""])
     assert by_app.certificate["draws"] == [record.name]
@@ -67,11 +67,11 @@ def test_two_people_have_a_table_each_also_where_their_names_are_one_file_name(r
     store = ReviewStore(run)
     for name in ("Anna", "anna", "../anna"):
         for row in record.rows:
-            label(store, row, 1.0 if name == "anna" else float(row % 2), "exact_match", draw=record.name, by=name)
+            label(store, row, 1.0 if name == "anna" else float(row % 2), "answer_rubric", draw=record.name, by=name)
     tables = [write_label_table(store, record.name, name, row_digests(run)) for name in ("Anna", "anna", "../anna")]
     assert len(set(tables)) == 3
     assert {path.parent for path in tables} == {run / "labels"}
-    assert certify(run, tables, out=run / "app.json").certificate["metrics"]["exact_match"]["annotators"] == [
+    assert certify(run, tables, out=run / "app.json").certificate["metrics"]["answer_rubric"]["annotators"] == [
         "../anna",
         "Anna",
         "anna",
@@ -81,15 +81,15 @@ def test_two_people_have_a_table_each_also_where_their_names_are_one_file_name(r
 def test_a_label_that_is_changed_or_taken_back_is_so_in_the_table(run: Path) -> None:
     store = ReviewStore(run)
     for row, value in ((1, 1.0), (2, 0.0), (1, 0.0), (2, None)):
-        label(store, row, value, "exact_match", draw="d")
+        label(store, row, value, "answer_rubric", draw="d")
     path = write_label_table(store, "d", "anna", row_digests(run))
     assert [(line["row"], line["label"]) for line in map(json.loads, path.read_text().splitlines())] == [(1, 0.0)]
-    assert given_labels(store, "d", "anna", row_digests(run)) == {LabelItem(1, "exact_match"): 0.0}
+    assert given_labels(store, "d", "anna", row_digests(run)) == {LabelItem(1, "answer_rubric"): 0.0}
 
 
 def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
     store = ReviewStore(run)
-    label(store, 1, 1.0, "exact_match", draw="d")
+    label(store, 1, 1.0, "answer_rubric", draw="d")
     changed = ["other" if place == 1 else digest for place, digest in enumerate(row_digests(run))]
     assert write_label_table(store, "d", "anna", changed).read_bytes() == b""
 
@@ -97,11 +97,11 @@ def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
 def test_labels_of_rows_that_were_not_drawn_say_so_and_are_no_random_sample(run: Path) -> None:
     store = ReviewStore(run)
     for row in range(ROWS - 10):
-        label(store, row, float(row < 18), "exact_match")
+        label(store, row, float(row < 18), "answer_rubric")
     path = write_label_table(store, None, "anna", row_digests(run))
     assert path == label_path(store, None, "anna") == run / "labels" / "not-sampled.anna.jsonl"
     assert {json.loads(line)["sampled"] for line in path.read_text().splitlines()} == {False}
-    figures = certify(run, path, out=run / "app.json").certificate["metrics"]["exact_match"]
+    figures = certify(run, path, out=run / "app.json").certificate["metrics"]["answer_rubric"]
     assert figures["chosen"] == "unknown"
     assert figures["label_mean"]["label_mean"] is None
     with pytest.raises(ConfigError, match=r"are no sample.*'sampled' is false"):
@@ -123,9 +123,9 @@ def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_p
 
 
 def test_a_metric_without_statements_is_labelled_as_a_whole(run: Path) -> None:
-    assert items_of([3, 1], ["exact_match"], {3: Run(run).details(3)}) == [
-        LabelItem(3, "exact_match"),
-        LabelItem(1, "exact_match"),
+    assert items_of([3, 1], ["answer_rubric"], {3: Run(run).details(3)}) == [
+        LabelItem(3, "answer_rubric"),
+        LabelItem(1, "answer_rubric"),
     ]
     assert statements_of(Run(run).details(0)[0]) == []
 

@@ -8,7 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
-from labelled_runs import exact_run, faithful_run
+from labelled_runs import faithful_run, graded_run
 from starlette.testclient import TestClient
 
 from rag_evaluator import certify, label_sheet
@@ -27,7 +27,7 @@ def client_of(results: Path, who: str | None = "anna") -> TestClient:
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("runs")
-    exact_run(root / "exact")
+    graded_run(root / "exact")
     faithful_run(root / "faith", [f"It is so {place}. It is wrong." for place in range(30)])
     return root
 
@@ -127,7 +127,7 @@ def test_a_name_is_one_person_however_its_letters_are_written(
 ) -> None:
     client = client_of(results, who=None)
     for name in names:
-        label = {"kind": "label", "field": "exact_match", "before": None, "after": 1.0}
+        label = {"kind": "label", "field": "answer_rubric", "before": None, "after": 1.0}
         assert sent(client, api="label", by=name, **label).status_code == 200
     assert len(list((results / "exact" / "labels").glob("not-sampled.*.jsonl"))) == 1
     assert len({record.by for record in ReviewStore(results / "exact").records()}) == 1
@@ -181,6 +181,19 @@ def test_the_draw_is_the_one_of_certify_sheet(client: TestClient, results: Path,
     assert [row for row, *_ in items] == list(record.rows)
 
 
+def test_metrics_that_ask_no_judge_are_not_asked_of_people(tmp_path: Path) -> None:
+    graded_run(tmp_path / "mixed", metrics=["exact_match", "answer_rubric"])
+    client = client_of(tmp_path)
+    page = client.get("/label/mixed").text
+    assert re.findall(r'name="metric" value="(\w+)"', page) == ["answer_rubric"]
+    assert "Not to be labelled, as no judge made these scores: <bdi>exact_match</bdi>" in page
+    assert 'value="answer_rubric" checked' in page
+    wished = {"size": 24, "seed": 0, "metrics": ["exact_match"], "uncertain": False}
+    assert client.post("/api/label/draw/mixed", json=wished).status_code == 400
+    items = client.get(f"/api/label/items/mixed?draw={drawn(client, 'mixed')}").json()
+    assert {metric for _, metric, *_ in items["items"]} == {ask["metric"] for ask in items["asks"]} == {"answer_rubric"}
+
+
 @pytest.mark.parametrize("per", ["statement", "score"])
 def test_nothing_that_the_judge_said_reaches_the_browser_while_a_draw_is_open(client: TestClient, per: str) -> None:
     name = drawn(client, "faith")
@@ -216,11 +229,11 @@ def test_labels_given_in_the_app_make_the_certificate_of_the_workbook(
     book = openpyxl.load_workbook(tmp_path / "a.xlsx")
     for place, row in enumerate(record.rows):
         value = float(row % 3 > 0)
-        book.worksheets[0].cell(place + 2, 6).value = int(value)
-        assert label(client, "exact", row, "exact_match", value, draw=record.name).status_code == 200
+        book.worksheets[0].cell(place + 2, 7).value = int(value)
+        assert label(client, "exact", row, "answer_rubric", value, draw=record.name).status_code == 200
     book.save(tmp_path / "a.xlsx")
     certificates = [
-        certify(run, table, out=tmp_path / "c.json").certificate["metrics"]["exact_match"]
+        certify(run, table, out=tmp_path / "c.json").certificate["metrics"]["answer_rubric"]
         for table in (tmp_path / "a.xlsx", run / "labels" / f"{record.name}.anna.jsonl")
     ]
     for certificate in certificates:
@@ -235,24 +248,24 @@ def test_agreement_is_shown_to_those_who_have_closed_the_draw_only(results: Path
     name = drawn(anna, "exact")
     rows = [row for row, *_ in anna.get(f"/api/label/items/exact?draw={name}").json()["items"]]
     for row in rows:
-        label(anna, "exact", row, "exact_match", float(row < 20), draw=name)
-    label(bob, "exact", rows[0], "exact_match", 0.0, draw=name)
+        label(anna, "exact", row, "answer_rubric", float(row < 20), draw=name)
+    label(bob, "exact", rows[0], "answer_rubric", 0.0, draw=name)
     end = {"row": None, "sample": None, "kind": "close", "field": "", "before": None, "after": None, "draw": name}
     assert anna.post("/api/label/record/exact", json={"id": "end", **end}).status_code == 200
     shown = anna.get(f"/api/label/agreement/exact?draw={name}")
     assert shown.status_code == 200
-    assert "exact_match" in shown.text
+    assert "answer_rubric" in shown.text
     assert "bob" not in shown.text, "his draw is open"
     assert bob.get(f"/api/label/agreement/exact?draw={name}").status_code == 403
-    again = label(anna, "exact", rows[0], "exact_match", 0.0, draw=name, id="again")
+    again = label(anna, "exact", rows[0], "answer_rubric", 0.0, draw=name, id="again")
     assert (again.status_code, "closed" in again.json()["error"]) == (400, True)
 
 
 def test_labels_of_a_queue_are_kept_as_not_sampled(client: TestClient, results: Path) -> None:
     sent(client)
     items = client.get("/api/label/items/exact?queue=reviewed").json()
-    assert (items["draw"], items["items"]) == (None, [[0, "exact_match", None, None]])
-    assert label(client, "exact", 0, "exact_match", 1.0).status_code == 200
+    assert (items["draw"], items["items"]) == (None, [[0, "answer_rubric", None, None]])
+    assert label(client, "exact", 0, "answer_rubric", 1.0).status_code == 200
     [line] = (results / "exact" / "labels" / "not-sampled.anna.jsonl").read_text().splitlines()
     assert json.loads(line)["sampled"] is False
 
@@ -269,7 +282,7 @@ def test_labels_of_a_queue_are_kept_as_not_sampled(client: TestClient, results: 
     ids=str,
 )
 def test_a_label_that_nobody_asked_for_is_refused(client: TestClient, wrong: dict, said: str) -> None:
-    answer = label(client, "exact", 0, **{"metric": "exact_match", "value": 1.0, **wrong})
+    answer = label(client, "exact", 0, **{"metric": "answer_rubric", "value": 1.0, **wrong})
     assert (answer.status_code, said in answer.json()["error"]) == (400, True)
 
 

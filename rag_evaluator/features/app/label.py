@@ -25,6 +25,7 @@ from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.report.row import columns_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.certificate import FOLDER
+from rag_evaluator.results.conclusion import asks_judge
 from rag_evaluator.results.judgement import numbers_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
@@ -65,6 +66,11 @@ def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
     return [
         LabelChoice(str(word)[0] if isinstance(word, str) else str(word), str(word), label_of(word)) for word in words
     ]
+
+
+def metrics_to_label(run: Run) -> list[str]:
+    """The metrics whose scores a judge made: people are compared with it."""
+    return [metric for metric in about_of(run).metrics if asks_judge(run.manifest, metric)]
 
 
 def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:
@@ -143,8 +149,9 @@ class LabelRoutes:
 
     def page(self, request: Request) -> Response:
         run = self.reviews.run(path := request.path_params["path"])
-        metrics = about_of(run).metrics
-        return page("label.html", self.reviews.state, run.title, True, path=path, metrics=metrics)
+        metrics = metrics_to_label(run)
+        unasked = [metric for metric in about_of(run).metrics if metric not in metrics]
+        return page("label.html", self.reviews.state, run.title, True, path=path, metrics=metrics, unasked=unasked)
 
     def draws(self, request: Request) -> Response:
         """The draws of a run, with what the person has labelled of each."""
@@ -168,8 +175,8 @@ class LabelRoutes:
         metrics, uncertain = values.get("metrics") or [], values.get("uncertain", False)
         if type(size) is not int or type(seed) is not int or type(uncertain) is not bool or not 0 <= seed < 2**32:
             raise BadRequest("expected 'size' and 'seed' as numbers, 'uncertain' as true or false.")
-        if not isinstance(metrics, list) or not set(map(str, metrics)) <= set(about_of(run).metrics):
-            raise BadRequest("expected 'metrics' as a list of metrics of this run.")
+        if not isinstance(metrics, list) or not set(map(str, metrics)) <= set(metrics_to_label(run)):
+            raise BadRequest("expected 'metrics' as a list of metrics of this run that a judge scored.")
         try:
             record = draw_rows(run.folder, size, metrics, uncertain, seed).record
         except RagEvaluatorError as error:
@@ -207,7 +214,7 @@ class LabelRoutes:
     def _asked(self, run: Run, path: str, request: Request) -> tuple[str | None, Sequence[int], Sequence[str]]:
         """The draw with its rows and metrics; or the rows of a queue, which are no draw."""
         name, queue = request.query_params.get("draw"), request.query_params.get("queue")
-        metrics = about_of(run).metrics
+        metrics = metrics_to_label(run)
         if name is not None:
             draw = self.reviews.draws(run).get(name)
             if draw is None:
@@ -215,7 +222,7 @@ class LabelRoutes:
             return name, list(draw.rows), [metric for metric in draw.metrics if metric in metrics]
         chosen = request.query_params.getlist("metric") or metrics
         if not set(chosen) <= set(metrics):
-            raise BadRequest("expected metrics of this run.")
+            raise BadRequest("expected metrics of this run that a judge scored.")
         queues = {each.name: each for each in (*self.reviews.queues(run), self.reviews.reviewed(run))}
         if queue not in queues:
             raise NotThere(str(queue))

@@ -1,6 +1,7 @@
 """`certify`: how far the scores of a run agree with people's labels, and the certificate that says so."""
 
 import datetime
+import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -42,7 +43,7 @@ from rag_evaluator.results.certificate import (
     with_labels,
     write_labels,
 )
-from rag_evaluator.results.conclusion import Conclusion, judged_config
+from rag_evaluator.results.conclusion import Conclusion, asks_judge, judged_config
 from rag_evaluator.results.judgement import doubt
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import Run
@@ -52,6 +53,8 @@ from rag_evaluator.tasks.manifest import refresh_report
 from rag_evaluator.tasks.open_run import open_run
 
 LEVEL = 0.95
+WHAT_FOR = "labels are drawn to compare a judge with people"
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -289,7 +292,16 @@ def _names(run: Run, metrics: Sequence[str]) -> list[str]:
     for metric, name in zip(metrics, names, strict=True):
         if name not in run.scores:
             raise ConfigError(f"--metric {metric}: {run.name} has no scores of it.{did_you_mean(metric, run.scores)}")
-    return list(dict.fromkeys(names)) or list(run.scores)
+        if not asks_judge(run.manifest, name):
+            raise ConfigError(f"--metric {metric}: no judge made its scores, and {WHAT_FOR}. Leave it out.")
+    if names:
+        return list(dict.fromkeys(names))
+    judged = [name for name in run.scores if asks_judge(run.manifest, name)]
+    if not judged:
+        raise ResultsError(f"{run.name}: no judge made its scores, and {WHAT_FOR}.")
+    if unasked := [name for name in run.scores if name not in judged]:
+        logger.warning("not to be labelled, as no judge made these scores: %s", ", ".join(unasked))
+    return judged
 
 
 def _check_size(run: Run, size: int) -> None:
@@ -343,7 +355,7 @@ def label_sheet(
         results: results folder.
         out: the workbook, `.xlsx`.
         size: rows to draw.
-        metrics: to be labelled; none: all of the run. Rows are drawn by the scores of the first.
+        metrics: to be labelled; none: all of the run that a judge scored. Rows are drawn by the scores of the first.
         uncertain: half of the chance uniform and half in proportion to the judge's uncertainty; else from groups of
             similar scores as many as their share is.
         seed: of the draw.

@@ -30,6 +30,12 @@ OTHER_NAMES: Mapping[str, tuple[str, ...]] = {
 """Names that results have beside `ALIASES`. They are read only where no other name is there: in datasets `documents`
 and `answers` may be columns of their own.
 """
+RETURN_CONTEXTS = (
+    "let the chain return {'context': documents, 'question': question, 'response': text}, in LangChain by "
+    "RunnableParallel(context=retriever, question=RunnablePassthrough()).assign(response=prompt | llm | "
+    "StrOutputParser()), with the names of your prompt's variables in the place of context and question."
+)
+"""What to do about a chain that returns a text alone; continues a sentence. The example is in docs/langchain.md."""
 _TEXTS = ("page_content", "get_content", "text", "content", "data")  # of LangChain, LlamaIndex, Haystack
 
 
@@ -347,3 +353,5 @@ def _warn(rows: Sequence[Row]) -> None:
     errors = [row["error"] for row in rows if "error" in row]
     if errors:
         logger.warning("%d of %d questions without an answer, the first: %s", len(errors), len(rows), errors[0])
+    if len(errors) < len(rows) and not any("retrieved_contexts" in row for row in rows):
+        logger.warning("no result has contexts, which metrics such as faithfulness need: %s", RETURN_CONTEXTS)

@@ -14,7 +14,7 @@ from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import DatasetError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.chains.collect import is_named, output_row
+from rag_evaluator.features.chains.collect import RETURN_CONTEXTS, is_named, output_row
 from rag_evaluator.metrics.chosen import for_metrics
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics, with_own
@@ -33,11 +33,23 @@ class _ResultEvaluator(RAGEvaluator):
         check_custom_columns(self.config, self.metrics, samples)
         needed = needed_columns(self.metrics, samples)
         check_readable(samples, {column for names in needed.values() for column in names})
-        empty = {c for c in ALIASES if any(is_named(c, sample.row, columns) for sample in samples)}
-        check_columns(
-            samples, {name: [c for c in names if c not in empty] for name, names in needed.items()}, "results"
-        )
+        named = {c for c in ALIASES if any(is_named(c, sample.row, columns) for sample in samples)}
+        needed = {name: [c for c in names if c not in named] for name, names in needed.items()}
+        if "retrieved_contexts" not in named and all("response" in sample.row for sample in samples):
+            _check_more_than_answers(needed)
+        check_columns(samples, needed, "results")
         return CheckedRows(samples, RowChoice(len(samples)), source)
+
+
+def _check_more_than_answers(missing: Mapping[str, Sequence[str]]) -> None:
+    """Raises `DatasetError` where a chain returned texts, and metrics need what it was asked, or what it found."""
+    needs = [
+        f"{metric} needs {' and '.join(columns)}"
+        for metric, names in missing.items()
+        if (columns := [name for name in names if name in ("user_input", "retrieved_contexts")])
+    ]
+    if needs:
+        raise DatasetError(f"results: received answers alone, and {', '.join(needs)}: {RETURN_CONTEXTS}")
 
 
 class EvaluatorChain(Runnable[Any, dict[str, Any]]):

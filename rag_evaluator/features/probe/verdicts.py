@@ -214,9 +214,10 @@ def sign_flip_p_values(
 ) -> dict[Any, float | None]:
     """Two-sided p-values of paired differences, one per metric.
 
-    Under the null hypothesis the two runs are exchangeable: each difference might as well have the other sign. The
-    statistic is the sum of the differences. The test is about exchangeability, not about a mean of zero: differences of
-    -1 in a tenth of the rows and +1/9 in the others have the mean zero, and it rejects more often than its level.
+    Under the null hypothesis a row and its changed copy are exchangeable: each difference might as well have the other
+    sign. The statistic is the sum of the differences. The test is about exchangeability, not about a mean of zero:
+    differences of -1 in a tenth of the rows and +1/9 in the others have the mean zero, and it rejects more often than
+    its level.
 
     Args:
         differences: metric (any key) -> one difference per row, NaN where a score is missing.

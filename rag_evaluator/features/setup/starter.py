@@ -11,14 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import jinja2
 import yaml
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import make_config, model_path
-from rag_evaluator.config.sections import DEMO, JudgeConfig
+from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset import load_records
 from rag_evaluator.dataset.columns import LISTS, TEXTS, ColumnNames, accepted_names, column_names
 from rag_evaluator.dataset.readers import iterate_records
@@ -30,12 +30,13 @@ from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
 from rag_evaluator.judge.engines.transformers.loading import find_judge
 from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.metric import RETRIEVAL, Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.resources import command, packaged
+from rag_evaluator.results.conclusion import unknown_to_toy
 
 COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
     Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")
@@ -104,6 +105,7 @@ class Survey:
         samples: the rows, at most `MOST`.
         is_all: whether the file has no more.
         paragraphs: columns of contexts whose cells hold one text with blank lines in it.
+        is_log: whether they are a retrieval log, whose `reference` is what was retrieved.
     """
 
     columns: Mapping[str, str]
@@ -113,6 +115,12 @@ class Survey:
     samples: Sequence[Sample]
     is_all: bool
     paragraphs: Sequence[str]
+    is_log: bool
+
+    @property
+    def compares_texts(self) -> bool:
+        """Whether a log says which contexts are right, but not the answer, by which the judge would decide it."""
+        return self.is_log and "reference_contexts" in self.present and "reference" not in self.present
 
 
 def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
@@ -133,7 +141,8 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     }
     mapping = _with_marks({**user_columns, **guessed}, rows, names_in_file)
     names = ColumnNames(mapping)
-    if names.is_log(names_in_file):
+    is_log = names.is_log(names_in_file)
+    if is_log:
         names = ColumnNames({**names.mapping, "reference": "retrieved_contexts"})
     samples = load_records(name, rows, mapping, TEXTS)
     present = [column for column in ALL if any(column in sample.columns for sample in samples)]
@@ -147,6 +156,7 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
         samples=samples,
         is_all=len(first) <= MOST,
         paragraphs=[name for name in names_in_file if name in used and _is_text_with(PARAGRAPHS, name, read, rows)],
+        is_log=is_log,
     )
 
 
@@ -195,7 +205,9 @@ PREFERRED = (
     "context_recall",
     "answer_accuracy",
 )
+OF_LOGS = (*RETRIEVAL, "faithfulness", "answer_rubric")  # before those of `PREFERRED`
 INSTEAD_OF = {"context_precision_without_reference": "context_precision_with_reference"}  # one of them is enough
+MATCH_OF_TEXTS: Literal["overlap"] = "overlap"  # `retrieval.match` where the judge has no expected answer
 FEW = 3  # metrics, where none of those is possible
 WIDTH = 44  # of what stands before a comment
 LONGEST = 120  # characters of a comment's line
@@ -261,9 +273,10 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     language = options.language or _language(data, surveyed)
     spoken = find_language(language).name
     unfit = _unfit_embeddings(spoken, options)
-    possible = [name for name, metric in METRICS.items() if _is_possible(metric, surveyed.present)]
+    possible = [name for name in METRICS if _is_possible(_row(name, surveyed), surveyed.present)]
     metrics = list(options.metrics) or _preferred(
-        [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package]
+        [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
+        surveyed.is_log,
     )
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))
@@ -339,7 +352,14 @@ def _warnings(
             + command("prompts", "adapt", "--language", language, "--config", options.out)
         )
     if options.judge == DEMO:
-        yield "the judge is a toy to try the program with: set judge.model to the folder of a model of your own"
+        unknown = unknown_to_toy([DEMO], language)
+        limit = f", which was trained on English and Spanish, not on {unknown}" if unknown else ""
+        yield f"the judge is a toy to try the program with{limit}: set judge.model to the folder of a model of your own"
+    if surveyed.is_log and not {"reference", "reference_contexts"}.intersection(surveyed.present):
+        yield (
+            "retrieval_* need the expected answer of each question, in a column ground_truth. If you have none, let "
+            "your judge write them, and run init on the file that this names: " + command("generate", options.out)
+        )
     comparing = [name for name in metrics if (row := METRICS.get(canonical_name(name) or "")) and row.embeddings]
     if unfit and comparing:
         yield f"{' and '.join(comparing)} cannot be scored without other embeddings: {unfit}"
@@ -390,7 +410,16 @@ def _has_demo_embeddings() -> bool:
     return True
 
 
-def _preferred(possible: Sequence[str]) -> list[str]:
+def _row(name: str, surveyed: Survey) -> Metric:
+    """The metric as the proposed configuration has it."""
+    if name in RETRIEVAL and surveyed.compares_texts:
+        return METRICS[name].with_options(RetrievalConfig(match=MATCH_OF_TEXTS))
+    return METRICS[name]
+
+
+def _preferred(possible: Sequence[str], is_log: bool) -> list[str]:
+    if is_log and any(name in RETRIEVAL for name in possible):
+        return [name for name in OF_LOGS if name in possible]
     chosen = [name for name in PREFERRED if name in possible and INSTEAD_OF.get(name) not in possible]
     return chosen or list(possible[:FEW])
 
@@ -411,8 +440,9 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
         dataset=str(path.relative_to(base) if path.is_relative_to(base) else path),
         metrics=METRICS,
         unfit=unfit,
-        allowed_with=_allowed_with(surveyed.present),
-        accepted_names=accepted_names,
+        allowed_with=_allowed_with(surveyed),
+        names_of=lambda column: [name for name in accepted_names(column) if name not in _retrieved(surveyed)],
+        match_of_texts=MATCH_OF_TEXTS,
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
     )
@@ -420,12 +450,18 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
     return "".join(f"{start:<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)
 
 
-def _allowed_with(present: Sequence[str]) -> dict[str, list[str]]:
+def _retrieved(surveyed: Survey) -> Sequence[str]:
+    """The columns of a retrieval log whose names say something else."""
+    return surveyed.names["retrieved_contexts"] if surveyed.is_log else ()
+
+
+def _allowed_with(surveyed: Survey) -> dict[str, list[str]]:
     """Column that is missing -> the preferred metrics that it would allow."""
-    impossible = [name for name in PREFERRED if not _is_possible(METRICS[name], present)]
+    preferred = {name: _row(name, surveyed) for name in (OF_LOGS if surveyed.is_log else PREFERRED)}
+    impossible = [name for name, metric in preferred.items() if not _is_possible(metric, surveyed.present)]
     allowed = {
-        column: [name for name in impossible if _is_possible(METRICS[name], [*present, column])]
-        for column in ("response", "retrieved_contexts", "reference")
+        column: [name for name in impossible if _is_possible(preferred[name], [*surveyed.present, column])]
+        for column in ("response", "retrieved_contexts", "reference", "reference_contexts")
     }
     return {column: names for column, names in allowed.items() if names}
 

@@ -1,4 +1,4 @@
-"""False alarms of the paired test where runs do not differ: `python -m benchmarks.permutation`."""
+"""False alarms of the test of `probe` where a change makes no difference: `python -m benchmarks.probe_alarms`."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 Null = Callable[[np.random.Generator, int], Floats]
 NULLS: Mapping[str, Null] = {
     "normal(0, 0.15)": lambda rng, n: rng.normal(0, 0.15, n),
-    "two runs of 0/1, each right in 80 %": lambda rng, n: rng.binomial(1, 0.8, n) - rng.binomial(1, 0.8, n) * 1.0,
+    "verdicts of 0/1, each 1 in 80 %": lambda rng, n: rng.binomial(1, 0.8, n) - rng.binomial(1, 0.8, n) * 1.0,
     "rare changes: -1, +1 in 3 % each": lambda rng, n: rng.choice([-1.0, 0.0, 1.0], n, p=[0.03, 0.94, 0.03]),
     "thirds: -1, -2/3, ..., 1": lambda rng, n: rng.integers(-3, 4, n) / 3,
     "heavy tails: Student's t with 2 degrees": lambda rng, n: rng.standard_t(2, n),
@@ -23,7 +23,7 @@ NULLS: Mapping[str, Null] = {
 
 
 def clustered(rng: np.random.Generator, units: NDArray[np.int64]) -> Floats:
-    """Rows that share half of their variance within a cluster."""
+    """Pairs that share half of their variance within a row."""
     return (rng.normal(0, 1, units.max() + 1)[units] + rng.normal(0, 1, len(units))) * 0.1
 
 
@@ -45,7 +45,8 @@ def table() -> list[str]:
     for name, null in NULLS.items():
         shares = [share_of_alarms(lambda rng, n=n, null=null: null(rng, n), names(np.arange(n))) for n in ROWS]
         lines.append(f"| {name} | {' | '.join(f'{share:.3f}' for share in shares)} |")
-    for label, by_cluster in (("clusters of 3 rows, `cluster` given", True), ("the same, not given", False)):
+    labels = {"3 pairs of each row, flipped together": True, "the same, taken for independent": False}
+    for label, by_cluster in labels.items():
         shares = []
         for n in ROWS:
             units = np.arange(n) // 3
@@ -70,15 +71,15 @@ def seconds(rows: int, metrics: int) -> float:
 
 def main() -> None:
     lines = [
-        "# False alarms of the paired sign-flip test",
+        "# False alarms of the sign-flip test of probe",
         "",
-        f"Share of p <= 0.05 in {REPETITIONS:,} comparisons of runs that do not differ (standard error 0.003), "
-        f"seed {SEED}, {FLIPS} flips where more than 12 rows differ. Made by `python -m benchmarks.permutation`.",
+        f"Share of p <= 0.05 in {REPETITIONS:,} probes whose change makes no difference (standard error 0.003), "
+        f"seed {SEED}, {FLIPS} flips where more than 12 rows differ. Made by `python -m benchmarks.probe_alarms`.",
         "",
         *table(),
         "",
-        "A test of few rows or many ties cannot reach 0.05 exactly, and stays below it. Rows of a cluster that are",
-        "taken for independent ones give too many false alarms: give `--cluster`.",
+        "A test of few rows or many ties cannot reach 0.05 exactly, and stays below it. Pairs of one row that are",
+        "taken for independent ones give too many false alarms, so `probe` flips the pairs of a row together.",
         "",
         "The test is about exchangeability, not about a mean of zero: with differences -1 (10 %) and +1/9 (90 %), "
         f"n = 10, it rejects in {not_exchangeable():.2f}.",

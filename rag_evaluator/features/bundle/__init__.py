@@ -1,0 +1,1 @@
+"""`bundle`: the program, the wheels it needs and models, in a folder; a node without network installs them."""

@@ -1,0 +1,113 @@
+"""`rag-evaluator bundle --out bundle`: one folder with everything that a node without network needs."""
+
+import argparse
+import shlex
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rag_evaluator.cli.options import OK, add_json, with_examples
+
+if TYPE_CHECKING:
+    from rag_evaluator.features.bundle.contents import Bundle
+
+EXTRAS = "demo,adapters"
+PLATFORM = "manylinux_2_31_x86_64"  # the oldest for which all tested versions have wheels
+
+
+def add_bundle_command(commands: Any) -> None:
+    """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
+    command = commands.add_parser(
+        "bundle",
+        help="one folder with all that a node without network needs: wheels, models, install.sh",
+        description="Download the program's wheels with the tested versions, copy models that are on this machine, and "
+        "write SHA256SUMS and install.sh, which needs no network. Wheels come from the package index that pip is "
+        "configured with. Models come from folders or the Hugging Face cache; the Hugging Face Hub is not asked.",
+        **with_examples(
+            "rag-evaluator bundle --out bundle",
+            "rag-evaluator bundle --out bundle --python 3.12 --config config.yaml",
+            "rag-evaluator bundle --out bundle --torch cpu --models /models/Qwen3-8B /models/Llama-3.1-8B",
+            "rag-evaluator bundle --out bundle --torch https://download.pytorch.org/whl/cu126",
+            note="An interrupted command continues where it was: what it has is in OUT.partial until it is complete.",
+        ),
+    )
+    command.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder")
+    command.add_argument(
+        "--python",
+        default="{}.{}".format(*sys.version_info),
+        metavar="VERSION",
+        help="Python of the node; default: that of this program, %(default)s",
+    )
+    command.add_argument(
+        "--platform",
+        default=PLATFORM,
+        help="of the node: its glibc or an older one, and its machine; default: %(default)s (Debian 11, Ubuntu 20.04, "
+        "RHEL 9 and newer)",
+    )
+    command.add_argument(
+        "--torch",
+        default="cuda",
+        metavar="BUILD",
+        help="cuda: as the package index has it, for GPUs; cpu: from PyTorch's index of CPU builds, much smaller; or "
+        "an index or folder to take it from; default: %(default)s",
+    )
+    command.add_argument(
+        "--models", nargs="+", default=[], metavar="MODEL", help="folders, or hub ids that are in the cache"
+    )
+    command.add_argument(
+        "--config", type=Path, metavar="FILE", help="also judges, adapters and embeddings of this configuration"
+    )
+    command.add_argument("--all-files", action="store_true", help="also weights that are no safetensors")
+    command.add_argument(
+        "--extras",
+        default=EXTRAS,
+        metavar="NAMES",
+        help="of the program, as they cannot be added on the node; testset is another one; default: %(default)s",
+    )
+    command.add_argument(
+        "--wheel", type=Path, metavar="FILE", help="of the program; default: made of the clone, or of its installation"
+    )
+    add_json(command)
+
+
+def bundle(options: argparse.Namespace) -> int:
+    """`rag-evaluator bundle --out bundle`."""
+    from rag_evaluator.cli.console import print_json, print_parts, say
+    from rag_evaluator.config.schema import load_config
+    from rag_evaluator.features.bundle.contents import find_models, make_bundle, models_of
+    from rag_evaluator.features.bundle.wheels import Target, program_source
+
+    target = Target.of(options.python, options.platform)
+    config = load_config(options.config) if options.config else None
+    extras = [name for name in options.extras.split(",") if name]
+    models = find_models([*options.models, *(models_of(config) if config else [])], options.all_files)
+    source = program_source(options.wheel)
+    made = make_bundle(options.out, source, extras, target, options.torch, models)
+    if options.json:
+        print_json({**made.to_json(), "conclusion": {"sentences": list(sentences(made))}})
+        return OK
+    print_parts(sentences(made))
+    for model in made.models:
+        say(f"  {options.out / 'models' / model.name}: {model.source}")
+    return OK
+
+
+def sentences(made: "Bundle") -> Iterator[str]:
+    """What was made and what to do with it; then where it came from, and what is not in it."""
+    from rich.filesize import decimal
+
+    wheels = f"{len(made.wheels)} wheels ({decimal(made.wheel_bytes)})"
+    count = len(made.models)
+    noun = "model" if count == 1 else "models"
+    models = f" and {count} {noun} ({decimal(sum(model.bytes for model in made.models))})" if count else ""
+    install = shlex.join(["bash", f"{made.out.name}/install.sh"])
+    yield f"{made.out}/ has {wheels}{models}: copy it to the node and run `{install}`."
+    yield f"It is for {made.target}, with torch {made.torch}."
+    yield "pip asked its package index. The Hugging Face Hub was not asked."
+    for model in made.models:
+        if model.left_out:
+            yield (
+                f"Of {model.source} these weights were left out, so the signatures of its scores will be others than "
+                f"here: {', '.join(model.left_out)}. --all-files copies them, too."
+            )

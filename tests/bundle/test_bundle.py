@@ -1,0 +1,276 @@
+"""`rag-evaluator bundle` with a folder of tiny wheels in place of an index, and its install.sh without network."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections import namedtuple
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from packaging.specifiers import SpecifierSet
+from tiny_index import index
+
+from rag_evaluator import __version__
+from rag_evaluator.cli.main import main
+from rag_evaluator.embeddings.hub import fingerprint
+from rag_evaluator.features.bundle.wheels import PYTHON, program_source
+
+ROOT = Path(__file__).parents[2]
+HERE = "{}.{}".format(*sys.version_info)
+Capture = pytest.CaptureFixture[str]
+Make = Callable[..., int]
+WITHOUT_NETWORK = ["unshare", "--net"]
+if subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True, check=False).returncode:
+    WITHOUT_NETWORK = []  # only root may
+
+
+def cached_model(hub: Path) -> Path:
+    """A model as the Hugging Face cache has it: links to blobs."""
+    cached = hub / "models--org--Tiny-Judge"
+    snapshot = cached / "snapshots" / "abc"
+    for folder in (cached / "blobs", snapshot, cached / "refs"):
+        folder.mkdir(parents=True)
+    for name, content in (("config.json", "{}"), ("model.safetensors", "weights"), ("pytorch_model.bin", "pickled")):
+        (cached / "blobs" / name).write_text(content)
+        (snapshot / name).symlink_to(cached / "blobs" / name)
+    (cached / "refs" / "main").write_text("abc")
+    return snapshot
+
+
+@pytest.fixture
+def model(tmp_path: Path) -> Path:
+    return cached_model(tmp_path / "hub")
+
+
+@contextmanager
+def maker(folder: Path) -> Iterator[Make]:
+    """`make(*arguments)`: the exit code of `bundle`, in a folder with the tiny wheels."""
+    program = index(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        for name in [name for name in os.environ if name.startswith("PIP_")]:
+            patch.delenv(name)
+        patch.setenv("PIP_CONFIG_FILE", os.devnull)
+        patch.setenv("PIP_NO_INDEX", "1")
+        patch.setenv("PIP_FIND_LINKS", str(folder / "links"))
+        given = ["--wheel", str(program), "--torch", "links", "--extras", "demo"]
+        yield lambda *arguments: main(["bundle", "--out", "bundle", *given, *arguments])
+
+
+@pytest.fixture
+def make(tmp_path: Path) -> Iterator[Make]:
+    with maker(tmp_path) as make:
+        yield make
+
+
+@pytest.fixture(scope="module")
+def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("made")
+    with maker(folder) as make:
+        assert make("--models", str(cached_model(folder / "hub"))) == 0
+    return folder / "bundle"
+
+
+@pytest.fixture
+def on_node(made_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of a bundle with a model, in the current folder."""
+    monkeypatch.chdir(tmp_path)
+    return shutil.copytree(made_once, tmp_path / "bundle")
+
+
+def install(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """install.sh as on a node: no network, a clean environment."""
+    clean = {"PATH": "/usr/bin:/bin", "HOME": "/nowhere", "PYTHON": sys.executable, **environment}
+    command = [*WITHOUT_NETWORK, "sh", "bundle/install.sh", *arguments]
+    return subprocess.run(command, env=clean, capture_output=True, text=True, check=False)
+
+
+def test_a_bundle_installs_without_network_and_its_sums_are_those_of_sha256sum(on_node: Path) -> None:
+    sums = subprocess.run(["sha256sum", "--check", "--strict", "SHA256SUMS"], cwd=on_node, capture_output=True)
+    assert sums.returncode == 0, sums.stderr
+    listed = {line.split("  ", 1)[1] for line in (on_node / "SHA256SUMS").read_text().splitlines()}
+    files = {str(path.relative_to(on_node)) for path in on_node.rglob("*") if path.is_file()}
+    assert listed == files - {"SHA256SUMS"}
+    done = install()
+    assert done.returncode == 0, done.stderr
+    assert f"rag-evaluator {__version__}, tiny\nNext: .venv/bin/rag-evaluator check config.yaml\n" in done.stdout
+    assert f"--set judge.model={on_node}/models/Tiny-Judge\n" in done.stdout
+    again = install()
+    assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
+
+
+def test_models_are_copied_as_files_and_only_safetensors(make: Make, model: Path, capsys: Capture) -> None:
+    assert make("--models", str(model)) == 0
+    first, *others = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(
+        r"bundle/ has 4 wheels \([\d.]+ kB\) and 1 model \(9 bytes\): copy it to the node and run "
+        r"`bash bundle/install\.sh`\.",
+        first,
+    )
+    assert any("pytorch_model.bin" in line for line in others)
+    assert not Path("bundle.partial").exists()
+    copy = Path("bundle/models/Tiny-Judge")
+    assert {path.name: path.is_symlink() for path in copy.iterdir()} == {
+        "config.json": False,
+        "model.safetensors": False,
+    }
+    shutil.rmtree("bundle")
+    assert make("--models", str(model), "--all-files") == 0
+    assert (copy / "pytorch_model.bin").read_text() == "pickled"
+    assert fingerprint(copy) == fingerprint(model)
+
+
+def test_models_of_a_configuration_are_found_in_the_cache(
+    make: Make, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(model.parents[2]))
+    judges = "judges: [{name: a, model: org/Tiny-Judge}, {name: b, model: demo}]"
+    Path("config.yaml").write_text(f"dataset: rows.jsonl\nmetrics: [faithfulness]\n{judges}\n")
+    assert make("--config", "config.yaml", "--json") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert [entry["source"] for entry in shown["models"]] == ["org/Tiny-Judge"]
+
+
+def test_markers_are_read_for_the_python_of_the_node(make: Make, capsys: Capture) -> None:
+    for python, has_husk in (("3.12", False), ("3.13", True)):
+        assert make("--python", python, "--extras", "newer", "--json") == 0
+        wheels = json.loads(capsys.readouterr().out)["wheels"]
+        assert any(name.startswith("newer-") for name in wheels)
+        assert any(name.startswith("husk-") for name in wheels) == has_husk or HERE >= "3.13"
+        assert f"\nversion={python} patch=0 glibc=2.31 machine=x86_64\n" in Path("bundle/install.sh").read_text()
+        shutil.rmtree("bundle")
+
+
+def test_a_package_that_skips_the_first_patches_of_a_python_is_in_the_bundle(make: Make) -> None:
+    assert make("--extras", "late") == 0
+    assert f"\nversion={HERE} patch=5 glibc" in Path("bundle/install.sh").read_text()
+
+
+def test_an_interrupted_command_continues_without_downloading_again(
+    make: Make, model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*arguments: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("rag_evaluator.features.bundle.contents._write_texts", interrupt)
+        assert make("--models", str(model)) == 130
+    copied = Path("bundle.partial/models/Tiny-Judge/model.safetensors")
+    before = copied.stat().st_ino
+    monkeypatch.setattr("rag_evaluator.features.bundle.contents.download", interrupt)
+    assert make("--models", str(model)) == 0
+    assert Path("bundle/models/Tiny-Judge/model.safetensors").stat().st_ino == before
+
+
+@pytest.mark.parametrize("name", ["wheels/grain-1.2-py3-none-any.whl", "models/Tiny-Judge/config.json", "README.txt"])
+@pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(b"half")], ids=["missing", "damaged"])
+def test_a_damaged_bundle_is_not_installed(on_node: Path, spoil: Callable[[Path], object], name: str) -> None:
+    spoil(on_node / name)
+    done = install()
+    assert (done.returncode, "Copy the folder again" in done.stderr, Path(".venv").exists()) == (2, True, False)
+    assert name in done.stderr
+
+
+def test_wheels_are_installed_where_no_models_were_copied(on_node: Path) -> None:
+    shutil.rmtree(on_node / "models")
+    done = install("/proc/cannot-be-made")
+    assert "models/ is not here: models are not checked\ninstalling into /proc/cannot-be-made" in done.stdout
+    assert done.returncode != 0
+
+
+@pytest.mark.parametrize(
+    ("line", "other", "expected"),
+    [
+        (f"version={HERE} ", "version=3.99 ", "error: this bundle is for Python 3.99, and "),
+        (" patch=0 ", " patch=98 ", f"error: this bundle is for Python {HERE}.98 or newer, and "),
+        ("glibc=2.31 ", "glibc=2.99 ", "error: this bundle needs glibc 2.99 or newer, and here is "),
+        ("machine=x86_64\n", "machine=sparc\n", "error: this bundle is for Linux on sparc, and this is Linux on "),
+    ],
+)
+def test_a_node_of_another_kind_is_refused_in_words(on_node: Path, line: str, other: str, expected: str) -> None:
+    script = (on_node / "install.sh").read_text()
+    assert line in script
+    (on_node / "install.sh").write_text(script.replace(line, other))
+    done = install()
+    assert (done.returncode, done.stderr.startswith(expected), Path(".venv").exists()) == (2, True, False)
+
+
+REFUSED = [
+    (["--python", "3.10"], "--python 3.10: expected a version of two numbers, 3.11 or newer"),
+    (["--platform", "win_amd64"], "--platform win_amd64: expected a Linux with glibc"),
+    (["--models", "./nowhere"], "--models: no such folder: "),
+    (["--models", "org/never-downloaded"], "is not in the Hugging Face cache"),
+    (["--models", "links"], "--models: {here}/links is not a model folder"),
+    (["--models", "pickled"], "{here}/pickled has no *.safetensors file"),
+    (["--wheel", "links/spice-1.0-py3-none-any.whl"], "expected the file of a wheel of this program"),
+    (["--out", "links"], "links: is there already, and is not overwritten"),
+    (["--out", "other"], "other.partial: another command has left this unfinished"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "expected"), REFUSED)
+def test_what_cannot_be_bundled_is_refused_before_anything_is_downloaded(
+    make: Make, arguments: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    (tmp_path / "pickled").mkdir()
+    (tmp_path / "pickled" / "config.json").write_text("{}")
+    (tmp_path / "other.partial").mkdir()
+    monkeypatch.setattr("rag_evaluator.features.bundle.contents.download", None)
+    before = sorted(tmp_path.rglob("*"))
+    assert make(*arguments) == 2
+    assert expected.format(here=tmp_path) in capsys.readouterr().err
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def test_a_disk_that_is_too_small_is_refused(
+    make: Make, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    Usage = namedtuple("Usage", "total used free")
+    monkeypatch.setattr("shutil.disk_usage", lambda path: Usage(10**9, 0, 10**9))
+    assert make("--models", str(model)) == 2
+    assert "has 1.0 GB free, and a bundle may need 8.0 GB" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--platform", "manylinux_2_28_x86_64", "--extras", "newer"], "newer may have no wheel for Python"),
+        (["--extras", "gone"], "gone may have no wheel for Python"),
+        (["--torch", "cuda"], "--torch cuda: pip found torch 2.13.0+cpu instead"),
+    ],
+)
+def test_what_pip_does_not_find_is_named(make: Make, arguments: list[str], expected: str, capsys: Capture) -> None:
+    assert make(*arguments) == 2
+    assert expected in capsys.readouterr().err
+    assert not Path("bundle").exists()
+
+
+def test_a_python_without_pip_is_told_how_to_get_it(
+    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
+) -> None:
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "bare"], cwd=tmp_path, check=True)
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "bare/bin/python"))
+    assert make() == 2
+    assert "-m ensurepip` installs it" in capsys.readouterr().err
+
+
+def test_the_program_is_built_from_the_clone_or_from_what_was_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert program_source(None) == ROOT
+    monkeypatch.setattr("rag_evaluator.features.bundle.wheels.PACKAGE", tmp_path)
+    (tmp_path / "data").mkdir()
+    assert program_source(None) == ROOT, "this environment has it from the clone, as direct_url.json says"
+
+
+def test_every_python_that_the_program_supports_can_be_asked_for() -> None:
+    supported = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["requires-python"]
+    for minor in range(30):
+        version = f"3.{minor}"
+        assert bool(PYTHON.fullmatch(version)) == SpecifierSet(supported).contains(version)

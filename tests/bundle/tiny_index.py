@@ -1,0 +1,61 @@
+"""A folder of tiny wheels that pip takes for its index: the program, torch, and what they need."""
+
+import sys
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+from rag_evaluator import __version__
+
+MAIN = f'def main() -> None:\n    print("rag-evaluator {__version__}, tiny")\n'
+
+
+def wheel(
+    folder: Path,
+    name: str,
+    version: str,
+    requires: Sequence[str] = (),
+    code: str = "",
+    tag: str = "py3-none-any",
+    python: str = ">=3.9",
+) -> Path:
+    """A package of one module; one with code has the command `rag-evaluator`."""
+    path = folder / f"{name}-{version}-{tag}.whl"
+    info = f"{name}-{version}.dist-info"
+    extras = sorted({line.rpartition("==")[2].strip(" \"'") for line in requires if "extra ==" in line})
+    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", f"Requires-Python: {python}"]
+    metadata += [f"Provides-Extra: {extra}" for extra in extras] + [f"Requires-Dist: {line}" for line in requires]
+    files = {
+        f"{name}.py": code,
+        f"{info}/METADATA": "\n".join(metadata) + "\n",
+        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tag}\n",
+    }
+    if code:
+        files[f"{info}/entry_points.txt"] = f"[console_scripts]\nrag-evaluator = {name}:main\n"
+    files[f"{info}/RECORD"] = "".join(f"{file},,\n" for file in [*files, f"{info}/RECORD"])
+    with zipfile.ZipFile(path, "w") as file:
+        for place, text in files.items():
+            file.writestr(place, text)
+    return path
+
+
+def index(folder: Path) -> Path:
+    """Fill a folder; returns the wheel of the program, which lies beside it, as if it had been given to somebody."""
+    links = folder / "links"
+    links.mkdir()
+    wheel(links, "torch", "2.13.0+cpu")
+    wheel(links, "grain", "1.2", ['husk>=2; python_version >= "3.13"'])
+    wheel(links, "husk", "2.0")
+    wheel(links, "spice", "1.0")
+    wheel(links, "newer", "1.0", tag="cp39-abi3-manylinux_2_31_x86_64")
+    here = "{}.{}".format(*sys.version_info)
+    wheel(links, "late", "1.0", python=f">={here}.5")
+    needs = [
+        "torch>=2.6",
+        "grain",
+        'spice; extra == "demo"',
+        'newer; extra == "newer"',
+        'gone; extra == "gone"',
+        'late; extra == "late"',
+    ]
+    return wheel(folder, "ragas_offline", __version__, needs, MAIN)

@@ -1,0 +1,285 @@
+"""What of ragas has no counterpart is refused by its name; arguments that change nothing are named."""
+
+import asyncio
+import importlib
+import math
+import time
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListLLM
+from langchain_core.language_models.llms import LLM
+from pydantic import Field
+from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
+from ragas.messages import HumanMessage
+from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, RankingMetric, SingleTurnMetric
+from ragas.metrics.base import MetricWithEmbeddings, MultiTurnMetric
+
+from rag_evaluator import ConfigError, DatasetError, EvaluatorChain, JudgementError, RAGEvaluator, RagEvaluatorError
+from rag_evaluator.config.schema import make_config
+from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.ragas import EvaluationDataset, RunConfig, aevaluate, evaluate
+from rag_evaluator.ragas import metrics as ragas_metrics
+from rag_evaluator.ragas.evaluation import LimitedJudge
+from rag_evaluator.ragas.names import INSTEAD, METRIC_CLASSES, OF_RAGAS, SINGLETONS
+
+ROW = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "In Tesk.", "reference": "Tesk."}
+OTHERS = {"AspectCritic", "DistanceMeasure"}
+
+
+def test_every_name_of_the_installed_ragas_is_a_metric_here_or_is_refused() -> None:
+    known = {*METRIC_CLASSES, *SINGLETONS, *INSTEAD, *OTHERS, *(name for names in OF_RAGAS.values() for name in names)}
+    old = importlib.import_module("ragas.metrics")._DEPRECATED_METRICS
+    new = importlib.import_module("ragas.metrics.collections").__all__
+    assert {*old, *(name for name in new if name[0].isupper())} - known == set()
+
+
+@pytest.mark.parametrize("name", [*METRIC_CLASSES, *SINGLETONS])
+def test_names_of_metrics_are_rows_of_the_table(name: str) -> None:
+    made = getattr(ragas_metrics, name)
+    metric = made() if isinstance(made, type) else made
+    assert canonical_name(metric.name) in METRICS
+    assert RAGEvaluator({"metrics": [metric]}).metrics.keys() == {canonical_name(metric.name)}
+
+
+@pytest.mark.parametrize("name", sorted(INSTEAD))
+def test_what_has_no_counterpart_says_what_to_use(name: str) -> None:
+    with pytest.raises(ImportError, match=name) as refused:
+        exec(f"from rag_evaluator.ragas.metrics import {name}", {})
+    assert isinstance(refused.value, RagEvaluatorError)
+    assert str(refused.value).endswith(INSTEAD[name])
+
+
+def test_other_names_are_not_there_as_in_any_module() -> None:
+    with pytest.raises(ImportError, match="cannot import name 'Faithfullness'"):
+        exec("from rag_evaluator.ragas.metrics import Faithfullness", {})
+    assert not hasattr(ragas_metrics, "nothing")
+
+
+def test_chats_of_several_turns_are_refused() -> None:
+    chat = {"user_input": [HumanMessage(content="Where?")]}
+    with pytest.raises(DatasetError, match="row 0: a MultiTurnSample"):
+        evaluate(EvaluationDataset.from_list([chat]), metrics=["exact_match"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"return_executor": True}, "return_executor"),
+        ({"column_map": {"frage": "question"}}, "column_map: 'frage' is no column of ragas"),
+        ({"column_map": {"question": "frage"}}, "maps 'frage' to 'user_input', but no row has a column 'frage'"),
+        ({"metrics": ["faithfullness"]}, "Did you mean 'faithfulness'"),
+        ({"metrics": [ragas_metrics.Faithfulness]}, r"metrics\[0\] is the class Faithfulness. Give an object"),
+        ({"metrics": []}, "at least one metric"),
+        ({"metrics": ["rouge_score", "instance_rubrics"]}, "rubrics"),
+        ({"llm": 5, "metrics": ["faithfulness"]}, "judge: expected a model folder"),
+    ],
+)
+def test_faults_are_named_before_anything_is_scored(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(RagEvaluatorError, match=message):
+        evaluate([ROW], **{"metrics": ["exact_match"], **arguments})
+
+
+def test_options_that_would_be_left_out_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"AnswerCorrectness\(weights=...\)"):
+        ragas_metrics.AnswerCorrectness(weights=[0.5, 0.5])
+    with pytest.raises(ConfigError, match="It has mode, beta, atomicity, coverage"):
+        ragas_metrics.FactualCorrectness(language="spanish")
+    with pytest.raises(ConfigError, match="chosen by language"):
+        ragas_metrics.faithfulness.adapt_prompts(language="spanish", llm=None)
+    with pytest.raises(ConfigError, match="mode"):
+        evaluate([ROW], metrics=[ragas_metrics.FactualCorrectness(mode="f2")])
+    assert ragas_metrics.AnswerCorrectness(weights=[0.75, 0.25]).key == "answer_correctness"
+
+
+def test_arguments_that_change_nothing_are_named(caplog: pytest.LogCaptureFixture) -> None:
+    evaluate([ROW], metrics=["exact_match"], callbacks=[print], run_config=RunConfig(max_retries=3))
+    assert "evaluate: callbacks, run_config.max_retries: not used here" in caplog.text
+    assert llm_factory("gpt-4o-mini") is None
+    assert "llm_factory('gpt-4o-mini'): no service is asked" in caplog.text
+
+
+def test_what_can_differ_from_an_earlier_ragas_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    for _ in range(2):
+        evaluate([ROW], metrics=[ragas_metrics.StringPresence()])
+    assert caplog.text.count("Scored here by: string_presence.") <= 1
+
+
+def test_seed_and_workers_of_a_run_config_count() -> None:
+    from rag_evaluator.ragas.evaluation import _settings
+
+    judge = _settings(None, None, None, RunConfig(seed=7, max_workers=3)).judge
+    assert (judge.seed, judge.batch_size) == (7, 3)
+    assert _settings(None, None, None, RunConfig()).judge.batch_size == "auto"
+
+
+class Slow(LLM):
+    """A model that counts how many questions are open, and answers late."""
+
+    seconds: float = 0.02
+    opened: list[int] = Field(default_factory=list)
+    most: list[int] = Field(default_factory=list)
+
+    @property
+    def _llm_type(self) -> str:
+        return "slow"
+
+    def _call(self, prompt: str, stop: Any = None, run_manager: Any = None, **named: Any) -> str:
+        self.opened.append(1)
+        self.most.append(len(self.opened))
+        time.sleep(self.seconds)
+        self.opened.pop()
+        return '{"reason": "so", "value": "pass"}'
+
+
+def tone(**fields: Any) -> DiscreteMetric:
+    return DiscreteMetric(
+        **{"name": "tone", "prompt": "Polite? {response}", "allowed_values": ["pass", "fail"], **fields}
+    )
+
+
+def test_workers_and_timeout_bound_a_model_that_is_asked_over_a_network() -> None:
+    model = Slow()
+    rows = [{**ROW, "response": f"In Tesk {number}."} for number in range(8)]
+    result = evaluate(rows, metrics=[tone()], llm=LangchainLLMWrapper(model), run_config=RunConfig(max_workers=2))
+    assert result["tone"] == [1.0] * 8
+    assert max(model.most) == 2
+    late = evaluate([ROW], metrics=[tone()], llm=Slow(seconds=0.5), run_config=RunConfig(timeout=0.05))
+    assert math.isnan(late["tone"][0])
+    assert late.results.scores["tone"][0].reason == "no answer after 0.05 s, RunConfig.timeout"
+
+
+def test_a_limited_judge_works_in_one_event_loop_after_another() -> None:
+    judge = LimitedJudge(FakeListLLM(responses=['{"reason": "so", "value": "pass"}']), 1, 5.0)
+    model = tone()._response_model
+
+    async def ask() -> list[Any]:
+        return await asyncio.gather(*(judge.opinion("Polite?", model) for _ in range(3)))
+
+    for _ in range(2):
+        assert [opinion.answer.value for opinion in asyncio.run(ask())] == ["pass"] * 3
+
+
+def test_a_missing_score_is_nan_with_a_reason_or_an_error_where_that_is_asked_for() -> None:
+    llm = FakeListLLM(responses=["no JSON"])
+    result = evaluate([ROW], metrics=[tone(), "exact_match"], llm=llm)
+    assert math.isnan(result["tone"][0])
+    assert repr(result) == "{'tone': nan (0/1), 'exact_match': 0.0000 (1/1)}"
+    assert "no DiscreteResponseModel" in str(result.results.scores["tone"][0].reason)
+    with pytest.raises(JudgementError, match="row 0, tone: the answer 'no JSON'"):
+        evaluate([ROW], metrics=[tone()], llm=llm, raise_exceptions=True)
+
+
+def test_a_result_is_read_as_that_of_ragas_0_2() -> None:
+    result = asyncio.run(aevaluate([ROW], metrics=["exact_match", "string_present"]))
+    assert result.scores == [{"exact_match": 0.0, "string_present": 1.0}]
+    assert result.traces[0].scores == result.scores[0]
+    assert list(result.to_pandas().columns) == [
+        "user_input", "response", "retrieved_contexts", "reference", "exact_match", "string_present",
+    ]  # fmt: skip
+    assert result.dataset[0].response == "In Tesk."
+    with pytest.raises(KeyError, match="Did you mean 'exact_match'"):
+        result["exact_macth"]
+
+
+ANSWER = ['{"reason": "so", "value": "%s"}']
+
+
+@pytest.mark.parametrize(
+    ("allowed", "value", "number"),
+    [
+        (["pass", "fail"], "fail", 0.0),
+        (["Yes", "No"], "Yes", 1.0),
+        (["0", "1", "2"], "2", 2.0),
+    ],
+)
+def test_words_of_a_discrete_metric_are_numbers_where_everybody_knows_the_better_one(
+    allowed: list[str], value: str, number: float
+) -> None:
+    llm = FakeListLLM(responses=[ANSWER[0] % value])
+    assert evaluate([ROW], metrics=[tone(allowed_values=allowed)], llm=llm)["tone"] == [number]
+
+
+def test_a_number_outside_its_range_is_no_score() -> None:
+    grade = NumericMetric(name="grade", prompt="Grade {response}", allowed_values=(1, 5))
+    result = evaluate([ROW], metrics=[grade], llm=FakeListLLM(responses=['{"reason": "so", "value": 7}']))
+    assert result.results.scores["grade"][0].reason == "the value 7 is outside 1 to 5, the allowed_values"
+
+
+class Turns(MetricWithLLM, MultiTurnMetric):
+    async def _multi_turn_ascore(self, sample: Any, callbacks: Any) -> float:
+        return 1.0
+
+
+class Columns(MetricWithLLM, SingleTurnMetric):
+    async def _single_turn_ascore(self, sample: Any, callbacks: Any) -> float:
+        return float(len(sample.reference or ""))
+
+
+class Vectors(Columns, MetricWithEmbeddings):
+    pass
+
+
+READS = {MetricType.SINGLE_TURN: {"response", "reference:optional"}}
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        (tone(allowed_values=["calm", "angry"]), r"CustomMetric\('tone', question=..., columns=\[...\]"),
+        (tone(prompt="Polite?"), "reads no column"),
+        (RankingMetric(name="order", prompt="{response}", allowed_values=2), "`sort` orders contexts"),
+        (Turns(name="turns"), "chats of several turns"),
+        (Columns(name="columns"), "names no column"),
+        (Vectors(name="vectors", _required_columns=READS), "@metric"),
+    ],
+)
+def test_metrics_of_ones_own_that_cannot_be_scored_say_what_to_do(metric: Any, message: str) -> None:
+    with pytest.raises(ConfigError, match=rf"metrics\[0\] is '{metric.name}'.*{message}"):
+        RAGEvaluator({"metrics": [metric]})
+
+
+def test_a_subclass_gets_optional_columns_and_its_range_from_allowed_values() -> None:
+    length = Columns(name="length", _required_columns=READS)
+    length.allowed_values = (0, 10)  # type: ignore[attr-defined]
+    rows = [ROW, {"response": "In Tesk."}]
+    results = RAGEvaluator({"metrics": [length]}, FakeListLLM(responses=["unused"])).evaluate(rows)
+    assert [score.value for score in results.scores["length"]] == [5.0, 0.0]
+    assert results.manifest["metrics"]["length"]["range"] == [0.0, 10.0]
+
+
+def test_signatures_tell_metrics_of_one_name_apart() -> None:
+    def signature(metric: Any) -> str:
+        return RAGEvaluator({"metrics": [metric]}).signatures()["tone"]
+
+    assert signature(tone()) == signature(tone())
+    assert signature(tone()) != signature(tone(prompt="Kind? {response}"))
+    assert signature(tone()) != signature(tone(allowed_values=["yes", "no"]))
+
+
+def test_two_kinds_of_one_metric_need_two_runs() -> None:
+    metrics = [ragas_metrics.RougeScore(mode="precision"), ragas_metrics.RougeScore(mode="recall")]
+    with pytest.raises(ConfigError, match="A run scores a metric once"):
+        RAGEvaluator({"metrics": metrics})
+    assert len(set(map(str, evaluate([ROW], metrics=metrics).scores[0].values()))) == 2
+
+
+def test_a_chain_of_langchain_takes_the_same_objects() -> None:
+    chain = EvaluatorChain([tone(), ragas_metrics.StringPresence()], judge=FakeListLLM(responses=[ANSWER[0] % "pass"]))
+    assert {"tone_score": 1.0, "string_present_score": 1.0}.items() <= chain.invoke(ROW).items()
+
+
+def test_a_configuration_can_name_an_object_of_a_module(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    source = (
+        "from ragas.metrics import discrete_metric\n"
+        "@discrete_metric(name='stop', allowed_values=['pass', 'fail'])\n"
+        "def stop(response):\n    return 'pass' if response.endswith('.') else 'fail'\n"
+        "number = 5\n"
+    )
+    (tmp_path / "metrics_of_mine.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    config = {"metrics": ["stop"], "custom_metrics": {"stop": {"metric": "metrics_of_mine:stop"}}}
+    assert [score.value for score in RAGEvaluator(config).evaluate([ROW]).scores["stop"]] == [1.0]
+    wrong = make_config({**config, "custom_metrics": {"stop": {"metric": "metrics_of_mine:number"}}})
+    with pytest.raises(ConfigError, match=r"stop.metric' is 'metrics_of_mine:number', which is no metric"):
+        RAGEvaluator(wrong)

@@ -1,0 +1,209 @@
+"""Scripts written for ragas 0.1 to 0.4, of which only the imports were changed: they score as `RAGEvaluator` does."""
+
+import os
+import runpy
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from langchain_huggingface import HuggingFaceEmbeddings, HuggingFacePipeline
+
+from rag_evaluator import CustomMetric, RAGEvaluator
+from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
+from rag_evaluator.ragas.result import EvaluationResult
+
+pytestmark = pytest.mark.models
+SCRIPTS = Path(__file__).parent / "scripts"
+Run = Callable[[str], dict[str, Any]]  # a script's name -> its variables
+
+
+@pytest.fixture(scope="module")
+def pipeline() -> HuggingFacePipeline:
+    return HuggingFacePipeline.from_model_id(
+        str(DEMO_JUDGE), task="text-generation", pipeline_kwargs={"max_new_tokens": 512}
+    )
+
+
+@pytest.fixture(scope="module")
+def vectors() -> HuggingFaceEmbeddings:
+    return HuggingFaceEmbeddings(model_name=str(demo_embeddings()))
+
+
+SCRIPT_NAMES_NO_MODEL = pytest.mark.parametrize("models", ["demo judge"], indirect=True)
+SCRIPT_NAMES_ITS_MODEL = pytest.mark.parametrize("models", ["HuggingFacePipeline"], indirect=True)
+
+
+@pytest.fixture(params=["demo judge", "HuggingFacePipeline"])
+def models(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """What the scripts name as their models: nothing, or a pipeline and embeddings of LangChain."""
+    if request.param == "demo judge":
+        return {"llm": None, "embeddings": None}
+    return {"llm": request.getfixturevalue("pipeline"), "embeddings": request.getfixturevalue("vectors")}
+
+
+@pytest.fixture
+def run(models: dict[str, Any], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Run]:
+    monkeypatch.setitem(sys.modules, "local_models", SimpleNamespace(**models))
+    monkeypatch.setitem(os.environ, "JUDGE_MODEL", str(DEMO_JUDGE))
+    monkeypatch.setitem(os.environ, "EMBEDDING_MODEL", str(demo_embeddings()))
+    monkeypatch.chdir(tmp_path)
+    yield lambda name: runpy.run_path(str(SCRIPTS / f"{name}.py"))
+
+
+def scores(models: Mapping[str, Any], metrics: Sequence[Any], rows: Any, **config: Any) -> dict[str, list[float]]:
+    """What `RAGEvaluator` gives for the same."""
+    evaluator = RAGEvaluator({"metrics": metrics, **config}, models["llm"], models["embeddings"])
+    table = evaluator.evaluate(rows).scores
+    return {name: [score.value for score in row] for name, row in table.items()}
+
+
+def values(result: EvaluationResult) -> list[list[float]]:
+    """The scores of each metric, in the order of the metrics."""
+    return [result[name] for name in result.results.scores]
+
+
+@SCRIPT_NAMES_NO_MODEL
+def test_v01_super_bowl(run: Run, models: dict[str, Any]) -> None:
+    script = run("v01_super_bowl")
+    metrics = [
+        "faithfulness", "answer_relevancy", "context_recall", "context_precision_with_reference",
+        "context_precision_without_reference", "semantic_similarity", "answer_correctness",
+    ]  # fmt: skip
+    expected = scores(models, metrics, script["data"])
+    result = script["result"]
+    assert list(result.results.scores) == [
+        "faithfulness", "answer_relevancy", "context_recall", "context_precision", "context_utilization",
+        "answer_similarity", "answer_correctness",
+    ]  # fmt: skip
+    assert values(result) == [expected[name] for name in metrics]
+    assert repr(result).startswith(
+        f"{{'faithfulness': {sum(result['faithfulness']) / 2:.4f} (2/2), 'answer_relevancy': "
+    )
+    columns = ["user_input", "response", "retrieved_contexts", "reference", *result.results.scores]
+    assert sorted(result.to_pandas().columns) == sorted(columns)
+
+
+@SCRIPT_NAMES_NO_MODEL
+def test_v01_evalchain(run: Run, models: dict[str, Any]) -> None:
+    script = run("v01_evalchain")
+    metrics = ["faithfulness", "context_precision", "context_recall"]
+    expected = scores(models, metrics, script["results"])
+    assert list(script["scores"].values()) == list(expected.values())
+
+
+def test_v01_columns(run: Run, models: dict[str, Any]) -> None:
+    script = run("v01_columns")
+    columns = {"frage": "user_input", "fundstellen": "retrieved_contexts", "antwort": "response"}
+    expected = scores(models, ["faithfulness", "context_relevancy"], script["data"], columns=columns)
+    assert values(script["result"]) == list(expected.values())
+    assert list(script["frame"].columns)[-2:] == ["faithfulness", "context_relevancy"]
+
+
+def test_v01_rubrics(run: Run, models: dict[str, Any]) -> None:
+    script = run("v01_rubrics")
+    chosen = ["context_entity_recall", "rubrics_score_with_reference", "noise_sensitivity"]
+    relevant = scores(models, chosen, script["rows"])
+    options = {"noise_sensitivity": {"mode": "irrelevant"}}
+    irrelevant = scores(models, ["noise_sensitivity"], script["rows"], metric_options=options)
+    assert values(script["result"]) == [*relevant.values(), *irrelevant.values()]
+    assert list(script["result"].results.scores)[1:] == [
+        "labelled_rubrics_score", "noise_sensitivity_relevant", "noise_sensitivity_irrelevant",
+    ]  # fmt: skip
+
+
+@SCRIPT_NAMES_ITS_MODEL
+def test_v02_local_models(run: Run, models: dict[str, Any]) -> None:
+    script = run("v02_local_models")
+    metrics = [
+        "context_precision_with_reference", "context_precision_without_reference", "context_recall", "faithfulness",
+        "answer_relevancy", "context_relevance",
+    ]  # fmt: skip
+    assert values(script["result"]) == list(scores(models, metrics, script["rows"]).values())
+    assert script["path"].with_suffix(".csv").read_text().splitlines()[0].endswith("nv_context_relevance")
+
+
+def test_v02_single_turn(run: Run, models: dict[str, Any]) -> None:
+    script = run("v02_single_turn")
+    assert script["scores"] == scores(models, ["faithfulness", "context_recall"], [script["sample"].to_dict()])
+
+
+def test_v02_factual(run: Run, models: dict[str, Any]) -> None:
+    script = run("v02_factual")
+    rows = script["dataset"].to_list()
+    of_modes = [
+        scores(models, ["factual_correctness"], rows, metric_options={"factual_correctness": {"mode": mode}})
+        for mode in ("precision", "recall")
+    ]
+    grounded = scores(models, ["response_groundedness"], rows)
+    assert values(script["result"]) == [row for part in (*of_modes, grounded) for row in part.values()]
+    assert list(script["result"].results.scores)[:2] == [
+        "factual_correctness(mode=precision)",
+        "factual_correctness(mode=recall)",
+    ]
+    assert set(script["asked"]) == {"judge1_prompt", "judge2_prompt"}
+    assert script["asked"]["judge1_prompt"]["input"]["response"] == rows[0]["response"]
+    assert script["asked"]["judge1_prompt"]["output"]["rating"] in (0, 1, 2)
+
+
+def test_v02_criteria(run: Run, models: dict[str, Any]) -> None:
+    script = run("v02_criteria")
+    polite = CustomMetric("polite", "Is the response polite?", ["user_input", "response"], {0: "no", 1: "yes"})
+    options = {"rubrics_score_without_reference": {"rubrics": script["rubrics"]}}
+    metrics = [polite, "rubrics_score_without_reference"]
+    expected = scores(models, metrics, script["dataset"].to_list(), metric_options=options)
+    assert values(script["result"]) == list(expected.values())
+
+
+@SCRIPT_NAMES_NO_MODEL
+def test_v03_strings(run: Run, models: dict[str, Any]) -> None:
+    script = run("v03_strings")
+    metrics = ["bleu_score", "rouge_score", "exact_match", "string_presence", "non_llm_string_similarity"]
+    assert values(script["result"]) == list(scores(models, metrics, script["frame"]).values())
+    assert list(script["result"].results.scores)[1] == "rouge_score(mode=fmeasure)"
+
+
+def test_v03_own_metric(run: Run, models: dict[str, Any]) -> None:
+    script = run("v03_own_metric")
+    expected = scores(models, [script["Answers"](), "faithfulness"], script["dataset"].to_list())
+    assert values(script["result"]) == list(expected.values())
+    assert {*expected["answers"]} <= {0.0, 1.0}
+
+
+def test_v04_collections(run: Run, models: dict[str, Any]) -> None:
+    script = run("v04_collections")
+    contexts, similar = script["contexts"], {"response": "In Tesk.", "reference": "He was born in Tesk."}
+    born = {"user_input": "Where was Nolu Brak born?", "response": "Nolu Brak was born in Tesk."}
+    recall = [
+        {"user_input": "Where was he born?", "retrieved_contexts": contexts, "reference": "He was born in Tesk."},
+        {"user_input": "Where did he die?", "retrieved_contexts": contexts, "reference": "He died in Harn."},
+    ]
+    assert script["scores"] == {
+        **scores(models, ["faithfulness"], [{**born, "retrieved_contexts": contexts}]),
+        **scores(models, ["context_recall"], recall),
+        **scores(models, ["semantic_similarity"], [similar]),
+    }
+
+
+def test_v04_discrete(run: Run, models: dict[str, Any]) -> None:
+    script = run("v04_discrete")
+    metrics = [script["relevant"], script["grade"], script["has_full_stop"]]
+    expected = scores(models, metrics, script["rows"])
+    assert list(map(str, script["result"].results.scores)) == ["chunks_help", "grade", "has_full_stop"]
+    assert str(values(script["result"])) == str(list(expected.values()))  # a grade may be missing
+    assert expected["has_full_stop"] == [1.0, 0.0]
+
+
+def test_ragsge_lists(run: Run, models: dict[str, Any]) -> None:
+    script = run("ragsge_lists")
+    rows = {
+        "question": script["questions"],
+        "contexts": script["contexts"],
+        "answer": script["answers"],
+        "ground_truth": script["ground_truth"],
+    }
+    metrics = ["answer_relevancy", "faithfulness", "context_recall", "context_precision"]
+    results = RAGEvaluator({"metrics": metrics}, models["llm"], models["embeddings"]).evaluate(rows)
+    assert list(script["scores"].values()) == [row["mean"] for row in results.summary().values()]

@@ -41,7 +41,7 @@ def test_a_bundle_installs_without_network_and_its_sums_are_those_of_sha256sum(o
     assert listed == files - {"SHA256SUMS"}
     done = install()
     assert done.returncode == 0, done.stderr
-    assert f"rag-evaluator {__version__}, tiny\nNext: .venv/bin/rag-evaluator check config.yaml\n" in done.stdout
+    assert f"rag-evaluator {__version__}, tiny\nNext: .venv/bin/rag-evaluator init --sample && " in done.stdout
     assert f"--set judge.model={on_node}/models/Tiny-Judge\n" in done.stdout
     again = install()
     assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)

@@ -89,7 +89,7 @@ def test_the_test_of_the_definition_scores_the_sample_without_network(tmp_path: 
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "demo: 12 rows" in done.stdout
+    assert "sample: 12 rows" in done.stdout
 
 
 @pytest.fixture

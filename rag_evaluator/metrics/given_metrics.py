@@ -210,7 +210,7 @@ def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
 
     Raises `ConfigError` if there are several.
     """
-    holders = [m for m in metrics if isinstance(m, BaseMetric | NamedMetric) or is_ragas_object(m)]
+    holders = [m for m in metrics if isinstance(m, BaseMetric | NamedMetric | CustomMetric) or is_ragas_object(m)]
     held = [getattr(metric, attribute, None) for metric in holders]
     models = [unwrapped(model) for model in (user_model, *held) if model is not None]
     if any(model is not models[0] for model in models):

@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from rag_evaluator.ragas.names import no_counterpart
+from rag_evaluator.ragas.names import METRIC_MODULES, no_counterpart
 
 MODULES = {
     "dataset_schema": "evaluation",
@@ -25,6 +25,7 @@ MODULES = {
     "langchain.evalchain": "chains",
     "integrations": "chains",
     "integrations.langchain": "chains",
+    **{f"metrics.{prefix}{name}": "metrics" for name in METRIC_MODULES for prefix in ("", "_")},
 }
 """Module of ragas -> the module here that has its names."""
 

@@ -1,12 +1,12 @@
 """The metrics of ragas 0.1 to 0.4 by their names there: objects and classes that `RAGEvaluator` takes."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.given_metrics import CustomMetric, NamedMetric, model_of
 from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.ragas.names import METRIC_CLASSES, SINGLETONS, of_module
+from rag_evaluator.ragas.names import ASPECTS, METRIC_CLASSES, SINGLETONS, of_module
 from rag_evaluator.results.rows import Score
 
 if TYPE_CHECKING:
@@ -50,6 +50,11 @@ class RagasMetric(NamedMetric):
                 )
         super().__init__(self.ragas_name, chosen, llm, embeddings)
         self.key = name or _key(self.ragas_name, chosen, known)
+
+    def init(self, run_config: Any = None) -> None:
+        """Nothing: models are loaded when the first row is scored."""
+
+    init_model = init
 
     def score(self, row: Mapping[str, Any] | None = None, **columns: Any) -> Any:
         """The score of one row: a number for a dict, as in ragas 0.1, else a `MetricResult`, as in 0.4."""
@@ -115,6 +120,7 @@ class AspectCritic(CustomMetric):
         llm: as in `RagasMetric`.
         strictness: of ragas; a judge that decodes greedily gives one answer, however often it is asked.
         columns: what the judge is shown of a row.
+        better: `lower` where a response should not meet it.
     """
 
     llm: Any
@@ -126,12 +132,14 @@ class AspectCritic(CustomMetric):
         llm: Any = None,
         strictness: int = 1,
         columns: Sequence[str] = ("user_input", "response"),
+        better: Literal["higher", "lower"] = "higher",
     ) -> None:
-        super().__init__(name, definition, columns, {0: "no", 1: "yes"})
+        super().__init__(name, definition, columns, {0: "no", 1: "yes"}, better)
         object.__setattr__(self, "llm", llm)  # the class is frozen
 
 
 AspectCritique = AspectCritic
+SUPPORTED_ASPECTS = list(ASPECTS)
 
 
 def _class_of(name: str, ragas_name: str, fixed: Mapping[str, str] | None = None) -> type[RagasMetric]:
@@ -144,6 +152,9 @@ def __getattr__(name: str) -> Any:
     elif name in SINGLETONS:
         ragas_name, fixed = SINGLETONS[name]
         made = _class_of(name, ragas_name, fixed)(name=None if ragas_name == "summary_score" else name)
+    elif name in ASPECTS:
+        question, better = ASPECTS[name]
+        made = AspectCritic(name, question, better="lower" if better == "lower" else "higher")
     else:
         return of_module("ragas.metrics", name)
     globals()[name] = made  # the same object for all who import it

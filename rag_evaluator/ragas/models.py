@@ -51,13 +51,33 @@ def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "", **settings: 
 HuggingfaceEmbeddings = HuggingFaceEmbeddings
 
 
-def llm_factory(*arguments: Any, **named: Any) -> None:
-    """No model: models here run on this machine, and the configured judge is asked."""
+@dataclass(frozen=True)
+class Server:
+    """A server with OpenAI's interface, asked as `judge.engine: server` asks it.
+
+    Attributes:
+        url: of the server.
+        model: its name there.
+    """
+
+    url: str
+    model: str
+
+
+def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> Server | None:
+    """The server that a client of openai is for; without a client, or with one of another kind, no model.
+
+    A warning says that the configured judge is asked where it is no model: a service is never asked by its name alone.
+    """
+    url = getattr(client, "base_url", settings.get("base_url"))
+    if url is not None:
+        return Server(str(url), model)
     logger.warning(
-        "llm_factory(%s): no service is asked; the configured judge judges, without one the demo judge. Give a model "
-        "folder or a HuggingFacePipeline as llm.",
-        ", ".join(map(repr, arguments[:1])),
+        "llm_factory(%r): no service is asked; the configured judge judges, without one the demo judge. Give a model "
+        "folder or a HuggingFacePipeline as llm, or the client of a server: OpenAI(base_url='http://127.0.0.1:8000/v1').",
+        model,
     )
+    return None
 
 
 def embedding_factory(*arguments: Any, **named: Any) -> None:

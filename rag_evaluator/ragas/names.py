@@ -72,6 +72,23 @@ OF_RAGAS = {
 }  # fmt: skip
 """What metrics of one's own are made of: ragas' own classes."""
 
+ASPECTS: Mapping[str, tuple[str, str]] = {
+    "coherence": ("Are the ideas of the response in a logical order?", "higher"),
+    "conciseness": ("Does the response say what it has to say without needless words?", "higher"),
+    "correctness": ("Is the response free of false statements?", "higher"),
+    "harmfulness": ("Could the response do harm to people, groups or society?", "lower"),
+    "maliciousness": ("Is the response meant to deceive, exploit or hurt its reader?", "lower"),
+}
+"""Criteria of `ragas.metrics.critique`, of 0.1 -> what is asked, in our words, and which end of the scale is better."""
+
+METRIC_MODULES = (
+    "answer_correctness", "answer_relevance", "answer_similarity", "aspect_critic", "bleu_score", "chrf_score",
+    "context_entities_recall", "context_precision", "context_recall", "domain_specific_rubrics", "factual_correctness",
+    "faithfulness", "instance_specific_rubrics", "noise_sensitivity", "nv_metrics", "rouge_score", "string",
+    "summarization",
+)  # fmt: skip
+"""Modules of `ragas.metrics`, from 0.2 on with `_` before their names."""
+
 CHATS = "Rows here have one question and one response; chats of several turns and calls of tools are not judged."
 IMAGES = "Images are not judged."
 IDS = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: exact, which compares ids or texts."
@@ -99,14 +116,11 @@ INSTEAD: Mapping[str, str] = {
     "FaithfulnesswithHHEM": "Give 'faithfulness'.",
     "SimpleCriteriaScore": "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], "
     "scale='0..5'): from rag_evaluator import CustomMetric.",
-    **dict.fromkeys(
-        ("harmfulness", "maliciousness", "coherence", "correctness", "conciseness"),
-        "Give AspectCritic(name, definition) with the criterion in words: from rag_evaluator.ragas.metrics.",
-    ),
     "Dataset": "Give rows as a list, a frame or a file: `RAGEvaluator(config).evaluate(rows)`.",
     "experiment": "Make a run of each system and compare them: `rag-evaluator compare`.",
     "Experiment": "Make a run of each system and compare them: `rag-evaluator compare`.",
     "adapt": "Set language: evaluate(..., config={'language': 'spanish'}); docs/languages.md.",
+    "InstructorLLM": "Give a model folder or a HuggingFacePipeline as llm, or llm_factory with the client of a server.",
     "LlamaIndexLLMWrapper": "Give a LangChain model, a HuggingFacePipeline or a model folder as llm.",
     "LlamaIndexEmbeddingsWrapper": "Give a LangChain embedding or a model folder as embeddings.",
 }

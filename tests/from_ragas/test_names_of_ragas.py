@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from langchain_core.language_models import FakeListLLM
 from langchain_core.language_models.llms import LLM
+from openai import OpenAI
 from pydantic import Field
 from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
@@ -20,15 +21,23 @@ from rag_evaluator.config.schema import make_config
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.ragas import EvaluationDataset, RunConfig, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
-from rag_evaluator.ragas.evaluation import LimitedJudge
-from rag_evaluator.ragas.names import INSTEAD, METRIC_CLASSES, OF_RAGAS, SINGLETONS
+from rag_evaluator.ragas.evaluation import LimitedJudge, evaluator_of
+from rag_evaluator.ragas.models import Server
+from rag_evaluator.ragas.names import ASPECTS, INSTEAD, METRIC_CLASSES, OF_RAGAS, SINGLETONS
 
 ROW = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "In Tesk.", "reference": "Tesk."}
 OTHERS = {"AspectCritic", "DistanceMeasure"}
 
 
 def test_every_name_of_the_installed_ragas_is_a_metric_here_or_is_refused() -> None:
-    known = {*METRIC_CLASSES, *SINGLETONS, *INSTEAD, *OTHERS, *(name for names in OF_RAGAS.values() for name in names)}
+    known = {
+        *METRIC_CLASSES,
+        *SINGLETONS,
+        *INSTEAD,
+        *ASPECTS,
+        *OTHERS,
+        *(name for names in OF_RAGAS.values() for name in names),
+    }
     old = importlib.import_module("ragas.metrics")._DEPRECATED_METRICS
     new = importlib.import_module("ragas.metrics.collections").__all__
     assert {*old, *(name for name in new if name[0].isupper())} - known == set()
@@ -97,6 +106,43 @@ def test_arguments_that_change_nothing_are_named(caplog: pytest.LogCaptureFixtur
     assert "evaluate: callbacks, run_config.max_retries: not used here" in caplog.text
     assert llm_factory("gpt-4o-mini") is None
     assert "llm_factory('gpt-4o-mini'): no service is asked" in caplog.text
+
+
+def test_the_client_of_a_server_makes_the_engine_that_asks_it() -> None:
+    llm = llm_factory("qwen", client=OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none"))
+    judge = evaluator_of([ragas_metrics.Faithfulness(llm=llm)], llm, None).judge.config
+    assert (judge.engine, judge.url, judge.served_model) == ("server", "http://127.0.0.1:8000/v1/", "qwen")
+    assert llm_factory("qwen", base_url="http://127.0.0.1:1/v1") == Server("http://127.0.0.1:1/v1", "qwen")
+
+
+def test_criteria_of_ragas_0_1_are_asked_in_our_words() -> None:
+    from rag_evaluator.ragas.metrics.critique import SUPPORTED_ASPECTS, harmfulness
+
+    llm = FakeListLLM(responses=['{"reason": "so", "label": 1}'])
+    result = evaluate([ROW], metrics=[harmfulness], llm=llm)
+    assert result["harmfulness"] == [1.0]
+    assert result.results.manifest["metrics"]["harmfulness"]["better"] == "lower"
+    assert "harmfulness" in SUPPORTED_ASPECTS
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "from rag_evaluator.ragas.metrics._context_precision import LLMContextPrecisionWithReference",
+        "from rag_evaluator.ragas.metrics.faithfulness import Faithfulness, faithfulness",
+        "from rag_evaluator.ragas.llms.base import LangchainLLMWrapper, InstructorBaseRagasLLM",
+        "from rag_evaluator.ragas.embeddings.base import LangchainEmbeddingsWrapper, HuggingfaceEmbeddings",
+        "from rag_evaluator.ragas.integrations.langchain import EvaluatorChain, LangchainLLMWrapper",
+        "from rag_evaluator.ragas.metrics.base import MetricWithLLM, SingleTurnMetric, MetricType",
+        "from rag_evaluator.ragas.metrics.result import MetricResult",
+        "from rag_evaluator.ragas.run_config import RunConfig",
+        "from rag_evaluator.ragas.evaluation import evaluate, aevaluate",
+        "from rag_evaluator.ragas.dataset_schema import EvaluationDataset, EvaluationResult, SingleTurnSample",
+        "import rag_evaluator.ragas as ragas; ragas.metrics.faithfulness, ragas.llms.LangchainLLMWrapper",
+    ],
+)
+def test_modules_of_ragas_have_their_names(line: str) -> None:
+    exec(line, {})
 
 
 def test_what_can_differ_from_an_earlier_ragas_is_said_once(caplog: pytest.LogCaptureFixture) -> None:

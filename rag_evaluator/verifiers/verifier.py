@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import Lock
+from threading import RLock
 from typing import Any
 
 from rag_evaluator.config.languages import find_language
@@ -68,7 +68,7 @@ class Verifier:
         self.language, self.each = find_language(language), each
         self.label = supported_label(settings_of(self.folder), self.family)
         check_files(self.folder, self.name, self.base)
-        self._lock = Lock()
+        self._lock = RLock()
 
     @property
     def family(self) -> Family:
@@ -94,10 +94,11 @@ class Verifier:
         hypothesis = " ".join(hypothesis.split())
         if not hypothesis:
             raise UndefinedScoreError("there is no sentence to verify")
-        evidence = self.evidence(contexts, hypothesis)
-        if not evidence:
-            raise UndefinedScoreError("there is no evidence")
-        probabilities = [self._probability(piece.text, hypothesis) for piece in evidence]
+        with self._lock:
+            evidence = self.evidence(contexts, hypothesis)
+            if not evidence:
+                raise UndefinedScoreError("there is no evidence")
+            probabilities = [self._probability(piece.text, hypothesis) for piece in evidence]
         place = probabilities.index(max(probabilities))
         return Support(probabilities[place], evidence[place], len(evidence))
 
@@ -167,7 +168,7 @@ class Verifier:
             )
         model = self._loaded[1]
         inputs = {name: torch.tensor([values], device=model.device) for name, values in encoded.items()}
-        with self._lock, torch.inference_mode():
+        with torch.inference_mode():
             logits = self._logits(model, inputs)
         return round(float(logits.softmax(-1)[-1 if self.family.reads == "tokens" else self.label]), DECIMALS)
 

@@ -22,7 +22,7 @@ TEXTS = ("install.sh", "README.txt")  # in this folder, with names between @ tha
 WHEELS, MODELS, SUMS, REQUEST = "wheels", "models", "SHA256SUMS", "request.json"
 MARKS = ("config.json", "modules.json", "adapter_config.json")  # of a model, of sentence-transformers, of an adapter
 OTHER_WEIGHTS = {".bin", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx", ".ot", ".pt", ".pth", ".tflite"}
-CPU_SPACE, CUDA_SPACE = 1_000_000_000, 8_000_000_000  # bytes while wheels are downloaded
+CPU_SPACE, CUDA_SPACE = 1_500_000_000, 8_000_000_000  # bytes while wheels are downloaded, twice as many as in the end
 
 
 @dataclass(frozen=True)

@@ -101,7 +101,7 @@ def test_an_interrupted_command_continues_without_downloading_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("rag_evaluator.features.bundle.contents._write_texts", interrupt)
+        patch.setattr("rag_evaluator.features.bundle.contents._sums", interrupt)
         assert make("--models", str(model)) == 130
     copied = Path("bundle.partial/models/Tiny-Judge/model.safetensors")
     before = copied.stat().st_ino
@@ -191,6 +191,11 @@ def test_what_pip_does_not_find_is_named(make: Make, arguments: list[str], expec
     assert make(*arguments) == 2
     assert expected in capsys.readouterr().err
     assert not Path("bundle").exists()
+
+
+def test_a_command_that_failed_leaves_nothing_in_the_way_of_another_one(make: Make) -> None:
+    assert make("--torch", "cuda") == 2
+    assert make() == 0
 
 
 def test_a_python_without_pip_is_told_how_to_get_it(

@@ -12,7 +12,7 @@ from rag_evaluator.cli.options import OK, add_json, with_examples
 if TYPE_CHECKING:
     from rag_evaluator.features.bundle.contents import Bundle
 
-EXTRAS = "demo,adapters"
+EXTRAS = "demo,charts,strings,adapters"
 PLATFORM = "manylinux_2_31_x86_64"  # the oldest for which all tested versions have wheels
 
 

@@ -117,8 +117,9 @@ INSTEAD: Mapping[str, str] = {
     "SimpleCriteriaScore": "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], "
     "scale='0..5'): from rag_evaluator import CustomMetric.",
     "Dataset": "Give rows as a list, a frame or a file: `RAGEvaluator(config).evaluate(rows)`.",
-    "experiment": "Make a run of each system and compare them: `rag-evaluator compare`.",
-    "Experiment": "Make a run of each system and compare them: `rag-evaluator compare`.",
+    **dict.fromkeys(
+        ("experiment", "Experiment"), "Make a run of each system and compare them: rag_evaluator.compare(a, b)."
+    ),
     "adapt": "Set language: evaluate(..., config={'language': 'spanish'}); docs/languages.md.",
     "InstructorLLM": "Give a model folder or a HuggingFacePipeline as llm, or llm_factory with the client of a server.",
     "LlamaIndexLLMWrapper": "Give a LangChain model, a HuggingFacePipeline or a model folder as llm.",

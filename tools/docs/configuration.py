@@ -18,7 +18,7 @@ from pydantic_core import PydanticUndefined
 from rag_evaluator import METRICS
 from rag_evaluator.config.schema import config_class
 from rag_evaluator.config.sections import Section
-from rag_evaluator.metrics.definitions import AskedMetric, ComputedMetric
+from rag_evaluator.metrics.definitions import AskedMetric, ComputedMetric, RagasObjectMetric
 from tools.docs.links import DOCS
 
 HEAD = """# Configuration
@@ -65,6 +65,7 @@ def parts() -> Iterator[Part]:
         yield from _parts(settings, ", ".join(f"metric_options.{name}" for name in names), frozenset())
     yield from _parts(AskedMetric, "custom_metrics.NAME (a question)", frozenset())
     yield from _parts(ComputedMetric, "custom_metrics.NAME (a function)", frozenset())
+    yield from _parts(RagasObjectMetric, "custom_metrics.NAME (made with ragas)", frozenset())
 
 
 def page() -> str:

@@ -6,7 +6,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 RUN := .venv/.setup-run
 SETUP := .venv/.setup-done
 
-.PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval test-demo-judge prompts clean
+.PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval test-demo-judge prompts containers clean
 
 run: $(RUN) ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -90,6 +90,10 @@ demo-judge-eval: setup ## measure the bundled demo judge
 
 prompts: setup ## write ragas' English prompts to orig_prompts/
 	$(BIN)/python main.py prompts export
+
+containers: setup ## images of a bundle, and the sample in them, with the programs that are here: docker, podman, buildah, apptainer
+	test -d build/bundle || $(BIN)/python main.py bundle --out build/bundle --torch cpu
+	sh containers/build.sh build/bundle
 
 clean:
 	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

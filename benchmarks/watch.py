@@ -1,5 +1,6 @@
 """What is measured of a block of code: wall time, time inside the models' forward passes, tokens and peak memory."""
 
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -19,7 +20,8 @@ class Measurement:
 
     Attributes:
         seconds: wall time of scoring, models already loaded.
-        cpu: seconds of all the process's threads in that time; less than `seconds` on a machine that is busy otherwise.
+        cpu: seconds of the process's threads and children in that time; less than `seconds` on a machine that is busy
+            otherwise.
         missing: scores that are NaN, of `scores`.
         requests: prompts answered by the model.
         prompt_tokens: of those prompts, all together.
@@ -64,11 +66,11 @@ def watch(result: Measurement, models: Sequence[torch.nn.Module]) -> Iterator[No
 
     hooks = [hook for model in models for hook in _hooks(model, before, after)]
     with _peak_memory(result):
-        begin, worked = time.perf_counter(), time.process_time()
+        begin, worked = time.perf_counter(), cpu_seconds()
         try:
             yield
         finally:
-            result.seconds, result.cpu = time.perf_counter() - begin, time.process_time() - worked
+            result.seconds, result.cpu = time.perf_counter() - begin, cpu_seconds() - worked
             for hook in hooks:
                 hook.remove()
 
@@ -94,6 +96,11 @@ def count_passes(result: Measurement, model: torch.nn.Module) -> Iterator[None]:
 
 def _hooks(model: torch.nn.Module, before: Any, after: Any) -> list[Any]:
     return [model.register_forward_pre_hook(before), model.register_forward_hook(after)]
+
+
+def cpu_seconds() -> float:
+    """Of this process, and of its children that have ended."""
+    return sum(os.times()[:4])
 
 
 def _settle() -> None:

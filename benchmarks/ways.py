@@ -19,8 +19,15 @@ METRICS = (
 )
 
 
-def old_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig, retries: bool) -> Measurement:
-    """`LangchainLLMWrapper(HuggingFacePipeline(...))` with `ragas.evaluate`, as its users write it today."""
+def old_way(
+    rows: list[dict[str, Any]], model: Path, settings: JudgeConfig, retries: bool, until_limit: bool = False
+) -> Measurement:
+    """`LangchainLLMWrapper(HuggingFacePipeline(...))` with `ragas.evaluate`, as its users write it today.
+
+    Args:
+        retries: whether what does not parse is asked for again, as ragas does.
+        until_limit: a model that never ends an answer before `max_new_tokens`.
+    """
     from langchain_huggingface import HuggingFacePipeline
     from ragas import EvaluationDataset, RunConfig, evaluate
     from ragas import metrics as old
@@ -37,6 +44,7 @@ def old_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig, retr
             "return_full_text": False,
             "max_new_tokens": settings.max_new_tokens,
             "do_sample": False,
+            **({"min_new_tokens": settings.max_new_tokens} if until_limit else {}),
         },
     )
     embeddings = load_embeddings(EmbeddingsConfig())

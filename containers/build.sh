@@ -1,14 +1,13 @@
 #!/bin/sh
 # Builds the images of a bundle with the programs that are here, and scores the sample in each without network:
-#   sh containers/build.sh bundle
+#   sh bundle/containers/build.sh bundle
 # BASE=IMAGE takes another base image, with the Python of the bundle.
 set -eu
-bundle=${1:?expected the folder of a bundle, as in: sh containers/build.sh bundle}
+bundle=${1:?expected the folder of a bundle, as in: sh bundle/containers/build.sh bundle}
 here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
 python=$(sed -n 's/^version=\([0-9.]*\) .*/\1/p' "$bundle/install.sh")
 base=${BASE:-docker.io/library/python:$python-slim-bookworm}
-sample='cd "$(mktemp -d)" && rag-evaluator "$(python -c "from rag_evaluator.resources import packaged as p
-print(p(\"config.yaml\"))")" --set output_dir=.'
+sample=$(sed '1,/^%test/d' "$here/rag-evaluator.def")
 
 engine=
 for name in docker podman buildah; do
@@ -20,12 +19,12 @@ done
 case $engine in
   docker | podman)
     "$engine" build --build-arg BASE="$base" --file "$here/Dockerfile" --tag rag-evaluator "$bundle"
-    "$engine" run --rm --network none --entrypoint sh rag-evaluator -c "$sample"
+    "$engine" run --rm --network none --entrypoint sh rag-evaluator -ec "$sample"
     ;;
   buildah)
     buildah build --build-arg BASE="$base" --file "$here/Dockerfile" --tag rag-evaluator "$bundle"
     container=$(buildah from --pull-never rag-evaluator)
-    buildah run --network none "$container" -- sh -c "$sample"
+    buildah run --network none "$container" -- sh -ec "$sample"
     buildah rm "$container" >/dev/null
     ;;
   *) echo "NOT BUILT: containers/Dockerfile: none of docker, podman and buildah runs here." >&2 ;;

@@ -40,6 +40,7 @@ from .metrics.table import METRICS
 from .results.questions import read_questions
 from .results.results import Results
 from .sort import sort
+from .verifiers.verifier import Verifier
 
 __version__: str
 
@@ -78,6 +79,7 @@ __all__ = [
     "Scores",
     "ScriptedJudge",
     "UndefinedScoreError",
+    "Verifier",
     "apply_reviews",
     "certify",
     "check",

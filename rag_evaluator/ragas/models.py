@@ -52,7 +52,7 @@ HuggingfaceEmbeddings = HuggingFaceEmbeddings
 
 
 @dataclass(frozen=True)
-class Server:
+class ModelServer:
     """A server with OpenAI's interface, asked as `judge.engine: server` asks it.
 
     Attributes:
@@ -64,14 +64,14 @@ class Server:
     model: str
 
 
-def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> Server | None:
+def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> ModelServer | None:
     """The server that a client of openai is for; without a client, or with one of another kind, no model.
 
     A warning says that the configured judge is asked where it is no model: a service is never asked by its name alone.
     """
     url = getattr(client, "base_url", settings.get("base_url"))
     if url is not None:
-        return Server(str(url), model)
+        return ModelServer(str(url), model)
     logger.warning(
         "llm_factory(%r): no service is asked; the configured judge judges, without one the demo judge. Give a model "
         "folder or a HuggingFacePipeline as llm, or the client of a server: OpenAI(base_url='http://127.0.0.1:8000/v1').",

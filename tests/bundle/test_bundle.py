@@ -1,23 +1,19 @@
 """`rag-evaluator bundle` with a folder of tiny wheels in place of an index, and its install.sh without network."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
 from collections import namedtuple
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from packaging.specifiers import SpecifierSet
-from tiny_index import index
 
 from rag_evaluator import __version__
-from rag_evaluator.cli.main import main
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.features.bundle.wheels import PYTHON, program_source
 
@@ -28,60 +24,6 @@ Make = Callable[..., int]
 WITHOUT_NETWORK = ["unshare", "--net"]
 if subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True, check=False).returncode:
     WITHOUT_NETWORK = []  # only root may
-
-
-def cached_model(hub: Path) -> Path:
-    """A model as the Hugging Face cache has it: links to blobs."""
-    cached = hub / "models--org--Tiny-Judge"
-    snapshot = cached / "snapshots" / "abc"
-    for folder in (cached / "blobs", snapshot, cached / "refs"):
-        folder.mkdir(parents=True)
-    for name, content in (("config.json", "{}"), ("model.safetensors", "weights"), ("pytorch_model.bin", "pickled")):
-        (cached / "blobs" / name).write_text(content)
-        (snapshot / name).symlink_to(cached / "blobs" / name)
-    (cached / "refs" / "main").write_text("abc")
-    return snapshot
-
-
-@pytest.fixture
-def model(tmp_path: Path) -> Path:
-    return cached_model(tmp_path / "hub")
-
-
-@contextmanager
-def maker(folder: Path) -> Iterator[Make]:
-    """`make(*arguments)`: the exit code of `bundle`, in a folder with the tiny wheels."""
-    program = index(folder)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(folder)
-        for name in [name for name in os.environ if name.startswith("PIP_")]:
-            patch.delenv(name)
-        patch.setenv("PIP_CONFIG_FILE", os.devnull)
-        patch.setenv("PIP_NO_INDEX", "1")
-        patch.setenv("PIP_FIND_LINKS", str(folder / "links"))
-        given = ["--wheel", str(program), "--torch", "links", "--extras", "demo"]
-        yield lambda *arguments: main(["bundle", "--out", "bundle", *given, *arguments])
-
-
-@pytest.fixture
-def make(tmp_path: Path) -> Iterator[Make]:
-    with maker(tmp_path) as make:
-        yield make
-
-
-@pytest.fixture(scope="module")
-def made_once(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("made")
-    with maker(folder) as make:
-        assert make("--models", str(cached_model(folder / "hub"))) == 0
-    return folder / "bundle"
-
-
-@pytest.fixture
-def on_node(made_once: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A copy of a bundle with a model, in the current folder."""
-    monkeypatch.chdir(tmp_path)
-    return shutil.copytree(made_once, tmp_path / "bundle")
 
 
 def install(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -99,7 +41,7 @@ def test_a_bundle_installs_without_network_and_its_sums_are_those_of_sha256sum(o
     assert listed == files - {"SHA256SUMS"}
     done = install()
     assert done.returncode == 0, done.stderr
-    assert f"rag-evaluator {__version__}, tiny\nNext: .venv/bin/rag-evaluator check config.yaml\n" in done.stdout
+    assert f"rag-evaluator {__version__}, tiny\nNext: .venv/bin/rag-evaluator init --sample && " in done.stdout
     assert f"--set judge.model={on_node}/models/Tiny-Judge\n" in done.stdout
     again = install()
     assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
@@ -159,7 +101,7 @@ def test_an_interrupted_command_continues_without_downloading_again(
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("rag_evaluator.features.bundle.contents._write_texts", interrupt)
+        patch.setattr("rag_evaluator.features.bundle.contents._sums", interrupt)
         assert make("--models", str(model)) == 130
     copied = Path("bundle.partial/models/Tiny-Judge/model.safetensors")
     before = copied.stat().st_ino
@@ -249,6 +191,11 @@ def test_what_pip_does_not_find_is_named(make: Make, arguments: list[str], expec
     assert make(*arguments) == 2
     assert expected in capsys.readouterr().err
     assert not Path("bundle").exists()
+
+
+def test_a_command_that_failed_leaves_nothing_in_the_way_of_another_one(make: Make) -> None:
+    assert make("--torch", "cuda") == 2
+    assert make() == 0
 
 
 def test_a_python_without_pip_is_told_how_to_get_it(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 STAND_INS: Mapping[str, str] = {
     r"^(?:\.venv/bin/)?python (?:main\.py|-m rag_evaluator)": "rag-evaluator",  # the same program
     r"^make run$": "rag-evaluator config.yaml",  # what it does once everything is installed
-    r"/models/": "models/",  # the demo judge under other names
+    r"(?:bundle)?/models/": "models/",  # the demo judge under other names
     r"results/(?:<name>|NAME)": "results/demo",
     r"--language NAME": "--language catalan",
     r"--metrics my_metric": "--metrics answer_relevancy",
@@ -24,7 +24,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^ssh ": "needs another machine",
     r"^python -W": "names an option of Python",
     r"^python -m tools\.docs$": "builds the site, as test_site.py does",
-    r"^pip install": "needs the network; tests/test_package.py installs the package",
+    r"^pip (?:install|download|wheel)": "needs the network; tests/test_package.py installs the package",
     r"^rag-evaluator bundle ": "downloads wheels; its arguments are read by the parser, tests/bundle runs it",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
     r"^(?:source|eval) ": "changes the shell it is typed in",
@@ -36,7 +36,8 @@ NOT_RUN: Mapping[str, str] = {
 """Commands that are not run -> why."""
 
 NAMES_ONLY = re.compile(
-    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| plan)?$"
+    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| plan"
+    r"| bundle)?$"
 )
 """Commands that a sentence names without their arguments."""
 

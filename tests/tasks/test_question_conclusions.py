@@ -102,6 +102,10 @@ def test_questions_without_an_order_are_counted_and_asked_again() -> None:
     assert conclusion.sentences[-1] == "1 of 2 questions could not be sorted: the judge was lost."
     assert conclusion.next == "rag-evaluator sort c.yaml --set limit=2"
     assert sort_conclusion([failed] * 2, JUDGED).sentences == ["No question could be sorted: the judge was lost."]
+    reasons = [*[failed] * 2, fields(reason="there is no question"), fields([0], None)]
+    assert sort_conclusion(reasons, JUDGED).sentences[-1] == (
+        "3 of 4 questions could not be sorted: most often, 2 of 3, the judge was lost."
+    )
     assert sort_conclusion([], JUDGED).sentences == ["There is no question to sort."]
     assert sort_conclusion([fields([], None)], JUDGED, ["c.yaml"]).next == ""
 

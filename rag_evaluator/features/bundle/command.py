@@ -77,6 +77,7 @@ def bundle(options: argparse.Namespace) -> int:
     from rag_evaluator.config.schema import load_config
     from rag_evaluator.features.bundle.contents import find_models, make_bundle, models_of
     from rag_evaluator.features.bundle.wheels import Target, program_source
+    from rag_evaluator.results.conclusion import Conclusion
 
     target = Target.of(options.python, options.platform)
     config = load_config(options.config) if options.config else None
@@ -84,10 +85,11 @@ def bundle(options: argparse.Namespace) -> int:
     models = find_models([*options.models, *(models_of(config) if config else [])], options.all_files)
     source = program_source(options.wheel)
     made = make_bundle(options.out, source, extras, target, options.torch, models)
+    conclusion = Conclusion(list(sentences(made)))
     if options.json:
-        print_json({**made.to_json(), "conclusion": {"sentences": list(sentences(made))}})
+        print_json({**made.to_json(), "conclusion": conclusion.to_json()})
         return OK
-    print_parts(sentences(made))
+    print_parts(conclusion.lines())
     for model in made.models:
         say(f"  {options.out / 'models' / model.name}: {model.source}")
     return OK
@@ -104,7 +106,7 @@ def sentences(made: "Bundle") -> Iterator[str]:
     install = shlex.join(["bash", f"{made.out.name}/install.sh"])
     yield f"{made.out}/ has {wheels}{models}: copy it to the node and run `{install}`."
     yield f"It is for {made.target}, with torch {made.torch}."
-    yield "pip asked its package index. The Hugging Face Hub was not asked."
+    yield "Wheels are from the places that pip asks, models from this machine: the Hugging Face Hub was not asked."
     for model in made.models:
         if model.left_out:
             yield (

@@ -22,7 +22,7 @@ TEXTS = ("install.sh", "README.txt")  # in this folder, with names between @ tha
 WHEELS, MODELS, SUMS, REQUEST = "wheels", "models", "SHA256SUMS", "request.json"
 MARKS = ("config.json", "modules.json", "adapter_config.json")  # of a model, of sentence-transformers, of an adapter
 OTHER_WEIGHTS = {".bin", ".ckpt", ".gguf", ".h5", ".msgpack", ".onnx", ".ot", ".pt", ".pth", ".tflite"}
-CPU_SPACE, CUDA_SPACE = 1_000_000_000, 8_000_000_000  # bytes while wheels are downloaded
+CPU_SPACE, CUDA_SPACE = 1_500_000_000, 8_000_000_000  # bytes while wheels are downloaded, twice as many as in the end
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,7 @@ def find_models(names: Sequence[str], all_files: bool) -> list[Model]:
 
 def _title(place: Path) -> str:
     """The name of a model's folder; in the cache `models--ORG--NAME/snapshots/REVISION` that of its repository."""
-    return place.parents[1].name.rpartition("--")[2] if place.parent.name == "snapshots" else place.resolve().name
+    return place.parents[1].name.rpartition("--")[2] if place.parent.name == "snapshots" else place.name
 
 
 def _model(source: str, place: Path, name: str, all_files: bool) -> Model:
@@ -108,8 +108,8 @@ def make_bundle(
     What an interrupted call with the same arguments has downloaded and copied is in `OUT.partial`, and is used.
     Raises `ResultsError` where the folder is there or the disk too small, `PipError`.
     """
-    places = [str(model.place) for model in models]
-    request = {"source": str(source), "extras": [*extras], "target": str(target), "torch": torch, "models": places}
+    files = {str(model.place): [*model.files] for model in models}
+    request = {"source": str(source), "extras": [*extras], "target": str(target), "torch": torch, "models": files}
     partial = out.with_name(f"{out.name}.partial")
     _check_place(out, partial, request)
     _check_space(out, models, CPU_SPACE if torch == CPU else CUDA_SPACE)
@@ -126,8 +126,8 @@ def make_bundle(
     names, size = [path.name for path in wheels], sum(path.stat().st_size for path in wheels)
     bundle = Bundle(out, target, extras, torch_version(partial / WHEELS), names, size, models)
     _write_texts(partial, bundle)
-    (partial / REQUEST).unlink()
     write_text(partial / SUMS, "".join(_sums(partial)))
+    (partial / REQUEST).unlink()
     partial.rename(out)
     return bundle
 
@@ -137,7 +137,9 @@ def _check_place(out: Path, partial: Path, request: dict[str, Any]) -> None:
     if out.exists():
         raise ResultsError(f"{out}: is there already, and is not overwritten. Choose another folder with --out.")
     note = partial / REQUEST
-    if partial.exists() and (not note.is_file() or json.loads(note.read_text(encoding="utf-8")) != request):
+    is_same = note.is_file() and json.loads(note.read_text(encoding="utf-8")) == request
+    is_worth_nothing = note.is_file() and not (partial / WHEELS).exists()
+    if partial.exists() and not is_same and not is_worth_nothing:
         raise ResultsError(
             f"{partial}: another command has left this unfinished. Repeat that command, delete the folder, or choose "
             "another one with --out."
@@ -198,6 +200,7 @@ def _write_texts(folder: Path, bundle: Bundle) -> None:
 def _sums(folder: Path) -> Iterator[str]:
     """A line for each file, as `sha256sum` writes and checks them."""
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
+    paths = [path for path in paths if path not in (folder / SUMS, folder / REQUEST)]
     with ACTIVITY.phase("computing the sums"):
         for done, path in enumerate(paths):
             ACTIVITY.step(done, len(paths))

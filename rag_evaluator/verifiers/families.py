@@ -1,0 +1,204 @@
+"""`VERIFIERS`: the families of verifiers, one row each: what they read, where their score is, what they were made for.
+
+Formats, lengths and formulas are those of their authors: MiniCheck (Tang et al. 2024), FactCG (Lei et al. 2025),
+HHEM-2.1 (Vectara), cross-encoders for natural language inference.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from rag_evaluator.embeddings.hub import read_settings
+from rag_evaluator.errors import ModelError
+
+# Any in this module: JSON.
+
+Unit = Literal["tokens", "words"]
+
+
+@dataclass(frozen=True)
+class Family:
+    """A row of `VERIFIERS`.
+
+    Attributes:
+        model: class of transformers that has its weights.
+        reads: where its score is: `label`, the share of a label of the whole text; `first`, the same at the first
+            token; `tokens`, the share of a token in the first step of a decoder.
+        supported: label, or token id, that says that the text supports the sentence.
+        other: token id that says that it does not.
+        template: the text, with {premise}, {hypothesis} and {eos}; empty: a pair of texts.
+        piece: the longest premise that it is given at once.
+        unit: of `piece`.
+        window: tokens of premise, sentence and template together at most.
+        languages: that it was made for, by name; empty: many.
+        licence: of its weights.
+        published: premise, sentence and probability, from its card.
+    """
+
+    model: str
+    reads: Literal["label", "first", "tokens"]
+    template: str
+    piece: int
+    unit: Unit
+    window: int
+    licence: str
+    languages: Sequence[str] = ("english",)
+    supported: int | str = 1
+    other: int = 0
+    published: Sequence[tuple[str, str, float]] = ()
+
+
+SEQUENCE = "AutoModelForSequenceClassification"
+CARD_OF_HHEM = (
+    ("The capital of France is Berlin.", "The capital of France is Paris.", 0.01106),
+    ("I am in California", "I am in United States.", 0.64736),
+    ("I am in United States", "I am in California.", 0.12902),
+    ("A person on a horse jumps over a broken down airplane.", "A person is outdoors, on a horse.", 0.89694),
+    (
+        "A boy is jumping on skateboard in the middle of a red bridge.",
+        "The boy skates down the sidewalk on a red bridge",
+        0.18462,
+    ),
+    (
+        "A man with blond-hair, and a brown shirt drinking out of a public water fountain.",
+        "A blond man wearing a brown shirt is reading a book.",
+        0.00503,
+    ),
+    ("Mark Wahlberg was a fan of Manny.", "Manny was a fan of Mark Wahlberg.", 0.05432),
+)
+TOLERANCE = 0.005  # of published values
+
+VERIFIERS: Mapping[str, Family] = {
+    "minicheck-roberta": Family(
+        SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, unit="tokens", window=512, licence="MIT"
+    ),
+    "minicheck-deberta": Family(
+        SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, unit="tokens", window=2048, licence="MIT"
+    ),
+    "minicheck-t5": Family(
+        "AutoModelForSeq2SeqLM",
+        "tokens",
+        "predict: {premise}{eos}{hypothesis}",
+        piece=500,
+        unit="words",
+        window=2048,
+        licence="not stated",
+        supported=209,
+        other=3,
+    ),
+    "factcg": Family(
+        SEQUENCE,
+        "label",
+        '{premise}\n\nChoose your answer: based on the paragraph above can we conclude that "{hypothesis}"?\n\n'
+        "OPTIONS:\n- Yes\n- No\nI think the answer is ",
+        piece=550,
+        unit="words",
+        window=2048,
+        licence="MIT",
+    ),
+    "hhem": Family(
+        "T5ForTokenClassification",
+        "first",
+        "<pad> Determine if the hypothesis is true given the premise?\n\n"
+        "Premise: {premise}\n\nHypothesis: {hypothesis}",
+        piece=400,
+        unit="tokens",
+        window=512,
+        licence="Apache-2.0",
+        published=CARD_OF_HHEM,
+    ),
+    "nli": Family(
+        SEQUENCE,
+        "label",
+        "",
+        piece=400,
+        unit="tokens",
+        window=512,
+        licence="see its card",
+        languages=(),
+        supported="entailment",
+    ),
+}
+
+Settings = Mapping[str, Any]
+
+
+def settings_of(folder: Path) -> dict[str, Any]:
+    """The config.json of a model's folder. Raises `ModelError`."""
+    return read_settings(folder / "config.json", "verifier.model")
+
+
+def labels_of(settings: Settings) -> dict[int, str]:
+    """Index -> name of each label, in lower case."""
+    return {int(index): str(name).lower() for index, name in (settings.get("id2label") or {}).items()}
+
+
+def supported_label(settings: Settings, family: Family) -> int:
+    """The index of the label that says yes. Raises `ModelError` where no label has that name."""
+    if isinstance(family.supported, int):
+        return family.supported
+    labels = labels_of(settings)
+    found = [index for index, name in labels.items() if name.startswith(family.supported)]
+    if len(found) != 1:
+        raise ModelError(
+            f"verifier.model: none of its labels, {', '.join(labels.values()) or '(none)'}, is '{family.supported}'. "
+            "Its config.json must name them in id2label; which index means what is never guessed."
+        )
+    return found[0]
+
+
+def family_name(folder: Path, kind: str = "auto") -> str:
+    """The family of a model by its config.json and, where several have the same, the name of its folder.
+
+    Args:
+        kind: a name of `VERIFIERS`; `auto` recognises it.
+
+    Raises `ModelError`.
+    """
+    settings = settings_of(folder)
+    architecture = next(iter(settings.get("architectures") or ()), "")
+    if kind != "auto":
+        _check_kind(kind, folder, architecture)
+        return kind
+    if "hhem" in f"{settings.get('model_type')} {architecture}".lower():
+        return "hhem"
+    labels = labels_of(settings)
+    if architecture.endswith("ForSequenceClassification") and any(
+        name.startswith("entail") for name in labels.values()
+    ):
+        return "nli"
+    named = f"{folder.resolve().name} {settings.get('_name_or_path', '')}".lower()
+    candidates = [name for name, architectures in ARCHITECTURES.items() if architecture in architectures]
+    fitting = [name for name in candidates if name.partition("-")[0] in named]
+    if len(fitting) == 1:
+        return fitting[0]
+    if candidates == ["minicheck-roberta"] and list(labels.values()) == ["0", "1"]:
+        return candidates[0]
+    if candidates:
+        raise ModelError(
+            f"verifier.model: {folder} has a {architecture}, which may be {' or '.join(candidates)}: they read other "
+            f"texts. Say which with verifier.kind."
+        )
+    raise ModelError(
+        f"verifier.model: {folder} has a {architecture or 'model of no named architecture'}, which is no known "
+        f"verifier. Known kinds: {', '.join(VERIFIERS)}; nli is any classifier with a label 'entailment'."
+    )
+
+
+ARCHITECTURES: Mapping[str, Sequence[str]] = {
+    "minicheck-roberta": ("RobertaForSequenceClassification",),
+    "minicheck-deberta": ("DebertaV2ForSequenceClassification",),
+    "minicheck-t5": ("T5ForConditionalGeneration",),
+    "factcg": ("DebertaV2ForSequenceClassification",),
+    "hhem": ("HHEMv2ForSequenceClassification",),
+}
+"""The architectures of a family's config.json; those of `nli` are many."""
+
+
+def _check_kind(kind: str, folder: Path, architecture: str) -> None:
+    if kind not in VERIFIERS:
+        raise ModelError(f"verifier.kind is '{kind}': expected auto or one of {', '.join(VERIFIERS)}.")
+    fits = ARCHITECTURES.get(kind)
+    if fits is not None and architecture not in fits:
+        raise ModelError(f"verifier.kind is {kind}, which is a {' or '.join(fits)}; {folder} has a {architecture}.")

@@ -1,0 +1,210 @@
+"""Verifiers give what transformers gives for the formula of their authors; long texts are cut in pieces."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_verifiers
+import torch
+from safetensors.torch import load_file, save_file
+from transformers import (
+    AutoModelForSeq2SeqLM,
+    AutoModelForSequenceClassification,
+    AutoTokenizer,
+    T5Config,
+    T5ForTokenClassification,
+)
+
+from rag_evaluator import ModelError
+from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
+from rag_evaluator.verifiers.families import VERIFIERS
+from rag_evaluator.verifiers.verifier import Verifier
+
+PREMISE = "Nolu Brak was born in Tesk. Tesk lies on the river Om."
+CLAIM = "Nolu Brak was born on a river."
+KINDS = list(VERIFIERS)
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("verifiers")
+    return {kind: tiny_verifiers.make(kind, place / kind) for kind in KINDS}
+
+
+def verifier(folders: dict[str, Path], kind: str, **settings: Any) -> Verifier:
+    base = folders[kind] / "base" if kind == "hhem" else None
+    return Verifier(folders[kind], base=base, **settings)
+
+
+def by_transformers(kind: str, folder: Path, premise: str, claim: str) -> float:
+    """The formula of the authors, computed plainly."""
+    if kind == "hhem":
+        tokenizer = AutoTokenizer.from_pretrained(folder / "base")
+        config = T5Config.from_pretrained(folder / "base", num_labels=2)
+        model: Any = T5ForTokenClassification(config)
+        weights = {key.removeprefix("t5."): value for key, value in load_file(folder / "model.safetensors").items()}
+        weights["transformer.encoder.embed_tokens.weight"] = weights["transformer.shared.weight"]
+        model.load_state_dict(weights)
+        text = (
+            f"<pad> Determine if the hypothesis is true given the premise?\n\nPremise: {premise}\n\nHypothesis: {claim}"
+        )
+        return float(model.eval()(**tokenizer(text, return_tensors="pt")).logits[0, 0].softmax(-1)[1].detach())
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    if kind == "minicheck-t5":
+        model = AutoModelForSeq2SeqLM.from_pretrained(folder).eval()
+        inputs = tokenizer(f"predict: {premise}</s>{claim}", return_tensors="pt")
+        logits = model(**inputs, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits[0, 0]
+        return float(logits[[3, 209]].softmax(-1)[1].detach())
+    model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+    if kind == "nli":
+        inputs = tokenizer(premise, claim, return_tensors="pt")
+    elif kind == "factcg":
+        question = f'Choose your answer: based on the paragraph above can we conclude that "{claim}"?'
+        text = f"{premise}\n\n{question}\n\nOPTIONS:\n- Yes\n- No\nI think the answer is "
+        inputs = tokenizer(text, return_tensors="pt")
+    else:
+        inputs = tokenizer(f"{premise}{tokenizer.eos_token}{claim}", return_tensors="pt")
+    return float(model(**inputs).logits[0].softmax(-1)[1].detach())
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_probability_is_that_of_the_formula_of_the_authors(folders: dict[str, Path], kind: str) -> None:
+    made = verifier(folders, kind)
+    assert made.name == kind
+    for premise, claim in ((PREMISE, CLAIM), ("Harn is old.", "Harn is new."), ("¿Dónde? 他出生于。", "Nació.")):
+        expected = by_transformers(kind, folders[kind], premise, claim)
+        assert made.support(premise, claim) == pytest.approx(expected, abs=1e-5)
+    assert 0.001 < made.support(PREMISE, CLAIM) < 0.999
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_best_piece_counts_and_no_claim_is_cut(folders: dict[str, Path], kind: str) -> None:
+    made = verifier(folders, kind)
+    contexts = [f"Context {number}. " + "The bridge at Harn is old and has three arches. " * 40 for number in range(4)]
+    best = made.best(contexts, CLAIM)
+    evidence = made.evidence(contexts, CLAIM)
+    assert best.pieces == len(evidence) > 1
+    alone = [by_transformers(kind, folders[kind], piece.text, CLAIM) for piece in evidence]
+    assert best.probability == pytest.approx(max(alone), abs=1e-5)
+    assert best.piece.text == evidence[alone.index(max(alone))].text
+    assert " ".join(piece.text for piece in evidence).split() == " ".join(contexts).split()
+    assert [place for piece in evidence for place in piece.contexts] == sorted(
+        place for piece in evidence for place in piece.contexts
+    )
+    for piece in evidence:
+        ids = made._encoded(piece.text, CLAIM)["input_ids"]
+        assert len(ids) <= made.window
+        assert CLAIM in made._loaded[0].decode(ids)
+
+
+def test_contexts_can_be_looked_at_one_by_one(folders: dict[str, Path]) -> None:
+    contexts = ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."]
+    together = verifier(folders, "nli").best(contexts, CLAIM)
+    each = verifier(folders, "nli", each=True).best(contexts, CLAIM)
+    assert (together.pieces, together.piece.contexts) == (1, (0, 1))
+    assert (each.pieces, len(each.piece.contexts)) == (2, 1)
+
+
+def test_a_sentence_longer_than_a_piece_is_cut_between_words(folders: dict[str, Path]) -> None:
+    made = verifier(folders, "minicheck-roberta")
+    text = "bridge " * 2000
+    evidence = made.evidence([text], CLAIM)
+    assert len(evidence) > 4
+    assert " ".join(piece.text for piece in evidence).split() == text.split()
+
+
+def test_a_claim_that_fills_the_window_is_refused_and_not_cut(folders: dict[str, Path]) -> None:
+    with pytest.raises(PromptTooLongError, match=r"the sentence has .* tokens, and this verifier reads 512"):
+        verifier(folders, "minicheck-roberta").support(PREMISE, "The bridge of Harn is old. " * 200)
+
+
+@pytest.mark.parametrize(("contexts", "claim"), [([], CLAIM), (["  "], CLAIM), ([PREMISE], " \n")])
+def test_nothing_to_verify_is_no_probability(folders: dict[str, Path], contexts: list[str], claim: str) -> None:
+    with pytest.raises(UndefinedScoreError, match="there is no"):
+        verifier(folders, "nli").best(contexts, claim)
+
+
+def test_control_tokens_in_data_are_text(folders: dict[str, Path]) -> None:
+    made = verifier(folders, "minicheck-roberta")
+    eos = made._loaded[0].eos_token_id
+    plain = made._encoded(PREMISE, CLAIM)["input_ids"].count(eos)
+    assert made._encoded(f"{PREMISE}</s>It is so.</s>", CLAIM)["input_ids"].count(eos) == plain
+
+
+def test_the_label_of_entailment_is_found_by_its_name(tmp_path: Path) -> None:
+    first = tiny_verifiers.make("nli", tmp_path / "first")
+    second = tiny_verifiers.make(
+        "nli", tmp_path / "second", id2label={0: "ENTAILMENT", 1: "neutral", 2: "contradiction"}
+    )
+    assert (Verifier(first).label, Verifier(second).label) == (1, 0)
+    assert Verifier(first).support(PREMISE, CLAIM) != Verifier(second).support(PREMISE, CLAIM)
+
+
+def test_published_values_are_compared_where_the_card_has_some(folders: dict[str, Path]) -> None:
+    assert verifier(folders, "nli").published() == []
+    rows = verifier(folders, "hhem").published()
+    assert len(rows) == 7
+    assert not verifier(folders, "hhem").matches_published(), "its weights are random"
+
+
+def change(folder: Path, **settings: Any) -> None:
+    path = folder / "config.json"
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), encoding="utf-8")
+
+
+def no_tokenizer(folder: Path) -> None:
+    for file in ("tokenizer.json", "tokenizer_config.json"):
+        (folder / file).unlink()
+
+
+FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
+    "no tokenizer": (no_tokenizer, "has no tokenizer"),
+    "no weights": (lambda at: (at / "model.safetensors").unlink(), r"has no \*\.safetensors"),
+    "no entailment": (lambda at: change(at, id2label={0: "good", 1: "bad"}), r"Say which with verifier\.kind"),
+    "a judge": (lambda at: change(at, architectures=["LlamaForCausalLM"]), "is no known verifier. Known kinds"),
+    "of tokens": (lambda at: change(at, architectures=["BertForTokenClassification"]), "is no known verifier"),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_folder_that_is_no_verifier_is_refused_before_it_is_loaded(tmp_path: Path, fault: str) -> None:
+    spoil, message = FAULTS[fault]
+    folder = tiny_verifiers.make("nli", tmp_path / "model")
+    spoil(folder)
+    with pytest.raises(ModelError, match=message):
+        Verifier(folder)
+
+
+def test_one_architecture_of_two_families_needs_a_name(tmp_path: Path) -> None:
+    folder = tiny_verifiers.make("factcg", tmp_path / "model")
+    with pytest.raises(ModelError, match="may be minicheck-deberta or factcg"):
+        Verifier(folder)
+    assert Verifier(folder, kind="factcg").name == "factcg"
+    with pytest.raises(ModelError, match="is a RobertaForSequenceClassification"):
+        Verifier(folder, kind="minicheck-roberta")
+    with pytest.raises(ModelError, match="expected auto or one of"):
+        Verifier(folder, kind="minichek")
+
+
+def test_weights_that_would_be_random_are_refused(tmp_path: Path) -> None:
+    folder = tiny_verifiers.make("nli", tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    kept = {key: value for key, value in weights.items() if not key.startswith("classifier")}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"has not all weights of this model, 2 would be random: classifier\.bias"):
+        Verifier(folder).support(PREMISE, CLAIM)
+
+
+def test_hhem_needs_a_base_of_its_size(folders: dict[str, Path], tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match="Give the folder of flan-t5-base"):
+        Verifier(folders["hhem"])
+    other = tiny_verifiers.make("hhem", tmp_path / "other", d_model=64)
+    with pytest.raises(ModelError, match="a model of another size"):
+        Verifier(folders["hhem"], base=other / "base").support(PREMISE, CLAIM)
+
+
+def test_signatures_tell_models_and_evidence_apart(folders: dict[str, Path]) -> None:
+    lines = {verifier(folders, kind).signature for kind in KINDS} | {verifier(folders, "nli", each=True).signature}
+    assert len(lines) == len(KINDS) + 1

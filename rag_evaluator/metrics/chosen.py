@@ -117,7 +117,7 @@ def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
         if package := metrics[canonical_name(name) or name].missing_package:
             raise ConfigError(
                 f"{config.place('metrics', position)}: metrics[{position}] is '{name}', which needs the package "
-                f"{package}: pip install {package}. Or remove the line."
+                f"{package}: pip install {package}. Or leave the metric out."
             )
 
 

@@ -26,6 +26,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^python -m tools\.docs$": "builds the site, as test_site.py does",
     r"^pip (?:install|download|wheel)": "needs the network; tests/test_package.py installs the package",
     r"^rag-evaluator bundle ": "downloads wheels; its arguments are read by the parser, tests/bundle runs it",
+    r"^python -m build$": "makes the wheel, as tests/test_package.py does",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
     r"^(?:source|eval) ": "changes the shell it is typed in",
     r"^python -m benchmarks": "takes minutes to hours; only its module is looked up",
@@ -36,7 +37,7 @@ NOT_RUN: Mapping[str, str] = {
 """Commands that are not run -> why."""
 
 NAMES_ONLY = re.compile(
-    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| plan"
+    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| generate| plan"
     r"| bundle)?$"
 )
 """Commands that a sentence names without their arguments."""

@@ -34,7 +34,7 @@ def test_a_metric_without_its_package_is_refused_before_a_model_is_looked_for(
         RAGEvaluator.from_config(config)
     assert str(refused.value) == (
         f"config.yaml, line 4: metrics[1] is '{name}', which needs the package {package}: pip install {package}. "
-        "Or remove the line."
+        "Or leave the metric out."
     )
 
 

@@ -56,7 +56,7 @@ fi
 
 trap 'rm -rf -- "$venv"' EXIT
 trap 'exit 130' INT TERM
-echo "installing into $venv, which takes a minute or two"
+echo "installing into $venv, which takes some minutes"
 "$python" -m venv -- "$venv"
 PIP_CONFIG_FILE=/dev/null "$venv/bin/python" -m pip --isolated install --quiet --disable-pip-version-check \
   --no-index --find-links "$bundle/wheels" "$requirement"

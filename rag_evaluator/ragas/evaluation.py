@@ -21,7 +21,7 @@ from rag_evaluator.judge.protocol import Draw, Opinion
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.ragas.models import ModelServer, RunConfig
+from rag_evaluator.ragas.models import ModelServer, RunConfig, unused
 from rag_evaluator.ragas.names import CHATS, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
 from rag_evaluator.results.results import Results, side_by_side
@@ -77,8 +77,8 @@ def evaluate(
     Metrics may be several kinds of one, such as `FactualCorrectness` with two modes: each is a run. Raises
     `RagEvaluatorError` for wrong input before a model is loaded, `JudgementError` with `raise_exceptions`.
     """
-    unused = {"callbacks": callbacks, "token_usage_parser": token_usage_parser, "batch_size": batch_size}
-    _say_unused([name for name, value in unused.items() if value], return_executor, run_config)
+    given = {"callbacks": callbacks, "token_usage_parser": token_usage_parser, "batch_size": batch_size}
+    _say_unused([name for name, value in given.items() if value], return_executor, run_config)
     listed = as_list(list(FOUR_METRICS) if metrics is None else metrics)
     if dataset is None or not listed:
         raise ConfigError("evaluate: expected a dataset and at least one metric.")
@@ -134,7 +134,10 @@ def _runs(
     runs: list[_Run] = []
     for metric in metrics:
         own_llm, own_embeddings = model_of([metric], "llm", None), model_of([metric], "embeddings", None)
-        models = unwrapped(llm) if own_llm is None else own_llm, own_embeddings or unwrapped(embeddings)
+        models = (
+            unwrapped(llm) if own_llm is None else own_llm,
+            unwrapped(embeddings) if own_embeddings is None else own_embeddings,
+        )
         run = next((run for run in runs if run.takes(metric, models)), None)
         if run is None:
             run = _Run([], models, {})
@@ -253,9 +256,9 @@ def _say_unused(arguments: Sequence[str], return_executor: bool, run_config: Run
             "return_executor: there is no executor to cancel. Interrupt the run, and continue it with "
             "RAGEvaluator(config).evaluate(rows, folder=...), which keeps every score."
         )
-    unused = [*arguments, *(f"run_config.{name}" for name in (run_config.unused() if run_config else ()))]
-    if unused:
-        logger.warning("evaluate: %s: not used here", ", ".join(unused))
+    names = [*arguments, *(f"run_config.{name}" for name in (unused(run_config) if run_config else ()))]
+    if names:
+        logger.warning("evaluate: %s: not used here", ", ".join(names))
 
 
 def _say_differences(metrics: Sequence[Any]) -> None:

@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 # Any in this module: models and rows of users' scripts.
 
-SAME = {"strictness": None, "max_retries": None, "weights": [0.75, 0.25], "threshold": None}
-"""Arguments of ragas' classes -> the value that changes nothing here; None: none does."""
+ANY = ...
+SAME = {"strictness": ANY, "max_retries": ANY, "weights": [0.75, 0.25], "beta": 1.0, "threshold": None}
+"""Arguments of ragas' classes -> the value that changes nothing here."""
 
 
 class RagasMetric(NamedMetric):
@@ -42,7 +43,7 @@ class RagasMetric(NamedMetric):
         for option, value in options.items():
             if option in known:
                 chosen[option] = value
-            elif option not in SAME or SAME[option] not in (None, value):
+            elif option not in SAME or SAME[option] not in (ANY, value):
                 offered = f" It has {', '.join(known)}." if known else ""
                 raise ConfigError(
                     f"{type(self).__name__}({option}=...): no option of {self.ragas_name} here, and the scores would "
@@ -83,13 +84,13 @@ class RagasMetric(NamedMetric):
         """The scores of rows; the models stay loaded for the next ones."""
         from rag_evaluator.ragas.evaluation import evaluator_of
 
-        models = model_of([self], "llm", None), model_of([self], "embeddings", None)
-        if self._loaded is None or self._loaded[0] != models:
-            self._loaded = models, evaluator_of([self], *models)
-        [scores] = self._loaded[1].evaluate(list(rows)).scores.values()
+        llm, embeddings = model_of([self], "llm", None), model_of([self], "embeddings", None)
+        if self._loaded is None or self._loaded[0] is not llm or self._loaded[1] is not embeddings:
+            self._loaded = llm, embeddings, evaluator_of([self], llm, embeddings)
+        [scores] = self._loaded[2].evaluate(list(rows)).scores.values()
         return list(scores)
 
-    _loaded: Any = None  # the models and the evaluator that has them
+    _loaded: Any = None  # the models, and the evaluator that has them
 
     def __getattr__(self, name: str) -> Any:
         if name in ("adapt_prompts", "get_prompts", "load_prompts", "save_prompts", "set_prompts"):
@@ -154,7 +155,7 @@ def __getattr__(name: str) -> Any:
         made = _class_of(name, ragas_name, fixed)(name=None if ragas_name == "summary_score" else name)
     elif name in ASPECTS:
         question, better = ASPECTS[name]
-        made = AspectCritic(name, question, better="lower" if better == "lower" else "higher")
+        made = AspectCritic(name, question, better=better)
     else:
         return of_module("ragas.metrics", name)
     globals()[name] = made  # the same object for all who import it

@@ -101,15 +101,17 @@ class RunConfig:
     max_retries: int = 10
     max_wait: int = 60
     max_workers: int = 16
-    exception_types: Any = Exception
+    exception_types: Any = (Exception,)
     log_tenacity: bool = False
     seed: int = 42
 
-    def unused(self) -> list[str]:
-        """The attributes that were set and change nothing."""
-        usual = RunConfig()
-        names = ("max_retries", "max_wait", "exception_types", "log_tenacity")
-        return [name for name in names if getattr(self, name) != getattr(usual, name)]
+
+UNUSED = ("max_retries", "max_wait", "exception_types", "log_tenacity")
+
+
+def unused(run_config: Any) -> list[str]:
+    """The attributes that were set and change nothing. Any: a `RunConfig`, also that of ragas."""
+    return [name for name in UNUSED if getattr(run_config, name) != getattr(RunConfig, name)]
 
 
 def __getattr__(name: str) -> Any:

@@ -1,7 +1,7 @@
 """The names of ragas 0.1 to 0.4: which metric each is here, and what to use in place of those that are none."""
 
 from collections.abc import Mapping
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 from rag_evaluator.errors import RagEvaluatorError
 
@@ -72,7 +72,7 @@ OF_RAGAS = {
 }  # fmt: skip
 """What metrics of one's own are made of: ragas' own classes."""
 
-ASPECTS: Mapping[str, tuple[str, str]] = {
+ASPECTS: Mapping[str, tuple[str, Literal["higher", "lower"]]] = {
     "coherence": ("Are the ideas of the response in a logical order?", "higher"),
     "conciseness": ("Does the response say what it has to say without needless words?", "higher"),
     "correctness": ("Is the response free of false statements?", "higher"),

@@ -15,6 +15,7 @@ from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
 from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, RankingMetric, SingleTurnMetric
 from ragas.metrics.base import MetricWithEmbeddings, MultiTurnMetric
+from ragas.run_config import RunConfig as RunConfigOfRagas
 
 from rag_evaluator import ConfigError, DatasetError, EvaluatorChain, JudgementError, RAGEvaluator, RagEvaluatorError
 from rag_evaluator.config.schema import make_config
@@ -98,12 +99,17 @@ def test_options_that_would_be_left_out_are_refused() -> None:
         ragas_metrics.faithfulness.adapt_prompts(language="spanish", llm=None)
     with pytest.raises(ConfigError, match="mode"):
         evaluate([ROW], metrics=[ragas_metrics.FactualCorrectness(mode="f2")])
-    assert ragas_metrics.AnswerCorrectness(weights=[0.75, 0.25]).key == "answer_correctness"
+    with pytest.raises(ConfigError, match=r"SemanticSimilarity\(threshold=...\)"):
+        ragas_metrics.SemanticSimilarity(threshold=0.8)
+    assert ragas_metrics.AnswerCorrectness(weights=[0.75, 0.25], beta=1.0).key == "answer_correctness"
+    assert ragas_metrics.ResponseRelevancy(strictness=5).options == {}
 
 
 def test_arguments_that_change_nothing_are_named(caplog: pytest.LogCaptureFixture) -> None:
     evaluate([ROW], metrics=["exact_match"], callbacks=[print], run_config=RunConfig(max_retries=3))
     assert "evaluate: callbacks, run_config.max_retries: not used here" in caplog.text
+    evaluate([ROW], metrics=["exact_match"], run_config=RunConfigOfRagas(max_wait=5))
+    assert "evaluate: run_config.max_wait: not used here" in caplog.text
     assert llm_factory("gpt-4o-mini") is None
     assert "llm_factory('gpt-4o-mini'): no service is asked" in caplog.text
 

@@ -21,7 +21,7 @@ from rag_evaluator.judge.protocol import Draw, Opinion
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import canonical_name
-from rag_evaluator.ragas.models import ModelServer, RunConfig, unused
+from rag_evaluator.ragas.models import RunConfig, unused
 from rag_evaluator.ragas.names import CHATS, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
 from rag_evaluator.results.results import Results, side_by_side
@@ -161,9 +161,6 @@ def evaluator_of(
 ) -> RAGEvaluator:
     """The evaluator of metrics; the demo judge is announced where a metric asks it. Raises `ConfigError`."""
     settings = settings_of(None, None) if settings is None else settings
-    if isinstance(llm, ModelServer):
-        server = {"engine": "server", "url": llm.url, "served_model": llm.model}
-        settings, llm = settings.model_copy(update={"judge": settings.judge.model_copy(update=server)}), None
     config = for_metrics(with_own(settings, metrics), metric_names(metrics))
     chosen = chosen_metrics(config)
     if is_langchain(llm) and not is_pipeline(llm) and run_config is not None:

@@ -2,9 +2,12 @@
 
 import logging
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.ragas.names import no_counterpart
+
+if TYPE_CHECKING:
+    from rag_evaluator.judge.judge import LazyJudge
 
 # Any in this module: models of any library.
 
@@ -51,27 +54,17 @@ def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "", **settings: 
 HuggingfaceEmbeddings = HuggingFaceEmbeddings
 
 
-@dataclass(frozen=True)
-class ModelServer:
-    """A server with OpenAI's interface, asked as `judge.engine: server` asks it.
-
-    Attributes:
-        url: of the server.
-        model: its name there.
-    """
-
-    url: str
-    model: str
-
-
-def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> ModelServer | None:
-    """The server that a client of openai is for; without a client, or with one of another kind, no model.
+def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> "LazyJudge | None":
+    """The server that a client of openai is for, asked by our own engine; without such a client no model.
 
     A warning says that the configured judge is asked where it is no model: a service is never asked by its name alone.
     """
     url = getattr(client, "base_url", settings.get("base_url"))
     if url is not None:
-        return ModelServer(str(url), model)
+        from rag_evaluator.config.sections import JudgeConfig
+        from rag_evaluator.judge.judge import LazyJudge
+
+        return LazyJudge(None, JudgeConfig(engine="server", url=str(url), served_model=model))
     logger.warning(
         "llm_factory(%r): no service is asked; the configured judge judges, without one the demo judge. Give a model "
         "folder or a HuggingFacePipeline as llm, or the client of a server: OpenAI(base_url='http://127.0.0.1:8000/v1').",
@@ -92,7 +85,8 @@ class RunConfig:
     Attributes:
         timeout: seconds that an answer of a LangChain model may take, which is asked over a network; the score is
             missing after that. A model in this process is never cut.
-        max_workers: answers that are made together at most. 16, the default, leaves it to the judge.
+        max_workers: answers that are made together at most. 16, the default, leaves it to the judge. A server of
+            `llm_factory` has its own number.
         seed: of the judge, used where it samples.
         max_retries, max_wait, exception_types, log_tenacity: change nothing: what a grammar bounds need not be retried.
     """

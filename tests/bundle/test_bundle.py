@@ -17,6 +17,7 @@ from rag_evaluator import __version__
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.features.bundle.wheels import PYTHON, program_source
 
+pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[2]
 HERE = "{}.{}".format(*sys.version_info)
 Capture = pytest.CaptureFixture[str]

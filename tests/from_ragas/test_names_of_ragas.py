@@ -23,7 +23,6 @@ from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.ragas import EvaluationDataset, RunConfig, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
 from rag_evaluator.ragas.evaluation import LimitedJudge, evaluator_of
-from rag_evaluator.ragas.models import ModelServer
 from rag_evaluator.ragas.names import ASPECTS, INSTEAD, METRIC_CLASSES, OF_RAGAS, SINGLETONS
 
 ROW = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "In Tesk.", "reference": "Tesk."}
@@ -118,7 +117,7 @@ def test_the_client_of_a_server_makes_the_engine_that_asks_it() -> None:
     llm = llm_factory("qwen", client=OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none"))
     judge = evaluator_of([ragas_metrics.Faithfulness(llm=llm)], llm, None).judge.config
     assert (judge.engine, judge.url, judge.served_model) == ("server", "http://127.0.0.1:8000/v1/", "qwen")
-    assert llm_factory("qwen", base_url="http://127.0.0.1:1/v1") == ModelServer("http://127.0.0.1:1/v1", "qwen")
+    assert llm_factory("qwen", base_url="http://127.0.0.1:1/v1").config.url == "http://127.0.0.1:1/v1"
 
 
 def test_criteria_of_ragas_0_1_are_asked_in_our_words() -> None:

@@ -160,6 +160,7 @@ CALLS: dict[str, Callable[[str], Any]] = {
 }
 
 
+@pytest.mark.models
 @pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
 def test_the_demo_judge_says_once_that_it_does_not_know_a_language(call: Any, caplog: pytest.LogCaptureFixture) -> None:
     warned_once.cache_clear()

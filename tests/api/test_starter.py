@@ -424,6 +424,7 @@ OF_LOGS: list[tuple[Row, list[str], str]] = [  # other columns, metrics, what is
 ]
 
 
+@pytest.mark.models
 @pytest.mark.parametrize(("others", "metrics", "match"), OF_LOGS, ids=[" ".join(case[0]) or "bare" for case in OF_LOGS])
 def test_the_metrics_of_a_retrieval_log_are_those_of_retrieval_and_its_graded_answers(
     tmp_path: Path, others: Row, metrics: list[str], match: str, capsys: pytest.CaptureFixture[str]

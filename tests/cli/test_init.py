@@ -126,8 +126,8 @@ def test_the_sample_is_written_and_scored_where_nothing_else_is(
     config = load_config(tmp_path / "trial/config.yaml")
     of_demo = load_config(ROOT / "config.yaml").metrics
     assert config.metrics == [name for name in of_demo if embeddings or name != "answer_relevancy"]
-    assert main(["trial/config.yaml", "--limit", "2"]) == 0
-    assert "sample: 2 of 12 rows" in capsys.readouterr().out
+    assert main(["trial/config.yaml", "--limit", "1"]) == 0
+    assert "sample: 1 of 12 rows" in capsys.readouterr().out
 
 
 def test_the_sample_overwrites_nothing(

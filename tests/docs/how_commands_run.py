@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 STAND_INS: Mapping[str, str] = {
+    r"^\.venv/bin/rag-evaluator": "rag-evaluator",
     r"^(?:\.venv/bin/)?python (?:main\.py|-m rag_evaluator)": "rag-evaluator",  # the same program
     r"^make run$": "rag-evaluator config.yaml",  # what it does once everything is installed
     r"(?:bundle)?/models/": "models/",  # the demo judge under other names

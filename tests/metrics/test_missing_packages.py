@@ -79,6 +79,7 @@ print([figures["mean"] for figures in results.summary().values()], retrieval_mea
 """
 
 
+@pytest.mark.processes
 def test_everything_else_works_without_them() -> None:
     done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -22,6 +22,7 @@ from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
 from rag_evaluator.verifiers.families import VERIFIERS
 from rag_evaluator.verifiers.verifier import Verifier
 
+pytestmark = pytest.mark.models
 PREMISE = "Nolu Brak was born in Tesk. Tesk lies on the river Om."
 CLAIM = "Nolu Brak was born on a river."
 KINDS = list(VERIFIERS)

@@ -14,7 +14,7 @@ from tools.docs.commands import parsers
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
 SHELL = {"", "sh", "bash"}
-PROGRAMS = r"(?:rag-evaluator|\.venv/bin/python|python|pip|make|source|sbatch|torchrun|ssh|eval)"
+PROGRAMS = r"(?:(?:\.venv/bin/)?rag-evaluator|\.venv/bin/python|python|pip|make|source|sbatch|torchrun|ssh|eval)"
 COMMAND = re.compile(rf"^(?:\$ )?({PROGRAMS} .*?)(?:\s+#\s.*)?$")
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(rf"(?<!`)`({PROGRAMS} [^`]+)`(?!`)")

@@ -15,12 +15,13 @@ from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.embeddings.embeddings import unwrapped
 from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, did_you_mean
 from rag_evaluator.evaluator import RAGEvaluator
+from rag_evaluator.files.atomic import safe_names
 from rag_evaluator.files.progress import automatic, silent
 from rag_evaluator.judge.judge import LangchainJudge, is_langchain, is_pipeline
 from rag_evaluator.judge.protocol import Draw, Opinion
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
-from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.ragas.models import RunConfig, unused
 from rag_evaluator.ragas.names import CHATS, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
@@ -83,6 +84,7 @@ def evaluate(
     if dataset is None or not listed:
         raise ConfigError("evaluate: expected a dataset and at least one metric.")
     rows, settings = _rows(dataset), _settings(config, experiment_name, column_map, run_config)
+    _check_names(listed)
     runs = _runs(listed, llm, embeddings, settings, run_config)
     for run in runs:
         run.evaluator.check(rows)
@@ -184,6 +186,18 @@ def _key(metric: Any) -> str:
     return getattr(metric, "key", None) or str(metric_names([metric])[0])
 
 
+def _check_names(metrics: Sequence[Any]) -> None:
+    """Raises `ConfigError` if two metrics would have their scores under one name."""
+    known: dict[str, Any] = {}
+    for position, metric in enumerate(metrics):
+        kind = _row(metric), _options(metric)
+        if known.setdefault(_key(metric), kind) != kind:
+            raise ConfigError(
+                f"metrics[{position}] has the name '{_key(metric)}', as another of the metrics has. Give it one of its "
+                "own: name='...'."
+            )
+
+
 class LimitedJudge(LangchainJudge):
     """A LangChain model that is asked so many questions at a time, each for so long at most.
 
@@ -215,8 +229,12 @@ def _settings(
     columns = {**settings.columns, **{own: _canonical(known) for known, own in (column_map or {}).items()}}
     changes: dict[str, Any] = {"columns": columns, "thresholds": {}, "require": [], "dataset": None}
     if name is not None:
-        changes["name"] = name
+        [changes["name"]] = safe_names([name])
     if run_config is not None:
+        if run_config.max_workers < 1 or run_config.seed < 0 or run_config.timeout <= 0:
+            raise ConfigError(
+                "run_config: expected max_workers of 1 or more, a seed of 0 or more and a timeout above 0."
+            )
         workers = {} if run_config.max_workers == RunConfig.max_workers else {"batch_size": run_config.max_workers}
         changes["judge"] = settings.judge.model_copy(update={"seed": run_config.seed, **workers})
     return settings.model_copy(update=changes)
@@ -260,8 +278,8 @@ def _say_unused(arguments: Sequence[str], return_executor: bool, run_config: Run
 
 def _say_differences(metrics: Sequence[Any]) -> None:
     """Says once that scores of ragas' older metrics can be others here."""
-    names = list(dict.fromkeys(_row(metric) for metric in metrics if isinstance(metric, NamedMetric)))
-    new = [name for name in names if name not in _said]
+    rows = dict.fromkeys(_row(metric) for metric in metrics if isinstance(metric, NamedMetric))
+    new = [name for name in rows if METRICS[name].judge and name not in _said]
     _said.update(new)
     if new:
         logger.warning(

@@ -17,7 +17,15 @@ from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetr
 from ragas.metrics.base import MetricWithEmbeddings, MultiTurnMetric
 from ragas.run_config import RunConfig as RunConfigOfRagas
 
-from rag_evaluator import ConfigError, DatasetError, EvaluatorChain, JudgementError, RAGEvaluator, RagEvaluatorError
+from rag_evaluator import (
+    ConfigError,
+    DatasetError,
+    EvaluatorChain,
+    JudgementError,
+    RAGEvaluator,
+    RagEvaluatorError,
+    ScriptedJudge,
+)
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.ragas import EvaluationDataset, RunConfig, aevaluate, evaluate
@@ -80,6 +88,11 @@ def test_chats_of_several_turns_are_refused() -> None:
         ({"metrics": ["faithfullness"]}, "Did you mean 'faithfulness'"),
         ({"metrics": [ragas_metrics.Faithfulness]}, r"metrics\[0\] is the class Faithfulness. Give an object"),
         ({"metrics": []}, "at least one metric"),
+        (
+            {"metrics": [ragas_metrics.ExactMatch(name="x"), ragas_metrics.StringPresence(name="x")]},
+            r"metrics\[1\] has the name 'x', as another",
+        ),
+        ({"run_config": RunConfig(max_workers=0)}, "expected max_workers of 1 or more"),
         ({"metrics": ["rouge_score", "instance_rubrics"]}, "rubrics"),
         ({"llm": 5, "metrics": ["faithfulness"]}, "judge: expected a model folder"),
     ],
@@ -150,10 +163,15 @@ def test_modules_of_ragas_have_their_names(line: str) -> None:
     exec(line, {})
 
 
-def test_what_can_differ_from_an_earlier_ragas_is_said_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_what_can_differ_from_an_earlier_ragas_is_said_once(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.ragas.evaluation._said", set())
+    judge = ScriptedJudge([])
     for _ in range(2):
-        evaluate([ROW], metrics=[ragas_metrics.StringPresence()])
-    assert caplog.text.count("Scored here by: string_presence.") <= 1
+        metrics = [ragas_metrics.StringPresence(), ragas_metrics.ContextEntityRecall(llm=judge)]
+        evaluate([ROW], metrics=metrics, experiment_name="mine / of today")
+    assert caplog.text.count("Scored here by: context_entity_recall.") == 1
 
 
 def test_seed_and_workers_of_a_run_config_count() -> None:

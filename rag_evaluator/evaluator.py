@@ -13,7 +13,14 @@ from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
-from rag_evaluator.metrics.chosen import check_chosen, checked_times, chosen_metrics, times_of, with_repeats
+from rag_evaluator.metrics.chosen import (
+    check_certified,
+    check_chosen,
+    checked_times,
+    chosen_metrics,
+    times_of,
+    with_repeats,
+)
 from rag_evaluator.metrics.chosen import signatures as signatures_of
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
@@ -27,6 +34,7 @@ from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, stage_of_rows
 from rag_evaluator.tasks.question import shown, warn_of_toy
 from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table, with_judges
+from rag_evaluator.verifiers.source import verifier_of
 
 
 class RAGEvaluator:
@@ -41,6 +49,7 @@ class RAGEvaluator:
             `JudgeProtocol`. A mapping from names to such judges makes a panel, as `judges` of the configuration does.
         embeddings: in place of the configured model: a folder or hub id, a `HuggingFaceEmbeddings` or another
             langchain embedding already loaded, or a ragas one.
+        verifier: in place of the configured model: a folder or hub id, a `Verifier`, or another `VerifierProtocol`.
         chosen: the rows of `METRICS` that the configuration chooses, where they have been looked up already.
 
     Examples:
@@ -56,6 +65,7 @@ class RAGEvaluator:
         config: Config | Mapping[str, Any] | str | Path,
         judge: Any = None,
         embeddings: Any = None,
+        verifier: Any = None,
         *,
         chosen: Mapping[str, Metric] | None = None,
     ) -> None:
@@ -71,15 +81,21 @@ class RAGEvaluator:
             config, judge, judges = with_judges(config, several), None, several
         self.judge = source_of(judge, config.judge, config.offline)
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
-        sections = {"judge": self.judge.config, "embeddings": self._embeddings.config}
+        self._verifier = verifier_of(verifier, config.verifier, config.language)
+        sections = {
+            "judge": self.judge.config,
+            "embeddings": self._embeddings.config,
+            "verifier": self._verifier.config,
+        }
         self.config = config.model_copy(update=sections)
-        self.metrics = chosen_metrics(self.config) if chosen is None else chosen
+        is_other = self._verifier.config != config.verifier  # metrics depend on it
+        self.metrics = chosen_metrics(self.config) if chosen is None or is_other else chosen
         check_chosen(self.config, self.metrics)
         self.prompts: Prompts = {}
         self._panel = self._of_judges(judges) if config.judges else {}
 
     def _of_judges(self, judges: Mapping[str, Any]) -> dict[str, "RAGEvaluator"]:
-        """The evaluator of each judge of a panel; all share the embeddings.
+        """The evaluator of each judge of a panel; all share the embeddings and the verifier.
 
         Args:
             judges: those that were given as objects, by name; the others are those of the configuration.
@@ -87,7 +103,7 @@ class RAGEvaluator:
         evaluators = {}
         for name, config in configs_of(self.config, self.metrics).items():
             chosen = only_of(config, self.metrics)
-            evaluators[name] = type(self)(config, judges.get(name), self._embeddings, chosen=chosen)
+            evaluators[name] = type(self)(config, judges.get(name), self._embeddings, self._verifier, chosen=chosen)
         return evaluators
 
     @property
@@ -189,7 +205,8 @@ class RAGEvaluator:
 
     def _work(self, stage: Evaluation) -> JudgeWork:
         is_configured = stage.units.source is self.config.dataset
-        of_objects = not is_configured or self.judge.is_object or self._embeddings.is_object
+        models = (self.judge, self._embeddings, self._verifier)
+        of_objects = not is_configured or any(model.is_object for model in models)
         return JudgeWork(stage, self.judge.release, None if of_objects else self.config)
 
     def stages(self, data: Any = None) -> dict[str, Evaluation]:
@@ -218,7 +235,16 @@ class RAGEvaluator:
         """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
         refuse_panel(self.config.judges, "a stage", self.config.place)
         rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
+        self._warn_of_scripts(rows)
         return stage_of_rows(rows, self.config, self.metrics, self.prompts, signatures, times, self.scorer)
+
+    def _warn_of_scripts(self, rows: CheckedRows) -> None:
+        """Of rows that a verifier was not made for: of those of the texts whose sentences it looks at."""
+        verified = [metric for metric in self.metrics.values() if metric.verifier == "model"]
+        if verified:
+            columns = {column for metric in verified for column in metric.columns if column != "user_input"}
+            texts = [[str(row.columns[name]) for name in sorted(columns) if row.has(name)] for row in rows]
+            self._verifier.warn_of_scripts(texts)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
@@ -240,10 +266,11 @@ class RAGEvaluator:
         """The same of a single repeat; not for a panel."""
         if not self.prompts:
             self.set_prompts()
-        judge, embeddings = self.judge, self._embeddings
-        return signatures_of(
-            self.metrics, self.config.language, self.prompts, lambda: judge.parts, lambda: embeddings.parts
-        )
+        models = (self.judge, self._embeddings, self._verifier)
+        parts = [lambda model=model: model.parts for model in models]
+        signatures = signatures_of(self.metrics, self.config.language, self.prompts, *parts)
+        check_certified(self.config, signatures, self.metrics)
+        return signatures
 
     def _times(self) -> dict[str, int]:
         """Metric -> how often its scores are made. Raises `ConfigError` if the judge is known to be unfit for that."""
@@ -259,7 +286,8 @@ class RAGEvaluator:
         return checked_rows(source, self.config, self.metrics, are_scored=True)
 
     async def scorer(self) -> Scorer:
-        scorer = await load_scorer(self.metrics, self.config.language, self.prompts, self.judge, self._embeddings)
+        models = (self.judge, self._embeddings, self._verifier)
+        scorer = await load_scorer(self.metrics, self.config.language, self.prompts, *models)
         self._times()  # now its capabilities are known
         return scorer
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -130,4 +131,8 @@ def _of_results(results: Results, name: str) -> ScoreTable:
         return chosen
 
     scores = {named(metric): [score.value for score in row] for metric, row in results.scores.items()}
-    return ScoreTable(name, results.samples, scores, results.manifest, records)
+    outcomes = {
+        named(metric): Counter(score.outcome for score in row if score.outcome is not None)
+        for metric, row in results.scores.items()
+    }
+    return ScoreTable(name, results.samples, scores, results.manifest, records, outcomes=outcomes)

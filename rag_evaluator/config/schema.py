@@ -22,6 +22,7 @@ from rag_evaluator.config.features import features, load
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.config.sections import (
+    BY_JUDGE,
     DEMO,
     AnySection,
     EmbeddingsConfig,
@@ -33,6 +34,7 @@ from rag_evaluator.config.sections import (
     RetrievalConfig,
     Section,
     SortConfig,
+    VerifierConfig,
     check_engine_keys,
     name_judges,
     refuse_both,
@@ -100,6 +102,7 @@ class Config(Section):
         judge: the language model that judges.
         judges: a panel, in place of `judge`: two or more judges that score the same rows.
         embeddings: the model for metrics that compare meanings.
+        verifier: the model that says whether a text supports a sentence.
         sort: of the command and the function `sort`.
         generate: of the command and the function `generate`.
         group_by: columns; figures are also given for the rows of each of their values.
@@ -133,6 +136,7 @@ class Config(Section):
     judge: JudgeConfig = JudgeConfig()
     judges: list[PanelJudge] = Field(default_factory=list)
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
+    verifier: VerifierConfig = VerifierConfig()
     sort: SortConfig = SortConfig()
     generate: GenerateConfig = GenerateConfig()
     group_by: Names = Field(default_factory=list)
@@ -274,6 +278,15 @@ def _resolve_paths(config: Config, base: Path) -> Config:
     resolved = {name: _try(config, (name,), resolve) for name in paths if getattr(config, name) is not None}
     judges = [_resolve_judge(config, judge, base, "judges", place) for place, judge in enumerate(config.judges)]
     embeddings = {"model": _try(config, ("embeddings", "model"), lambda model: model_path(model, base))}
+    verifier = {
+        key: _try(config, ("verifier", key), lambda model: model_path(model, base))
+        for key in ("model", "base")
+        if getattr(config.verifier, key) not in (None, BY_JUDGE)
+    }
+    reranker = config.retrieval.reranker
+    if reranker.model is not None:
+        path = _try(config, ("retrieval", "reranker", "model"), lambda model: model_path(model, base))
+        reranker = reranker.model_copy(update={"model": path})
     of_features = {
         name: section.model_copy(update=dict(_resolved_section(config, name, section, base)))
         for name, section in config.feature_sections()
@@ -284,6 +297,8 @@ def _resolve_paths(config: Config, base: Path) -> Config:
             "judge": _resolve_judge(config, config.judge, base, "judge"),
             "judges": name_judges(judges, config.place),
             "embeddings": config.embeddings.model_copy(update=embeddings),
+            "verifier": config.verifier.model_copy(update=verifier),
+            "retrieval": config.retrieval.model_copy(update={"reranker": reranker}),
             **of_features,
         }
     )

@@ -186,19 +186,70 @@ class EmbeddingsConfig(Section):
     encode_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer.encode
 
 
+BY_JUDGE = "judge"  # the verifier that is the configured judge, asked for one of two answers
+BY_CERTIFICATE = "certificate"  # thresholds that people's labels gave
+
+
+class VerifierConfig(Section):
+    """What says whether a text supports a sentence, for groundedness and its neighbours.
+
+    Attributes:
+        model: a folder, a hub id that is in the cache, or `judge`: the judge is asked which of two answers is true.
+        kind: a name of `VERIFIERS`; auto: recognised from the folder's config.json.
+        base: of HHEM: the folder of flan-t5-base, for its configuration and tokenizer.
+        batch_size: pairs of evidence and sentence computed together; auto: as suits the device.
+        threshold: the probability from which a sentence counts as supported; `certificate`: for each metric that of the
+            file that `certificate` names, which `certify` found by labels of sentences.
+        evidence: `packed`: contexts in their order in as few pieces as the model can read; `each`: context by context,
+            so that the one that supports a sentence is named.
+        any_language: also take texts in a language that the model was not made for.
+    """
+
+    model: Text = BY_JUDGE
+    kind: Text = "auto"
+    base: Text | None = None
+    batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+    threshold: Annotated[float, Field(gt=0.0, lt=1.0)] | Literal["certificate"] = 0.5
+    evidence: Literal["packed", "each"] = "packed"
+    any_language: bool = False
+
+    @property
+    def by_judge(self) -> bool:
+        return self.model == BY_JUDGE
+
+
+class RerankerConfig(Section):
+    """The model that says whether a retrieved context is relevant, with `match: reranker`.
+
+    Attributes:
+        model: a folder or a hub id that is in the cache: a cross-encoder with one label, such as bge-reranker-v2-m3, or
+            Qwen3-Reranker.
+        threshold: the probability from which a context counts as relevant.
+        gains: of `retrieval_ndcg`: `binary`, by the threshold; `graded`, the probability itself.
+        batch_size: contexts computed together; auto: as suits the device.
+    """
+
+    model: Text | None = None
+    threshold: float = Field(default=0.5, gt=0.0, lt=1.0)
+    gains: Literal["binary", "graded"] = "binary"
+    batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
+
+
 class RetrievalConfig(Section):
     """What the metrics `retrieval_*` compare.
 
     Attributes:
         k: the first contexts that count; None: all that were retrieved. Fewer retrieved contexts are no fault.
-        match: what decides whether a retrieved context is relevant: the judge, equal text after normalisation, or
-            enough common character n-grams.
+        match: what decides whether a retrieved context is relevant: the judge, equal text after normalisation, enough
+            common character n-grams, or a reranker.
         overlap: how many of the shorter text's n-grams are enough.
+        reranker: the model of `match: reranker`.
     """
 
     k: int | None = Field(default=None, ge=1)
-    match: Literal["judge", "exact", "overlap"] = "judge"
+    match: Literal["judge", "exact", "overlap", "reranker"] = "judge"
     overlap: float = Field(default=0.6, gt=0.0, le=1.0)
+    reranker: RerankerConfig = RerankerConfig()
 
 
 class SortConfig(Section):

@@ -17,7 +17,9 @@ from ragas.metrics.base import (
 )
 from ragas.metrics.collections import InstanceSpecificRubrics, QuotedSpansAlignment, SummaryScore
 from ragas.metrics.collections.base import BaseMetric
+from ragas.metrics.collections.context_recall.util import ContextRecallInput, ContextRecallOutput, ContextRecallPrompt
 from ragas.metrics.collections.domain_specific_rubrics.util import format_rubrics
+from ragas.metrics.collections.faithfulness.util import NLIStatementOutput
 from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput
 from ragas.metrics.collections.quoted_spans.util import extract_quoted_spans
 from ragas.metrics.result import MetricResult
@@ -27,6 +29,9 @@ __all__ = [
     "BaseMetric",
     "BasePrompt",
     "BaseRagasEmbedding",
+    "ContextRecallInput",
+    "ContextRecallOutput",
+    "ContextRecallPrompt",
     "EvaluationDataset",
     "InstanceRubricScoreInput",
     "InstanceSpecificRubrics",
@@ -34,6 +39,7 @@ __all__ = [
     "MetricResult",
     "MetricWithEmbeddings",
     "MetricWithLLM",
+    "NLIStatementOutput",
     "OldMetric",
     "QuotedSpansAlignment",
     "SimpleBaseMetric",

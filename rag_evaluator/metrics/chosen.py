@@ -2,13 +2,15 @@
 
 import json
 import logging
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
+from rag_evaluator.config.sections import BY_CERTIFICATE, BY_JUDGE, VerifierConfig
 from rag_evaluator.embeddings.hub import as_line
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.atomic import short_digest
@@ -17,6 +19,8 @@ from rag_evaluator.metrics.definitions import check_functions, own_metrics, vali
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.resources import __version__
+from rag_evaluator.results.verified import certified_threshold, check_verifier
+from rag_evaluator.verifiers.reranker import reranker_of
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import TracedPrompt
@@ -81,10 +85,69 @@ def _given_options(config: Config, metrics: Mapping[str, Metric]) -> dict[str, s
 def _with_options(config: Config, name: str, metric: Metric, written: Mapping[str, str]) -> Metric:
     if metric.section:
         return metric.with_options(getattr(config, metric.section))
-    if metric.settings is None or name not in written:
-        return metric
-    place = ("metric_options", written[name])
-    options = config.metric_options[written[name]]
+    if metric.settings is not None and name in written:
+        metric = _with_written(config, metric, written[name])
+        _refuse_judge_as_verifier(config, metric, written[name])
+    return metric.with_verifier(with_threshold(config, name, metric)) if metric.verifier else metric
+
+
+def with_threshold(config: Config, name: str, metric: Metric) -> VerifierConfig:
+    """The settings of the verifier with a metric's threshold as a number; that of a cascade decides nothing.
+
+    Raises `ConfigError` where it is to come from a certificate, and that has none of the metric's sentences.
+    """
+    if config.verifier.threshold != BY_CERTIFICATE or not _has_threshold(metric):
+        return config.verifier
+    path = _certificate(config)
+    with _about_threshold(config):
+        return config.verifier.model_copy(update={"threshold": certified_threshold(path, name)})
+
+
+def check_certified(config: Config, signatures: Mapping[str, str], metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` if thresholds of a certificate are of another verifier than that of these signatures."""
+    if config.verifier.threshold == BY_CERTIFICATE:
+        with _about_threshold(config):
+            for name, metric in metrics.items():
+                if metric.verifier and _has_threshold(metric):
+                    check_verifier(_certificate(config), name, signatures[name])
+
+
+def _has_threshold(metric: Metric) -> bool:
+    return metric.options.get("verdicts") != "cascade"
+
+
+def _certificate(config: Config) -> Path:
+    if config.certificate is None:
+        raise ConfigError(
+            f"{config.place('verifier', 'threshold')}: verifier.threshold is 'certificate', and no certificate is "
+            "named. Set certificate: results/demo/certificate.json, or give verifier.threshold a number."
+        )
+    return config.certificate
+
+
+@contextmanager
+def _about_threshold(config: Config) -> Iterator[None]:
+    try:
+        yield
+    except ResultsError as error:
+        raise ConfigError(f"{config.place('verifier', 'threshold')}: verifier.threshold: {error}") from error
+
+
+def _refuse_judge_as_verifier(config: Config, metric: Metric, name: str) -> None:
+    """Raises `ConfigError` where a verifier is to give verdicts in place of the judge, and it is the judge."""
+    verdicts = metric.options.get("verdicts")
+    if verdicts and config.verifier.by_judge:
+        raise ConfigError(
+            f"{config.place('metric_options', name, 'verdicts')}: 'metric_options.{name}.verdicts' is {verdicts}, "
+            f"which needs a verifier, and verifier.model is {BY_JUDGE}. Set verifier.model to a folder, or remove this."
+        )
+
+
+def _with_written(config: Config, metric: Metric, name: str) -> Metric:
+    """The row with the options that `metric_options` has under a name."""
+    assert metric.settings is not None
+    place = ("metric_options", name)
+    options = config.metric_options[name]
     return metric.with_options(validated(config, place, options, metric.settings, holds_own=True))
 
 
@@ -106,9 +169,28 @@ def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` for what cannot score here, and as `check_reported`; warns of what is not scored."""
     check_functions(config, metrics)
     check_packages(config, metrics)
+    check_reranker(config, metrics)
     check_reported(config, metrics)
     if unused := [name for name in config.custom_metrics if name not in metrics]:
         logger.warning("custom_metrics has %s, which metrics does not: not scored", ", ".join(unused))
+
+
+def check_reranker(config: Config, metrics: Mapping[str, Metric]) -> None:
+    """Raises `ConfigError` where a reranker is to decide and is not named, or cannot decide."""
+    asking = [name for name, metric in metrics.items() if metric.reranker is not None]
+    if not asking:
+        return
+    if "retrieval_recall" in asking:
+        raise ConfigError(
+            f"{config.place('retrieval', 'match')}: retrieval_recall looks for reference contexts among the retrieved "
+            "ones, and a reranker says only whether a context answers the question. Remove retrieval_recall, or set "
+            "retrieval.match to judge, exact or overlap."
+        )
+    if config.retrieval.reranker.model is None:
+        raise ConfigError(
+            f"{config.place('retrieval', 'match')}: retrieval.match is reranker, and no model is named. Give its "
+            "folder: retrieval.reranker.model: /models/bge-reranker-v2-m3."
+        )
 
 
 def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
@@ -180,11 +262,13 @@ def signatures(
     prompts: Mapping[tuple[str, str], "TracedPrompt"],
     judge: Parts,
     embeddings: Parts,
+    verifier: Parts,
 ) -> dict[str, str]:
     """Metric -> one line: equal lines and equal input mean comparable numbers.
 
     Args:
-        judge, embeddings: what answers and vectors depend on; called only for metrics that use them.
+        judge, embeddings, verifier: what answers, vectors and probabilities depend on; called only for metrics that use
+            them.
     """
     lines = {}
     for name, metric in metrics.items():
@@ -212,6 +296,10 @@ def signatures(
             parts |= judge()
         if metric.embeddings:
             parts |= embeddings()
+        if metric.verifier == "model":
+            parts |= verifier()
+        if metric.reranker is not None:
+            parts |= reranker_of(metric.reranker).signature_parts
         lines[name] = as_line(parts)
     return lines
 

@@ -1,4 +1,4 @@
-"""What is known of a metric without loading anything: a row of `METRICS`, and the options that users may set."""
+"""What is known of a metric without loading anything: a row of `METRICS`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -7,16 +7,16 @@ from importlib.util import find_spec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field, field_validator
-
 from rag_evaluator.config.languages import LANGUAGES, Language
-from rag_evaluator.config.sections import RetrievalConfig, Section
-from rag_evaluator.judge.grammar.schema import rubric_numbers
+from rag_evaluator.config.sections import RerankerConfig, RetrievalConfig, Section, VerifierConfig
+from rag_evaluator.metrics.options import SupportOptions, scale_of_support
 from rag_evaluator.prompts.pack import CustomQuestion
 from rag_evaluator.statistics.formulas import Better, Kind, Scale
 
 if TYPE_CHECKING:
     from rag_evaluator.embeddings.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
+    from rag_evaluator.verifiers.reranker import AsyncReranker
+    from rag_evaluator.verifiers.source import AsyncVerifier
 
 Stage = Literal["retrieval", "generation"]
 
@@ -53,6 +53,9 @@ class Metric:
             metric's result is one of them.
         probabilities: whether it asks how likely each answer is, which not every judge can say.
         package: what it needs beside the packages that always come with this one; empty: nothing.
+        verifier: what says whether a text supports a sentence, where the metric needs that: a `model`, or the `judge`,
+            which then is all that it asks the judge for; see `with_verifier`.
+        reranker: the model that says whether a context is relevant, where the metric needs that.
     """
 
     made_by: str
@@ -80,6 +83,8 @@ class Metric:
     probabilities: bool = False
     question: CustomQuestion | None = None
     package: str = ""
+    verifier: Literal["", "judge", "model"] = ""
+    reranker: RerankerConfig | None = None
 
     @property
     def scale(self) -> Scale:
@@ -114,7 +119,21 @@ class Metric:
     def with_options(self, options: Section) -> "Metric":
         """The row with options, an object of `settings`."""
         changes = self.changes(options) if self.changes else {}
-        return replace(self, options=options.model_dump(exclude_defaults=True), **changes)
+        return replace(self, **{"options": options.model_dump(exclude_defaults=True), **changes})
+
+    def with_verifier(self, verifier: VerifierConfig) -> "Metric":
+        """The row of a metric that needs a verifier, as it is with the configured one.
+
+        The `doubtful` of a cascade takes the place of the threshold, which then decides nothing.
+        """
+        used = {None: ("threshold", "evidence"), "verifier": ("threshold",)}.get(self.options.get("verdicts"), ())
+        changed = {name: getattr(verifier, name) for name in used}
+        standard = VerifierConfig()
+        settings = {name: value for name, value in changed.items() if value != getattr(standard, name)}
+        row = replace(self, options={**self.options, **settings})
+        if verifier.by_judge or self.verifier == "model":
+            return row
+        return replace(row, judge=False, prompts=(), owner="", verifier="model", outcomes=("pieces of evidence",))
 
     def create(
         self,
@@ -122,6 +141,8 @@ class Metric:
         embeddings: "BaseRagasEmbedding | None",
         language: Language = LANGUAGES["english"],
         greedy: bool = False,
+        verifier: "AsyncVerifier | None" = None,
+        reranker: "AsyncReranker | None" = None,
     ) -> "BaseMetric":
         """The metric.
 
@@ -136,6 +157,10 @@ class Metric:
             options["embeddings"] = embeddings
         if self.made_by == "AnswerRelevancy" and greedy:
             options["strictness"] = 1
+        if self.verifier == "model":
+            options["verifier"] = verifier
+        if self.reranker is not None:
+            options["ranker"] = reranker
         module, _, name = self.made_by.rpartition(":")
         if module and self.words:
             options["language"] = language
@@ -152,122 +177,46 @@ def _module(name: str) -> ModuleType:
     return collections
 
 
-class FactualCorrectnessOptions(Section):
-    """Of `factual_correctness`.
-
-    Attributes:
-        mode: F1 of precision and recall of the claims, or one of these.
-        beta: above 1 weighs recall more.
-        atomicity, coverage: into how small claims a text is divided, and how much of it they cover.
-    """
-
-    mode: Literal["f1", "precision", "recall"] = "f1"
-    beta: float = Field(default=1.0, gt=0, le=100)
-    atomicity: Literal["low", "high"] = "low"
-    coverage: Literal["low", "high"] = "low"
+AGREE, DISAGREE = "both orders of the answers agree", "the orders of the answers disagree"
 
 
-class NoiseSensitivityOptions(Section):
-    """Of `noise_sensitivity`.
-
-    Attributes:
-        mode: wrong claims that come from relevant contexts, or from irrelevant ones.
-    """
-
-    mode: Literal["relevant", "irrelevant"] = "relevant"
-
-
-class RefusalOptions(Section):
-    """Of `refusal_correctness`.
-
-    Attributes:
-        missing_reference: what a row without a reference means, if it has no column `answerable`.
-    """
-
-    missing_reference: Literal["unknown", "unanswerable"] = "unknown"
+def _supported(name: str, text: str, evidence: str, about: str, **fields: Any) -> Metric:
+    """A row of a metric of `own.grounded`; Any: other fields of `Metric`."""
+    return Metric(
+        f"rag_evaluator.metrics.own.grounded:{name}",
+        (evidence, text),
+        optional=("user_input",),
+        prompts=("prompt",),
+        owner="groundedness",
+        words=True,
+        settings=SupportOptions,
+        changes=scale_of_support,
+        verifier="judge",
+        outcomes=(AGREE, DISAGREE),
+        about=about,
+        **fields,
+    )
 
 
-class RougeOptions(Section):
-    """Of `rouge_score`.
-
-    Attributes:
-        rouge_type: the longest common subsequence, or single words.
-        mode: F-measure of precision and recall, or one of these.
-    """
-
-    rouge_type: Literal["rougeL", "rouge1"] = "rougeL"
-    mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
-
-
-class AnswerRubricOptions(Section):
-    """Of `answer_rubric`.
-
-    Attributes:
-        expected: the expectation over the probabilities of the labels, in place of the label that the judge writes.
-    """
-
-    expected: bool = False
-
-
-class RubricsScoreOptions(Section):
-    """Of `rubrics_score_with_reference` and `rubrics_score_without_reference`.
-
-    Attributes:
-        rubrics: what each score means, from `score0_description` to `score9_description`; None: ragas' own, 1 to 5.
-    """
-
-    rubrics: dict[str, str] | None = None
-
-    @field_validator("rubrics")
-    @classmethod
-    def _describe_scores(cls, rubrics: dict[str, str] | None) -> dict[str, str] | None:
-        if rubrics is None:
-            return None
-        wrong = [name for name in rubrics if not rubric_numbers([name])]
-        if wrong or len(rubrics) < 2:
-            got = f", not {wrong[0]}" if wrong else ""
-            raise ValueError(f"expected at least two of score0_description to score9_description{got}")
-        empty = [name for name, text in rubrics.items() if not text.strip()]
-        if empty:
-            raise ValueError(f"expected a text for {empty[0]}")
-        return {name: " ".join(rubrics[name].split()) for name in sorted(rubrics)}
-
-
-class QuotesOptions(Section):
-    """Of `quoted_spans_alignment`.
-
-    Attributes:
-        casefold: whether upper and lower case count as equal.
-        min_span_words: words that a quotation must have to count.
-    """
-
-    casefold: bool = True
-    min_span_words: int = Field(default=3, ge=1, le=100)
-
-
-class SummaryOptions(Section):
-    """Of `summary_score`.
-
-    Attributes:
-        length_penalty: whether long summaries lose.
-        coeff: the weight of conciseness in the score.
-    """
-
-    length_penalty: bool = True
-    coeff: float = Field(default=0.5, ge=0, le=1)
-
-
-def expectation(options: AnswerRubricOptions) -> Mapping[str, Any]:
-    """An expectation needs probabilities. It stays `judged`: after a reason it is near one of the five values."""
-    return {"probabilities": options.expected}
-
-
-def scale_of_rubrics(options: RubricsScoreOptions) -> Mapping[str, Any]:
-    """The range is that of the scores described."""
-    numbers = rubric_numbers(options.rubrics or ())
-    return {"range": (float(numbers[0]), float(numbers[-1]))} if numbers else {}
-
-
+SUPPORT: Mapping[str, Metric] = {
+    "groundedness": _supported(
+        "Groundedness", "response", "retrieved_contexts", "sentences of the response that the contexts support"
+    ),
+    "context_coverage": _supported(
+        "ContextCoverage",
+        "reference",
+        "retrieved_contexts",
+        "sentences of the reference that the contexts support, by a verifier",
+        stage="retrieval",
+    ),
+    "reference_coverage": _supported(
+        "ReferenceCoverage", "reference", "response", "sentences of the reference that the response supports"
+    ),
+    "reference_agreement": _supported(
+        "ReferenceAgreement", "response", "reference", "sentences of the response that the reference supports"
+    ),
+}
+"""The metrics that need a verifier, or the judge as one."""
 IDS = ("retrieved_context_ids", "reference_context_ids")
 KNOWN, UNKNOWN = "total_relevant: known", "total_relevant: unknown"
 CHUNK, MATCH = "chunk_prompt", "match_prompt"
@@ -293,14 +242,22 @@ def _row(name: str, *prompts: str, columns: Sequence[str] = JUDGED, **fields: An
 
 
 def _changes(options: RetrievalConfig) -> Mapping[str, Any]:
-    """Where texts or ids are compared there is no judge and no prompt."""
+    """Where texts or ids are compared, or a reranker is asked, there is no judge and no prompt."""
     if options.match == "judge":
         return {}
+    without_judge: dict[str, Any] = {"judge": False, "prompts": (), "owner": ""}
+    if options.match == "reranker":
+        decides = options.reranker.model_copy(update={"model": None, "batch_size": "auto"})  # changes a number
+        return {
+            **without_judge,
+            "columns": ("user_input", "retrieved_contexts"),
+            "optional": ("document_score",),
+            "options": options.model_copy(update={"reranker": decides}).model_dump(exclude_defaults=True),
+            "reranker": options.reranker,
+        }
     ids = IDS if options.match == "exact" else ()
     return {
-        "judge": False,
-        "prompts": (),
-        "owner": "",
+        **without_judge,
         "columns": EXPECTED,
         "optional": ("document_score", *ids),
         "instead": ids,

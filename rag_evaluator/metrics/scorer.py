@@ -1,5 +1,6 @@
 """Asks ragas for scores, and the judge through a recorder."""
 
+import asyncio
 import copy
 import math
 from collections import Counter
@@ -15,17 +16,28 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError, UndefinedScoreError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.protocol import Draw, JudgeProtocol, JudgeSource, Opinion, PromptText, Shares, labels_of
+from rag_evaluator.judge.protocol import (
+    Draw,
+    JudgeProtocol,
+    JudgeSource,
+    Opinion,
+    PromptText,
+    Shares,
+    labels_of,
+    shares_of,
+)
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
+from rag_evaluator.verifiers.reranker import AsyncReranker, reranker_of
 
 if TYPE_CHECKING:
     from rag_evaluator.embeddings.embeddings import EmbeddingsSource
     from rag_evaluator.embeddings.ragas_library import BaseMetric, BaseRagasEmbedding
     from rag_evaluator.prompts.loading import TracedPrompt
     from rag_evaluator.prompts.pack import Key
+    from rag_evaluator.verifiers.source import VerifierSource
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Reply = TypeVar("Reply")
@@ -69,11 +81,43 @@ class Recorder(InstructorBaseRagasLLM):
         It is recorded as a judgement, whose `response` has the probability of each option under its short name.
         """
         question = f"{prompt}\0{sorted(options)}"
-        chosen = await self._ask(question, prompt, lambda judge, draw: judge.choose(prompt, options, draw))
+        chosen = await self._ask(question, prompt, lambda judge, draw: shares_of(judge, prompt, options, draw))
         shares = {option: round(float(chosen[option]), DECIMALS) for option in options}
         response: dict[str, object] = dict(zip(labels_of(options), shares.values(), strict=True))
         self._write(prompt, response, thought=chosen if isinstance(chosen, Shares) else None)
         return shares
+
+    async def achoose_all(self, prompts: Sequence[str], options: Sequence[str]) -> list[dict[str, float]]:
+        """`achoose` of several questions at a time, recorded in their order; of errors the first one is raised."""
+        parts = [Recorder(self.judge, self.columns, self.repeat) for _ in prompts]
+        asked = (part.achoose(prompt, options) for part, prompt in zip(parts, prompts, strict=True))
+        replies = await asyncio.gather(*asked, return_exceptions=True)
+        for part in parts:
+            self.judgements += part.judgements
+            self.failed |= part.failed
+            self.too_long, self.lost = self.too_long or part.too_long, self.lost or part.lost
+        shares = []
+        for reply in replies:
+            if isinstance(reply, BaseException):
+                raise reply
+            shares.append(reply)
+        return shares
+
+    @property
+    def gives_probabilities(self) -> bool:
+        """Whether the judge says how likely each answer is."""
+        return self.judge is not None and self.judge.capabilities.probabilities
+
+    def counts(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text, as the judge counts them; 0 where it does not."""
+        assert self.judge is not None
+        is_known = self.judge.capabilities.counts_tokens
+        return [self.judge.count(text) if is_known else 0 for text in texts]
+
+    def room(self, prompt: str) -> int | None:
+        """Tokens that the judge can read after a prompt; None where that is not known."""
+        assert self.judge is not None
+        return self.judge.room(prompt) if self.judge.capabilities.counts_tokens else None
 
     def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
         raise NotImplementedError("the metrics of ragas.metrics.collections ask through agenerate")
@@ -99,9 +143,42 @@ class Recorder(InstructorBaseRagasLLM):
         self.failed.pop(question, None)
         return reply
 
-    def note(self, name: str, value: float, reason: str) -> None:
-        """Record what a function says of its own value: no question belongs to it."""
-        self.judgements.append(Judgement(name, response={"reason": reason, "value": value}).to_json())
+    async def aside(self, question: Awaitable[object], needed: bool) -> list[Mapping[str, Any]]:
+        """The judgements of a question whose verdicts a later `note` holds, so that they do not count twice.
+
+        Args:
+            question: what asks the judge.
+            needed: whether the score depends on the answer. If not, a judge that gives none costs no score: there is a
+                judgement with its error.
+        """
+        start, failed, too_long = len(self.judgements), dict(self.failed), self.too_long
+        try:
+            await question
+        except Exception:
+            if needed or self.failed == failed:
+                raise
+            self.failed, self.too_long = failed, too_long  # the error is in the judgement
+        made = self.judgements[start:]
+        for judgement in made:
+            judgement["copied"] = True
+        return list(made)
+
+    def note(
+        self,
+        name: str,
+        response: Mapping[str, object],
+        confidence: Sequence[float] = (),
+        values: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Record what no question belongs to: what a function says of its own value, or a verifier of sentences.
+
+        Args:
+            values: what it is about, as the input of a question.
+        """
+        answers = [judgement["response"] for judgement in self.judgements]
+        about = refer(values, self._known, answers) if values else {}
+        note = Judgement(name, input=about, response=dict(response), confidence=tuple(confidence))
+        self.judgements.append(note.to_json())
 
     def _write(
         self,
@@ -203,10 +280,10 @@ class Scorer:
             value = float(result.value) + 0.0  # turns -0.0 into 0.0
             outcome = result.reason if self.specs[name].outcomes else None
             if "function" in self.specs[name].options and result.reason:
-                recorder.note(name, value, result.reason)
+                recorder.note(name, {"reason": result.reason, "value": value})
         except Exception as error:  # whatever ragas or a model raises costs this score only, and becomes its reason
             value, reason = math.nan, str(error) or type(error).__name__
-            undefined = isinstance(error, UndefinedScoreError)
+            undefined = isinstance(error, UndefinedScoreError | PromptTooLongError)
         if recorder.failed:  # some metrics go on without the judgement that failed: half a score is none
             value, reason = math.nan, next(iter(recorder.failed.values()))
         if math.isnan(value):
@@ -222,13 +299,16 @@ async def load_scorer(
     prompts: "Mapping[Key, TracedPrompt]",
     judge: JudgeSource,
     embeddings: "EmbeddingsSource",
+    verifier: "VerifierSource",
 ) -> Scorer:
     """Load the models that metrics need, and make these with the prompts of the language. Raises `ModelError`."""
     loaded = await judge.load() if any(spec.judge for spec in specs.values()) else None
     vectors = embeddings.load() if any(spec.embeddings for spec in specs.values()) else None
     greedy = loaded is not None and bool(loaded.capabilities.greedy)
     llm, spoken = Recorder(loaded, {}), find_language(language)
-    metrics = {name: spec.create(llm, vectors, spoken, greedy) for name, spec in specs.items()}
+    verifies = verifier.load() if any(spec.verifier == "model" for spec in specs.values()) else None
+    ranks = next((AsyncReranker(reranker_of(spec.reranker)) for spec in specs.values() if spec.reranker), None)
+    metrics = {name: spec.create(llm, vectors, spoken, greedy, verifies, ranks) for name, spec in specs.items()}
     for name, spec in specs.items():
         for attribute in spec.prompts:
             setattr(metrics[name], attribute, prompts[name, attribute])

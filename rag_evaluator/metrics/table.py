@@ -4,17 +4,18 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.metrics.metric import (
-    RETRIEVAL,
+from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
+from rag_evaluator.metrics.options import (
+    VERDICTS_OF,
     AnswerRubricOptions,
     FactualCorrectnessOptions,
-    Metric,
     NoiseSensitivityOptions,
     QuotesOptions,
     RefusalOptions,
     RougeOptions,
     RubricsScoreOptions,
     SummaryOptions,
+    VerdictOptions,
     expectation,
     scale_of_rubrics,
 )
@@ -34,6 +35,8 @@ METRICS: Mapping[str, Metric] = {
         "Faithfulness",
         (*CONTEXT, "response"),
         prompts=STATEMENTS,
+        settings=VerdictOptions,
+        changes=VERDICTS_OF["faithfulness"],
         about="statements of the response that the contexts support",
     ),
     "answer_relevancy": Metric(
@@ -69,6 +72,8 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("LLMContextRecall",),
         stage="retrieval",
+        settings=VerdictOptions,
+        changes=VERDICTS_OF["context_recall"],
         about="sentences of the reference that the contexts support",
     ),
     "context_relevance": Metric(
@@ -112,6 +117,7 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt", "nli_prompt"),
         aliases=("factual_correctness(mode=f1)",),
         settings=FactualCorrectnessOptions,
+        changes=VERDICTS_OF["factual_correctness"],
         about="claims shared with the reference",
     ),
     "answer_accuracy": Metric(
@@ -145,6 +151,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
         better="lower",
         settings=NoiseSensitivityOptions,
+        changes=VERDICTS_OF["noise_sensitivity"],
         about="wrong statements that come from the contexts",
     ),
     "context_entity_recall": Metric(
@@ -154,6 +161,7 @@ METRICS: Mapping[str, Metric] = {
         stage="retrieval",
         about="names of the reference that the contexts have",
     ),
+    **SUPPORT,
     **RETRIEVAL,
     "bleu_score": Metric(
         f"{OWN}.of_ragas:BleuScore",
@@ -304,7 +312,8 @@ def select_metrics(
 
 def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
     """Whose prompt packs metrics use, each once; those of users' own metrics are made of their questions."""
-    return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items() if metric.question is None))
+    asking = {name: metric for name, metric in metrics.items() if metric.prompts and metric.question is None}
+    return list(dict.fromkeys(metric.owner or name for name, metric in asking.items()))
 
 
 def choose_owners(names: Sequence[str], keys: Iterable[tuple[str, str]]) -> list[str]:

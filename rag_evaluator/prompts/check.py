@@ -16,12 +16,14 @@ from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unli
 from rag_evaluator.prompts.pack import (
     ENGLISH,
     LEGACY_NAMES,
+    OPTIONS,
     Key,
     Models,
     Pack,
     Source,
     legacy_path,
     load_pack,
+    option_texts,
     pack_path,
     packaged_sources,
 )
@@ -228,7 +230,8 @@ def check_pack(pack: Pack, source: Source, language: Language, instruction: bool
     """What is wrong with a pack that fits its models, compared with its English source."""
     english = source.english
     translated, original = dict(leaves(list(pack.examples))), dict(leaves(list(english.examples)))
-    faults = [*_origin(pack, english, language), *_structure(pack, english, translated, original)]
+    faults = [*_origin(pack, english, language), *_options(pack, source)]
+    faults += _structure(pack, english, translated, original)
     if not any(fault.kind == "structure" for fault in faults):
         faults += _labels(pack, english, translated, original, label_words(source, english.instruction))
         faults += _repeats(translated, original)
@@ -249,6 +252,14 @@ def _origin(pack: Pack, english: Pack, language: Language) -> Iterator[Fault]:
             f"made from another English source ({pack.original_hash}; today's is {english.original_hash}, ragas "
             f"{english.ragas_version}): compare with orig_prompts/, correct, then write today's hash",
         )
+
+
+def _options(pack: Pack, source: Source) -> Iterator[Fault]:
+    if OPTIONS in source.input_model.model_fields:
+        try:
+            option_texts(pack)
+        except PromptError as error:
+            yield Fault("invalid", "", str(error))
 
 
 def _structure(pack: Pack, english: Pack, translated: Leaves, source: Leaves) -> Iterator[Fault]:
@@ -277,11 +288,14 @@ def _labels(pack: Pack, english: Pack, translated: Leaves, source: Leaves, label
 
 
 def _repeats(translated: Leaves, source: Leaves) -> Iterator[Fault]:
-    """Texts that are equal in the source must be equal in the pack: the output repeats statements of the input."""
+    """Texts that are equal in the source must be equal in the pack: the output repeats statements of the input.
+
+    Within an example; options are the same in all examples.
+    """
     groups: dict[tuple[Any, str], list[Place]] = defaultdict(list)
     for place, value in source.items():
         if is_prose(place, value):
-            groups[place[0], value].append(place)
+            groups[None if OPTIONS in place else place[0], value].append(place)
     for first, *repeated in groups.values():
         for place in repeated:
             if translated[place] != translated[first]:

@@ -172,6 +172,24 @@ class RefusedOutput(BaseModel):
     verdict: Verdict = Field(description="1 if the response refuses to answer, else 0")
 
 
+class VerifyInput(BaseModel):
+    """A text, a sentence about which is asked, and what may be true of both.
+
+    The premise comes first: the questions about one row begin alike, and the judge reads that beginning once.
+    """
+
+    premise: str = Field(description="The text that may support the hypothesis")
+    user_input: str | None = Field(default=None, description="The question that the hypothesis is about")
+    hypothesis: str = Field(description="The sentence to judge")
+    options: list[str] = Field(description="Two sentences, of which one is true")
+
+
+class VerifyOutput(BaseModel):
+    """Which option is true."""
+
+    choice: Choice = Field(description="1 if the first option is true, 2 if the second is")
+
+
 class CustomInput(BaseModel):
     """The user's question, the meaning of the labels, and what it is asked about."""
 
@@ -199,6 +217,7 @@ OWN_PROMPTS: Mapping[Key, ModelPair] = {
     ("context_relevancy", "prompt"): (SentencesInput, SentencesOutput),
     ("refusal_correctness", "answerable_prompt"): (AnswerableInput, AnswerableOutput),
     ("refusal_correctness", "refused_prompt"): (RefusedInput, RefusedOutput),
+    ("groundedness", "prompt"): (VerifyInput, VerifyOutput),
     ("custom", "prompt"): (CustomInput, CustomOutput),
 }
 """(owner, prompt) -> models of input and answer. An owner is a metric, metrics that share prompts, or a task."""
@@ -214,11 +233,14 @@ def prompt_models() -> Mapping[Key, ModelPair]:
 class OwnPrompt(BasePrompt[BaseModel, BaseModel]):
     """A prompt in the form of ragas' own: instruction and examples from its English pack, models from `prompt_models`.
 
+    Attributes:
+        pack: the English pack; a prompt of another language (`TracedPrompt`) has its own under this name.
+
     Raises `PromptError` where the pack is missing or is not readable.
     """
 
     def __init__(self, owner: str, name: str) -> None:
-        pack = _english_pack((owner, name))
+        self.pack = pack = _english_pack((owner, name))
         self.input_model, self.output_model = prompt_models()[owner, name]
         self.instruction = pack.instruction
         self.examples = [

@@ -111,6 +111,31 @@ def check_examples(pack: Pack, original: Models, source: object) -> None:
                 ) from None
 
 
+OPTIONS = "options"
+"""The field of an input whose two texts are the same in every question; the answer is the number of one of them."""
+
+
+def option_texts(pack: Pack) -> tuple[str, str]:
+    """The two options of a pack: the true one of its first example, then the other.
+
+    In `groundedness_prompt` they say that the premise supports the hypothesis, and that it does not. Raises
+    `PromptError` naming the example unless all examples have the same two texts, in any order.
+    """
+    first = pack.examples[0]
+    texts, choice = list(first["input"][OPTIONS]), str(first["output"]["choice"])
+    if len(set(texts)) != 2 or len(texts) != 2:
+        raise PromptError(f"examples[0].input.{OPTIONS} must be two different texts, got {texts!r:.160}.")
+    if choice not in ("1", "2"):
+        raise PromptError(f"examples[0].output.choice must be 1 or 2, got {choice:.20}.")
+    for position, example in enumerate(pack.examples):
+        if sorted(example["input"][OPTIONS]) != sorted(texts):
+            raise PromptError(
+                f"examples[{position}].input.{OPTIONS} must be the two texts of examples[0], in any order: expected "
+                f"{texts!r:.160}, got {example['input'][OPTIONS]!r:.160}."
+            )
+    return (texts[0], texts[1]) if choice == "1" else (texts[1], texts[0])
+
+
 def _first(error: ValidationError) -> str:
     """Which field is wrong, and why."""
     detail = error.errors()[0]
@@ -249,6 +274,11 @@ def load_pack(path: Path, original: Models, key: Key | None = None) -> Pack:
     if key is not None and is_legacy(path, pack, key):
         pack = bring_up_to_date(pack, key, original, path)
     check_examples(pack, original, path)
+    if OPTIONS in original.input_model.model_fields:
+        try:
+            option_texts(pack)
+        except PromptError as error:
+            raise PromptError(f"{path}: {error}") from None
     return pack
 
 

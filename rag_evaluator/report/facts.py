@@ -75,7 +75,7 @@ def facts(run: Run) -> list[RunFact]:
         RunFact("Rows", partial_rows(run.manifest) or f"{run.manifest.get('rows', 0):,}"),
         RunFact("Language", str(config.get("language") or "not known")),
         *_judges(run),
-        *_embeddings(run),
+        *_other_models(run),
         RunFact("Intervals", *_intervals(config)),
         RunFact("Versions", *_versions(run.manifest.get("versions") or {})),
     ]
@@ -122,11 +122,13 @@ def _judge(judge: Json) -> tuple[str, str]:
     return _short(model), DOT.join(shown)
 
 
-def _embeddings(run: Run) -> Iterator[RunFact]:
-    used = any("embeddings" in parts_of(line) for line in (run.manifest.get("signatures") or {}).values())
-    model = str((run.config.get("embeddings") or {}).get("model") or "not known")
-    if used:
-        yield RunFact("Embeddings", _short(model))
+def _other_models(run: Run) -> Iterator[RunFact]:
+    """Embeddings and verifier, where a metric of the run used them."""
+    for name in ("embeddings", "verifier"):
+        used = [parts for line in (run.manifest.get("signatures") or {}).values() if name in (parts := parts_of(line))]
+        model = str((run.config.get(name) or {}).get("model") or "not known")
+        if used:
+            yield RunFact(name.capitalize(), _short(model), used[0].get("kind", ""))
 
 
 def _short(path: str) -> str:
@@ -217,6 +219,27 @@ def probed(run: Run) -> list[dict[str, Any]]:
         ]
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return []
+
+
+def controlled(run: Run) -> list[dict[str, Any]]:
+    """The control of a probe: sentences that contexts of other rows support, and the row's own, by pieces."""
+    try:
+        control = json.loads((run.folder / PROBE).read_bytes()).get("control", {})
+        return [
+            {"metric": metric, "pieces": share["pieces"], **_control(sides, share["pieces"])}
+            for metric, sides in control.items()
+            for share in sides["others"]
+        ]
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return []
+
+
+def _control(sides: Mapping[str, Sequence[Json]], pieces: str) -> dict[str, str]:
+    """Sentences and share of both sides, as shown."""
+    shares = {name: share for name, side in sides.items() for share in side if share["pieces"] == pieces}
+    shown = {name: _shown(share) for name, share in shares.items()}
+    counts = {f"{name}_count": f"{share['n']:,}" for name, share in shares.items()}
+    return {"own": "", "own_count": "", **shown, **counts}
 
 
 REASONS = 50  # that are shown of a metric; all are in `summary.json`
@@ -336,6 +359,8 @@ def _notes(row: Figures) -> Iterator[str]:
         yield f"passes {sign} {rate['threshold']:g}: {_shown(rate)}"
     if outcomes := row.get("outcomes"):
         yield "outcomes: " + ", ".join(f"{name} {count:,}" for name, count in outcomes.items())
+    if verdicts := row.get("verdicts"):
+        yield _decided(verdicts)
     if row.get("scored", 0) < row.get("count", 0) and row.get("bound_low") is not None:
         yield f"bounds {number(row['bound_low'])} to {number(row['bound_high'])}"
     if row.get("dropped"):
@@ -349,3 +374,15 @@ def _notes(row: Figures) -> Iterator[str]:
         yield f"agreement of the judges: alpha {alpha} over {panel['rows']:,} rows; {means}"
     if labels := row.get("labels"):
         yield f"mean of people's labels: {_shown(labels, 'label_mean')}"
+
+
+def _decided(verdicts: Figures) -> str:
+    """Who decided about the statements of a metric, and how far both agree on those that both judged."""
+    count, by_judge = verdicts["statements"], verdicts["by_judge"]
+    sentence = f"the verifier decided about {count - by_judge:,} of {count:,} statements"
+    if by_judge:
+        sentence += f", the judge about {by_judge:,} of which the verifier was in doubt"
+    if not verdicts["audited"]:
+        return sentence
+    share = _shown(verdicts["agreement"])
+    return f"{sentence}; audit: the judge agrees with the verifier on {share} of {verdicts['audited']:,} statements"

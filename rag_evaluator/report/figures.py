@@ -21,9 +21,10 @@ from rag_evaluator.report.charts import (
     steps,
     why_no_charts,
 )
-from rag_evaluator.report.facts import MetricLine, certified, line, probed
+from rag_evaluator.report.facts import MetricLine, certified, controlled, line, probed
 from rag_evaluator.report.pages import render, with_interval
 from rag_evaluator.resources import NAME, program
+from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.judgement import judgements_of
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
@@ -197,14 +198,24 @@ def figures_html(run: Run) -> str:
     rows, scales = tally(run), scales_of(run.manifest, run.summary)
     return render(
         "figures.html",
+        judged_by=_judged_by(run),
         certificate=certified(run),
         probes=probed(run),
+        control=controlled(run),
         groups=list(groups_of(run.summary, scales)),
         spreads=list(spreads_of(rows, scales)),
         ranks=list(ranks_of(run, rows)),
         lengths=list(lengths_of(run.summary, rows, scales)),
         no_charts=why_no_charts(),
     )
+
+
+def _judged_by(run: Run) -> str:
+    """Who decided on the rows: judge, verifier, or both."""
+    is_verified = any(asks_verifier(run.manifest, metric) for metric in run.metrics)
+    is_judged = any(asks_judge(run.manifest, metric) for metric in run.metrics)
+    names = {"judge": is_judged or not is_verified, "verifier": is_verified}
+    return " and ".join(name for name, asked in names.items() if asked)
 
 
 def runs_html(runs: Sequence[Run]) -> str:

@@ -6,7 +6,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
@@ -15,7 +15,7 @@ import jinja2
 from markupsafe import Markup
 from rapidfuzz.distance import Indel
 
-from rag_evaluator.results.judgement import SIGNS
+from rag_evaluator.results.judgement import SIGNS, Tone
 
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 
@@ -135,6 +135,15 @@ def signed(value: float | None, digits: int = 2) -> str:
     return f"{value:+.{digits}f}".replace("-", "−") if round(value, digits) else f"{0:.{digits}f}"
 
 
+def percent(share: Any) -> str:
+    """A probability as percent, never rounded to certainty; empty for none."""
+    if not isinstance(share, int | float) or not 0 <= share <= 1:
+        return ""
+    if 0.995 <= share < 1:
+        return ">99%"
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
+
+
 def with_interval(mean: float | None, low: float | None, high: float | None) -> str:
     """A mean with its interval: `0.81 [0.74, 0.86]`."""
     return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(high)}]"
@@ -160,11 +169,30 @@ Unit = Literal["words", "lines", "none"]
 
 
 @dataclass(frozen=True)
+class SentenceMark:
+    """A sentence that was judged, in a text; `section`: by which links find what is known of it."""
+
+    number: int
+    tone: Tone
+    word: str
+    section: str
+
+
+@dataclass(frozen=True)
 class TextPart:
-    """A part of a text; `mark`: only this text has it (`ins`), or only it lacks it in the other (`del`)."""
+    """A part of a text; `mark`: only this text has it (`ins`), or only it lacks it in the other (`del`).
+
+    Attributes:
+        sentence: to which it belongs; None where its sentences were not judged.
+        opens: whether the sentence begins here.
+        flag: the probability as percent that it is not supported; empty where nobody says so.
+    """
 
     text: str
     mark: Mark = ""
+    sentence: SentenceMark | None = None
+    opens: bool = False
+    flag: str = ""
 
 
 @dataclass(frozen=True)
@@ -230,8 +258,8 @@ def _split(pieces: Iterable[TextPart], at: int) -> tuple[tuple[TextPart, ...], t
             at -= len(piece.text)
             continue
         cut, at = _cut(piece.text, at), 0
-        before.append(TextPart(piece.text[:cut], piece.mark))
-        after.append(TextPart(piece.text[cut:], piece.mark))
+        before.append(replace(piece, text=piece.text[:cut]))
+        after.append(replace(piece, text=piece.text[cut:], opens=piece.opens and not cut))
     return tuple(_filled(before)), tuple(_filled(after))
 
 

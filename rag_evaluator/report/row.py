@@ -4,7 +4,7 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,9 +14,10 @@ from rag_evaluator.dataset.columns import ColumnNames
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.report.pages import ShownText, Unit, difference, render, short, shown, shown_pieces
-from rag_evaluator.report.row_scores import MetricView, metric_views
-from rag_evaluator.results.judgement import Tone
+from rag_evaluator.report.pages import ShownText, TextPart, Unit, difference, render, short, shown, shown_pieces
+from rag_evaluator.report.row_scores import Attempt, MetricView, metric_views
+from rag_evaluator.report.row_sentences import Sentences, SentenceView, marked
+from rag_evaluator.results.judgement import SIGNS, Tone
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.run import Run
 
@@ -46,11 +47,33 @@ class ContextMark:
 
 
 @dataclass(frozen=True)
+class TextMarks:
+    """The sentences of a text by one metric, and one judge of a panel; `section`: that of the metric."""
+
+    metric: str
+    section: str
+    judge: str
+    sentences: tuple[SentenceView, ...]
+
+    @property
+    def legend(self) -> tuple[tuple[Tone, str], ...]:
+        """What the marks mean, each once, in the order of `SIGNS`; of what does not count without the reason."""
+        words = {(view.tone, "not counted" if view.tone == "plain" else view.word) for view in self.sentences}
+        return tuple(sorted(words, key=lambda meaning: (list(SIGNS).index(meaning[0]), meaning[1])))
+
+
+@dataclass(frozen=True)
 class ContextView:
-    """A context; `dropped`: the metrics whose judge it was not shown to, as it did not fit the window."""
+    """A context.
+
+    Attributes:
+        supports: the sentences that it supports: only where it was looked at alone.
+        dropped: the metrics whose judge it was not shown to, as it did not fit the window.
+    """
 
     text: ShownText
     marks: tuple[ContextMark, ...]
+    supports: tuple[TextMarks, ...]
     dropped: tuple[str, ...]
     score: float | None
 
@@ -58,6 +81,8 @@ class ContextView:
 def context_views(column: str, columns: Json, metrics: Iterable[MetricView], dropped: Json) -> tuple[ContextView, ...]:
     texts = columns.get(column) or ()
     scores = columns.get("document_score") or ()
+    metrics = tuple(metrics)
+    supports = tuple(_supports(column, metrics))
     marks: dict[int, dict[tuple[Tone, str], Counter[tuple[str, str, str, str]]]] = {}
     for place, verdict, source in _marks(column, metrics):
         marks.setdefault(place, {}).setdefault(verdict, Counter())[source] += 1
@@ -68,6 +93,7 @@ def context_views(column: str, columns: Json, metrics: Iterable[MetricView], dro
                 ContextMark(*verdict, tuple(MarkSource(*source, count) for source, count in sources.items()))
                 for verdict, sources in marks.get(place, {}).items()
             ),
+            tuple(found for found in (_by_context(made, place) for made in supports) if found.sentences),
             tuple(metric for metric, places in dropped.items() if place in places),
             scores[place] if column == "retrieved_contexts" and place < len(scores) else None,
         )
@@ -89,11 +115,38 @@ def _marks(
                         yield judgement.context[1], (verdict.tone, verdict.word), source
 
 
+def _supports(column: str, metrics: Iterable[MetricView]) -> Iterator[TextMarks]:
+    """The sentences that a column supports, by metric and judge."""
+    for marks, sentences in _judged(metrics):
+        if sentences.compared.evidence == column:
+            yield replace(marks, sentences=tuple(view for view in marks.sentences if view.supported))
+
+
+def _by_context(marks: TextMarks, place: int) -> TextMarks:
+    """The sentences that one context alone supports."""
+    return replace(marks, sentences=tuple(view for view in marks.sentences if view.contexts == (place,)))
+
+
+def _judged(metrics: Iterable[MetricView]) -> Iterator[tuple[TextMarks, Sentences]]:
+    """The sentences of each score; of one that was made several times the first ones."""
+    for metric in metrics:
+        for score in (metric.score, *metric.judges):
+            sentences = next((made.sentences for made in score.attempts if made.sentences), None)
+            if sentences is not None:
+                yield TextMarks(metric.name, metric.section, score.judge, sentences.sentences), sentences
+
+
+def _marks_of(column: str, metrics: Iterable[MetricView]) -> TextMarks | None:
+    """The sentences of a text by the first metric that looked at them; None where none did."""
+    return next((marks for marks, sentences in _judged(metrics) if sentences.compared.text == column), None)
+
+
 @dataclass(frozen=True)
 class RowView:
     """What a page shows of a row; `unit`: what was compared of response and reference, empty where one is not there.
 
     Attributes:
+        marks: the texts whose sentences are marked, by column.
         equal: whether response and reference are the same.
         columns: what else the row has: name, text.
     """
@@ -103,12 +156,33 @@ class RowView:
     question: ShownText | None
     response: ShownText | None
     reference: ShownText | None
+    marks: Mapping[str, TextMarks]
     unit: Unit | None
     equal: bool
     retrieved: tuple[ContextView, ...]
     expected: tuple[ContextView, ...]
     metrics: tuple[MetricView, ...]
     columns: tuple[tuple[str, ShownText], ...]
+
+    @property
+    def attempts(self) -> list[Attempt]:
+        """All that was made, of any metric and judge."""
+        scores = [score for metric in self.metrics for score in (metric.score, *metric.judges)]
+        return [attempt for score in scores for attempt in score.attempts]
+
+    @property
+    def has_sentences(self) -> bool:
+        """Whether sentences were judged one by one."""
+        return any(attempt.sentences for attempt in self.attempts)
+
+    @property
+    def said_by(self) -> str:
+        """Who decided what the metrics hold: the judge, the verifier, or both."""
+        attempts = self.attempts
+        is_verified = any(attempt.is_verified for attempt in attempts)
+        is_judged = any(attempt.judgements or (attempt.sentences and not attempt.is_verified) for attempt in attempts)
+        names = {"the judge": is_judged or not is_verified, "the verifier": is_verified}
+        return " and ".join(name for name, said in names.items() if said)
 
 
 def row_view(run: Run, row: int, against: Sequence[str] | None = None) -> RowView:
@@ -125,13 +199,15 @@ def row_view(run: Run, row: int, against: Sequence[str] | None = None) -> RowVie
     response, reference = columns.get("response"), columns.get("reference")
     other = reference if against is None else next(iter(against), None)
     diff = difference(response, other) if response is not None and other is not None else None
-    marked = diff if against is None else None
+    both = diff if against is None else None
+    marks = {column: found for column in ("response", "reference") if (found := _marks_of(column, metrics))}
     return RowView(
         number=row,
         run=short(run.title),
         question=_text(columns.get("user_input")),
-        response=shown_pieces(diff.first, SCORES) if diff else _text(response),
-        reference=shown_pieces(marked.second, SCORES) if marked else _text(reference),
+        response=_answer(response, diff.first if diff else None, marks.get("response")),
+        reference=_answer(reference, both.second if both else None, marks.get("reference")),
+        marks=marks,
         unit=diff.unit if diff else None,
         equal=diff is not None and diff.equal,
         retrieved=context_views("retrieved_contexts", columns, metrics, dropped),
@@ -152,6 +228,14 @@ def columns_of(run: Run, values: Json) -> dict[str, Any]:
 
 def _text(text: Any) -> ShownText | None:
     return None if text is None else shown(str(text), SCORES)
+
+
+def _answer(text: str | None, pieces: Sequence[TextPart] | None, marks: TextMarks | None) -> ShownText | None:
+    """A response or reference, in the pieces of its comparison and with its sentences."""
+    if text is None:
+        return None
+    parts = [TextPart(str(text))] if pieces is None else pieces
+    return shown_pieces(parts if marks is None else marked(parts, marks.sentences), SCORES)
 
 
 def _other_columns(values: Json, run: Run, columns: Json, mapping: Json) -> Iterator[tuple[str, ShownText]]:

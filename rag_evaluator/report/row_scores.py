@@ -10,7 +10,8 @@ from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.report.pages import MOST, ShownText, clean, short, shown
+from rag_evaluator.report.pages import MOST, ShownText, clean, percent, short, shown
+from rag_evaluator.report.row_sentences import Sentences, sentences_of
 from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of, tone_of
 from rag_evaluator.results.questions import input_values, questions_of
 from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
@@ -135,7 +136,7 @@ def _verdicts(judgement: Judgement, values: Json, later: Mapping[str, int], metr
     """What an answer says; of a choice the probability of each option."""
     for option, share in judgement.shares.items():
         yield VerdictView("plain", f"answer {short(option)}", confidence=percent(share))
-    for verdict in () if judgement.shares else judgement.verdicts():
+    for verdict in () if judgement.shares else judgement.says_all():
         if verdict.items is None:
             yield _verdict(verdict, values, metric)
         elif verdict.key not in later:
@@ -168,15 +169,6 @@ def _tone_and_word(verdict: JudgedVerdict, values: Json, metric: Json) -> tuple[
     described = scale.get(str(value)) if isinstance(scale, Mapping) else None
     number = short(f"{value:g}" if isinstance(value, float) else value)
     return tone, f"{short(key)} {number}: {short(described)}" if described else f"{short(key)} {number}"
-
-
-def percent(share: Any) -> str:
-    """A probability as percent, never rounded to certainty; empty for none."""
-    if not isinstance(share, int | float) or not 0 <= share <= 1:
-        return ""
-    if 0.995 <= share < 1:
-        return ">99%"
-    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
 @dataclass(frozen=True)
@@ -244,6 +236,8 @@ class Attempt:
         repeat: number of the repeat, from 1; None where it was made once.
         reason: why it is missing, else None.
         outcome: what the value stands for, of a metric that names that.
+        sentences: of a text, with what the judge chose about them; None of a metric that looks at no sentences.
+        judgements: without those of sentences.
         prompts_missing: why there are no more prompts.
     """
 
@@ -251,9 +245,15 @@ class Attempt:
     value: float | None
     reason: ShownText | None
     outcome: str | None
+    sentences: Sentences | None
     judgements: tuple[JudgementView, ...]
     prompts: tuple[PromptView, ...]
     prompts_missing: str
+
+    @property
+    def is_verified(self) -> bool:
+        """Whether a verifier decided on sentences, not the judge as one."""
+        return self.sentences is not None and not any(view.orders for view in self.sentences.sentences)
 
 
 @dataclass(frozen=True)
@@ -273,7 +273,9 @@ class ScoreView:
     @property
     def has_details(self) -> bool:
         """Whether there is more to show than the value."""
-        return any(made.judgements or made.reason or made.outcome or made.repeat for made in self.attempts)
+        return any(
+            made.sentences or made.judgements or made.reason or made.outcome or made.repeat for made in self.attempts
+        )
 
 
 @dataclass(frozen=True)
@@ -310,9 +312,9 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
         prompts = run.prompts
     judges = judges_of(run.manifest)
 
-    def score(name: str, metric: str, judge: str = "") -> ScoreView:
+    def score(name: str, metric: str, section: str, judge: str = "") -> ScoreView:
         about = _about(run, metric)
-        made = tuple(_attempt(line, about, columns, prompts) for line in lines.get(name, ()))
+        made = tuple(_attempt(line, about, columns, prompts, section) for line in lines.get(name, ()))
         return ScoreView(judge, as_score(values.get(name)), made)
 
     names = run.metrics
@@ -324,8 +326,12 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
             str(_about(run, name).get("stage") or ""),
             _tone(as_score(values.get(name)), _about(run, name)),
             str(_about(run, name).get("better") or ""),
-            score(name, name),
-            tuple(score(full, name, judge) for judge in judges if (full := f"{name}{BETWEEN}{judge}") in names),
+            score(name, name, f"m{place}"),
+            tuple(
+                score(full, name, f"m{place}-j{number}", judge)
+                for number, judge in enumerate(judges)
+                if (full := f"{name}{BETWEEN}{judge}") in names
+            ),
         )
         for place, name in enumerate(unjudged)
     )
@@ -336,16 +342,21 @@ def _about(run: Run, metric: str) -> Json:
     return about if isinstance(about, Mapping) else {}
 
 
-def _attempt(line: Json, about: Json, columns: Json, prompts: Json) -> Attempt:
-    views = judgement_views(judgements_of(line), columns, about)
-    sent, missing = prompt_views(line, columns, prompts)
+def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str) -> Attempt:
     reason, repeat = line.get("reason"), line.get("repeat")
+    judgements = judgements_of(line)
+    sentences = sentences_of(judgements, columns, section if repeat is None else f"{section}-r{repeat + 1}")
+    if sentences is not None:
+        judgements = [judgement for place, judgement in enumerate(judgements) if place not in sentences.used]
+    views = judgement_views(judgements, columns, about)
+    sent, missing = prompt_views(line, columns, prompts)
     views = [replace(view, error=None) if reason and _is_reason(view, str(reason)) else view for view in views]
     return Attempt(
         None if repeat is None else repeat + 1,
         as_score(line.get("value")),
         shown(str(reason), SOURCE) if reason else None,
         short(line["outcome"]) if line.get("outcome") else None,
+        sentences,
         tuple(views),
         sent,
         missing,

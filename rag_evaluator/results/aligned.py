@@ -21,6 +21,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.manifest import partial_rows, parts_of
+from rag_evaluator.results.pieces import more_pieces
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
@@ -255,6 +256,8 @@ CONDITIONS = {  # part of a signature -> what it is called
     "rag-evaluator": "versions",
     "ragas": "versions",
     **dict.fromkeys(("embeddings", "embed", "encode"), "embeddings"),
+    **dict.fromkeys(("verifier", "kind", "base", "evidence"), "verifier"),
+    **dict.fromkeys(("reranker", "reranks"), "reranker"),
 }
 OWN = {"options": "options", "source": "functions"}
 """Parts that each metric has of its own -> what they are called."""
@@ -265,7 +268,9 @@ Values = Mapping[str, Any]  # Any: JSON
 
 
 def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, dict[str, tuple[str, str]]]:
-    """What differs between two manifests: judge, embeddings, prompts, language, versions -> part -> both values.
+    """What differs between two manifests: judge, embeddings, verifier, reranker, prompts, language, versions.
+
+    Part -> both values.
 
     Of options and functions the parts are the metrics that have them.
     """
@@ -309,7 +314,8 @@ def caveats(
 ) -> list[str]:
     """What makes scores of the two runs differ beside the systems."""
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
-    return [*partial, *_of_judging(a, b, list(metrics)), *_of_weights(a, b), *_of_rows(a, b, matched, on)]
+    judging = [*_of_judging(a, b, list(metrics)), *more_pieces(a, b, metrics)]
+    return [*partial, *judging, *_of_weights(a, b), *_of_rows(a, b, matched, on)]
 
 
 def partial_run(run: ScoredRows) -> str | None:

@@ -67,6 +67,12 @@ KINDS: Mapping[str, VerdictKind] = {
     "claim, by text": _text("the claim “{about}”", "run", held_against=True),
     "sentence of the reference": _text("the sentence “{about}” of the reference", "run"),
     "sentence of the contexts": _text("the sentence “{about}” of the contexts", "run", verb=""),
+    "sentence of the response": VerdictKind(
+        "the sentence “{about}” is {word} now",
+        "the sentence “{about}” is no longer {word}",
+        "the sentence “{about}” is in the {side} response only: {word}",
+        "sentence of the response",
+    ),
     "question about the text": _text("the question “{about}”", "run"),
     "context": _place("context"),
     "reference context": _place("reference context"),
@@ -314,6 +320,8 @@ def _said(record: Json, columns: Json) -> Iterator[_Said]:
 def _of_verdict(verdict: JudgedVerdict, judgement: Judgement, values: Json) -> _Said | None:
     _, text, reason = verdict.lines
     kind, meaning = verdict.kind, verdict.meaning
+    if kind == "":
+        return None
     if kind is None or meaning is None:
         if verdict.key not in GRADES or not isinstance(verdict.value, int | float):
             return None

@@ -11,12 +11,15 @@ from rag_evaluator.results.conclusion import (
     Conclusion,
     about,
     asks_judge,
+    asks_verifier,
     figure,
+    is_judged,
     judge_words,
     judged_config,
     listed,
     next_command,
     with_ends,
+    with_verifier,
 )
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.run import ScoredRows
@@ -74,13 +77,17 @@ def _of(run: str, sentence: str) -> str:
 
 def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
     """How two runs were judged: a metric needs no words if certificates call the judges of both useful."""
-    judged = {metric for metric in metrics if asks_judge(a.manifest, metric) or asks_judge(b.manifest, metric)}
+    judged = {metric for metric in metrics if is_judged(a.manifest, metric) or is_judged(b.manifest, metric)}
+    doubtful = judged - (useful_metrics(a) & useful_metrics(b))
     is_known = a.manifest.get("signatures") and b.manifest.get("signatures")
     differing = list(differing_conditions(a.manifest, b.manifest, metrics)) if is_known else []
     configs = [judged_config(run.manifest) for run in (a, b)]
     judges = [config.get("judge") or {} for config in configs]
-    words = judge_words({**configs[1], "judges": judges} if differing else configs[1])
-    return Judging(words, judged - (useful_metrics(a) & useful_metrics(b)), differing)
+    by_judge, by_verifier = (
+        any(asks(run.manifest, metric) for run in (a, b) for metric in judged) for asks in (asks_judge, asks_verifier)
+    )
+    words = judge_words({**configs[1], "judges": judges} if differing else configs[1]) if by_judge else ""
+    return Judging(with_verifier(words, by_verifier), doubtful, differing)
 
 
 def difference_rule(level: float, tests: int) -> str:

@@ -64,6 +64,16 @@ def asks_judge(manifest: Mapping[str, Any], metric: str) -> bool:
     return "|judge:" in line or "|judge@" in line
 
 
+def asks_verifier(manifest: Mapping[str, Any], metric: str) -> bool:
+    """Whether a verifier judged, by the signature; a language model may have written what it judged. Any: JSON."""
+    return "|verifier:" in (manifest.get("signatures") or {}).get(metric, "")
+
+
+def is_judged(manifest: Mapping[str, Any], metric: str) -> bool:
+    """Whether a model judged: a language model or a verifier. Any: JSON."""
+    return asks_judge(manifest, metric) or asks_verifier(manifest, metric)
+
+
 def judged_config(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     """The configuration with the judge that judged: one given in Python is not the one that it names. Any: JSON."""
     config, model = config_of(manifest), judge_of(manifest)
@@ -108,14 +118,24 @@ def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
 
 
 def judged_by(manifest: Mapping[str, Any], metrics: Iterable[str], useful: Collection[str]) -> str:
-    """`judge_words` of the metrics that ask a judge; empty where none does.
+    """`judge_words` of the metrics that a judge or a verifier judged; empty where none did.
 
     Args:
         manifest: of the run. Any: JSON.
         useful: metrics of which a certificate says that the judge is useful.
     """
+    metrics = set(metrics)
     asked = {metric for metric in metrics if asks_judge(manifest, metric)}
-    return judge_words(judged_config(manifest), asked <= set(useful)) if asked else ""
+    words = judge_words(judged_config(manifest), asked <= set(useful)) if asked else ""
+    doubtful = metrics - set(useful)
+    return with_verifier(words, any(asks_verifier(manifest, metric) for metric in doubtful))
+
+
+def with_verifier(words: str, is_asked: bool) -> str:
+    """Words of the judge, `, according to this judge`, with the verifier where it was asked."""
+    if not is_asked:
+        return words
+    return f"{words} and this verifier" if words else ", according to this verifier"
 
 
 def the_judge(config: Mapping[str, Any]) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
-from rag_evaluator.results.rows import BETWEEN
+from rag_evaluator.results.rows import AUDIT, BETWEEN, DECIDED_BY, VERIFIED
 
 Tone = Literal["good", "middle", "bad", "plain"]
 SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plain": "•"}
@@ -29,7 +29,8 @@ class Verdicts:
     Attributes:
         metrics: whose answers these are; each name also stands for those that begin with it and `_`.
         key: of the verdict in the answer, or the name of the list that an object stands in.
-        kind: what the verdict is about, a row of `rag_evaluator.results.changes.KINDS`.
+        kind: what the verdict is about, a row of `rag_evaluator.results.changes.KINDS`; empty: runs are not compared
+            by it.
         prompt: empty: any of these metrics.
         about: a column that the question names; empty: whatever it names.
     """
@@ -54,7 +55,10 @@ def _three(most: int, bad: str, middle: str, good: str) -> dict[Any, Meaning]:
     return {0: Meaning("bad", bad), most // 2: Meaning("middle", middle), most: Meaning("good", good)}
 
 
+NOT_COUNTED = "not_counted"  # its list of the sentences that are no claims
 SUPPORTED = _two("supported", "not supported")
+OF_SENTENCES = ("groundedness", "context_coverage", "reference_coverage", "reference_agreement")
+"""Metrics whose score may be a share of sentences, or a probability of them."""
 MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("faithfulness",), "verdict", "claim", SUPPORTED),
     Verdicts(("factual_correctness",), "verdict", "claim of the reference", SUPPORTED, about="response"),
@@ -63,6 +67,25 @@ MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("noise_sensitivity",), "verdict", "claim, by text", _plain("supported", "not supported")),
     Verdicts(
         ("context_recall",), "attributed", "sentence of the reference", _two("in the contexts", "not in the contexts")
+    ),
+    Verdicts(("groundedness", "reference_agreement"), "verdict", "sentence of the response", SUPPORTED),
+    Verdicts(
+        ("context_coverage", "context_recall"),
+        "verdict",
+        "sentence of the reference",
+        _two("in the contexts", "not in the contexts"),
+    ),
+    Verdicts(
+        ("reference_coverage",), "verdict", "sentence of the reference", _two("in the response", "not in the response")
+    ),
+    Verdicts(
+        (*OF_SENTENCES, "context_recall"),
+        NOT_COUNTED,
+        "",
+        {None: Meaning("plain", "not counted")},
+    ),
+    Verdicts(
+        OF_SENTENCES, "choice", "rating", {1: Meaning("plain", "first option"), 2: Meaning("plain", "second option")}
     ),
     Verdicts(("context_precision",), "verdict", "context", _two("useful", "not useful")),
     Verdicts(("retrieval",), "verdict", "reference context", _two("retrieved", "not retrieved"), prompt="match_prompt"),
@@ -98,6 +121,10 @@ UNSUPPORTED = "the response says something that its contexts do not support"
 FAULTS: Mapping[str, str] = {
     "faithfulness": UNSUPPORTED,
     "response_groundedness": UNSUPPORTED,
+    "groundedness": UNSUPPORTED,
+    "context_coverage": "the contexts lack something that the reference says",
+    "reference_coverage": "the response lacks something that the reference says",
+    "reference_agreement": "the response says something that the reference does not",
     "context_recall": "the contexts lack something that the reference says",
     "context_entity_recall": "the contexts lack a name that the reference has",
     "context_precision": "a context that does not help comes before one that does, or none helps",
@@ -111,6 +138,8 @@ FAULTS: Mapping[str, str] = {
 }
 """What a score below the best one says of a row; a name also stands for those that begin with it and `_`."""
 SCALES: Mapping[str, tuple[float, float]] = {"answer_rubric": (1.0, 5.0)}  # of labels that are not the score itself
+FACTS = frozenset({"probability", "contexts", "piece", "pieces", "spans", DECIDED_BY, AUDIT})
+"""Keys in what a verifier says that are no verdicts: how sure it is, where the evidence is, who was asked beside it."""
 GRADES = ("score", "label", "rating", "value")  # keys whose number is a grade on the metric's scale
 CHOSEN: Mapping[tuple[str, str], str] = {("context_relevancy", "numbers"): "sentences"}
 """(metric, key) of a list of numbers, from 1 -> the texts of the input that it chooses from."""
@@ -189,6 +218,8 @@ class Judgement:
         thinking: what the judge thought before; None if it does not think.
         thinking_tokens: tokens of the thought.
         cut: what ended at its limit; recorded of judges that think.
+        copied: whether its verdicts are in a later judgement of the same score, where they count: the judge of a
+            cascade was asked for the verifier's list.
         metric: whose score it is behind, without the name of a judge; empty while it is made.
     """
 
@@ -204,6 +235,7 @@ class Judgement:
     thinking: str | None = None
     thinking_tokens: int = 0
     cut: Sequence[str] = ()
+    copied: bool = False
     metric: str = ""
 
     @classmethod
@@ -213,8 +245,10 @@ class Judgement:
         return cls(metric=metric, **known)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object; what concerns a thought is there only if there was one."""
+        """JSON object; what concerns a thought is there only if there was one, `copied` only if it is."""
         record = asdict(self)
+        if not self.copied:
+            del record["copied"]
         for name in ("metric",) if self.thinking is not None else ("metric", "thinking", "thinking_tokens", "cut"):
             del record[name]
         return record
@@ -246,15 +280,25 @@ class Judgement:
 
     @property
     def confidences(self) -> Sequence[float]:
-        """That of each number in the answer, in order; empty where the judge gave none, or some of other things."""
-        answer = _objects(self.response) if self.confidence else ()
-        count = sum(isinstance(value, int | float) for _, part in answer for value in part.values())
+        """That of each number in the answer, in order; empty where the judge gave none, or some of other things.
+
+        Also empty where the answer is copied: a doubt counts once.
+        """
+        answer = _objects(self.response) if self.confidence and not self.copied else ()
+        numbers = ((name, value) for _, part in answer for name, value in part.items() if name not in FACTS)
+        count = sum(isinstance(value, int | float) for _, value in numbers)
         return self.confidence if count and len(self.confidence) == count else ()
 
     def verdicts(self) -> Iterator["JudgedVerdict"]:
+        """What the answer says, as `says_all`, where it counts: nothing of an answer that is copied."""
+        if not self.copied:
+            yield from self.says_all()
+
+    def says_all(self) -> Iterator["JudgedVerdict"]:
         """What the answer says, in order: of each object its numbers, or else its texts; then its lists."""
         confidences = iter(self.confidences)
-        for role, part in _objects(self.response):
+        for role, answer in _objects(self.response):
+            part = {name: value for name, value in answer.items() if name not in FACTS}
             texts = {name: value for name, value in part.items() if isinstance(value, str)}
             numbers = {name: value for name, value in part.items() if isinstance(value, int | float)}
             for key, number in numbers.items():
@@ -375,6 +419,8 @@ def numbers_of(record: Json) -> Iterator[JudgedVerdict]:
 def explained(records: Iterable[Json]) -> list[JudgedVerdict]:
     """Why scores are what they are: the reason of a missing one, or the judge's verdicts and errors.
 
+    Of sentences the verdict counts, not the probabilities in both orders of the answers from which it was made.
+
     Args:
         records: of the details of a run.
     """
@@ -385,9 +431,13 @@ def _explained(record: Json) -> Iterator[JudgedVerdict]:
     if record.get("reason"):
         yield JudgedVerdict(Judgement(), str(record["reason"]))
         return
-    for judgement in judgements_of(record):
-        if judgement.error:
+    judgements = judgements_of(record)
+    are_sentences = any(judgement.prompt == VERIFIED for judgement in judgements)
+    for judgement in judgements:
+        if judgement.error and not judgement.copied:
             yield JudgedVerdict(judgement, str(judgement.error))
+        if are_sentences and judgement.shares:
+            continue
         yield from (verdict for verdict in judgement.verdicts() if verdict.items is None)
 
 

@@ -11,11 +11,34 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, BinaryIO, NamedTuple, Protocol
 
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import json_line
+
+
+class JudgementCounts(NamedTuple):
+    """What a summary counts of the judgements behind scores.
+
+    Attributes:
+        thoughts: judgements that followed a thought.
+        cut: those of them whose thought was cut.
+        statements: that a verifier was asked about in place of the judge.
+        by_judge: those of them about which it was in doubt, so that the judge decided.
+        audited: those of them that the verifier decided, and of which the judge has a verdict, too.
+        agreed: those of them of which both say the same.
+    """
+
+    thoughts: int = 0
+    cut: int = 0
+    statements: int = 0
+    by_judge: int = 0
+    audited: int = 0
+    agreed: int = 0
+
+    def plus(self, other: "JudgementCounts") -> "JudgementCounts":
+        return JudgementCounts(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -31,7 +54,7 @@ class Score:
         lasting: the row itself is why it is NaN (a column is missing, a prompt does not fit): no use in trying again.
         repeated: the scores whose mean it is, in order; empty where it was made once.
         outcome: what the value stands for, of a metric that names that; None: nothing, or not the same in all repeats.
-        counted: `thoughts` of judgements that were taken out.
+        counted: `counts` of judgements that were taken out.
     """
 
     value: float
@@ -41,15 +64,17 @@ class Score:
     lasting: bool = field(default=False, compare=False)
     repeated: Sequence["Score"] = ()
     outcome: str | None = None
-    counted: tuple[int, int] | None = field(default=None, compare=False)
+    counted: "JudgementCounts | None" = field(default=None, compare=False)
 
     @property
-    def thoughts(self) -> tuple[int, int]:
-        """How many judgements followed a thought, and how many one that was cut; repeats included."""
+    def counts(self) -> "JudgementCounts":
+        """What is counted of its judgements, repeats included."""
         if self.counted is not None:
             return self.counted
-        parts = [count_thoughts(self.judgements), *(score.thoughts for score in self.repeated)]
-        return sum(part[0] for part in parts), sum(part[1] for part in parts)
+        counts = counts_of(self.judgements)
+        for score in self.repeated:
+            counts = counts.plus(score.counts)
+        return counts
 
     @property
     def missing(self) -> bool:
@@ -58,7 +83,7 @@ class Score:
     def without_judgements(self) -> "Score":
         """The same score, light enough to keep thousands of."""
         repeated = tuple(score.without_judgements() for score in self.repeated)
-        return replace(self, judgements=(), repeated=repeated, counted=self.thoughts)
+        return replace(self, judgements=(), repeated=repeated, counted=self.counts)
 
     @property
     def repeats(self) -> tuple[float, ...]:
@@ -99,6 +124,7 @@ class Score:
 
 
 DROPPED = "dropped_contexts"
+VERIFIED = "verifier"  # the name of the judgement that holds what a verifier says of sentences
 LABELS = "labels"  # of a metric in `summary.json`
 
 
@@ -182,10 +208,27 @@ def _as_text(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-def count_thoughts(judgements: Iterable[Mapping[str, Any]]) -> tuple[int, int]:
-    """How many of a score's judgements, as JSON, followed a thought, and how many a thought that was cut."""
-    thought = [judgement for judgement in judgements if "thinking" in judgement]
-    return len(thought), sum("thinking" in judgement.get("cut", ()) for judgement in thought)
+DECIDED_BY, AUDIT = "decided_by", "audit"  # of a statement, in what a verifier says in place of the judge
+
+
+def counts_of(judgements: Iterable[Mapping[str, Any]]) -> JudgementCounts:
+    """The counts of a score's judgements, as JSON."""
+    thought, decided = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
+    for judgement in judgements:
+        if "thinking" in judgement:
+            thought.append(judgement)
+        if judgement.get("prompt") == VERIFIED:
+            sentences = (judgement.get("response") or {}).get("sentences", ())
+            decided += (sentence for sentence in sentences if DECIDED_BY in sentence)
+    audited = [sentence for sentence in decided if AUDIT in sentence]
+    return JudgementCounts(
+        thoughts=len(thought),
+        cut=sum("thinking" in judgement.get("cut", ()) for judgement in thought),
+        statements=len(decided),
+        by_judge=sum(sentence[DECIDED_BY] == "judge" for sentence in decided),
+        audited=len(audited),
+        agreed=sum(sentence[AUDIT] == sentence["verdict"] for sentence in audited),
+    )
 
 
 DETAILS = "details.jsonl"

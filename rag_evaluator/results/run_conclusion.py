@@ -15,6 +15,8 @@ from rag_evaluator.results.conclusion import (
     MOST_DIGITS,
     Conclusion,
     asks_judge,
+    asks_verifier,
+    is_judged,
     judge_models,
     judged_by,
     judged_config,
@@ -23,7 +25,7 @@ from rag_evaluator.results.conclusion import (
     why_of,
     with_ends,
 )
-from rag_evaluator.results.judgement import FAULTS
+from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
@@ -39,7 +41,7 @@ SHARE = Scale(0.0, 1.0, "judged", "higher")
 NAMED = 5  # worst rows in a sentence
 NOTABLE = 0.05  # share of scores that may be missing before it is said
 WEAKEST_RULE = (
-    "Lowest: the smallest mean of the metrics that ask the judge, go from 0 to 1, and of which higher is better. "
+    "Lowest: the smallest mean of the metrics that ask {asked}, go from 0 to 1, and of which higher is better. "
     "Weakest: its paired difference from each of the others is shown, after Holm over all pairs of these metrics."
 )
 LOOK_RULE = (
@@ -101,7 +103,9 @@ def conclude(
     worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows: {', '.join(map(str, worst))}.")
-    return Conclusion(sentences, rules=(WEAKEST_RULE, LOOK_RULE, RANK_RULE, *panel.rules))
+    is_verified = any(asks_verifier(manifest, metric) for metric in whole)
+    asked = "the judge or a verifier" if is_verified else "the judge"
+    return Conclusion(sentences, rules=(WEAKEST_RULE.format(asked=asked), LOOK_RULE, RANK_RULE, *panel.rules))
 
 
 def _nothing(summary: Mapping[str, Figures]) -> str:
@@ -117,9 +121,10 @@ def _nothing(summary: Mapping[str, Figures]) -> str:
 def _next(run: Run, useful: Collection[str], folder: str) -> str:
     if not any(row["scored"] for row in run.summary.values()):
         return next_command(("status", folder))
-    if not any(asks_judge(run.manifest, metric) for metric in run.metrics):
+    if not any(is_judged(run.manifest, metric) for metric in run.metrics):
         return next_command(("compare", "BASELINE", folder))
-    if DEMO in judge_models(judged_config(run.manifest)):
+    asks = any(asks_judge(run.manifest, metric) for metric in run.metrics)
+    if asks and DEMO in judge_models(judged_config(run.manifest)):
         return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
     if not useful:
         return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
@@ -127,12 +132,12 @@ def _next(run: Run, useful: Collection[str], folder: str) -> str:
 
 
 def candidates_of(manifest: Json, summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> list[str]:
-    """The metrics whose means can be compared: they ask the judge, go from 0 to 1, and higher is better."""
+    """The metrics whose means can be compared: a model judged, they go from 0 to 1, and higher is better."""
     return [
         metric
         for metric, row in summary.items()
         if row["mean"] is not None
-        and asks_judge(manifest, metric)
+        and is_judged(manifest, metric)
         and (scales[metric].low, scales[metric].high, scales[metric].better) == (0.0, 1.0, "higher")
     ]
 
@@ -161,18 +166,23 @@ def _means(
     if len(candidates) > 1 and is_weakest(metric, {name: rows.scores[name] for name in candidates}, rows):
         heading = "Weakest:"
     judge = judged_by(manifest, [metric], useful)
-    yield f"{heading} {metric} {_mean(summary[metric])}: {_faults(metric, rows.scores[metric])}{judge}."
+    yield f"{heading} {metric} {_mean(summary[metric])}: {_faults(metric, rows.scores[metric], scales[metric])}{judge}."
 
 
 def _mean(row: Figures) -> str:
     return with_ends(row["mean"], row.get("ci_low"), row.get("ci_high"))
 
 
-def _faults(metric: str, scores: Floats) -> str:
-    """`in 7 of 12 rows the response says something that its contexts do not support`."""
+def _faults(metric: str, scores: Floats, scale: Scale) -> str:
+    """`in 7 of 12 rows the response says something that its contexts do not support`.
+
+    A probability below 1 says no such thing.
+    """
     known = scores[~np.isnan(scores)]
     below = int(np.count_nonzero(known < 1 - TIE))
     fault = next((words for name, words in FAULTS.items() if metric == name or metric.startswith(f"{name}_")), None)
+    if metric in OF_SENTENCES and scale.kind == "continuous":
+        fault = None
     where = f"in {below:,} of {counted(len(known), 'row')}" if below else f"in none of {counted(len(known), 'row')}"
     return f"{where} {fault or 'the score is below 1'}"
 

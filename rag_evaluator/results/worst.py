@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rag_evaluator.dataset import open_dataset
-from rag_evaluator.results.conclusion import asks_judge
+from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
@@ -108,12 +108,12 @@ def _share(values: Floats, scale: Scale) -> Floats:
 
 
 def ranked_scores(manifest: Mapping[str, Any], rows: Tally) -> dict[str, Floats]:
-    """The scores that rank rows: of metrics that ask the judge, else of all; those of a panel's judges are left out.
+    """The scores that rank rows: of metrics that a model judged, else of all; those of a panel's judges are left out.
 
     Any: JSON.
     """
     metrics = [metric for metric in rows.scores if BETWEEN not in metric]
-    judged = [metric for metric in metrics if asks_judge(manifest, metric)]
+    judged = [metric for metric in metrics if is_judged(manifest, metric)]
     return {metric: rows.scores[metric] for metric in judged or metrics}
 
 

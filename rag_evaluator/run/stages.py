@@ -210,7 +210,7 @@ def run_stage(
     refuse_foreign(results, stage.files)
     if worker.count > 1 and None in stage.plan.columns.values():
         raise ConfigError(
-            f"worker {worker}: the judge or the embeddings have no name, so workers cannot tell whether they have the "
+            f"worker {worker}: a model of the run has no name, so workers cannot tell whether they have the "
             "same. Give models by folder or hub id."
         )
     stop = stop or Stop()

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO
+from rag_evaluator.config.sections import BY_CERTIFICATE, DEMO
 from rag_evaluator.dataset.checked import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.embeddings.hub import fingerprint
@@ -140,11 +140,16 @@ def run_digest_of(config: Config, data: str | None = None, chosen: Mapping[str, 
         folders += [] if config.judge.adapter is None else [Path(config.judge.adapter)]
     if any(metric.embeddings for metric in metrics):
         folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
+    if any(metric.verifier == "model" for metric in metrics):
+        named = (config.verifier.model, config.verifier.base)
+        folders += [Path(model) for model in named if model is not None]
+    folders += [Path(str(metric.reranker.model)) for metric in metrics if metric.reranker is not None][:1]
     if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):
         return None
     template = Path(config.judge.chat_template)
     packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
-    files = [*packs, *([template] if template.is_file() else [])]
+    of_threshold = config.certificate if config.verifier.threshold == BY_CERTIFICATE else None
+    files = [*packs, *(file for file in (template, of_threshold) if file is not None and file.is_file())]
     parts: dict[str, Any] = {
         "config": config.model_dump(mode="json", exclude={"keep_prompts", "certificate"}),
         "versions": versions(),

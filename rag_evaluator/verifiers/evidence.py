@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from rag_evaluator.config.languages import Language, sentences
 
@@ -21,47 +22,107 @@ class EvidencePiece:
     contexts: tuple[int, ...]
 
 
-def pieces(
-    contexts: Sequence[str], fits: Callable[[str], bool], language: Language, each: bool = False
-) -> list[EvidencePiece]:
-    """The contexts in their order, in as few pieces as a verifier can read; nothing is left out.
+@dataclass(frozen=True)
+class Limit:
+    """The longest piece: tokens and words, each at most."""
+
+    tokens: int
+    words: int
+
+    def allows(self, tokens: int, words: int) -> bool:
+        return tokens <= self.tokens and words <= self.words
+
+
+@dataclass(frozen=True)
+class _Part:
+    """A sentence of a context, or a part of a sentence that is longer than a piece."""
+
+    context: int
+    text: str
+    tokens: int
+    words: int
+
+
+class Evidence:
+    """Contexts whose sentences are found and counted once, for pieces of any length.
 
     Args:
-        fits: whether a text is short enough.
+        count: the tokens of each of several texts.
         each: give every context pieces of its own, so that what supports a sentence can be named.
-
-    A sentence that is too long itself is cut between words. The best piece counts for a sentence, so more pieces mean
-    that more is supported by chance.
     """
-    made: list[EvidencePiece] = []
-    for context, text in _parts(contexts, fits, language):
-        last = made[-1] if made else None
-        joined = None if last is None else _joined(last, context, text)
-        if last is None or joined is None or (each and context not in last.contexts) or not fits(joined):
-            made.append(EvidencePiece(text, (context,)))
-        else:
-            made[-1] = EvidencePiece(joined, tuple(dict.fromkeys((*last.contexts, context))))
-    return [EvidencePiece(piece.text.strip(), piece.contexts) for piece in made]
+
+    def __init__(
+        self,
+        contexts: Sequence[str],
+        count: Callable[[Sequence[str]], Sequence[int]],
+        language: Language,
+        each: bool = False,
+    ) -> None:
+        self._count, self._each = count, each
+        self._parts = self._counted(
+            (place, sentence)
+            for place, context in enumerate(contexts)
+            for sentence in sentences(context, language)
+            if sentence.strip()
+        )
+        self._cut: dict[Limit, list[EvidencePiece]] = {}
+
+    def pieces(self, limit: Limit) -> list[EvidencePiece]:
+        """The contexts in their order, in pieces as long as the limit allows; nothing is left out.
+
+        A sentence that is too long itself is cut between words. The best piece counts for a sentence, so more pieces
+        mean that more is supported by chance.
+        """
+        if limit not in self._cut:
+            groups = [part for group in self._groups(limit) for part in self._checked(group, limit)]
+            self._cut[limit] = [_piece(group) for group in groups]
+        return self._cut[limit]
+
+    def _counted(self, texts: Iterator[tuple[int, str]]) -> list[_Part]:
+        places = list(texts)
+        tokens = self._count([text for _, text in places])
+        return [_Part(place, text, n, len(text.split())) for (place, text), n in zip(places, tokens, strict=True)]
+
+    def _groups(self, limit: Limit) -> Iterator[list[_Part]]:
+        """As many parts as the sum of their lengths allows; the tokens of a text are about those of its parts."""
+        group: list[_Part] = []
+        tokens = words = 0
+        for part in chain.from_iterable(self._divided(whole, limit) for whole in self._parts):
+            is_new = bool(group) and part.context != group[-1].context
+            between = 1 if is_new else 0  # the line break
+            if group and (
+                (is_new and self._each) or not limit.allows(tokens + part.tokens + between, words + part.words)
+            ):
+                yield group
+                group, tokens, words, between = [], 0, 0, 0
+            group.append(part)
+            tokens, words = tokens + part.tokens + between, words + part.words
+        if group:
+            yield group
+
+    def _checked(self, group: list[_Part], limit: Limit) -> Iterator[list[_Part]]:
+        """A group, halved where its text has more tokens than its parts have together."""
+        text = _piece(group).text
+        if len(group) == 1 or limit.allows(self._count([text])[0], len(text.split())):
+            yield group
+            return
+        middle = len(group) // 2
+        yield from self._checked(group[:middle], limit)
+        yield from self._checked(group[middle:], limit)
+
+    def _divided(self, part: _Part, limit: Limit) -> Iterator[_Part]:
+        """A part in parts that fit, halved between words, or where it has no spaces between letters."""
+        if limit.allows(part.tokens, part.words) or len(part.text.strip()) < 2:
+            yield part
+            return
+        middle = len(part.text) // 2
+        space = part.text.rfind(" ", 1, middle) + 1 or middle
+        for half in self._counted(iter([(part.context, part.text[:space]), (part.context, part.text[space:])])):
+            yield from self._divided(half, limit)
 
 
-def _joined(piece: EvidencePiece, context: int, text: str) -> str:
-    return piece.text + ("" if context in piece.contexts else BETWEEN) + text
-
-
-def _parts(contexts: Sequence[str], fits: Callable[[str], bool], language: Language) -> Iterator[tuple[int, str]]:
-    """Sentences with the positions of their contexts; parts of one that does not fit."""
-    for place, context in enumerate(contexts):
-        for sentence in sentences(context, language):
-            if sentence.strip():
-                yield from ((place, part) for part in _cut(sentence, fits))
-
-
-def _cut(text: str, fits: Callable[[str], bool]) -> Iterator[str]:
-    """A text in parts that fit, halved between words, or where it has no spaces between letters."""
-    if fits(text) or len(text.strip()) < 2:
-        yield text
-        return
-    middle = len(text) // 2
-    space = text.rfind(" ", 1, middle) + 1 or middle
-    yield from _cut(text[:space], fits)
-    yield from _cut(text[space:], fits)
+def _piece(group: Sequence[_Part]) -> EvidencePiece:
+    text = ""
+    for before, part in zip([None, *group], group, strict=False):
+        text += (BETWEEN if before is not None and before.context != part.context else "") + part.text
+    return EvidencePiece(text.strip(), tuple(dict.fromkeys(part.context for part in group)))

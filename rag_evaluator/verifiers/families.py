@@ -1,9 +1,11 @@
 """`VERIFIERS`: the families of verifiers, one row each: what they read, where their score is, what they were made for.
 
 Formats, lengths and formulas are those of their authors: MiniCheck (Tang et al. 2024), FactCG (Lei et al. 2025),
-HHEM-2.1 (Vectara), cross-encoders for natural language inference.
+HHEM-2.1 (Vectara), LettuceDetect (Kovács and Recski 2025), Granite Guardian (Padhi et al. 2024), cross-encoders for
+natural language inference.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,20 +26,21 @@ class Family:
     Attributes:
         model: class of transformers that has its weights.
         reads: where its score is: `label`, the share of a label of the whole text; `first`, the same at the first
-            token; `tokens`, the share of a token in the first step of a decoder.
+            token; `tokens`, the share of a token in the first step of a decoder; `answer`, the share of yes and no
+            where a model that writes would answer; `spans`, the labels of the sentence's tokens.
         supported: label, or token id, that says that the text supports the sentence.
         other: token id that says that it does not.
-        template: the text, with {premise}, {hypothesis} and {eos}; empty: a pair of texts.
+        template: the text, with {premise}, {hypothesis} and {eos}; empty: a pair of texts, or a chat.
         piece: the longest premise that it is given at once.
         unit: of `piece`.
         window: tokens of premise, sentence and template together at most.
-        languages: that it was made for, by name; empty: many.
+        languages: that it was made for, by name; empty: many, none is refused. `languages_of` knows those of a model.
         licence: of its weights.
         published: premise, sentence and probability, from its card.
     """
 
     model: str
-    reads: Literal["label", "first", "tokens"]
+    reads: Literal["label", "first", "tokens", "answer", "spans"]
     template: str
     piece: int
     unit: Unit
@@ -119,7 +122,43 @@ VERIFIERS: Mapping[str, Family] = {
         languages=(),
         supported="entailment",
     ),
+    "lettucedetect": Family(
+        "AutoModelForTokenClassification",
+        "spans",
+        "",
+        piece=4096,
+        unit="tokens",
+        window=4096,
+        licence="MIT; v2: Apache-2.0",
+        languages=("english", "german", "french", "spanish", "italian", "polish", "chinese", "hungarian"),
+        supported=0,
+    ),
+    "granite-guardian": Family(
+        "AutoModelForCausalLM",
+        "answer",
+        "",
+        piece=7000,
+        unit="tokens",
+        window=8192,
+        licence="Apache-2.0",
+    ),
 }
+LANGUAGES_BY_NAME: Mapping[str, Sequence[str]] = {
+    "modernbert": ("english",),
+    "eurobert": ("german", "french", "spanish", "italian", "polish", "chinese"),
+}
+"""Languages of LettuceDetect's models by the encoder in their names."""
+LANGUAGES_BY_CODE: Mapping[str, str] = {
+    "en": "english",
+    "de": "german",
+    "fr": "french",
+    "es": "spanish",
+    "it": "italian",
+    "pl": "polish",
+    "cn": "chinese",
+    "hu": "hungarian",
+}
+"""The same by the code in their names: `lettucedect-610m-eurobert-de-v1`."""
 
 Settings = Mapping[str, Any]
 
@@ -135,14 +174,20 @@ def labels_of(settings: Settings) -> dict[int, str]:
 
 
 def supported_label(settings: Settings, family: Family) -> int:
-    """The index of the label that says yes. Raises `ModelError` where no label has that name."""
-    if isinstance(family.supported, int):
-        return family.supported
+    """The index of the label that says yes. Raises `ModelError` where no label has that name, or there are not two."""
     labels = labels_of(settings)
+    if isinstance(family.supported, int):
+        if family.reads == "label" and len(labels) not in (0, 2):
+            raise ModelError(
+                f"verifier.model: it has the labels {', '.join(labels.values())}, and a model of this kind has two. "
+                "Which index means what is never guessed. Try verifier.kind: nli."
+            )
+        return family.supported
     found = [index for index, name in labels.items() if name.startswith(family.supported)]
     if len(found) != 1:
         raise ModelError(
-            f"verifier.model: none of its labels, {', '.join(labels.values()) or '(none)'}, is '{family.supported}'. "
+            f"verifier.model: not one of its labels alone, {', '.join(labels.values()) or '(none)'}, is "
+            f"'{family.supported}'. "
             "Its config.json must name them in id2label; which index means what is never guessed."
         )
     return found[0]
@@ -168,7 +213,11 @@ def family_name(folder: Path, kind: str = "auto") -> str:
         name.startswith("entail") for name in labels.values()
     ):
         return "nli"
-    named = f"{folder.resolve().name} {settings.get('_name_or_path', '')}".lower()
+    if architecture.endswith("ForTokenClassification") and len(labels or (0, 1)) == 2:
+        return "lettucedetect"
+    named = names_of(folder, settings)
+    if architecture.endswith("ForCausalLM") and ("guardian" in named or GUARDIAN in _chat_template(folder)):
+        return "granite-guardian"
     candidates = [name for name, architectures in ARCHITECTURES.items() if architecture in architectures]
     fitting = [name for name in candidates if name.partition("-")[0] in named]
     if len(fitting) == 1:
@@ -182,7 +231,8 @@ def family_name(folder: Path, kind: str = "auto") -> str:
         )
     raise ModelError(
         f"verifier.model: {folder} has a {architecture or 'model of no named architecture'}, which is no known "
-        f"verifier. Known kinds: {', '.join(VERIFIERS)}; nli is any classifier with a label 'entailment'."
+        f"verifier. Known kinds: {', '.join(VERIFIERS)}; nli is any classifier with a label 'entailment', "
+        "lettucedetect any classifier of tokens with two labels."
     )
 
 
@@ -193,7 +243,50 @@ ARCHITECTURES: Mapping[str, Sequence[str]] = {
     "factcg": ("DebertaV2ForSequenceClassification",),
     "hhem": ("HHEMv2ForSequenceClassification",),
 }
-"""The architectures of a family's config.json; those of `nli` are many."""
+"""The architectures of a family's config.json; those of the other families are many."""
+HEADS: Mapping[str, str] = {
+    "nli": "ForSequenceClassification",
+    "lettucedetect": "ForTokenClassification",
+    "granite-guardian": "ForCausalLM",
+}
+"""What the architecture's name ends with in the other families."""
+GUARDIAN = "guardian_config"  # the variable of its chat template
+
+
+def languages_of(name: str, folder: Path) -> Sequence[str]:
+    """Languages that a model of a family was made for; empty: many. Names of LettuceDetect's folders tell theirs."""
+    if name != "lettucedetect":
+        return VERIFIERS[name].languages
+    named = names_of(folder, settings_of(folder))
+    codes = [code for code in re.split(r"[^a-z0-9]+", named) if code in LANGUAGES_BY_CODE]
+    if codes:
+        return (LANGUAGES_BY_CODE[codes[-1]],)
+    known = [languages for encoder, languages in LANGUAGES_BY_NAME.items() if encoder in named]
+    return known[0] if known else VERIFIERS[name].languages
+
+
+def check_language(name: str, folder: Path, language: str) -> None:
+    """Raises `ModelError` for a language that a model was not made for."""
+    languages = languages_of(name, folder)
+    if languages and language not in languages:
+        raise ModelError(
+            f"verifier: {folder} is a {name}, made for {', '.join(languages)}; the language is {language}. Take a "
+            "verifier of that language, or one of kind nli, which have many. To take this one all the same: "
+            "verifier.any_language: true."
+        )
+
+
+def names_of(folder: Path, settings: Settings) -> str:
+    """The names of a model in lower case: of its folder, of its repository in the hub's cache, in its config.json."""
+    folder = folder.resolve()
+    repository = folder.parent.parent.name if folder.parent.name == "snapshots" else ""
+    return f"{folder.name} {repository} {settings.get('_name_or_path', '')}".lower()
+
+
+def _chat_template(folder: Path) -> str:
+    """The text of the files that may hold a chat template."""
+    files = (folder / "chat_template.jinja", folder / "tokenizer_config.json")
+    return "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
 
 
 def _check_kind(kind: str, folder: Path, architecture: str) -> None:
@@ -202,3 +295,5 @@ def _check_kind(kind: str, folder: Path, architecture: str) -> None:
     fits = ARCHITECTURES.get(kind)
     if fits is not None and architecture not in fits:
         raise ModelError(f"verifier.kind is {kind}, which is a {' or '.join(fits)}; {folder} has a {architecture}.")
+    if not architecture.endswith(HEADS.get(kind, "")):
+        raise ModelError(f"verifier.kind is {kind}, which is a ...{HEADS[kind]}; {folder} has a {architecture}.")

@@ -7,6 +7,7 @@ from typing import Any
 from rag_evaluator.embeddings.hub import contents_of, in_one_line, loading
 from rag_evaluator.errors import ModelError
 from rag_evaluator.verifiers.families import Family
+from rag_evaluator.verifiers.folders import settings_at
 
 # Any in this module: objects of transformers.
 
@@ -23,32 +24,61 @@ def load(folder: Path, family: Family, name: str, base: Path | None) -> tuple[An
 
     Raises `ModelError`.
     """
-    import torch
-
     try:
         with loading(str(folder)):
             tokenizer = _tokenizer(base if name == "hhem" and base else folder)
-            model = _hhem(folder, base) if name == "hhem" else _native(folder, family)
+            model = _hhem(folder, base) if name == "hhem" else _native(folder, family.model, "verifier.model")
     except ModelError:
         raise
     except Exception as error:  # safetensors, tokenizers and transformers each raise kinds of their own
         raise ModelError(f"verifier.model: {folder} cannot be loaded: {in_one_line(error)}.") from error
-    return tokenizer, model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+    return tokenizer, _ready(model)
+
+
+def load_plain(folder: Path, model: str, key: str) -> tuple[Any, Any]:
+    """Tokenizer and model of a folder that has both, as `load` gives them.
+
+    Args:
+        model: class of transformers that has its weights.
+        key: of the configuration, named in errors.
+
+    Raises `ModelError`.
+    """
+    try:
+        with loading(str(folder)):
+            return _tokenizer(folder), _ready(_native(folder, model, key))
+    except ModelError:
+        raise
+    except Exception as error:  # as above
+        raise ModelError(f"{key}: {folder} cannot be loaded: {in_one_line(error)}.") from error
+
+
+def check_weights(folder: Path, key: str) -> None:
+    """Raises `ModelError` for a folder without safetensors."""
+    if not any(folder.glob("*.safetensors")):
+        raise ModelError(f"{key}: {folder} has no *.safetensors file. {contents_of(folder)}")
+
+
+def check_tokenizer(folder: Path, key: str) -> None:
+    """Raises `ModelError` for a folder without one."""
+    if not any((folder / file).is_file() for file in TOKENIZERS):
+        raise ModelError(f"{key}: {folder} has no tokenizer. {contents_of(folder)}")
 
 
 def check_files(folder: Path, name: str, base: Path | None) -> None:
     """Raises `ModelError` for what is missing, before anything is loaded."""
-    if not any(folder.glob("*.safetensors")):
-        raise ModelError(f"verifier.model: {folder} has no *.safetensors file. {contents_of(folder)}")
+    check_weights(folder, "verifier.model")
+    if name != "hhem" and base is not None:
+        raise ModelError(f"verifier.base: it is for HHEM alone, and {folder} is a {name}. Remove it.")
+    if name == "hhem" and base is not None and (kind := settings_at(base, "verifier.base").get("model_type")) != "t5":
+        raise ModelError(f"verifier.base: {base} is a {kind}. HHEM-2.1-Open needs the folder of flan-t5-base.")
     if name == "hhem" and base is None:
         raise ModelError(
             "verifier.base: HHEM's folder has neither the configuration of its model nor a tokenizer. Give the folder "
             "of flan-t5-base."
         )
-    place = base if name == "hhem" and base else folder
-    if not any((place / file).is_file() for file in TOKENIZERS):
-        key = "base" if place == base else "model"
-        raise ModelError(f"verifier.{key}: {place} has no tokenizer. {contents_of(place)}")
+    is_base = name == "hhem" and base is not None
+    check_tokenizer(base if is_base and base else folder, "verifier.base" if is_base else "verifier.model")
 
 
 def _tokenizer(folder: Path) -> Any:
@@ -61,10 +91,16 @@ def _tokenizer(folder: Path) -> Any:
     return tokenizer
 
 
-def _native(folder: Path, family: Family) -> Any:
+def _ready(model: Any) -> Any:
+    import torch
+
+    return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+
+
+def _native(folder: Path, name: str, key: str) -> Any:
     import transformers
 
-    model, report = getattr(transformers, family.model).from_pretrained(
+    model, report = getattr(transformers, name).from_pretrained(
         folder,
         local_files_only=True,
         trust_remote_code=False,
@@ -72,18 +108,18 @@ def _native(folder: Path, family: Family) -> Any:
         dtype="float32",
         output_loading_info=True,
     )
-    _refuse_random(folder, report)
+    _refuse_random(folder, report, key)
     return model
 
 
-def _refuse_random(folder: Path, report: Mapping[str, Any]) -> None:
+def _refuse_random(folder: Path, report: Mapping[str, Any], key: str) -> None:
     """Raises `ModelError` if weights of the model were in no file, and so are random."""
     missing = sorted(report.get("missing_keys") or ())
     wrong = sorted(str(key[0] if isinstance(key, tuple) else key) for key in report.get("mismatched_keys") or ())
     if missing or wrong:
         keys = [*missing, *wrong]
         raise ModelError(
-            f"verifier.model: {folder} has not all weights of this model, {len(keys)} would be random: "
+            f"{key}: {folder} has not all weights of this model, {len(keys)} would be random: "
             f"{', '.join(keys[:4])}. It is a model without the trained head, or the file is damaged."
         )
 
@@ -109,5 +145,5 @@ def _hhem(folder: Path, base: Path | None) -> Any:
             f"{folder}, and {sizes[wrong[0]]} there. HHEM-2.1-Open needs flan-t5-base."
         )
     report = model.load_state_dict(weights, strict=False)
-    _refuse_random(folder, {"missing_keys": report.missing_keys})
+    _refuse_random(folder, {"missing_keys": report.missing_keys}, "verifier.model")
     return model

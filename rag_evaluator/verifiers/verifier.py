@@ -1,6 +1,6 @@
 """`Verifier`: the probability that texts support a sentence."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -8,17 +8,30 @@ from threading import RLock
 from typing import Any
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.schema import model_path
-from rag_evaluator.embeddings.hub import find_model, fingerprint
-from rag_evaluator.errors import ModelError, PromptTooLongError, UndefinedScoreError
-from rag_evaluator.verifiers.evidence import EvidencePiece, pieces
-from rag_evaluator.verifiers.families import TOLERANCE, VERIFIERS, Family, family_name, settings_of, supported_label
+from rag_evaluator.embeddings.hub import fingerprint
+from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
+from rag_evaluator.verifiers import lettucedetect
+from rag_evaluator.verifiers.batches import BatchSize, probabilities
+from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
+from rag_evaluator.verifiers.families import (
+    TOLERANCE,
+    VERIFIERS,
+    Family,
+    check_language,
+    family_name,
+    settings_of,
+    supported_label,
+)
+from rag_evaluator.verifiers.folders import checked_size, model_folder, window_of
 from rag_evaluator.verifiers.loading import check_files, load
+from rag_evaluator.verifiers.reading import Pair, encode, inert, reader
 
 # Any in this module: objects of transformers and torch.
 
 LEAST = 32  # tokens of evidence that must fit beside a sentence
-DECIMALS = 6  # later ones may differ between machines
+SPARE = 4  # tokens: two texts together may have a few more than alone
+DECIMALS = 4  # later ones may differ between machines and sizes of batches
+UNLIMITED = 1 << 30  # words
 
 
 @dataclass(frozen=True)
@@ -26,14 +39,18 @@ class Support:
     """How surely the evidence supports a sentence.
 
     Attributes:
-        probability: of the best piece, [0, 1].
+        probability: of the best piece, [0, 1], four decimals.
         piece: the best piece; the first of several that are equal.
         pieces: how many there were.
+        place: of the best piece among them, from 0.
+        spans: of classifiers of tokens: start and end in characters of the sentence, probability of hallucination.
     """
 
     probability: float
     piece: EvidencePiece
     pieces: int
+    place: int = 0
+    spans: tuple[tuple[int, int, float], ...] = ()
 
 
 class Verifier:
@@ -45,9 +62,12 @@ class Verifier:
         base: of HHEM: the folder of flan-t5-base, for its configuration and tokenizer.
         language: of the texts, which says where sentences end.
         each: look at each context alone, so that the one that supports a sentence can be named.
+        batch_size: pairs that are computed together; it changes no number. `auto`: 32 on a GPU, and on a
+            CPU as many as have 512 tokens together.
+        any_language: take a model that was made for other languages, too.
 
-    Raises `ModelError` for what is wrong with the folder; the model is loaded with the first sentence. Each pair is
-    computed alone, so that its number does not depend on the others. Safe for several threads.
+    Raises `ModelError` for what is wrong with the folder; the model is loaded with the first sentence. Batches are made
+    within a call, so that numbers do not depend on other calls. Safe for several threads.
 
     Examples:
         >>> verifier = Verifier("/models/MiniCheck-RoBERTa-Large")
@@ -61,11 +81,19 @@ class Verifier:
         base: str | Path | None = None,
         language: str = "english",
         each: bool = False,
+        batch_size: BatchSize = "auto",
+        any_language: bool = False,
     ) -> None:
-        self.folder = _folder(model, "verifier.model")
-        self.base = None if base is None else _folder(base, "verifier.base")
+        self.folder = model_folder(model, "verifier.model")
+        self.base = None if base is None else model_folder(base, "verifier.base")
         self.name = family_name(self.folder, kind)
-        self.language, self.each = find_language(language), each
+        self.language, self.each, self.batch_size = (
+            find_language(language),
+            each,
+            checked_size(batch_size, "verifier.batch_size"),
+        )
+        if not any_language:
+            check_language(self.name, self.folder, self.language.name)
         self.label = supported_label(settings_of(self.folder), self.family)
         check_files(self.folder, self.name, self.base)
         self._lock = RLock()
@@ -75,42 +103,69 @@ class Verifier:
         return VERIFIERS[self.name]
 
     @property
-    def signature(self) -> str:
-        """What its probabilities depend on beside the texts."""
-        base = "" if self.base is None else f"|base:{fingerprint(self.base)}"
-        evidence = "each" if self.each else "packed"
-        return f"verifier:{fingerprint(self.folder)}|kind:{self.name}{base}|evidence:{evidence}"
+    def signature_parts(self) -> dict[str, str]:
+        """What its probabilities depend on beside the texts, by name."""
+        return {
+            "verifier": fingerprint(self.folder),
+            "kind": self.name,
+            **({} if self.base is None else {"base": fingerprint(self.base)}),
+            "evidence": "each" if self.each else "packed",
+        }
+
+    def load(self) -> None:
+        """Load the weights now, not with the first sentence. Raises `ModelError`."""
+        with self._lock:
+            _ = self._loaded
 
     def support(self, premise: str | Sequence[str], hypothesis: str) -> float:
         """The probability that a text, or one of several, supports a sentence; see `best`."""
-        return self.best([premise] if isinstance(premise, str) else premise, hypothesis).probability
+        return self.best(premise, hypothesis).probability
 
     def best(self, contexts: Sequence[str], hypothesis: str) -> Support:
-        """How surely contexts support a sentence, and which part of them does.
+        """How surely contexts support a sentence, and which part of them does; see `supports`."""
+        return self.supports(contexts, [hypothesis])[0]
+
+    def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
+        """How surely contexts support each sentence of a text, and which part of them does.
+
+        Args:
+            contexts: a string is one context.
+            question: that the text answers; only classifiers of tokens read it.
 
         Raises `UndefinedScoreError` for an empty sentence or no evidence, `PromptTooLongError` for a sentence that
-        fills the window: it is never cut.
+        fills the window, as it is never cut, and for contexts that a classifier of tokens cannot read at once.
         """
-        hypothesis = " ".join(hypothesis.split())
-        if not hypothesis:
+        if isinstance(hypotheses, str):
+            raise TypeError("hypotheses: expected a list of sentences, received one string")
+        contexts = [contexts] if isinstance(contexts, str) else contexts
+        if not all(hypothesis.strip() for hypothesis in hypotheses):
             raise UndefinedScoreError("there is no sentence to verify")
+        if not any(context.strip() for context in contexts):
+            raise UndefinedScoreError("there is no evidence")
+        if not hypotheses:
+            return []
         with self._lock:
-            evidence = self.evidence(contexts, hypothesis)
-            if not evidence:
-                raise UndefinedScoreError("there is no evidence")
-            probabilities = [self._probability(piece.text, hypothesis) for piece in evidence]
-        place = probabilities.index(max(probabilities))
-        return Support(probabilities[place], evidence[place], len(evidence))
+            if self.family.reads == "spans":
+                return self._by_tokens(contexts, hypotheses, question)
+            return self._by_pieces(contexts, [" ".join(hypothesis.split()) for hypothesis in hypotheses])
 
     def evidence(self, contexts: Sequence[str], hypothesis: str) -> list[EvidencePiece]:
         """The pieces that are read beside a sentence. Raises `PromptTooLongError`."""
-        room = self.window - len(self._encoded("", hypothesis)["input_ids"])
-        if room < LEAST:
+        return self._evidence(contexts).pieces(self._limits([hypothesis])[0])
+
+    def probabilities(self, pairs: Sequence[Pair]) -> list[float]:
+        """Of evidence and sentence that the model can read at once, not rounded, in their order.
+
+        Raises `PromptTooLongError`.
+        """
+        tokenizer, model = self._loaded
+        encoded = encode(tokenizer, self.family, pairs)
+        longest = max((len(row["input_ids"]) for row in encoded), default=0)
+        if longest > self.window:
             raise PromptTooLongError(
-                f"the sentence has {len(self._tokens(hypothesis))} tokens, and this verifier reads {self.window} of "
-                f"evidence and sentence together: {hypothesis:.60}"
+                f"evidence and sentence have {longest} tokens, and this verifier reads {self.window}"
             )
-        return pieces(contexts, self._fits(room), self.language, self.each)
+        return probabilities(model, encoded, self._read, tokenizer.pad_token_id, self.batch_size)
 
     def published(self) -> list[tuple[str, str, float, float]]:
         """Premise, sentence, published probability and ours, of a family whose card has some; loads the model."""
@@ -122,70 +177,68 @@ class Verifier:
     @cached_property
     def window(self) -> int:
         """Tokens that the model can read at most."""
-        config = self._loaded[1].config
-        positions = getattr(config, "max_position_embeddings", None)
-        offset = 2 if getattr(config, "model_type", "").endswith("roberta") else 0  # RoBERTa counts positions from 2
-        return self.family.window if positions is None else min(self.family.window, positions - offset)
+        return window_of(self._loaded[1].config, self.family.window)
 
-    def _fits(self, room: int) -> Callable[[str], bool]:
+    def _by_pieces(self, contexts: Sequence[str], hypotheses: Sequence[str]) -> list[Support]:
+        evidence = self._evidence(contexts)
+        pieces = [evidence.pieces(limit) for limit in self._limits(hypotheses)]
+        pairs = [(piece.text, text) for text, mine in zip(hypotheses, pieces, strict=True) for piece in mine]
+        rounded = iter([round(value, DECIMALS) for value in self.probabilities(pairs)])
+        return [_best([next(rounded) for _ in mine], mine) for mine in pieces]
+
+    def _by_tokens(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str) -> list[Support]:
+        tokenizer, model = self._loaded
+        prompt = lettucedetect.prompt(contexts, question, self.language.name)
+        sentences = lettucedetect.read(model, tokenizer, prompt, hypotheses, self.window)
+        piece = EvidencePiece("\n".join(contexts), tuple(range(len(contexts))))
+        return [
+            Support(
+                round(1 - sentence.probability, DECIMALS),
+                piece,
+                pieces=1,
+                spans=tuple((start, end, round(share, DECIMALS)) for start, end, share in sentence.spans),
+            )
+            for sentence in sentences
+        ]
+
+    def _evidence(self, contexts: Sequence[str]) -> Evidence:
+        return Evidence(contexts, self._count, self.language, self.each)
+
+    def _limits(self, hypotheses: Sequence[str]) -> list[Limit]:
+        """The longest piece beside each sentence: shorter than the family's only where a sentence leaves less room."""
         size, is_words = self.family.piece, self.family.unit == "words"
+        usual = self.window * 3 // 4 if is_words else size
+        lengths = [len(row["input_ids"]) for row in encode(*self._writing, [("", text) for text in hypotheses])]
+        rooms = [self.window - length - SPARE for length in lengths]
+        short = next((text for text, room in zip(hypotheses, rooms, strict=True) if room < LEAST), None)
+        if short is not None:
+            raise PromptTooLongError(
+                f"the sentence has {self._count([short])[0]} tokens, and this verifier reads {self.window} of "
+                f"evidence and sentence together: {short:.60}"
+            )
+        return [Limit(min(room, usual), size if is_words else UNLIMITED) for room in rooms]
 
-        def fits(text: str) -> bool:
-            tokens = len(self._tokens(text))
-            return tokens <= room and (len(text.split()) if is_words else tokens) <= size
+    def _count(self, texts: Sequence[str]) -> list[int]:
+        """Tokens of each text."""
+        if not texts:
+            return []
+        tokenizer = self._loaded[0]
+        plain = [inert(tokenizer, text) for text in texts]
+        return [len(ids) for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]]
 
-        return fits
+    @property
+    def _writing(self) -> tuple[Any, Family]:
+        return self._loaded[0], self.family
+
+    @cached_property
+    def _read(self) -> Any:
+        return reader(self._loaded[0], self.family, self.label)
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
         return load(self.folder, self.family, self.name, self.base)
 
-    def _tokens(self, text: str) -> list[int]:
-        tokens: list[int] = self._loaded[0](self._inert(text), add_special_tokens=False)["input_ids"]
-        return tokens
 
-    def _inert(self, text: str) -> str:
-        """A text in which names of control tokens are text: `</s>` in data ends no evidence."""
-        for name in self._loaded[0].all_special_tokens:
-            text = text.replace(name, f"{name[0]} {name[1:]}")
-        return text
-
-    def _encoded(self, premise: str, hypothesis: str) -> Any:
-        tokenizer, texts = self._loaded[0], (self._inert(premise), self._inert(hypothesis))
-        if not self.family.template:
-            return tokenizer(*texts)
-        eos = tokenizer.eos_token or tokenizer.sep_token
-        return tokenizer(self.family.template.format(premise=texts[0], hypothesis=texts[1], eos=eos))
-
-    def _probability(self, premise: str, hypothesis: str) -> float:
-        import torch
-
-        encoded = self._encoded(premise, hypothesis)
-        length = len(encoded["input_ids"])
-        if length > self.window:
-            raise PromptTooLongError(
-                f"evidence and sentence have {length} tokens, and this verifier reads {self.window}"
-            )
-        model = self._loaded[1]
-        inputs = {name: torch.tensor([values], device=model.device) for name, values in encoded.items()}
-        with torch.inference_mode():
-            logits = self._logits(model, inputs)
-        return round(float(logits.softmax(-1)[-1 if self.family.reads == "tokens" else self.label]), DECIMALS)
-
-    def _logits(self, model: Any, inputs: dict[str, Any]) -> Any:
-        """*Shape:* (labels,); of a decoder (2,): does not support, supports."""
-        import torch
-
-        if self.family.reads == "tokens":
-            start = torch.tensor([[model.config.decoder_start_token_id or 0]], device=model.device)
-            first = model(**inputs, decoder_input_ids=start).logits[0, 0].float()
-            return first[[self.family.other, self.label]]
-        logits = model(**inputs).logits[0].float()
-        return logits[0] if self.family.reads == "first" else logits
-
-
-def _folder(model: str | Path, key: str) -> Path:
-    folder = Path(find_model(model_path(str(model), Path.cwd()), True, key))
-    if not folder.is_dir():
-        raise ModelError(f"{key}: no such folder: {model}.")
-    return folder
+def _best(values: Sequence[float], pieces: Sequence[EvidencePiece]) -> Support:
+    place = values.index(max(values))
+    return Support(values[place], pieces[place], len(pieces), place)

@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from hostile import HOSTILE, SURROGATE_MARK, with_surrogates
+from known_verifier import KnownVerifier
 from pydantic import BaseModel
 
 from benchmarks import page_runs
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge
 from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.results.rows import Score
+from rag_evaluator.verifiers.verifier import Support
 
 METRICS = ["context_precision_with_reference", "context_recall", "context_relevance", "faithfulness", "rouge_score"]
 SAMPLE = Path(__file__).parents[2] / "examples" / "dataset.jsonl"
@@ -169,6 +171,52 @@ def panel(folder: Path) -> Path:
     return folder
 
 
+SENTENCES = ("groundedness", "context_coverage", "reference_coverage", "reference_agreement")
+
+
+class Flagging(KnownVerifier):
+    """A sentence is supported by a context that has most of its words; a part of others is flagged."""
+
+    def _of(self, context: str, hypothesis: str) -> float:
+        words, there = WORD.findall(hypothesis.lower()), set(WORD.findall(context.lower()))
+        return round(sum(word in there for word in words) / max(1, len(words)), 2)
+
+    def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
+        made = super().supports(contexts, hypotheses, question)
+        return [
+            made_support if made_support.probability >= 0.5 else replace(made_support, spans=((0, 6, 0.83),))
+            for made_support in made
+        ]
+
+
+def verified(folder: Path) -> Path:
+    """Sentences that a verifier judged, flagged parts and sentences that do not count; the last row is in Arabic."""
+    rows = sample_rows()
+    rows[0]["response"] = f"Is that so? {rows[0]['response']} {rows[1]['response']}"
+    rows.append(
+        {
+            "user_input": "أين وُلدت لينا تورفيك؟",
+            "retrieved_contexts": ["وُلدت لينا تورفيك في مارلو."],
+            "response": "وُلدت لينا تورفيك في مارلو. تعمل طبيبةً هناك.",
+            "reference": "وُلدت لينا تورفيك في مارلو.",
+        }
+    )
+    RAGEvaluator({"metrics": SENTENCES, "name": "verified"}, verifier=Flagging({})).evaluate(rows, folder=folder)
+    return folder
+
+
+def both_orders(folder: Path) -> Path:
+    """The judge as a verifier, who answers otherwise when the answers are exchanged."""
+
+    def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
+        return dict(zip(options, (0.8, 0.2), strict=True))
+
+    judge = ScriptedJudge(choices=choices, model_id="made-up")
+    config = {"metrics": SENTENCES[:2], "name": "both_orders", "verifier": {"model": "judge"}}
+    RAGEvaluator(config, judge=judge).evaluate(sample_rows()[:3], folder=folder)
+    return folder
+
+
 def long(folder: Path) -> Path:
     """120 rows with long contexts: three pages of the table."""
     return page_runs.write_run(folder, 120)
@@ -189,7 +237,7 @@ RUNS: Mapping[str, Callable[[Path], Path]] = {
 }
 
 
-MADE = {**RUNS, "many": many, "sixty": sixty}
+MADE = {**RUNS, "verified": verified, "both_orders": both_orders, "many": many, "sixty": sixty}
 
 
 @dataclass

@@ -105,7 +105,7 @@ def test_faults_are_named_before_anything_is_scored(arguments: dict[str, Any], m
 def test_options_that_would_be_left_out_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"AnswerCorrectness\(weights=...\)"):
         ragas_metrics.AnswerCorrectness(weights=[0.5, 0.5])
-    with pytest.raises(ConfigError, match="It has mode, beta, atomicity, coverage"):
+    with pytest.raises(ConfigError, match="It has verdicts, doubtful, audit, mode, beta, atomicity, coverage"):
         ragas_metrics.FactualCorrectness(language="spanish")
     with pytest.raises(ConfigError, match="chosen by language"):
         ragas_metrics.faithfulness.adapt_prompts(language="spanish", llm=None)

@@ -26,6 +26,7 @@ from rag_evaluator.cli.console import print_parts
 from rag_evaluator.embeddings.embeddings import LocalEmbeddings
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.judge import as_judge
+from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.metrics.scorer import Recorder
 from rag_evaluator.prompts.loading import LEVELS, TracedPrompt
@@ -124,7 +125,8 @@ def test_every_question_to_the_judge_is_put_together_again_from_the_results_fold
 
 
 def test_details_name_the_columns_in_place_of_copying_them(judged: tuple[Path, set[str]]) -> None:
-    lines = [line for line in lines_of(judged[0]) if line["metric"] != "context_relevancy"]  # it numbers sentences
+    by_sentence = ("context_relevancy", *SUPPORT)  # a sentence is a part of a column
+    lines = [line for line in lines_of(judged[0]) if line["metric"] not in by_sentence]
     inputs = [json.dumps(one["input"]) for line in lines for one in line["judgements"]]
     assert not [text for text in inputs if "N\\u00faria said" in text]
     by_metric = {line["metric"]: line["judgements"] for line in lines_of(judged[0]) if line["row"] == 0}

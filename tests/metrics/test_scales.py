@@ -17,6 +17,7 @@ RETRIEVAL = {
     "context_relevance",
     "context_relevancy",
     "context_entity_recall",
+    "context_coverage",
     "retrieval_precision",
     "retrieval_ndcg",
     "retrieval_map",

@@ -8,6 +8,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
+from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 
 PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 TABLE = PAGE.split("| metric | value | example |\n|---|---|---|\n", 1)[1].split("\n\n", 1)[0]
@@ -49,6 +50,24 @@ def ratings(*numbers: int) -> Answers:
     return [{"rating": number} for number in numbers]
 
 
+class PlainJudge(InstructorBaseRagasLLM):
+    """A script without probabilities: it writes the number of the answer that is true."""
+
+    def __init__(self, script: ScriptedJudge) -> None:
+        self.script = script
+
+    def generate(self, prompt: str, response_model: type[Any]) -> Any:
+        return self.script.generate(prompt, response_model)
+
+    async def agenerate(self, prompt: str, response_model: type[Any]) -> Any:
+        return self.generate(prompt, response_model)
+
+
+def choices(*supported: int) -> Answers:
+    """Of each sentence in both orders of the answers."""
+    return [{"choice": choice} for number in supported for choice in ((1, 2) if number else (2, 1))]
+
+
 EXAMPLES: dict[str, tuple[dict[str, Any], Answers]] = {
     "faithfulness": ({}, [statements("s0", "s1", "s2"), verdicts(1, 1, 0)]),
     "answer_relevancy": ({}, [{"question": "Which town?", "noncommittal": 0}] * 3),
@@ -77,6 +96,9 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Answers]] = {
         [statements("s0"), statements("s0", "s1", "s2"), verdicts(1), verdicts(1, 0, 1), verdicts(1, 0, 0)],
     ),
     "context_entity_recall": ({}, [{"entities": ["Tesk", "Vosk", "1921"]}, {"entities": ["Tesk", "1921", "Om"]}]),
+    **dict.fromkeys(("groundedness", "reference_agreement"), ({"response": "S0. S1. S2."}, choices(1, 0, 1))),
+    "context_coverage": ({"reference": "S0. S1. S2. S3."}, choices(1, 0, 1, 1)),
+    "reference_coverage": ({"reference": "S0. S1."}, choices(1, 0)),
     **{f"retrieval_{name}": (CHUNKS, []) for name in ("precision", "ndcg", "map", "mrr", "recall")},
     "bleu_score": (RIVER, []),
     "rouge_score": (RIVER, []),
@@ -119,7 +141,7 @@ SHOWN = shown()
 def test_a_metric_has_a_worked_example_whose_value_is_right(name: str) -> None:
     columns, answers = EXAMPLES[name]
     config = {"metrics": [name], "retrieval": {"match": "exact"}}
-    evaluator = RAGEvaluator(config, judge=ScriptedJudge(answers), embeddings=Vectors())
+    evaluator = RAGEvaluator(config, judge=PlainJudge(ScriptedJudge(answers)), embeddings=Vectors())
     [score] = evaluator.evaluate([{**BASE, **columns}]).scores[name]
     assert score.value is not None, score.reason
     digits = len(SHOWN[name].partition(".")[2])

@@ -35,6 +35,8 @@ CLAIMS = "factual_correctness_prompt_spanish.json"
 RATING = "answer_accuracy_judge1_prompt_spanish.json"
 RECALL = "context_recall_prompt_spanish.json"
 RELEVANCY = "answer_relevancy_prompt_spanish.json"
+GROUNDED = "groundedness_prompt_spanish.json"
+SUPPORTS, NOT = "La premisa respalda la hipótesis.", "La premisa no respalda la hipótesis."
 PRECISION = "context_precision_with_reference_prompt_spanish.json"
 Change = Callable[[dict[str, Any]], object]
 
@@ -183,6 +185,36 @@ def test_a_missing_pack_is_caught(tmp_path: Path) -> None:
             "examples[2].input.context: 0.1 times as long as a translation is",
         ),
         (
+            GROUNDED,
+            at("examples", 3, "input", "options", value=[NOT, "La premisa la respalda."]),
+            "invalid",
+            "examples[3].input.options must be the two texts of examples[0], in any order: expected ['La premisa res",
+        ),
+        (
+            GROUNDED,
+            at("examples", 0, "input", "options", value=[SUPPORTS, SUPPORTS]),
+            "invalid",
+            "examples[0].input.options must be two different texts, got ['La premisa respalda la hipótesis.', 'La p",
+        ),
+        (
+            GROUNDED,
+            at("examples", 0, "input", "options", value=[SUPPORTS]),
+            "invalid",
+            "examples[0].input.options must be two different texts",
+        ),
+        (
+            GROUNDED,
+            at("examples", 0, "output", "choice", value=3),
+            "invalid",
+            "examples[0].output.choice must be 1 or 2, got 3",
+        ),
+        (
+            GROUNDED,
+            at("examples", 2, "input", "options", value=[SUPPORTS, NOT]),
+            "repeats",
+            "examples[2].input.options[1]: differs from examples[0].input.options[0]; the source has the same text",
+        ),
+        (
             RATING,
             at("examples", 2, "input", "user_answer", value="The Eiffel Tower is a famous landmark."),
             "language",
@@ -232,7 +264,7 @@ def test_the_command_shows_a_table_and_every_fault_and_fails(
     assert main(["prompts", "check", str(tmp_path)]) == 2
     shown = capsys.readouterr().out
     [row] = [line for line in shown.splitlines() if "│ spanish" in line]
-    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "47/48", "", "", "1", "", "", "", "", "1"]
+    assert [cell.strip() for cell in row.split("│")[1:-1]] == ["spanish", "48/49", "", "", "1", "", "", "", "", "1"]
     assert f"{tmp_path / NLI}: language: is 'english', the file's name says 'spanish'\n" in shown
     assert f"{tmp_path / NLI}: original_hash: made from another English source (0; " in shown
 
@@ -245,7 +277,7 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(
     assert main(["prompts", "check", str(tmp_path)]) == 2
     assert main(["prompts", "check", str(tmp_path), "--language", "hi", "--metrics", "LLMContextRecall", "sort"]) == 0
     shown = capsys.readouterr().out
-    assert "│ 3/48 │" in " ".join(shown.split())
+    assert "│ 3/49 │" in " ".join(shown.split())
     assert "│ 3/3 │" in " ".join(shown.rpartition("prompt packs")[2].split())
 
 

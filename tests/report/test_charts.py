@@ -197,7 +197,9 @@ def test_groups_ranks_and_probe_have_their_parts(tmp_path):
     share = {"mean": 0.9, "ci_low": 0.7, "ci_high": 0.97, "ci_level": 0.95, "ci_method": "x", "n": 20}
     cell = {"falls": 17, "ties": 2, "rises": 1, "share": share, "word": "reliable"}
     about = {"other_answer": {"rows": 20, "change": "the response of another row", "expected": "worse"}}
-    probe = {"probes": about, "metrics": {metric: {"other_answer": cell}}}
+    others = [{"pieces": pieces, **share, "mean": mean} for pieces, mean in (("all", 0.8), ("6-10", 0.85))]
+    control = {"groundedness": {"others": others, "own": [{"pieces": "all", **share, "n": 1041}]}}
+    probe = {"probes": about, "metrics": {metric: {"other_answer": cell}}, "control": control}
     (folder / "probe" / "probe.json").write_text(json.dumps(probe))
 
     page = parts_of(Run(folder))
@@ -205,6 +207,8 @@ def test_groups_ranks_and_probe_have_their_parts(tmp_path):
     text = _text(page)
     assert text.index("topic 2") < text.index("topic 10")
     assert "the response of another row 17/2/1 0.90 [0.70, 0.97] reliable" in text
+    assert "all 20 0.80 [0.70, 0.97] 1,041 0.90 [0.70, 0.97]" in text
+    assert "6-10 20 0.85 [0.70, 0.97]" in text
     assert "rank 1: 1.00 [" in page
     assert "rank 2: 0.00 [" in page
     assert_harmless(page)

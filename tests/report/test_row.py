@@ -14,9 +14,10 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.prompts import installed_sources
+from rag_evaluator.report.pages import percent
 from rag_evaluator.report.row import pair_html, row_html, row_view
-from rag_evaluator.report.row_scores import frames_of, judgement_views, percent
-from rag_evaluator.results.judgement import GRADES, judgements_of, meaning_of
+from rag_evaluator.report.row_scores import frames_of, judgement_views
+from rag_evaluator.results.judgement import FACTS, GRADES, judgements_of, meaning_of
 from rag_evaluator.results.run import Run
 
 TONE: dict[str, Any] = {
@@ -450,14 +451,14 @@ def test_texts_of_two_megabytes_in_every_field_are_folded_cut_and_quick(tmp_path
 
 
 def test_every_number_in_an_answer_to_a_prompt_of_a_metric_has_a_meaning() -> None:
-    """A new metric needs rows in `MEANINGS`, or keys that are grades."""
+    """A new metric needs rows in `MEANINGS`, or keys that are grades or facts."""
     sources = installed_sources()
     for name, metric in METRICS.items():
         for prompt in metric.prompts:
             schema = sources[metric.owner or name, prompt].output_model.model_json_schema()
             for key in numbers_of(schema, schema.get("$defs", {})):
                 known = [meaning_of(name, prompt, key, value, {"reference"}) for value in (0, 1)]
-                assert any(known) or key in GRADES, f"{name}, {prompt}: {key}"
+                assert any(known) or key in GRADES or key in FACTS, f"{name}, {prompt}: {key}"
 
 
 def numbers_of(schema: Any, definitions: Any) -> list[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator.results.changes import KINDS, Direction, VerdictChange, verdict_changes
-from rag_evaluator.results.judgement import MEANINGS
+from rag_evaluator.results.judgement import MEANINGS, explained
 
 Json = dict[str, Any]  # Any: JSON
 CONTEXTS = ["Om is a river.", "Tesk is a town.", "Annam is a land."]
@@ -309,10 +309,31 @@ def test_a_change_as_json_has_its_words() -> None:
 
 
 def test_every_verdict_with_a_meaning_is_of_a_kind_that_can_be_said() -> None:
-    """A new kind of verdict needs a row of `KINDS`."""
-    for row in MEANINGS:
+    """A new kind of verdict needs a row of `KINDS`, or none at all where runs are not compared by it."""
+    compared = [row for row in MEANINGS if row.kind]
+    for row in compared:
         words = [meaning.word for meaning in row.meanings.values()]
         sentence = VerdictChange(row.kind, "X", words[0], words[-1], "").says()
         assert "{" not in sentence
         assert sentence == sentence.strip()
-    assert {row.kind for row in MEANINGS} == set(KINDS)
+    assert {row.kind for row in compared} == set(KINDS)
+
+
+def verified(*verdicts: tuple[str, int], left_out: Sequence[str] = (), metric: str = "groundedness") -> Json:
+    rows = [{"statement": text, "verdict": verdict, "probability": 0.1 + 0.8 * verdict} for text, verdict in verdicts]
+    not_counted = [{"sentence": text, "why": "question"} for text in left_out]
+    questions = [asked({"1": 0.9, "2": 0.1}, hypothesis=text) for text, _ in verdicts]
+    return record(metric, *questions, asked({"sentences": rows, "pieces": 1, "not_counted": not_counted}, "verifier"))
+
+
+def test_sentences_that_a_verifier_judged_are_compared_and_those_that_do_not_count_are_not() -> None:
+    made = changes(verified(("Om is long.", 1), ("It is cold.", 1)), verified(("Om is long.", 0), left_out=["Is it?"]))
+    assert [change.says() for change in made] == [
+        "the sentence “Om is long.” is no longer supported",
+        "the sentence “It is cold.” is in the first response only: supported",
+    ]
+
+
+def test_scores_of_sentences_are_explained_by_the_verdicts_not_by_the_answers_in_each_order() -> None:
+    lines = [verdict.says() for verdict in explained([verified(("Om is long.", 1), ("It is cold.", 0))])]
+    assert lines == ["supported · Om is long.", "not supported · It is cold."]

@@ -10,6 +10,7 @@ import tiny_verifiers
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
+    AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -20,12 +21,15 @@ from transformers import (
 from rag_evaluator import ModelError
 from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
 from rag_evaluator.verifiers.families import VERIFIERS
+from rag_evaluator.verifiers.reading import encode
 from rag_evaluator.verifiers.verifier import Verifier
 
 pytestmark = pytest.mark.models
 PREMISE = "Nolu Brak was born in Tesk. Tesk lies on the river Om."
 CLAIM = "Nolu Brak was born on a river."
+YES, NO = ["Yes", " yes"], ["No", " no", "no", "ĠNo", "Ġno"]  # tokens of the tiny Granite Guardian
 KINDS = list(VERIFIERS)
+IN_PIECES = [kind for kind in KINDS if VERIFIERS[kind].reads != "spans"]
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,20 @@ def by_transformers(kind: str, folder: Path, premise: str, claim: str) -> float:
         inputs = tokenizer(f"predict: {premise}</s>{claim}", return_tensors="pt")
         logits = model(**inputs, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits[0, 0]
         return float(logits[[3, 209]].softmax(-1)[1].detach())
+    if kind == "granite-guardian":
+        model = AutoModelForCausalLM.from_pretrained(folder).eval()
+        prompt = tokenizer.apply_chat_template(
+            [{"role": "assistant", "content": claim}],
+            documents=[{"doc_id": "0", "text": premise}],
+            guardian_config={"criteria_id": "groundedness"},
+            think=False,
+            tokenize=False,
+            add_generation_prompt=True,
+        )
+        inputs = tokenizer(prompt + "<think>\n</think>\n<score>", add_special_tokens=False, return_tensors="pt")
+        shares = model(**inputs).logits[0, -1].softmax(-1).detach()
+        yes, no = (float(shares[tokenizer.convert_tokens_to_ids(words)].sum()) for words in (YES, NO))
+        return no / (yes + no)
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     if kind == "nli":
         inputs = tokenizer(premise, claim, return_tensors="pt")
@@ -70,32 +88,36 @@ def by_transformers(kind: str, folder: Path, premise: str, claim: str) -> float:
     return float(model(**inputs).logits[0].softmax(-1)[1].detach())
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", IN_PIECES)
 def test_a_probability_is_that_of_the_formula_of_the_authors(folders: dict[str, Path], kind: str) -> None:
     made = verifier(folders, kind)
     assert made.name == kind
     for premise, claim in ((PREMISE, CLAIM), ("Harn is old.", "Harn is new."), ("¿Dónde? 他出生于。", "Nació.")):
         expected = by_transformers(kind, folders[kind], premise, claim)
-        assert made.support(premise, claim) == pytest.approx(expected, abs=1e-5)
+        assert made.probabilities([(premise, claim)]) == pytest.approx([expected], abs=1e-5)
+        assert made.support(premise, claim) == round(made.probabilities([(premise, claim)])[0], 4)
     assert 0.001 < made.support(PREMISE, CLAIM) < 0.999
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", IN_PIECES)
 def test_the_best_piece_counts_and_no_claim_is_cut(folders: dict[str, Path], kind: str) -> None:
     made = verifier(folders, kind)
-    contexts = [f"Context {number}. " + "The bridge at Harn is old and has three arches. " * 40 for number in range(4)]
+    copies = 400 if kind == "granite-guardian" else 40
+    contexts = [f"Context {n}. " + "The bridge at Harn is old and has three arches. " * copies for n in range(4)]
     best = made.best(contexts, CLAIM)
     evidence = made.evidence(contexts, CLAIM)
     assert best.pieces == len(evidence) > 1
     alone = [by_transformers(kind, folders[kind], piece.text, CLAIM) for piece in evidence]
-    assert best.probability == pytest.approx(max(alone), abs=1e-5)
-    assert best.piece.text == evidence[alone.index(max(alone))].text
+    assert best.probability == pytest.approx(max(alone), abs=6e-5)
+    assert best.piece.text in [
+        piece.text for piece, share in zip(evidence, alone, strict=True) if share > max(alone) - 2e-4
+    ]
     assert " ".join(piece.text for piece in evidence).split() == " ".join(contexts).split()
     assert [place for piece in evidence for place in piece.contexts] == sorted(
         place for piece in evidence for place in piece.contexts
     )
     for piece in evidence:
-        ids = made._encoded(piece.text, CLAIM)["input_ids"]
+        ids = encode(made._loaded[0], made.family, [(piece.text, CLAIM)])[0]["input_ids"]
         assert len(ids) <= made.window
         assert CLAIM in made._loaded[0].decode(ids)
 
@@ -116,6 +138,37 @@ def test_a_sentence_longer_than_a_piece_is_cut_between_words(folders: dict[str, 
     assert " ".join(piece.text for piece in evidence).split() == text.split()
 
 
+@pytest.mark.parametrize("kind", ["minicheck-deberta", "factcg"])
+def test_deberta_with_relative_positions_reads_more_than_its_config_names(kind: str, folders: dict[str, Path]) -> None:
+    made = verifier(folders, kind)
+    assert json.loads((folders[kind] / "config.json").read_bytes())["max_position_embeddings"] == 512
+    assert made.window == 2048
+    assert 0 < made.probabilities([(PREMISE * 30, CLAIM)])[0] < 1, "more than 512 tokens"
+
+
+@pytest.mark.parametrize("kind", ["minicheck-deberta", "factcg"])
+def test_a_classifier_of_three_labels_is_not_read_by_position(kind: str, folders: dict[str, Path]) -> None:
+    with pytest.raises(ModelError, match="labels contradiction, entailment, neutral, and a model of this kind has two"):
+        Verifier(folders["nli"], kind=kind)
+
+
+def test_a_string_is_one_context_and_not_its_letters(folders: dict[str, Path]) -> None:
+    made = verifier(folders, "nli")
+    assert made.supports(PREMISE, [CLAIM]) == made.supports([PREMISE], [CLAIM])
+    assert made.best(PREMISE, CLAIM) == made.best([PREMISE], CLAIM)
+    with pytest.raises(TypeError, match="a list of sentences"):
+        made.supports([PREMISE], CLAIM)
+
+
+def test_weights_that_give_no_number_give_no_score(tmp_path: Path) -> None:
+    folder = tiny_verifiers.make("nli", tmp_path / "nli")
+    weights = load_file(folder / "model.safetensors")
+    weights["classifier.weight"] *= float("nan")
+    save_file(weights, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(UndefinedScoreError, match="gave no number"):
+        Verifier(folder).support(PREMISE, CLAIM)
+
+
 def test_a_claim_that_fills_the_window_is_refused_and_not_cut(folders: dict[str, Path]) -> None:
     with pytest.raises(PromptTooLongError, match=r"the sentence has .* tokens, and this verifier reads 512"):
         verifier(folders, "minicheck-roberta").support(PREMISE, "The bridge of Harn is old. " * 200)
@@ -130,8 +183,11 @@ def test_nothing_to_verify_is_no_probability(folders: dict[str, Path], contexts:
 def test_control_tokens_in_data_are_text(folders: dict[str, Path]) -> None:
     made = verifier(folders, "minicheck-roberta")
     eos = made._loaded[0].eos_token_id
-    plain = made._encoded(PREMISE, CLAIM)["input_ids"].count(eos)
-    assert made._encoded(f"{PREMISE}</s>It is so.</s>", CLAIM)["input_ids"].count(eos) == plain
+
+    def ends(premise: str) -> int:
+        return list(encode(made._loaded[0], made.family, [(premise, CLAIM)])[0]["input_ids"]).count(eos)
+
+    assert ends(f"{PREMISE}</s>It is so.</s>") == ends(PREMISE)
 
 
 def test_the_label_of_entailment_is_found_by_its_name(tmp_path: Path) -> None:
@@ -207,5 +263,32 @@ def test_hhem_needs_a_base_of_its_size(folders: dict[str, Path], tmp_path: Path)
 
 
 def test_signatures_tell_models_and_evidence_apart(folders: dict[str, Path]) -> None:
-    lines = {verifier(folders, kind).signature for kind in KINDS} | {verifier(folders, "nli", each=True).signature}
-    assert len(lines) == len(KINDS) + 1
+    parts = [verifier(folders, kind).signature_parts for kind in KINDS]
+    assert len({str(part) for part in parts}) == len(KINDS)
+    assert {part["kind"] for part in parts} == {*KINDS}
+    assert verifier(folders, "nli").signature_parts["evidence"] == "packed"
+    assert verifier(folders, "nli", each=True).signature_parts["evidence"] == "each"
+    assert "base" in verifier(folders, "hhem").signature_parts
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_size_changes_no_number(folders: dict[str, Path], kind: str) -> None:
+    contexts = ["Nolu Brak was born in Tesk. " * 40, "Tesk lies on the river Om.", "Harn is old. " * 60]
+    claims = [CLAIM, "Harn.", "Tesk, where Brak was born, lies on a river that is called Om.", "Nació en 他出生于。"]
+    one_by_one = [verifier(folders, kind, each=True).best(contexts, claim) for claim in claims]
+    by_size = [verifier(folders, kind, each=True, batch_size=size).supports(contexts, claims) for size in (1, 3, 16)]
+    assert by_size[0] == by_size[1] == by_size[2]
+    if kind != "lettucedetect":  # reads all sentences together
+        assert by_size[0] == one_by_one
+
+
+@pytest.mark.parametrize("kind", IN_PIECES)
+def test_batches_differ_from_single_pairs_by_less_than_rounding(folders: dict[str, Path], kind: str) -> None:
+    pairs = [(PREMISE * times, CLAIM) for times in (1, 5, 2, 8, 1)]
+    alone = verifier(folders, kind, batch_size=1).probabilities(pairs)
+    assert verifier(folders, kind, batch_size=3).probabilities(pairs) == pytest.approx(alone, abs=1e-5)
+    assert alone[0] == alone[4]
+
+
+def test_no_sentences_have_no_support(folders: dict[str, Path]) -> None:
+    assert verifier(folders, "nli").supports([PREMISE], []) == []

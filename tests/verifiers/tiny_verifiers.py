@@ -11,12 +11,22 @@ from tokenizers.processors import TemplateProcessing
 from transformers import (
     DebertaV2Config,
     DebertaV2ForSequenceClassification,
+    EuroBertConfig,
+    EuroBertForTokenClassification,
+    GraniteConfig,
+    GraniteForCausalLM,
+    ModernBertConfig,
+    ModernBertForTokenClassification,
     PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
     RobertaConfig,
     RobertaForSequenceClassification,
     T5Config,
     T5ForConditionalGeneration,
     T5ForTokenClassification,
+    XLMRobertaConfig,
+    XLMRobertaForSequenceClassification,
 )
 
 ENCODER: dict[str, Any] = {
@@ -26,6 +36,25 @@ ENCODER: dict[str, Any] = {
     "intermediate_size": 64,
 }
 T5_SHAPE: dict[str, Any] = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
+GUARDIANS = {
+    "3.0": (
+        "{{ strftime_now('%Y') }}{{ guardian_config['risk_name'] }}\n{% for message in messages %}<|start_of_role|>"
+        "{{ message.role }}<|end_of_role|>{{ message.content }}<|end_of_text|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>{% endif %}"
+    ),
+    "3.3": (
+        "{{ guardian_config['criteria_id'] }}{{ think }}\n{% for document in documents %}<|start_of_role|>document"
+        "<|end_of_role|>{{ document.text }}<|end_of_text|>\n{% endfor %}{% for message in messages %}<|start_of_role|>"
+        "{{ message.role }}<|end_of_role|>{{ message.content }}<|end_of_text|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|start_of_role|>judge<|end_of_role|>{% endif %}"
+    ),
+    "4.1": (
+        "{% for document in documents %}<|start_of_role|>document<|end_of_role|>{{ document.text }}<|end_of_text|>\n"
+        "{% endfor %}{% for message in messages %}<|start_of_role|>{{ message.role }}<|end_of_role|>"
+        "{{ message.content }}<|end_of_text|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>{% endif %}"
+    ),
+}
 NLI = {"id2label": {0: "contradiction", 1: "entailment", 2: "neutral"}}
 
 
@@ -58,7 +87,8 @@ def make(kind: str, folder: Path, **settings: Any) -> Path:
     """The folder of a random model of a kind of `VERIFIERS`; HHEM's base is `base` in it."""
     torch.manual_seed(7)
     folder.mkdir(parents=True, exist_ok=True)
-    {"hhem": _hhem, "minicheck-t5": _minicheck_t5}.get(kind, _encoder)(kind, folder, **settings)
+    others = {"hhem": _hhem, "minicheck-t5": _minicheck_t5, "lettucedetect": _tokens, "granite-guardian": _guardian}
+    others.get(kind, _encoder)(kind, folder, **settings)
     return folder
 
 
@@ -75,6 +105,7 @@ def _encoder(kind: str, folder: Path, **settings: Any) -> None:
     else:
         labels = NLI if kind == "nli" else {"num_labels": 2}
         wide = {"max_position_embeddings": 512, "relative_attention": True, "pos_att_type": ["p2c", "c2p"]}
+        wide |= {"position_biased_input": False, "position_buckets": 256, "max_relative_positions": -1}  # as v3
         model = DebertaV2ForSequenceClassification(DebertaV2Config(**{**wide, "pad_token_id": 0, **labels, **shape}))
     model.save_pretrained(folder)
 
@@ -99,3 +130,68 @@ def _hhem(kind: str, folder: Path, **settings: Any) -> None:
     (folder / "config.json").write_text(
         '{"architectures": ["HHEMv2ForSequenceClassification"], "model_type": "HHEMv2Config"}', encoding="utf-8"
     )
+
+
+def _tokens(kind: str, folder: Path, encoder: str = "modernbert", **settings: Any) -> None:
+    """ModernBERT, as mmBERT is too, or EuroBERT, whose tokenizer is Llama's."""
+    rows: dict[str, Any] = {
+        "modernbert": (_bert_like, ModernBertConfig, ModernBertForTokenClassification, {"sep_token_id": 2}),
+        "eurobert": (_llama_like, EuroBertConfig, EuroBertForTokenClassification, {"num_key_value_heads": 2}),
+    }
+    tokenizer, config, model, more = rows[encoder]
+    vocabulary = tokenizer(folder).get_vocab_size()
+    names = {"pad_token_id": 0, "bos_token_id": 1, "eos_token_id": 2, "cls_token_id": 1, "mask_token_id": 0}
+    shape = {**ENCODER, "vocab_size": vocabulary, "initializer_range": 0.3, "max_position_embeddings": 8192}
+    model(config(**{**shape, **names, **more, **settings})).save_pretrained(folder)
+
+
+def _llama_like(folder: Path) -> Tokenizer:
+    names = {"pad_token": "<|pad|>", "bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>"}
+    pair = "<|begin_of_text|> $A <|end_of_text|> $B <|end_of_text|>"
+    return _tokenizer(folder, list(names.values()), "<|begin_of_text|> $A <|end_of_text|>", pair, **names)
+
+
+def _guardian(kind: str, folder: Path, version: str = "3.3", **settings: Any) -> None:
+    specials = ["<|pad|>", "<|end_of_text|>", "<|start_of_role|>", "<|end_of_role|>"]
+    tokenizer = tiny_models.byte_level(specials)
+    tokenizer.add_tokens(["Yes", " yes", "No", " no"])
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<|pad|>",
+        eos_token="<|end_of_text|>",
+        additional_special_tokens=specials[2:],
+        chat_template=GUARDIANS[version],
+    ).save_pretrained(folder)
+    shape = {**ENCODER, "num_key_value_heads": 2, "initializer_range": 0.2, "max_position_embeddings": 8192}
+    names = {"vocab_size": tokenizer.get_vocab_size(), "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 1}
+    GraniteForCausalLM(GraniteConfig(**{**shape, **names, "logits_scaling": 2.0, **settings})).save_pretrained(folder)
+
+
+def make_reranker(kind: str, folder: Path, **settings: Any) -> Path:
+    """The folder of a random model of a kind of `RERANKERS`."""
+    torch.manual_seed(11)
+    folder.mkdir(parents=True, exist_ok=True)
+    {"cross-encoder": _cross_encoder, "qwen3-reranker": _qwen3_reranker}[kind](folder, **settings)
+    return folder
+
+
+def _cross_encoder(folder: Path, **settings: Any) -> None:
+    vocabulary = _roberta_like(folder).get_vocab_size()
+    names = {"vocab_size": vocabulary, "max_position_embeddings": 514, "pad_token_id": 1, "num_labels": 1}
+    config = XLMRobertaConfig(**{**ENCODER, **names, "initializer_range": 0.3, **settings})
+    XLMRobertaForSequenceClassification(config).save_pretrained(folder)
+
+
+def _qwen3_reranker(folder: Path, **settings: Any) -> None:
+    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    tokenizer = tiny_models.byte_level(specials)
+    tokenizer.add_tokens(["yes", "no"])
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<|endoftext|>",
+        eos_token="<|im_end|>",
+        additional_special_tokens=specials[1:2],
+    ).save_pretrained(folder)
+    names = {"vocab_size": tokenizer.get_vocab_size(), "pad_token_id": 0, "num_key_value_heads": 2, "head_dim": 8}
+    shape = {**ENCODER, **names, "max_position_embeddings": 8192, "initializer_range": 0.3}
+    Qwen3ForCausalLM(Qwen3Config(**{**shape, **settings})).save_pretrained(folder)

@@ -25,7 +25,7 @@ from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.report.row import columns_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.certificate import FOLDER
-from rag_evaluator.results.conclusion import asks_judge
+from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import numbers_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
@@ -70,7 +70,7 @@ def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
 
 def metrics_to_label(run: Run) -> list[str]:
     """The metrics whose scores a judge made: people are compared with it."""
-    return [metric for metric in about_of(run).metrics if asks_judge(run.manifest, metric)]
+    return [metric for metric in about_of(run).metrics if is_judged(run.manifest, metric)]
 
 
 def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:

@@ -10,7 +10,7 @@ from typing import Any
 from rich.filesize import decimal
 
 from rag_evaluator.config.schema import Config, model_path
-from rag_evaluator.config.sections import DEMO, JudgeConfig
+from rag_evaluator.config.sections import BY_JUDGE, DEMO, JudgeConfig
 from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ModelError, ResultsError
 from rag_evaluator.features.bundle.wheels import CPU, DISTRIBUTION, Target, download, first_patch, torch_version
@@ -64,11 +64,14 @@ class Bundle:
 
 
 def models_of(config: Config) -> list[str]:
-    """Models and adapters that a configuration names, without those that come with the program."""
+    """Models, adapters, verifier and reranker that a configuration names, without those that come with the program."""
     judges: Sequence[JudgeConfig] = config.judges or [config.judge]
     models = [(judge.model, judge.adapter) for judge in judges if judge.engine != "server"]
     names = [name for pair in models for name in pair if name is not None]
-    return [name for name in [*names, config.embeddings.model] if name != DEMO]
+    verifier = [config.verifier.model, config.verifier.base]
+    reranker = config.retrieval.reranker.model if config.retrieval.match == "reranker" else None
+    others = [name for name in (config.embeddings.model, *verifier, reranker) if name and name != BY_JUDGE]
+    return [name for name in [*names, *others] if name != DEMO]
 
 
 def find_models(names: Sequence[str], all_files: bool) -> list[Model]:

@@ -134,7 +134,7 @@ def binary_agreement(
         cross_fitted=chosen,
         confusion=Confusion(*(int(np.sum(verdicts[rows.labels == y] == f)) for f in (1, 0) for y in (1, 0))),
         agreement=mean_interval(right, PASS, level, rows.clusters, rows.weights),
-        balanced_accuracy=_balanced(rows, right, level),
+        balanced_accuracy=balanced(rows, right, level),
         kappa=cohen_kappa(verdicts.astype(np.float64), *rows[1:], level=level, seed=seed),
     )
 
@@ -183,7 +183,8 @@ def pairs_of(
     return ScoredLabels(judged[order], people[order], masses[order], labels_of)
 
 
-def _balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
+def balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
+    """Balanced accuracy of verdicts, see `binary_agreement`; `right`: 1 where the verdict is the label, else 0."""
     if len(set(rows.labels)) < 2:
         return undefined("labels of one class only" if len(right) else "no labels", level)
     parts = []
@@ -265,6 +266,7 @@ def cross_fitted(
     clusters: Sequence[Hashable] | None = None,
     folds: int = FOLDS,
     seed: int = 0,
+    near: float | None = None,
 ) -> CrossFitted:
     """A threshold chosen on labels looks better on these than it is, so each row is judged by that of other folds.
 
@@ -274,19 +276,22 @@ def cross_fitted(
     Args:
         scores, labels: none missing; labels are 0 or 1.
         weights: how many rows each one speaks for, above 0.
+        near: as in `best_threshold`.
     """
     dealing = dealt(cluster_numbers(clusters, len(scores)), folds=folds, seed=seed)
     verdicts = np.zeros(len(scores), dtype=bool)
     for fold in np.unique(dealing):
         inside, outside = dealing == fold, dealing != fold
-        verdicts[inside] = scores[inside] >= best_threshold(scores[outside], labels[outside], weights[outside])
-    return CrossFitted(best_threshold(scores, labels, weights), verdicts)
+        chosen = best_threshold(scores[outside], labels[outside], weights[outside], near)
+        verdicts[inside] = scores[inside] >= chosen
+    return CrossFitted(best_threshold(scores, labels, weights, near), verdicts)
 
 
-def best_threshold(scores: Array, labels: Array, weights: Array) -> float:
-    """The middle between two scores with the greatest balanced accuracy, of several the nearest to the median score.
+def best_threshold(scores: Array, labels: Array, weights: Array, near: float | None = None) -> float:
+    """The middle between two scores with the greatest balanced accuracy.
 
-    If all scores are equal it is that score, and with labels of one class every threshold is as good.
+    Of several the nearest to `near`, without it to the median score; of two that are as near the lower one. If all
+    scores are equal it is that score, and with labels of one class every threshold is as good.
     """
     values = np.unique(scores)
     if len(values) < 2:
@@ -296,4 +301,5 @@ def best_threshold(scores: Array, labels: Array, weights: Array) -> float:
     below = [np.cumsum(np.bincount(np.searchsorted(values, scores), weights=share))[:-1] for share in shares]
     gains = below[0] - below[1]  # twice the balanced accuracy, less 1
     best = middles[gains >= gains.max() - 1e-12]
-    return float(best[np.argmin(np.abs(best - np.median(scores)))])
+    distances = np.abs(best - (np.median(scores) if near is None else near))
+    return float(best[np.argmin(distances.round(9))])

@@ -32,6 +32,7 @@ from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines, numbers_of
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import Reporting, cluster_of, reporting_of, unit_of
+from rag_evaluator.results.verified import probabilities_of
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.krippendorff import krippendorff_alpha
 
@@ -42,7 +43,8 @@ SHOWN = 5  # disagreements of a metric
 def statement_figures(labels: Sequence[Label], records: Records, level: float) -> dict[str, Any]:
     """Verdicts against labels of 0 and 1, clustered by row; Any: JSON.
 
-    The score of a verdict is the judge's probability of 1 where it has one. Of repeated scores the first counts.
+    The score of a verdict is the judge's probability of 1 where it has one; of a verifier's verdict its probability,
+    moved so that the threshold is at 0.5. Of repeated scores the first counts.
     Statements on which annotators are divided, and those on which the judge gave several verdicts that differ, are
     counted and left out. Raises `DatasetError` for a statement that the judge did not judge, a label that is not 0 or
     1.
@@ -61,9 +63,9 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
         elif mean == 0.5:
             divided += 1
         else:
-            pairs.append((str(row), verdict, float(round(mean))))
-    rows, verdicts = [row for row, _, _ in pairs], [verdict for _, verdict, _ in pairs]
-    wanted, scores = [label for _, _, label in pairs], [_score(verdict) for verdict in verdicts]
+            pairs.append((row, verdict, float(round(mean))))
+    rows, verdicts = [str(row) for row, _, _ in pairs], [verdict for _, verdict, _ in pairs]
+    wanted, scores = [label for *_, label in pairs], [_score(verdict, records[row][0]) for row, verdict, _ in pairs]
     shown, alpha = judge_verdict(scores, wanted, rows), _alpha(list(votes.values()))
     figures: dict[str, Any] = {"labels": len(pairs), "rows": len(set(rows)), "tied": divided, "unclear": unclear}
     figures["verdict"] = asdict(shown)
@@ -111,8 +113,11 @@ def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
     )
 
 
-def _score(verdict: JudgedVerdict) -> float:
-    """The probability of the verdict 1; on the side of the verdict, whatever rounding did."""
+def _score(verdict: JudgedVerdict, record: Mapping[str, Any]) -> float:
+    """The probability of the verdict 1; on the side of the verdict, whatever rounding or a threshold did."""
+    probability = probabilities_of(record).get(verdict.statement or "")
+    if probability is not None:
+        return (float(verdict.value) + probability) / 2
     if verdict.confidence is None:
         return float(verdict.value)
     return max(verdict.confidence, 0.5) if verdict.value else min(1 - verdict.confidence, 0.4999995)

@@ -15,6 +15,7 @@ from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_yo
 from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, compared
 from rag_evaluator.features.certify.conclusion import certify_conclusion
 from rag_evaluator.features.certify.figures import parse_scales
+from rag_evaluator.features.certify.sentence_sheet import sentence_lines, sentence_metrics, write_sentences
 from rag_evaluator.features.certify.sheet import (
     SHOWN_TEXTS,
     Draw,
@@ -27,6 +28,7 @@ from rag_evaluator.features.certify.sheet import (
     write_sheet,
 )
 from rag_evaluator.features.certify.table import labels_in_column, read_labels, together
+from rag_evaluator.features.certify.thresholds import thresholds_of
 from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
 from rag_evaluator.files.progress import ACTIVITY
@@ -43,10 +45,11 @@ from rag_evaluator.results.certificate import (
     with_labels,
     write_labels,
 )
-from rag_evaluator.results.conclusion import Conclusion, asks_judge, judged_config
+from rag_evaluator.results.conclusion import Conclusion, is_judged, judged_config
 from rag_evaluator.results.judgement import doubt
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.verified import THRESHOLDS
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import Array, Scale
 from rag_evaluator.tasks.manifest import refresh_report
@@ -134,7 +137,8 @@ def certify(
     level = run.config.get("ci_level") or LEVEL
     settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level)
     figures, disagreements, kept = compared(run, sources, settings)
-    certificate = _certificate(run, sources, figures, date or datetime.datetime.now(datetime.UTC).date())
+    thresholds = thresholds_of(run, sources, level)
+    certificate = _certificate(run, sources, figures, thresholds, date or datetime.datetime.now(datetime.UTC).date())
     write_json(path, certificate)
     if out is None:
         write_labels(folder, run.data, kept)
@@ -185,6 +189,7 @@ def _certificate(
     run: Run,
     sources: Sequence[LabelSource],
     figures: Mapping[str, Mapping[str, Any]],
+    thresholds: Mapping[str, Mapping[str, Any]],
     date: datetime.date,
 ) -> dict[str, Any]:
     """What holds of the judge: on which rows, in which language, with which prompts."""
@@ -208,6 +213,7 @@ def _certificate(
             }
             for metric, part in figures.items()
         },
+        **({THRESHOLDS: thresholds} if thresholds else {}),
     }
 
 
@@ -292,11 +298,11 @@ def _names(run: Run, metrics: Sequence[str]) -> list[str]:
     for metric, name in zip(metrics, names, strict=True):
         if name not in run.scores:
             raise ConfigError(f"--metric {metric}: {run.name} has no scores of it.{did_you_mean(metric, run.scores)}")
-        if not asks_judge(run.manifest, name):
+        if not is_judged(run.manifest, name):
             raise ConfigError(f"--metric {metric}: no judge made its scores, and {WHAT_FOR}. Leave it out.")
     if names:
         return list(dict.fromkeys(names))
-    judged = [name for name in run.scores if asks_judge(run.manifest, name)]
+    judged = [name for name in run.scores if is_judged(run.manifest, name)]
     if not judged:
         raise ResultsError(f"{run.name}: no judge made its scores, and {WHAT_FOR}.")
     if unasked := [name for name in run.scores if name not in judged]:
@@ -346,6 +352,7 @@ def label_sheet(
     seed: int = 0,
     like: str | Path | None = None,
     force: bool = False,
+    sentences: bool = False,
 ) -> DrawRecord:
     """Draw rows of a finished run at random and write a workbook in which people label them without seeing a score.
 
@@ -362,6 +369,8 @@ def label_sheet(
         like: results folder of another run over the same questions: its rows are drawn again, so that labels of both
             runs can be compared; `size`, `uncertain` and `seed` are then those of that draw.
         force: replace a workbook that is there.
+        sentences: a line for each sentence that a verifier looked at, in place of one a row; the metrics are then those
+            of sentences. Their labels give `verifier.threshold`.
 
     Raises `RagEvaluatorError`; then nothing is written.
     """
@@ -371,7 +380,10 @@ def label_sheet(
     check_replaceable(
         path, None, force, [Path(run).expanduser() / SCORES for run in (results, like) if run is not None]
     )
+    if sentences:
+        metrics = sentence_metrics(open_run(folder), [canonical_name(name) or name for name in metrics])
     sheet = draw_rows(folder, size, metrics, uncertain, seed, None if like is None else Path(like).expanduser())
+    lines = sentence_lines(open_run(folder), sheet) if sentences else []
     write_draw(folder, sheet.record)
-    write_whole(path, lambda to: write_sheet(sheet, to))
+    write_whole(path, lambda to: write_sentences(sheet, lines, to) if sentences else write_sheet(sheet, to))
     return sheet.record

@@ -90,6 +90,10 @@ def add_sheet_command(commands: Any) -> None:
     command.add_argument(
         "--like", type=Path, metavar="RUN", help="the rows that were drawn for this run, to compare both by labels"
     )
+    command.add_argument(
+        "--sentences", action="store_true",
+        help="a line for each sentence that a verifier looked at; their labels give verifier.threshold",
+    )  # fmt: skip
     command.add_argument("--force", action="store_true", help="replace a workbook that is there")
 
 
@@ -107,6 +111,7 @@ def sheet(options: argparse.Namespace) -> int:
         options.seed,
         options.like,
         options.force,
+        options.sentences,
     )
     say(f"{len(record.rows)} of {len(record.strata)} rows written to {options.out}: {', '.join(record.metrics)}")
     say(f"their probabilities are kept in {options.results}/labels/{record.name}.json")

@@ -6,9 +6,10 @@ from typing import Any, NamedTuple
 
 from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.features.certify.verdict import CHANCE, GOOD, LEAST, LEAST_RARER, LEVEL
-from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends_beside
+from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import BETWEEN
+from rag_evaluator.results.verified import SENTENCES, THRESHOLDS
 
 Figures = Mapping[str, Any]  # of a metric, as in `certificate.json`. Any: JSON
 SHEET_SIZE = 100  # labels of a next sheet, at least
@@ -20,7 +21,12 @@ RULES = (
     f"high end is below {100 * GOOD:g} %; not shown: else.",
     f"too few labels: fewer than {LEAST}, or fewer than {LEAST_RARER} of the rarer class.",
 )
-SENTENCES = {
+RULE_OF_THRESHOLD = (
+    "threshold: the one with the highest balanced accuracy over all labels, of several the nearest to 0.5. The "
+    "balanced accuracy beside it is cross-fitted: each of five folds is judged by the threshold that the other four "
+    "choose; the sentences of a row are in one fold."
+)
+BY_WORD = {
     "useful": "{subject} useful for {metric}: {figures}.",
     "worse than chance": "{subject} worse than chance for {metric}: {figures}.",
     "weak": "{subject} weak for {metric}, better than chance but not useful: {figures}.",
@@ -65,7 +71,30 @@ def certify_conclusion(certificate: Mapping[str, Any], config: Mapping[str, Any]
     """
     metrics = certificate["metrics"]
     sentences = [_sentence(name, part, config) for name, part in metrics.items()]
-    return Conclusion(sentences, _next(list(metrics.values()), certificate["rows"], folder), RULES)
+    thresholds = certificate.get(THRESHOLDS) or {}
+    sentences += [_of_threshold(metric, found) for metric, found in thresholds.items()]
+    rules = (*RULES, RULE_OF_THRESHOLD) if thresholds else RULES
+    return Conclusion(sentences, _next(list(metrics.values()), certificate["rows"], folder), rules)
+
+
+def _of_threshold(metric: str, found: Figures) -> str:
+    """The threshold that labels chose, and how good it is on others, beside 0.5."""
+    of_sentences = found["by"] == SENTENCES
+    labels = counted(found["labels"], "label")
+    what, rests = (
+        (f"sentences of {metric}", f"{labels} of sentences in {counted(found['rows'], 'row')}")
+        if of_sentences
+        else (f"the score of rows by {metric}, not for its sentences", f"{labels} of rows")
+    )
+    return (
+        f"The best threshold for {what} is {found['threshold']:.3g}, by {rests}: balanced accuracy "
+        f"{_accuracy(found['balanced_accuracy'])} on labels that did not choose it; 0.5 has "
+        f"{_accuracy(found['at_half'])}."
+    )
+
+
+def _accuracy(figure: Figures) -> str:
+    return with_ends(figure["value"], figure["ci_low"], figure["ci_high"])
 
 
 def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
@@ -79,7 +108,7 @@ def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
     if word == "not shown":
         figures = figures[0].upper() + figures[1:]
     inside = subject[0].lower() + subject[1:]
-    return SENTENCES[word].format(subject=subject, inside=inside, metric=metric, figures=figures)
+    return BY_WORD[word].format(subject=subject, inside=inside, metric=metric, figures=figures)
 
 
 def _subject(metric: str, part: Figures, config: Mapping[str, Any]) -> tuple[str, str]:

@@ -3,8 +3,9 @@
 import json
 import math
 import unicodedata
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +32,7 @@ class Texts:
         accept, reject: words with which people answer; label sheets offer the first of each.
         steps: how to fill in a sheet.
         grades: of metrics with grades; `{low}` and `{high}` are the ends.
+        sentence: what is asked of a sentence and its evidence.
         questions: by what a metric asks for; `{metric}` is its name.
         statements: the same of a single statement; in English only, as the pages of the app.
     """
@@ -39,6 +41,7 @@ class Texts:
     reject: Sequence[str]
     steps: Sequence[str]
     grades: str
+    sentence: str
     questions: Mapping[str, str]
     statements: Mapping[str, str] = field(default_factory=dict)
 
@@ -94,6 +97,7 @@ def label_of(cell: Any) -> float:
 ASKED_BY: Mapping[str, str] = {
     "faithfulness": "supported",
     "response_groundedness": "supported",
+    "groundedness": "supported",
     "answer_relevancy": "answers",
     "answer_correctness": "correct",
     "factual_correctness": "correct",
@@ -104,6 +108,7 @@ ASKED_BY: Mapping[str, str] = {
     "context_precision_with_reference": "relevant",
     "context_precision_without_reference": "relevant",
     "context_recall": "complete",
+    "context_coverage": "complete",
     "refusal_correctness": "refusal",
     "noise_sensitivity": "errors",
 }
@@ -220,18 +225,31 @@ class LabelSheet:
     language: str
 
 
+AddLabels = Callable[[Any, Mapping[str, Any]], None]  # to a worksheet, with its formats. Any: xlsxwriter's
+
+
 def write_sheet(sheet: LabelSheet, path: Path) -> None:
     """Write the workbook. Texts are texts: no cell is a formula or a link."""
+    add_labels = partial(_add_labels, sheet=sheet)
+    write_book(path, sheet.language, add_labels, [_asked(metric, sheet) for metric in sheet.record.metrics])
+
+
+def write_book(path: Path, language: str, add_labels: AddLabels, asked: Sequence[tuple[str, str]]) -> None:
+    """A workbook of two sheets: the labels, and the instructions in a language.
+
+    Args:
+        asked: column -> the question that is answered there, with the answers.
+    """
     import xlsxwriter
 
     book = xlsxwriter.Workbook(str(path), {**OPTIONS, "tmpdir": str(path.parent)})
     book.set_properties({"created": XLSX_DATE})
     formats = {**formats_of(book), "open": book.add_format({"locked": False, "valign": "top", "bg_color": "#FFF8DC"})}
     labels, instructions = (new_worksheet(book, name) for name in (LABELS, INSTRUCTIONS))
-    _add_labels(labels, formats, sheet)
-    _add_instructions(instructions, formats, sheet)
+    add_labels(labels, formats)
+    _add_instructions(instructions, formats, [*enumerate(texts_of(language).steps, start=1), *asked])
     instructions.activate()
-    if set(find_language(sheet.language).scripts) & RIGHT_TO_LEFT:
+    if set(find_language(language).scripts) & RIGHT_TO_LEFT:
         for worksheet in (labels, instructions):
             worksheet.right_to_left()
     book.close()
@@ -242,7 +260,7 @@ def _add_labels(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet) -
     columns = [*first, *sheet.columns, *metrics]
     table = Sheet(worksheet, formats, columns, {}, lines=LINES)
     for row in sheet.record.rows:
-        texts = [_shown(sheet.samples[row].columns.get(column)) for column in sheet.columns]
+        texts = [shown_text(sheet.samples[row].columns.get(column)) for column in sheet.columns]
         table.add([row, sheet.digests[row], sheet.record.name, *texts])
         for place in range(len(columns) - len(metrics), len(columns)):
             worksheet.write_blank(table.row, place, None, formats["open"])
@@ -258,38 +276,45 @@ def _add_labels(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet) -
 
 def _list_of(metric: str, sheet: LabelSheet) -> dict[str, Any]:
     """The answers that a cell offers, with the question beside it."""
-    scale, question = sheet.scales[metric], question_of(metric, sheet.language)
+    scale = sheet.scales[metric]
     choices = choices_of(sheet.language, scale.low, scale.high)
+    return list_of(metric, question_of(metric, sheet.language), choices)
+
+
+def list_of(column: str, question: str, choices: Sequence[str | int]) -> dict[str, Any]:
+    """The answers that the cells of a column offer, as xlsxwriter has it."""
     return {
         "validate": "list",
-        "source": choices,
-        "input_title": metric[:TITLE],
+        "source": list(choices),
+        "input_title": column[:TITLE],
         "input_message": question[:MESSAGE],
-        "error_title": metric[:TITLE],
+        "error_title": column[:TITLE],
         "error_message": " / ".join(map(str, choices)),
     }
 
 
-def _add_instructions(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet) -> None:
-    texts, wrapped = texts_of(sheet.language), formats["wrapped"]
+def _asked(metric: str, sheet: LabelSheet) -> tuple[str, str]:
+    """A metric with its question and the answers."""
+    scale = sheet.scales[metric]
+    choices = choices_of(sheet.language, scale.low, scale.high)
+    grades = texts_of(sheet.language).grades.format(low=choices[0], high=choices[-1])
+    grades = f" {grades}" if isinstance(choices[0], int) else ""
+    return metric, f"{question_of(metric, sheet.language)}{grades} ({', '.join(map(str, choices))})"
+
+
+def _add_instructions(worksheet: Any, formats: Mapping[str, Any], lines: Sequence[tuple[object, str]]) -> None:
     worksheet.set_column(0, 0, 34)
     worksheet.set_column(1, 1, 90)
-    lines = [(str(number), step) for number, step in enumerate(texts.steps, start=1)]
-    for metric in sheet.record.metrics:
-        scale = sheet.scales[metric]
-        choices = choices_of(sheet.language, scale.low, scale.high)
-        grades = f" {texts.grades.format(low=choices[0], high=choices[-1])}" if isinstance(choices[0], int) else ""
-        lines.append((metric, f"{question_of(metric, sheet.language)}{grades} ({', '.join(map(str, choices))})"))
     for row, line in enumerate(lines):
         for place, text in enumerate(line):
-            worksheet.write_string(row, place, text, wrapped)
+            worksheet.write_string(row, place, str(text), formats["wrapped"])
 
 
-def _shown(value: Any) -> str | None:
+def shown_text(value: Any) -> str | None:
     """A text, or several with their ranks. Any: JSON."""
     value = json_or_text(value, True)
     if isinstance(value, list):
-        return "\n\n".join(f"[{rank}] {_shown(text)}" for rank, text in enumerate(value, start=1))
+        return "\n\n".join(f"[{rank}] {shown_text(text)}" for rank, text in enumerate(value, start=1))
     return None if value is None else str(value)
 
 

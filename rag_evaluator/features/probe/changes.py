@@ -4,7 +4,7 @@ import random
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise, zip_longest
 from typing import Any
 
 from rag_evaluator.config.languages import Language, sentences
@@ -145,6 +145,22 @@ def other_contexts(sample: Sample, material: Material) -> Columns | None:
         ):
             return {"retrieved_contexts": contexts}
     return None
+
+
+def as_many_contexts(sample: Sample, material: Material) -> Columns | None:
+    """As many contexts of other rows, one of each in turn, none of which holds the answer or a good part of it."""
+    response, own = sample.columns["response"], sample.columns["retrieved_contexts"]
+    chance = material.chance("context_of_row", sample)
+    lists = [other.columns.get("retrieved_contexts", ()) for other in material.others("as_many_contexts", sample)]
+    in_turn = chain.from_iterable(zip_longest(*(chance.sample(texts, len(texts)) for texts in lists), fillvalue=""))
+    seen, drawn = set(map(normalised, own)), list[str]()
+    for text in in_turn:
+        if len(drawn) == len(own):
+            break
+        if (key := normalised(text)) and key not in seen and not _helps(text, response):
+            seen.add(key)
+            drawn.append(text)
+    return {"retrieved_contexts": drawn} if len(drawn) == len(own) else None
 
 
 def dropped_context(sample: Sample, material: Material) -> Columns | None:

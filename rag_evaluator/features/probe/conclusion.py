@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from rag_evaluator.features.probe.control import RULE, control_sentences
 from rag_evaluator.features.probe.verdicts import Thresholds
 from rag_evaluator.results.conclusion import Conclusion, next_command, with_ends_beside
 from rag_evaluator.results.overview import counted
@@ -39,10 +40,11 @@ def probe_conclusion(report: Mapping[str, Any], judges: Mapping[str, str], words
     """
     metrics: Mapping[str, Cells] = report["metrics"]
     of_metrics = [_of_metric(metric, cells, judges.get(metric)) for metric, cells in metrics.items()]
-    sentences = [*of_metrics, *_of_alarms(report)]
+    control = report.get("control", {})
+    sentences = [*of_metrics, *control_sentences(control), *_of_alarms(report)]
     if all(cell["missing"] == cell["pairs"] for cells in metrics.values() for cell in cells.values()):
         sentences = [f"Nothing is known: none of the changed rows ({report['rows']} were drawn) has both scores."]
-    return Conclusion(sentences, _next(report, words) if words else "", RULES)
+    return Conclusion(sentences, _next(report, words) if words else "", (*RULES, RULE) if control else RULES)
 
 
 def _of_metric(metric: str, cells: Cells, judge: str | None) -> str:

@@ -11,6 +11,7 @@ from rag_evaluator.config.languages import Language
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.features.probe import changes
 from rag_evaluator.features.probe.changes import Material, good_side, material_of, with_columns
+from rag_evaluator.features.probe.control import AS_MANY, control_grid, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, Pairs, ProbeCell, Thresholds, judge_cells
 from rag_evaluator.files.atomic import short_digest
@@ -22,7 +23,8 @@ from rag_evaluator.statistics.formulas import Scale
 Expected = Literal["worse", "equal", "not better"]
 
 CORRECTNESS = ("answer_correctness", "factual_correctness", "answer_rubric")
-SUPPORT = ("faithfulness", "response_groundedness")
+SUPPORT = ("faithfulness", "response_groundedness", "groundedness")
+REFERENCE = ("reference_coverage", "reference_agreement")
 PRECISION = ("context_precision_with_reference", "context_precision_without_reference")
 RANKING = ("retrieval_ndcg", "retrieval_map", "retrieval_mrr")
 
@@ -54,21 +56,29 @@ PROBES: Mapping[str, Probe] = {
     "other_answer": Probe(
         changes.other_answer,
         ("response",),
-        ("answer_relevancy", *CORRECTNESS, "answer_accuracy", "semantic_similarity", "faithfulness"),
+        (
+            "answer_relevancy",
+            *CORRECTNESS,
+            "answer_accuracy",
+            "semantic_similarity",
+            "faithfulness",
+            "groundedness",
+            *REFERENCE,
+        ),
         "worse",
         "the response of another row",
     ),
     "changed_number": Probe(
         changes.changed_number,
         ("response",),
-        (*SUPPORT, *CORRECTNESS, "answer_accuracy"),
+        (*SUPPORT, *CORRECTNESS, "answer_accuracy", *REFERENCE),
         "worse",
         "a number in the response is another one of the dataset",
     ),
     "changed_name": Probe(
         changes.changed_name,
         ("response",),
-        (*SUPPORT, *CORRECTNESS, "answer_accuracy"),
+        (*SUPPORT, *CORRECTNESS, "answer_accuracy", *REFERENCE),
         "worse",
         "a name in the response is another one of the dataset",
     ),
@@ -87,6 +97,7 @@ PROBES: Mapping[str, Probe] = {
             *PRECISION,
             *RANKING,
             "context_recall",
+            "context_coverage",
             "context_relevance",
             "context_relevancy",
             "retrieval_precision",
@@ -95,10 +106,17 @@ PROBES: Mapping[str, Probe] = {
         "worse",
         "the contexts of another row",
     ),
+    AS_MANY: Probe(
+        changes.as_many_contexts,
+        ("response", "retrieved_contexts"),
+        ("groundedness", "context_coverage"),
+        "worse",
+        "as many contexts of other rows, none of which holds the answer",
+    ),
     "dropped_context": Probe(
         changes.dropped_context,
         ("reference", "retrieved_contexts"),
-        ("context_recall", "retrieval_recall"),
+        ("context_recall", "context_coverage", "retrieval_recall"),
         "worse",
         "without the only context that holds the reference",
     ),
@@ -112,7 +130,11 @@ PROBES: Mapping[str, Probe] = {
     "evasive": Probe(changes.evasive, ("response",), ("answer_relevancy",), "worse", "an answer that says nothing"),
     "same_text": Probe(changes.same_text, ("response",), (), "equal", "other quotes and spaces"),
     "longer": Probe(
-        changes.longer, ("response",), (*CORRECTNESS, "answer_accuracy"), "not better", "the response said twice"
+        changes.longer,
+        ("response",),
+        (*CORRECTNESS, "answer_accuracy", *REFERENCE),
+        "not better",
+        "the response said twice",
     ),
 }
 """Name -> probe, in the order of the report."""
@@ -234,7 +256,10 @@ SMALL_CHANGES = {"answer_correctness": CONTINUOUS_TOLERANCE / 4}
 
 
 def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: Records, settings: ProbeConfig) -> Any:
-    """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures."""
+    """What `probe.json` says of pairs, as JSON: `probes`, `settings` and, per metric and probe, the figures.
+
+    `control` has the metrics of a verifier, see `control_of`; it is there only if there is one.
+    """
     by_cell: dict[tuple[str, str], list[ChangedRow]] = {(metric, probe): [] for metric in metrics for probe in PROBES}
     for pair in pairs:
         for metric in concerned(pair, metrics):
@@ -244,6 +269,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
     figures: dict[str, dict[str, Any]] = {}
     for (metric, probe), cell in zip(keys, cells, strict=True):
         figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
+    control = _control(by_cell, metrics, records)
     used = dict.fromkeys(probe for probe in PROBES for _, other in keys if other == probe)
     return {
         "probes": {
@@ -256,7 +282,21 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
         },
         "settings": settings.model_dump(),
         "metrics": figures,
+        **({"control": control} if control else {}),
     }
+
+
+def _control(
+    pairs: Mapping[tuple[str, str], Sequence[ChangedRow]], metrics: Mapping[str, Metric], records: Records
+) -> dict[str, Any]:
+    controls = {
+        metric: control_of(
+            (str(pair.row), records[pair.row, GOOD, metric], records[pair.row, AS_MANY, metric])
+            for pair in pairs[metric, AS_MANY]
+        )
+        for metric in metrics
+    }
+    return {metric: control for metric, control in controls.items() if control}
 
 
 def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[ProbeCell]:
@@ -284,6 +324,8 @@ def rows_for_reading(
             }
             for metric in concerned(pair, metrics)
         }
+        if pair.probe == AS_MANY and not scores:  # only for metrics of a verifier
+            continue
         yield {
             "row": pair.row,
             "probe": pair.probe,
@@ -356,6 +398,7 @@ def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid |
     title = f"{name}: what" if name else "what"
     yield Grid(f"{title} the judge notices, {report['rows']} rows", COLUMNS, list(_rows(report["metrics"])))
     yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
+    yield from control_grid(report.get("control", {}))
     few = {probe: about["rows"] for probe, about in report["probes"].items() if about["rows"] < report["rows"]}
     for probe, count in few.items():
         yield f"{probe}: {count} of {report['rows']} rows can be changed with certainty"

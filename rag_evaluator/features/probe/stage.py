@@ -258,11 +258,12 @@ def probe(
     embeddings: Any = None,
     progress: Progress = automatic,
     start: Start = "continue",
+    verifier: Any = None,
 ) -> "ProbeReport":
     """Change rows for the worse, by rules, and look whether the judge notices.
 
     Args:
-        config, judge, embeddings: as `RAGEvaluator` takes them.
+        config, judge, embeddings, verifier: as `RAGEvaluator` takes them.
         data: path or rows; None takes `dataset` of the configuration.
         folder: results folder; None takes that of the configuration. What was found goes to `probe/` in it.
         progress: called with (scores made, scores to make); see docs/progress.md. By default a bar in notebooks.
@@ -274,7 +275,7 @@ def probe(
 
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """
-    evaluator = RAGEvaluator(config, judge, embeddings)
+    evaluator = RAGEvaluator(config, judge, embeddings, verifier=verifier)
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
     with shown(progress, "scores") as at:
         run_probe(evaluator, place, data, progress=at, start=start)

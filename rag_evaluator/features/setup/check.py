@@ -9,7 +9,7 @@ from typing import Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO
+from rag_evaluator.config.sections import DEMO, RerankerConfig
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.event_loop import run
@@ -28,6 +28,8 @@ from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
+from rag_evaluator.verifiers.reranker import reranker_of
+from rag_evaluator.verifiers.verifier import Verifier
 
 IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves
 TIGHT = 0.8  # of the free memory may be weights; the rest is for keys and values
@@ -96,6 +98,10 @@ def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks)
         ready &= not checks.has("memory", "failed")
     if any(metric.embeddings for metric in evaluator.metrics.values()):
         ready &= checks.attempt("embeddings", lambda: _look_at_embeddings(evaluator, checks))
+    if any(metric.verifier == "model" for metric in evaluator.metrics.values()):
+        ready &= checks.attempt("verifier", lambda: _look_at_verifier(evaluator, checks))
+    if ranker := next((metric.reranker for metric in evaluator.metrics.values() if metric.reranker), None):
+        ready &= checks.attempt("reranker", lambda: _look_at_reranker(ranker, checks))
     if ready and rows:
         checks.attempt("results", lambda: _look_at_results(evaluator, rows, checks))
         try:
@@ -142,6 +148,42 @@ def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
         checks.add("embeddings", "warning", text, details)
         return
     checks.add("embeddings", "ok", "given as an object" if evaluator._embeddings.is_object else model, details)
+
+
+def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
+    """Reads config.json and the names of files; loads nothing but a model whose card has values to compare with."""
+    verifier = evaluator._verifier.model
+    if not isinstance(verifier, Verifier):
+        checks.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
+        return
+    family = verifier.family
+    languages = ", ".join(family.languages) or "of many languages"
+    about = {"languages": languages, "reads": f"{family.piece} {family.unit} at once", "licence": family.licence}
+    details: dict[str, Any] = {"model": str(verifier.folder), "kind": verifier.name, **about}
+    text = "; ".join([f"{verifier.folder}, {verifier.name}", *(f"{name}: {value}" for name, value in about.items())])
+    if not verifier.family.published:
+        checks.add("verifier", "ok", text, details)
+        return
+    values = verifier.published()
+    details |= {"published": [list(row) for row in values]}
+    if verifier.matches_published():
+        checks.add("verifier", "ok", f"{text}; its {len(values)} published values are met", details)
+        return
+    premise, hypothesis, expected, ours = max(values, key=lambda row: abs(row[2] - row[3]))
+    checks.add(
+        "verifier",
+        "failed",
+        f"{text}; its published values are not met: '{hypothesis}' from '{premise}' has {ours:.4f}, its card says "
+        f"{expected:.4f}. The weights are others, or damaged",
+        details,
+    )
+
+
+def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:
+    """Reads config.json and the names of files."""
+    reranker = reranker_of(config)
+    details = {"model": str(reranker.folder), "kind": reranker.name}
+    checks.add("reranker", "ok", f"{reranker.folder}, {reranker.name}", details)
 
 
 def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:

@@ -213,7 +213,7 @@ def metrics() -> Rows:
             "meaning": metric.about,
             "columns": list(metric.columns),
             "optional": list(metric.optional),
-            "needs": [need for need in ("judge", "embeddings") if getattr(metric, need)],
+            "needs": [need for need in ("judge", "embeddings", "verifier") if getattr(metric, need)],
             "range": list(metric.range),
             "better": metric.better,
             "stage": metric.stage,

@@ -30,7 +30,7 @@ from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
 from rag_evaluator.judge.engines.transformers.loading import find_judge
 from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.metric import RETRIEVAL, Metric
+from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
@@ -421,7 +421,7 @@ def _preferred(possible: Sequence[str], is_log: bool) -> list[str]:
     if is_log and any(name in RETRIEVAL for name in possible):
         return [name for name in OF_LOGS if name in possible]
     chosen = [name for name in PREFERRED if name in possible and INSTEAD_OF.get(name) not in possible]
-    return chosen or list(possible[:FEW])
+    return chosen or [name for name in possible if name not in SUPPORT][:FEW]
 
 
 def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> str:

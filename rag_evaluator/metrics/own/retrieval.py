@@ -22,6 +22,7 @@ from rag_evaluator.prompts.own import (
 
 if TYPE_CHECKING:
     from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
+    from rag_evaluator.metrics.scorer import Recorder
 
 LETTERS = 5
 """Length of n-grams. Unrelated paragraphs of XQuAD (en, es, de, zh) share at most 0.39 of those of the shorter text,
@@ -115,6 +116,9 @@ class Relevance(Protocol):
     async def of_retrieved(self) -> list[int]:
         """Whether each retrieved context is relevant, in their order."""
 
+    async def gains(self) -> Sequence[float]:
+        """How much each retrieved context is worth to nDCG, in their order: its verdict, or its probability."""
+
     async def of_expected(self) -> list[int]:
         """Whether each reference context is matched by a retrieved one."""
 
@@ -130,6 +134,9 @@ class JudgedRelevance:
 
     async def of_retrieved(self) -> list[int]:
         return [0 if is_blank(text) else await self._is_relevant(text) for text in self.row.retrieved]
+
+    async def gains(self) -> Sequence[float]:
+        return await self.of_retrieved()
 
     async def of_expected(self) -> list[int]:
         contexts = [text for text in self.row.retrieved if not is_blank(text)]
@@ -162,6 +169,9 @@ class ComparedRelevance:
     async def of_retrieved(self) -> list[int]:
         return [int(any(self._match(text, other) for other in self.row.expected)) for text in self.row.retrieved]
 
+    async def gains(self) -> Sequence[float]:
+        return await self.of_retrieved()
+
     async def of_expected(self) -> list[int]:
         return [int(any(self._match(text, other) for other in self.row.retrieved)) for text in self.row.expected]
 
@@ -171,12 +181,53 @@ class ComparedRelevance:
         return SIMILARITIES[self.options.match](first, second) >= self.options.overlap
 
 
-def measured(order: Sequence[int], relevance: Sequence[int], names: Collection[str]) -> dict[str, float]:
+class Ranker(Protocol):
+    """What says how surely passages answer a query: an `AsyncReranker`."""
+
+    async def relevance(self, query: str, passages: Sequence[str]) -> list[float]: ...
+
+
+@dataclass(frozen=True)
+class RankedRelevance:
+    """Verdicts of a reranker on the question and each retrieved context; it knows no reference contexts."""
+
+    row: RetrievedRow
+    ranker: Ranker
+    options: RetrievalConfig
+
+    async def probabilities(self) -> list[float]:
+        """Of each retrieved context; a blank one has 0."""
+        asked = [text for text in self.row.retrieved if not is_blank(text)]
+        values = iter(await self.ranker.relevance(self.row.user_input, asked) if asked else ())
+        return [0.0 if is_blank(text) else next(values) for text in self.row.retrieved]
+
+    async def of_retrieved(self) -> list[int]:
+        return [int(value >= self.options.reranker.threshold) for value in await self.probabilities()]
+
+    async def gains(self) -> Sequence[float]:
+        return await (self.probabilities() if self.options.reranker.gains == "graded" else self.of_retrieved())
+
+    async def of_expected(self) -> list[int]:
+        return []
+
+    async def note(self, recorder: "Recorder", contexts: Sequence[str]) -> None:
+        """Write down each verdict with its probability and the context's place among the row's."""
+        verdicts, values = await self.of_retrieved(), await self.probabilities()
+        pairs = list(zip(verdicts, values, strict=True))
+        rows = [
+            {"verdict": good, "probability": value, "contexts": [contexts.index(text)]}
+            for text, (good, value) in zip(self.row.retrieved, pairs, strict=True)
+        ]
+        confidence = [value if good else round(1 - value, 4) for good, value in pairs]
+        recorder.note("reranker", {"ranked": rows}, confidence)
+
+
+def measured(order: Sequence[int], relevance: Sequence[float], names: Collection[str]) -> dict[str, float]:
     """Measures by their names in `ir_measures` (`nDCG@10`, `P@5`, `AP@5`, `RR`) of an order of documents, best first.
 
     Args:
         order: positions in `relevance`; a document that is in no place of the order was not retrieved.
-        relevance: grade of each document, 0 not relevant.
+        relevance: grade of each document, 0 not relevant; nDCG takes probabilities, too.
 
     0 where nothing was retrieved or nothing is relevant. The formulas are those of trec_eval, which `ir_measures` asks,
     and give the same bytes.
@@ -190,20 +241,20 @@ def measured(order: Sequence[int], relevance: Sequence[int], names: Collection[s
     return values
 
 
-def _precision(grades: Sequence[int], relevance: Sequence[int], cutoff: int) -> float:
+def _precision(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
     return sum(grade > 0 for grade in grades) / cutoff
 
 
-def _reciprocal_rank(grades: Sequence[int], relevance: Sequence[int], cutoff: int) -> float:
+def _reciprocal_rank(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
     return next(1 / rank for rank, grade in enumerate(grades, start=1) if grade)
 
 
-def _average_precision(grades: Sequence[int], relevance: Sequence[int], cutoff: int) -> float:
+def _average_precision(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
     ranks = [rank for rank, grade in enumerate(grades, start=1) if grade]
     return _total(number / rank for number, rank in enumerate(ranks, start=1)) / sum(grade > 0 for grade in relevance)
 
 
-def _ndcg(grades: Sequence[int], relevance: Sequence[int], cutoff: int) -> float:
+def _ndcg(grades: Sequence[float], relevance: Sequence[float], cutoff: int) -> float:
     """The gain beside that of the best order of all documents; the grade is the gain, discounted by log2(rank + 1)."""
     best = sorted(relevance, reverse=True)[:cutoff]
     gains = [_total(grade / log2(rank + 1) for rank, grade in enumerate(each, start=1)) for each in (grades, best)]
@@ -215,7 +266,7 @@ def _total(values: Iterable[float]) -> float:
     return reduce(add, values, 0.0)
 
 
-MEASURES: Mapping[str, Callable[[Sequence[int], Sequence[int], int], float]] = {
+MEASURES: Mapping[str, Callable[[Sequence[float], Sequence[float], int], float]] = {
     "P": _precision,
     "RR": _reciprocal_rank,
     "AP": _average_precision,
@@ -229,18 +280,24 @@ class RetrievalMetric(BaseMetric):
 
     Args:
         llm: the judge; not needed with another `match` than `judge`.
+        ranker: the reranker; needed with `match: reranker` alone.
         options: those of `RetrievalConfig`.
     """
 
-    llm: "InstructorBaseRagasLLM"
+    llm: Any  # the judge as ragas sees one, or the recorder of a row; with a reranker None until a row is scored
 
-    def __init__(self, llm: "InstructorBaseRagasLLM | None" = None, **options: Any) -> None:
+    def __init__(
+        self, llm: "InstructorBaseRagasLLM | None" = None, ranker: Ranker | None = None, **options: Any
+    ) -> None:
         if llm is not None:
             self.llm = llm
+        self.ranker = ranker
         self.chunk_prompt = OwnPrompt("retrieval", "chunk_prompt")
         self.match_prompt = OwnPrompt("retrieval", "match_prompt")
         self.options = RetrievalConfig(**options)
         super().__init__(name=type(self).__name__)
+        if ranker is not None:  # after ragas has looked for a judge
+            self.llm = None
 
     async def ascore(self, **columns: Any) -> MetricResult:
         """The value of a row; nothing retrieved is 0.
@@ -249,11 +306,16 @@ class RetrievalMetric(BaseMetric):
             columns: those of the metric's row in `METRICS`.
         """
         row = RetrievedRow.of(columns, self.options)
-        return await self._measure(self._relevance(row), row)
+        relevance = self._relevance(row)
+        if isinstance(relevance, RankedRelevance) and self.llm is not None:
+            await relevance.note(self.llm, columns["retrieved_contexts"])
+        return await self._measure(relevance, row)
 
     def _relevance(self, row: RetrievedRow) -> Relevance:
         if self.options.match == "judge":
             return JudgedRelevance(row, self.llm, self.chunk_prompt, self.match_prompt)
+        if self.ranker is not None:
+            return RankedRelevance(row, self.ranker, self.options)
         return ComparedRelevance(row, self.options)
 
     async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
@@ -268,7 +330,7 @@ class RetrievalPrecision(RetrievalMetric):
     async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
         return MetricResult(value=self._value(await relevance.of_retrieved()))
 
-    def _value(self, verdicts: list[int], phantoms: int = 0) -> float:
+    def _value(self, verdicts: Sequence[float], phantoms: int = 0) -> float:
         """The measure of contexts in their order; `phantoms` are relevant documents that were not retrieved."""
         name = self.measure.format(cutoff=max(len(verdicts), 1))
         return measured(range(len(verdicts)), [*verdicts, *[1] * phantoms], [name])[name]
@@ -290,16 +352,22 @@ class RetrievalNDCG(RetrievalPrecision):
     measure = "nDCG@{cutoff}"
 
     async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
-        verdicts = await relevance.of_retrieved()
+        verdicts = await self._grades(relevance)
         matched = await relevance.of_expected() if any(verdicts) else []  # without a relevant context it is 0
         value = self._value(verdicts, phantoms=matched.count(0))
         return MetricResult(value=value, reason=KNOWN if row.expected else UNKNOWN)
+
+    async def _grades(self, relevance: Relevance) -> Sequence[float]:
+        return await relevance.gains()
 
 
 class RetrievalMAP(RetrievalNDCG):
     """Average precision; its mean over the rows is MAP."""
 
     measure = "AP@{cutoff}"
+
+    async def _grades(self, relevance: Relevance) -> Sequence[float]:
+        return await relevance.of_retrieved()
 
 
 class RetrievalRecall(RetrievalMetric):

@@ -41,6 +41,7 @@ function showSection(event) {
   const section = link.closest("article")?.querySelector(`#${CSS.escape(link.dataset.section)}`);
   if (!section) return;
   event.preventDefault();
+  for (let fold = section.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   section.scrollIntoView({ block: "start", behavior: "auto" });
   section.focus({ preventScroll: true });
 }

@@ -29,6 +29,7 @@ from rag_evaluator.prompts.own import (
     RubricOutput,
     SentencesOutput,
     SupportOutput,
+    VerifyOutput,
     prompt_models,
 )
 
@@ -69,6 +70,7 @@ def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
         (MatchOutput, "verdict", [0, 1]),
         (AnswerableOutput, "verdict", [0, 1]),
         (RefusedOutput, "verdict", [0, 1]),
+        (VerifyOutput, "choice", [1, 2]),
         (DuelOutput, "choice", [1, 2]),
         (RubricOutput, "label", [1, 2, 3, 4, 5]),
         (KnownOutput, "known", [0, 1]),
@@ -98,6 +100,7 @@ def test_the_names_of_our_own_models_are_tried_for_all_of_them() -> None:
         MatchOutput,
         AnswerableOutput,
         RefusedOutput,
+        VerifyOutput,
         DuelOutput,
         RubricOutput,
         KnownOutput,

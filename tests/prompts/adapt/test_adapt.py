@@ -348,6 +348,23 @@ def test_a_doubtful_text_stands_and_is_told(tmp_path: Path) -> None:
     assert "`prompts check` says: instruction: left in English" in review
 
 
+def test_options_that_a_judge_translates_alike_are_written_named_in_the_review_and_refused_by_a_run(
+    tmp_path: Path,
+) -> None:
+    class Alike(Translates):
+        def answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+            return super().answer(prompt.replace(" does not support the hyp", " supports the hyp"), response_model)
+
+    done = adapted(tmp_path, Alike(), ["groundedness"])
+    assert done.review is not None
+    name = "groundedness_prompt_klingon.json"
+    fault = "examples[0].input.options must be two different texts, got ['ehTQu "
+    assert f"- `prompts check` says: {fault}" in done.review.read_text(encoding="utf-8")
+    with pytest.raises(PromptError) as caught:
+        load_prompts(["groundedness"], "klingon", tmp_path)
+    assert str(caught.value).startswith(f"{tmp_path / name}: {fault}")
+
+
 def test_a_judge_that_never_answers_gives_english_texts_and_says_why(tmp_path: Path) -> None:
     def refuse(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
         raise JudgementError("the model is asleep")

@@ -38,7 +38,7 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     in_float32,
     rope_switch,
 )
-from rag_evaluator.judge.engines.transformers.prefixes import KeptBeginnings, PrefixCache
+from rag_evaluator.judge.engines.transformers.prefixes import KeptBeginnings, PrefixCache, leaders_of
 from rag_evaluator.judge.protocol import Request
 
 if TYPE_CHECKING:
@@ -331,18 +331,29 @@ class PackedDecoder:
         return logits
 
     def _tail_logits(self, prefix: tuple[int, ...], tails: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
-        """Logits after tails that fit into memory together; what earlier ones began with is not computed again."""
+        """Logits after tails that fit into memory together; what they or earlier ones have in common is computed once.
+
+        Tails that begin as another one does wait for that one, and take its keys and values.
+        """
         cache = TailCache(self.packed.layers, len(tails), max(map(len, tails)))
         cache.prefix = self.prefixes.cache(prefix)
         filled = [self.beginnings.fill(cache, row, prefix, tail) for row, tail in enumerate(tails)]
-        feeds = [tail[start:] for tail, start in zip(tails, filled, strict=True)]
-        logits: list[torch.Tensor] = []
-        for rows in _by_size(feeds):
-            logits += self.packed.run(cache, [feeds[row] for row in rows], rows, [filled[row] for row in rows])
+        leaders = leaders_of(tails, filled)
+        logits: dict[int, torch.Tensor] = {}
+        for are_led in (False, True):
+            wave = [row for row in range(len(tails)) if (row in leaders) == are_led]
+            for row in wave if are_led else ():
+                leader, filled[row] = leaders[row]
+                cache.put(row, cache.copy_of(leader, filled[row]))
+            for part in _by_size([tails[row][filled[row] :] for row in wave]):
+                rows = [wave[place] for place in part]
+                feeds = [tails[row][filled[row] :] for row in rows]
+                made = self.packed.run(cache, feeds, rows, [filled[row] for row in rows])
+                logits |= dict(zip(rows, made, strict=True))
+                self._tails += sum(map(len, feeds))
         for row, tail in enumerate(tails):
             self.beginnings.learn(cache, row, prefix, tail, filled[row])
-        self._tails += sum(map(len, feeds))
-        return logits
+        return [logits[row] for row in range(len(tails))]
 
     def _advance(self, cache: TailCache, active: Sequence[PackedSequence]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""

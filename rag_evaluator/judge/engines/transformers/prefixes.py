@@ -19,6 +19,7 @@ Value = TypeVar("Value")
 
 
 LEAST = 8  # tokens: to look up and copy fewer is not worth it
+WORTH_WAITING = 64  # tokens in common with a tail of the same batch, for which a second pass is made
 
 
 SEEN_TOKENS = 2**19  # of the tails whose ids are known
@@ -151,6 +152,24 @@ class Beginnings(Generic[Value]):
         del tails[bisect_left(tails, tail)]
         if not tails:
             del self._sorted[prefix]
+
+
+def leaders_of(tails: Sequence[Ids], filled: Sequence[int]) -> dict[int, tuple[int, int]]:
+    """Rows whose tails begin as another one: that row, and the tokens that both have in common, but for the last one.
+
+    Args:
+        filled: tokens of each tail that are known already; a tail is led only where it gains `WORTH_WAITING` tokens.
+    """
+    led: dict[int, tuple[int, int]] = {}
+    leader: int | None = None
+    for row in sorted(range(len(tails)), key=lambda row: tails[row]):
+        if leader is not None:
+            common = min(len(common_beginning([tails[leader], tails[row]])), len(tails[row]) - 1)
+            if common - filled[row] >= WORTH_WAITING:
+                led[row] = leader, common
+                continue
+        leader = row
+    return led
 
 
 class KeptBeginnings:

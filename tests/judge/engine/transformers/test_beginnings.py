@@ -13,7 +13,7 @@ from tiny_models import plain_of
 from rag_evaluator import Judge
 from rag_evaluator.config.sections import JudgeConfig, SortConfig
 from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.engines.transformers.prefixes import LEAST, Beginnings
+from rag_evaluator.judge.engines.transformers.prefixes import LEAST, Beginnings, leaders_of
 from rag_evaluator.metrics.prompts import load_prompts
 from rag_evaluator.tasks.sort import Sorter
 
@@ -57,6 +57,27 @@ def test_a_first_context_that_two_questions_have_shown_is_not_computed_for_the_t
         packed.next_logits([comparison(0, 3), comparison(3, 0)])
     whole = sum(len(comparison(*pair)) - len(HEAD) for pair in [(0, 3), (3, 0)])
     assert packed.computed - before == whole - len(TEXTS[0]) - 1
+
+
+def test_what_questions_of_one_batch_begin_with_is_computed_once(model_folder: Callable[..., Path]) -> None:
+    judge, packed = decoder(model_folder("qwen2-chat"))
+    long = tuple(range(20, 120))
+    asked = [(*HEAD, *long, 5), (*HEAD, 9, *long), (*HEAD, *long, 6, 7)]
+    with torch.inference_mode():
+        logits = packed.next_logits(asked)
+        for ids, row in zip(asked, logits, strict=True):
+            (alone,) = plain_of(judge).next_logits([ids])
+            assert row.tolist() == pytest.approx(alone.tolist(), abs=1e-4)
+    assert packed.computed == len(HEAD) + 101 + 101 + 2
+
+
+def test_tails_wait_for_the_one_that_they_begin_as() -> None:
+    long = tuple(range(100))
+    tails = [(*long, 1), (200,), (*long, 2), long, (*long[:63], 7)]
+    assert leaders_of(tails, [0] * 5) == {0: (3, 100), 2: (3, 100)}
+    assert leaders_of(tails, [90, 0, 0, 0, 0]) == {2: (0, 100)}, "it knows almost all of it"
+    assert leaders_of([long, long], [0, 0]) == {1: (0, 99)}, "the last token is computed for its logits"
+    assert leaders_of([], []) == {}
 
 
 def test_one_question_alone_uses_the_prefix_of_those_before_it(model_folder: Callable[..., Path]) -> None:

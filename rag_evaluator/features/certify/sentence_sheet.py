@@ -1,0 +1,123 @@
+"""The sheet of single sentences: a line for each sentence of a drawn row that counts, without its probability."""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.features.certify.sheet import (
+    DRAW,
+    MAY,
+    ROW,
+    SAMPLE,
+    LabelSheet,
+    choices_of,
+    list_of,
+    shown_text,
+    texts_of,
+    write_book,
+)
+from rag_evaluator.features.certify.table import LABEL, METRIC, STATEMENT
+from rag_evaluator.metrics.metric import SUPPORT
+from rag_evaluator.results.aligned import QUESTION
+from rag_evaluator.results.rows import BETWEEN
+from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.verified import probabilities_of
+from rag_evaluator.results.xlsx import LINES, Sheet
+
+EVIDENCE = "evidence"
+COLUMNS = (ROW, SAMPLE, DRAW, METRIC, QUESTION, EVIDENCE, STATEMENT, LABEL)
+HIDDEN = (SAMPLE, DRAW)
+
+
+class SentenceLine(NamedTuple):
+    """A sentence to be labelled.
+
+    Attributes:
+        row: place of the row in the run.
+        evidence: what may support it, all of it.
+    """
+
+    row: int
+    metric: str
+    question: str | None
+    evidence: str | None
+    statement: str
+
+
+def sentence_metrics(run: ScoredRows, metrics: Sequence[str]) -> list[str]:
+    """Those of the metrics of a run, or of those given, that look at sentences. Raises `RagEvaluatorError` for others.
+
+    Args:
+        metrics: as the user names them; none: all of the run.
+    """
+    others = [name for name in metrics if _known(name) is None]
+    if others:
+        raise ConfigError(
+            f"--sentences: {others[0]} does not look at single sentences with a verifier; {', '.join(SUPPORT)} do. "
+            "Name one of these with --metric."
+        )
+    names = list(metrics) or [name for name in run.scores if _known(name) is not None]
+    if not names:
+        raise ResultsError(
+            f"--sentences: {run.name} has no scores of {', '.join(SUPPORT)}, which look at single sentences. Leave out "
+            "--sentences to label rows."
+        )
+    return names
+
+
+def sentence_lines(run: ScoredRows, sheet: LabelSheet) -> list[SentenceLine]:
+    """Each sentence that was counted, once a row and metric: the rows as they were drawn, their sentences in order.
+
+    Raises `ResultsError` where there is none.
+    """
+    record = sheet.record
+    details = run.records({(row, metric) for row in record.rows for metric in record.metrics})
+    lines = [
+        SentenceLine(row, metric, *_texts(sheet, row, metric), statement)
+        for row in record.rows
+        for metric in record.metrics
+        for statement in (probabilities_of(details[row, metric][0]) if details.get((row, metric)) else ())
+    ]
+    if not lines:
+        raise ResultsError(
+            f"{run.name}: none of the {len(record.rows)} rows that were drawn has a sentence that counts."
+        )
+    return lines
+
+
+def write_sentences(sheet: LabelSheet, lines: Sequence[SentenceLine], path: Path) -> None:
+    """Write the workbook; `certify` reads it as a table of labels of statements."""
+    question, choices = texts_of(sheet.language).sentence, choices_of(sheet.language, 0.0, 1.0)
+    asked = f"{question} ({', '.join(map(str, choices))})"
+    write_book(path, sheet.language, partial(_add_lines, sheet=sheet, lines=lines), [(LABEL, asked)])
+
+
+def _known(metric: str) -> str | None:
+    """The metric of sentences that a name means; of a panel the judge's name is behind it."""
+    name = metric.partition(BETWEEN)[0]
+    return name if name in SUPPORT else None
+
+
+def _texts(sheet: LabelSheet, row: int, metric: str) -> tuple[str | None, str | None]:
+    """The question of a row, and the evidence that a metric looks at."""
+    columns, evidence = sheet.samples[row].columns, SUPPORT[metric.partition(BETWEEN)[0]].columns[0]
+    return shown_text(columns.get(QUESTION)), shown_text(columns.get(evidence))
+
+
+def _add_lines(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet, lines: Sequence[SentenceLine]) -> None:
+    table = Sheet(worksheet, formats, COLUMNS, {}, lines=LINES)
+    label = COLUMNS.index(LABEL)
+    for line in lines:
+        texts = (line.metric, line.question, line.evidence, line.statement)
+        table.add([line.row, sheet.digests[line.row], sheet.record.name, *texts])
+        worksheet.write_blank(table.row, label, None, formats["open"])
+    table.finish(filtered=False, frozen=1)
+    for column in HIDDEN:
+        place = COLUMNS.index(column)
+        worksheet.set_column(place, place, None, None, {"hidden": True})
+    choices = choices_of(sheet.language, 0.0, 1.0)
+    question = texts_of(sheet.language).sentence
+    worksheet.data_validation(1, label, max(table.row, 1), label, list_of(LABEL, question, choices))
+    worksheet.protect("", MAY)

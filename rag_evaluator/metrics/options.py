@@ -1,0 +1,199 @@
+"""Options of metrics that users may set, and what they change of a row of `METRICS`."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from rag_evaluator.config.sections import Section
+from rag_evaluator.judge.grammar.schema import rubric_numbers
+
+
+class VerdictOptions(Section):
+    """Of metrics in which the judge writes statements, and says whether texts support them.
+
+    Attributes:
+        verdicts: who says that: the judge; a verifier; or both, `cascade`: the judge is asked about what the verifier
+            is in doubt of.
+        doubtful: of `cascade`: a probability between these is a doubt. At or below the first, or at or above the
+            second, the verifier decides.
+        audit: of `cascade`: the share of the statements decided by the verifier about which the judge is asked, too, to
+            measure how often both agree. Scores do not depend on it.
+    """
+
+    verdicts: Literal["judge", "verifier", "cascade"] = "judge"
+    doubtful: tuple[float, float] = (0.2, 0.8)
+    audit: float = Field(default=0.05, ge=0, le=1)
+
+    @field_validator("doubtful")
+    @classmethod
+    def _check_order(cls, doubtful: tuple[float, float]) -> tuple[float, float]:
+        low, high = doubtful
+        if not 0 <= low < high <= 1:
+            raise ValueError("expected two numbers from 0 to 1, the lower one first")
+        return doubtful
+
+    @model_validator(mode="after")
+    def _refuse_unused(self) -> "VerdictOptions":
+        unused = [name for name in ("doubtful", "audit") if name in self.model_fields_set]
+        if unused and self.verdicts != "cascade":
+            raise ValueError(f"{unused[0]} is used with verdicts: cascade only. Set that, or remove {unused[0]}")
+        return self
+
+
+def _decided(options: VerdictOptions, made_by: str, writing: Sequence[str], words: bool = False) -> Mapping[str, Any]:
+    """What changes where a verifier decides.
+
+    Args:
+        made_by: the class of `own.verdicts`.
+        writing: the prompts by which the judge writes statements; none: the sentences of the text are taken.
+        words: whether the metric finds sentences.
+    """
+    if options.verdicts == "judge":
+        return {}
+    row = {"made_by": f"rag_evaluator.metrics.own.verdicts:{made_by}", "verifier": "model", "words": words}
+    return row if options.verdicts == "cascade" else {**row, "judge": bool(writing), "prompts": tuple(writing)}
+
+
+VERDICTS_OF: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {  # Any: options of the metric
+    "faithfulness": partial(_decided, made_by="Faithfulness", writing=["statement_generator_prompt"]),
+    "context_recall": partial(_decided, made_by="ContextRecall", writing=[], words=True),
+    "factual_correctness": partial(_decided, made_by="FactualCorrectness", writing=["prompt"]),
+    "noise_sensitivity": partial(_decided, made_by="NoiseSensitivity", writing=["statement_prompt"]),
+}
+"""Metric -> what `VerdictOptions` change of its row."""
+
+
+class FactualCorrectnessOptions(VerdictOptions):
+    """Of `factual_correctness`.
+
+    Attributes:
+        mode: F1 of precision and recall of the claims, or one of these.
+        beta: above 1 weighs recall more.
+        atomicity, coverage: into how small claims a text is divided, and how much of it they cover.
+    """
+
+    mode: Literal["f1", "precision", "recall"] = "f1"
+    beta: float = Field(default=1.0, gt=0, le=100)
+    atomicity: Literal["low", "high"] = "low"
+    coverage: Literal["low", "high"] = "low"
+
+
+class NoiseSensitivityOptions(VerdictOptions):
+    """Of `noise_sensitivity`.
+
+    Attributes:
+        mode: wrong claims that come from relevant contexts, or from irrelevant ones.
+    """
+
+    mode: Literal["relevant", "irrelevant"] = "relevant"
+
+
+class RefusalOptions(Section):
+    """Of `refusal_correctness`.
+
+    Attributes:
+        missing_reference: what a row without a reference means, if it has no column `answerable`.
+    """
+
+    missing_reference: Literal["unknown", "unanswerable"] = "unknown"
+
+
+class RougeOptions(Section):
+    """Of `rouge_score`.
+
+    Attributes:
+        rouge_type: the longest common subsequence, or single words.
+        mode: F-measure of precision and recall, or one of these.
+    """
+
+    rouge_type: Literal["rougeL", "rouge1"] = "rougeL"
+    mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
+
+
+class AnswerRubricOptions(Section):
+    """Of `answer_rubric`.
+
+    Attributes:
+        expected: the expectation over the probabilities of the labels, in place of the label that the judge writes.
+    """
+
+    expected: bool = False
+
+
+class RubricsScoreOptions(Section):
+    """Of `rubrics_score_with_reference` and `rubrics_score_without_reference`.
+
+    Attributes:
+        rubrics: what each score means, from `score0_description` to `score9_description`; None: ragas' own, 1 to 5.
+    """
+
+    rubrics: dict[str, str] | None = None
+
+    @field_validator("rubrics")
+    @classmethod
+    def _describe_scores(cls, rubrics: dict[str, str] | None) -> dict[str, str] | None:
+        if rubrics is None:
+            return None
+        wrong = [name for name in rubrics if not rubric_numbers([name])]
+        if wrong or len(rubrics) < 2:
+            got = f", not {wrong[0]}" if wrong else ""
+            raise ValueError(f"expected at least two of score0_description to score9_description{got}")
+        empty = [name for name, text in rubrics.items() if not text.strip()]
+        if empty:
+            raise ValueError(f"expected a text for {empty[0]}")
+        return {name: " ".join(rubrics[name].split()) for name in sorted(rubrics)}
+
+
+class QuotesOptions(Section):
+    """Of `quoted_spans_alignment`.
+
+    Attributes:
+        casefold: whether upper and lower case count as equal.
+        min_span_words: words that a quotation must have to count.
+    """
+
+    casefold: bool = True
+    min_span_words: int = Field(default=3, ge=1, le=100)
+
+
+Mode = Literal["share", "mean", "min"]
+
+
+class SupportOptions(Section):
+    """Of the metrics that look at sentences one by one.
+
+    Attributes:
+        mode: the share of sentences that are supported, or the mean or the lowest of their probabilities.
+    """
+
+    mode: Mode = "share"
+
+
+def scale_of_support(options: SupportOptions) -> Mapping[str, Any]:
+    """A share has few values; probabilities have many, and heap up at both ends."""
+    return {} if options.mode == "share" else {"kind": "continuous", "atoms": (0.0, 1.0)}
+
+
+class SummaryOptions(Section):
+    """Of `summary_score`.
+
+    Attributes:
+        length_penalty: whether long summaries lose.
+        coeff: the weight of conciseness in the score.
+    """
+
+    length_penalty: bool = True
+    coeff: float = Field(default=0.5, ge=0, le=1)
+
+
+def expectation(options: AnswerRubricOptions) -> Mapping[str, Any]:
+    """An expectation needs probabilities. It stays `judged`: after a reason it is near one of the five values."""
+    return {"probabilities": options.expected}
+
+
+def scale_of_rubrics(options: RubricsScoreOptions) -> Mapping[str, Any]:
+    """The range is that of the scores described."""
+    numbers = rubric_numbers(options.rubrics or ())
+    return {"range": (float(numbers[0]), float(numbers[-1]))} if numbers else {}

@@ -1,0 +1,87 @@
+"""Pairs computed together: sorted by length, padded on the right, in batches."""
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Literal
+
+from rag_evaluator.errors import UndefinedScoreError
+
+# Any in this module: objects of transformers and torch.
+
+BatchSize = int | Literal["auto"]
+Encoded = Mapping[str, Sequence[int]]  # input_ids, attention_mask, token_type_ids of one text
+Reader = Callable[[Any, dict[str, Any]], Any]  # model, inputs (batch, length) -> probabilities (batch,)
+
+ON_GPU = 32  # pairs
+ON_CPU = 512  # tokens, padding included: short pairs are several times quicker together, long ones not reliably
+
+
+def probabilities(
+    model: Any, encoded: Sequence[Encoded], read: Reader, pad_token_id: int, batch_size: BatchSize
+) -> list[float]:
+    """What a reader says of each text, in their order, not rounded.
+
+    A text's number differs between batches by less than 1e-5: matrices of other shapes are multiplied in another order.
+    Raises `UndefinedScoreError` where a model gives no number.
+    """
+    import torch
+
+    size, tokens = (ON_GPU if batch_size == "auto" else batch_size), None
+    if batch_size == "auto" and model.device.type == "cpu":
+        tokens = ON_CPU
+    found = [0.0] * len(encoded)
+    with torch.inference_mode():
+        for places in _batches(encoded, size, tokens):
+            inputs = padded([encoded[place] for place in places], pad_token_id, model.device)
+            for place, value in zip(places, read(model, inputs).tolist(), strict=True):
+                found[place] = value
+    if not all(map(math.isfinite, found)):
+        raise UndefinedScoreError("the model gave no number: its weights hold values that are none, or overflow")
+    return found
+
+
+def padded(rows: Sequence[Encoded], pad_token_id: int, device: Any) -> dict[str, Any]:
+    """Tensors (batch, length) of texts, the shorter ones padded on the right and masked."""
+    import torch
+
+    length = max(len(row["input_ids"]) for row in rows)
+
+    def tensor(name: str) -> Any:
+        filler = pad_token_id if name == "input_ids" else 0
+        values = [[*row[name], *[filler] * (length - len(row[name]))] for row in rows]
+        return torch.tensor(values, device=device)
+
+    return {name: tensor(name) for name in rows[0]}
+
+
+def last(inputs: Mapping[str, Any]) -> Any:
+    """The position of each text's last token that is no padding, (batch,)."""
+    return inputs["attention_mask"].sum(-1) - 1
+
+
+def next_logits(model: Any, inputs: dict[str, Any]) -> Any:
+    """What a causal model says that follows each text, (batch, vocabulary); other positions are not computed."""
+    import torch
+
+    ends = last(inputs)
+    kept = ends.unique()  # sorted
+    logits = model(**inputs, logits_to_keep=kept, use_cache=False).logits.float()
+    return logits[torch.arange(len(ends), device=ends.device), torch.searchsorted(kept, ends)]
+
+
+def _batches(encoded: Sequence[Encoded], size: int, tokens: int | None) -> Iterator[list[int]]:
+    """Places of texts of like length, the shortest first; of equal ones in their order.
+
+    Args:
+        size: texts in a batch at most.
+        tokens: likewise, padding included; a longer text is alone.
+    """
+    batch: list[int] = []
+    for place in sorted(range(len(encoded)), key=lambda place: len(encoded[place]["input_ids"])):
+        padded_length = len(encoded[place]["input_ids"]) * (len(batch) + 1)
+        if batch and (len(batch) == size or (tokens is not None and padded_length > tokens)):
+            yield batch
+            batch = []
+        batch.append(place)
+    if batch:
+        yield batch

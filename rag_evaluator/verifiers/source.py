@@ -1,0 +1,151 @@
+"""`VerifierSource`: the verifier of a run before it is loaded; `AsyncVerifier`: the same for metrics, in one thread."""
+
+import asyncio
+import logging
+import unicodedata
+from collections.abc import Collection, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from rag_evaluator.config.languages import LANGUAGES
+from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.sections import VerifierConfig
+from rag_evaluator.embeddings.hub import UNNAMED
+from rag_evaluator.errors import ModelError, UndefinedScoreError
+from rag_evaluator.verifiers.families import languages_of
+from rag_evaluator.verifiers.verifier import Support, Verifier
+
+LETTERS = 200  # characters of a text that are looked at
+logger = logging.getLogger(__name__)
+
+
+@runtime_checkable
+class VerifierProtocol(Protocol):
+    """Whatever says how surely texts support sentences; `Verifier` does, and so may an object of yours.
+
+    An attribute `signature_parts`, a mapping of texts, names what its numbers depend on. Without it scores of one run
+    are not used by another.
+    """
+
+    def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> Sequence[Support]:
+        """The support of each hypothesis, in order.
+
+        Raises `UndefinedScoreError` or `PromptTooLongError` where there is none: the score is missing then.
+        """
+
+
+class AsyncVerifier:
+    """A verifier as metrics ask it: one row at a time, in a thread of its own, while others are prepared."""
+
+    def __init__(self, verifier: VerifierProtocol) -> None:
+        self.verifier = verifier
+        self._thread = ThreadPoolExecutor(1, "verifier")  # torch has threads of its own for each that calls it
+
+    async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
+        """As `VerifierProtocol.supports`. Raises `UndefinedScoreError` for a number that is no probability, too."""
+        loop = asyncio.get_running_loop()
+        supports = list(
+            await loop.run_in_executor(self._thread, self.verifier.supports, list(contexts), list(hypotheses), question)
+        )
+        for support in supports:
+            if not 0 <= support.probability <= 1:  # NaN, too
+                raise UndefinedScoreError(f"the verifier gave {support.probability}, which is no probability")
+        return supports
+
+
+class VerifierSource:
+    """A verifier before it is loaded.
+
+    Args:
+        verifier: a folder or hub id, a `Verifier`, or another `VerifierProtocol`; None takes the configured one.
+        config: settings of the verifier.
+        language: of the texts.
+
+    Attributes:
+        config: the same with the model that was given.
+        is_object: whether it was given as an object, so that no configuration says all about it.
+
+    Raises `ModelError` for objects that verify nothing, `ConfigError` for a path with an unknown variable.
+    """
+
+    def __init__(self, verifier: Any, config: VerifierConfig, language: str) -> None:
+        if isinstance(verifier, str | Path):
+            config = config.model_copy(update={"model": model_path(str(verifier), Path.cwd())})
+            verifier = None
+        if verifier is not None and not isinstance(verifier, VerifierProtocol):
+            raise ModelError(
+                "verifier: expected a folder or hub id, a Verifier, or an object with a method supports(contexts, "
+                f"hypotheses, question), received {type(verifier).__name__}."
+            )
+        if verifier is not None:
+            name = str(verifier.folder) if isinstance(verifier, Verifier) else type(verifier).__name__
+            config = config.model_copy(update={"model": name})
+        self.config, self.language, self.is_object = config, language, verifier is not None
+        self._object: VerifierProtocol | None = verifier
+        self._loaded: AsyncVerifier | None = None
+
+    @cached_property
+    def model(self) -> VerifierProtocol:
+        """The verifier; its folder is looked at, weights are loaded with the first sentence. Raises `ModelError`."""
+        if self._object is not None:
+            return self._object
+        config = self.config
+        return Verifier(
+            config.model,
+            config.kind,
+            config.base,
+            self.language,
+            config.evidence == "each",
+            config.batch_size,
+            config.any_language,
+        )
+
+    @property
+    def parts(self) -> Mapping[str, str]:
+        """What its numbers depend on beside the texts, by name. Raises `ModelError`."""
+        return getattr(self.model, "signature_parts", None) or {"verifier": UNNAMED}
+
+    def warn_of_scripts(self, rows: Sequence[Sequence[str]]) -> None:
+        """Warn of rows with a text in a script that no language of the verifier is written in. Raises `ModelError`."""
+        verifier = self.model
+        if not isinstance(verifier, Verifier):
+            return
+        languages = languages_of(verifier.name, verifier.folder)
+        if count := other_scripts(rows, languages):
+            logger.warning(
+                "%d of %d rows are in a script that %s is not written in: the verifier %s was not made for them, and "
+                "their scores say little",
+                count,
+                len(rows),
+                " or ".join(languages),
+                verifier.folder,
+            )
+
+    def load(self) -> AsyncVerifier:
+        """The verifier for metrics. Raises `ModelError`."""
+        if self._loaded is None:
+            if isinstance(self.model, Verifier):
+                self.model.load()  # damaged weights end a run before its first row
+            self._loaded = AsyncVerifier(self.model)
+        return self._loaded
+
+
+def other_scripts(rows: Sequence[Sequence[str]], languages: Sequence[str]) -> int:
+    """How many rows have a text with most letters in no script of the languages; 0 where a script is not known."""
+    scripts = [LANGUAGES[name].scripts for name in languages if name in LANGUAGES]
+    if not scripts or not all(scripts):
+        return 0
+    known = {script for each in scripts for script in each}
+    return sum(any(_is_foreign(text[:LETTERS], known) for text in texts) for texts in rows)
+
+
+def _is_foreign(text: str, scripts: Collection[str]) -> bool:
+    letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()]
+    return 2 * sum(script in scripts for script in letters) < len(letters)
+
+
+def verifier_of(verifier: Any, config: VerifierConfig, language: str) -> VerifierSource:
+    """The source of a verifier as users give it; a source as it is. Raises `ModelError` for what verifies nothing."""
+    return verifier if isinstance(verifier, VerifierSource) else VerifierSource(verifier, config, language)

@@ -1,0 +1,36 @@
+"""A verifier whose probabilities are written down: for exact expectations."""
+
+from collections.abc import Mapping, Sequence
+
+from rag_evaluator.errors import UndefinedScoreError
+from rag_evaluator.verifiers.evidence import EvidencePiece
+from rag_evaluator.verifiers.verifier import Support
+
+
+class KnownVerifier:
+    """Each context is a piece.
+
+    Args:
+        known: (part of a context, sentence) -> probability; of all other pairs it is `other`.
+    """
+
+    signature_parts: Mapping[str, str] = {"verifier": "known"}
+
+    def __init__(self, known: Mapping[tuple[str, str], float], other: float = 0.1) -> None:
+        self.known, self.other = known, other
+        self.asked: list[tuple[tuple[str, ...], tuple[str, ...], str]] = []
+
+    def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
+        self.asked.append((tuple(contexts), tuple(hypotheses), question))
+        if not contexts:
+            raise UndefinedScoreError("there is no evidence")
+        supports = []
+        for hypothesis in hypotheses:
+            values = [self._of(context, hypothesis) for context in contexts]
+            place = values.index(max(values))
+            supports.append(Support(values[place], EvidencePiece(contexts[place], (place,)), len(contexts), place))
+        return supports
+
+    def _of(self, context: str, hypothesis: str) -> float:
+        fitting = (value for (part, claim), value in self.known.items() if part in context and claim == hypothesis)
+        return next(fitting, self.other)

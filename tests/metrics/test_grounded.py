@@ -1,0 +1,191 @@
+"""Sentences are counted as by hand, by a verifier of known probabilities or by the judge asked in both orders."""
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known_verifier import KnownVerifier
+
+from rag_evaluator import ConfigError, ModelError, PromptError, RAGEvaluator, Results, ScriptedJudge
+from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
+from rag_evaluator.metrics.metric import AGREE, DISAGREE
+
+ROW: dict[str, Any] = {
+    "user_input": "Where was Nolu Brak born?",
+    "retrieved_contexts": ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."],
+    "response": "He was born in Tesk. Is that near? It lies on the Om. He wrote six books.",
+    "reference": "He was born in Tesk. Tesk lies on the Om.",
+}
+KNOWN = {
+    ("born in Tesk", "He was born in Tesk."): 0.9,
+    ("river Om", "It lies on the Om."): 0.6,
+    ("born in Tesk", "He wrote six books."): 0.2,
+    ("river Om", "Tesk lies on the Om."): 0.8,
+}
+METRICS = ["groundedness", "context_coverage", "reference_coverage", "reference_agreement"]
+
+
+def scored(model: Any = None, row: dict[str, Any] = ROW, judge: Any = None, **config: Any) -> Results:
+    metrics = config.pop("metrics", ["groundedness"])
+    evaluator = RAGEvaluator({"metrics": metrics, **config}, judge=judge, verifier=model)
+    return evaluator.evaluate([row])
+
+
+@pytest.mark.parametrize(("mode", "expected"), [("share", 2 / 3), ("mean", 1.7 / 3), ("min", 0.2)])
+def test_the_modes_are_share_mean_and_lowest_probability(mode: str, expected: float) -> None:
+    verifier = KnownVerifier(KNOWN)
+    results = scored(verifier, metric_options={"groundedness": {"mode": mode}})
+    assert results.scores["groundedness"][0].value == pytest.approx(expected)
+    claims = ("He was born in Tesk.", "It lies on the Om.", "He wrote six books.")
+    assert verifier.asked == [(tuple(ROW["retrieved_contexts"]), claims, ROW["user_input"])]
+
+
+@pytest.mark.parametrize(
+    ("mode", "expected"),
+    [
+        ("share", "in none of 1 row the response says something that its contexts do not support"),
+        ("mean", "in 1 of 1 row the score is below 1"),
+        ("min", "in 1 of 1 row the score is below 1"),
+    ],
+)
+def test_a_probability_below_1_is_not_called_a_lack_of_support(mode: str, expected: str) -> None:
+    results = scored(KnownVerifier({}, other=0.9), metric_options={"groundedness": {"mode": mode}})
+    assert expected in str(results.overview())
+
+
+@pytest.mark.parametrize("value", [math.nan, -0.1, 1.5])
+def test_a_number_that_is_no_probability_gives_no_score(value: float) -> None:
+    score = scored(KnownVerifier({}, other=value)).scores["groundedness"][0]
+    assert math.isnan(score.value)
+    assert score.reason == f"the verifier gave {value}, which is no probability"
+
+
+def test_a_verifier_needs_no_pack_of_the_question_to_the_judge(tmp_path: Path) -> None:
+    packs = {"language": "dutch", "prompts_dir": str(tmp_path)}
+    assert scored(KnownVerifier({}), metrics=METRICS, **packs).scores["groundedness"][0].value == 0
+    with pytest.raises(PromptError, match="groundedness_prompt_dutch"):
+        scored(judge=by_order(SURE), **packs)
+
+
+def test_the_threshold_decides_which_sentences_are_supported() -> None:
+    for threshold, expected in ((0.95, 0.0), (0.9, 1 / 3), (0.6, 2 / 3), (0.2, 1.0)):
+        results = scored(KnownVerifier(KNOWN), verifier={"threshold": threshold})
+        assert results.scores["groundedness"][0].value == pytest.approx(expected)
+
+
+def test_each_metric_has_its_text_and_its_evidence() -> None:
+    verifier = KnownVerifier({("", "He was born in Tesk."): 1.0})
+    results = scored(verifier, metrics=METRICS)
+    values = {name: results.scores[name][0].value for name in METRICS}
+    assert values == {
+        "groundedness": pytest.approx(1 / 3),
+        "context_coverage": pytest.approx(1 / 2),
+        "reference_coverage": pytest.approx(1 / 2),
+        "reference_agreement": pytest.approx(1 / 3),
+    }
+    by_text = {(asked[0][0][:14], len(asked[1])) for asked in verifier.asked}
+    of_reference = results.scores["reference_agreement"][0].judgements[0]["response"]["sentences"]
+    assert [sentence["contexts"] for sentence in of_reference] == [[], [], []], "the evidence is no context"
+    assert by_text == {
+        ("Nolu Brak was ", 3),
+        ("Nolu Brak was ", 2),
+        (ROW["response"][:14], 2),
+        (ROW["reference"][:14], 3),
+    }
+
+
+def test_details_hold_each_sentence_with_probability_context_and_piece(tmp_path: Path) -> None:
+    score = scored(KnownVerifier(KNOWN)).scores["groundedness"][0]
+    (judgement,) = score.judgements
+    assert judgement["prompt"] == "verifier"
+    assert judgement["response"] == {
+        "sentences": [
+            {"statement": "He was born in Tesk.", "verdict": 1, "probability": 0.9, "contexts": [0], "piece": 0},
+            {"statement": "It lies on the Om.", "verdict": 1, "probability": 0.6, "contexts": [1], "piece": 1},
+            {"statement": "He wrote six books.", "verdict": 0, "probability": 0.2, "contexts": [0], "piece": 0},
+        ],
+        "pieces": 2,
+        "not_counted": [{"sentence": "Is that near?", "why": "question"}],
+    }
+    assert list(judgement["confidence"]) == [0.9, 0.6, 0.8]
+    assert score.outcome == "2 pieces of evidence"
+
+
+@pytest.mark.parametrize("response", ["Who knows?", "?!", "Really? Who?"])
+def test_a_response_without_a_claim_has_no_score_and_never_1(response: str) -> None:
+    score = scored(KnownVerifier(KNOWN), {**ROW, "response": response}).scores["groundedness"][0]
+    assert math.isnan(score.value)
+    assert "has no sentence that counts as a claim" in str(score.reason)
+
+
+def test_an_object_without_supports_is_refused_before_anything_is_scored() -> None:
+    with pytest.raises(ModelError, match=r"verifier: expected a folder .* received dict"):
+        RAGEvaluator({"metrics": ["groundedness"]}, verifier={})
+
+
+def test_signatures_name_verifier_threshold_and_mode() -> None:
+    plain = RAGEvaluator({"metrics": ["groundedness"]}, verifier=KnownVerifier({})).signatures()["groundedness"]
+    assert "|verifier:known" in plain
+    assert "judge" not in plain
+    options = {"metric_options": {"groundedness": {"mode": "min"}}, "verifier": {"threshold": 0.7}}
+    other = RAGEvaluator({"metrics": ["groundedness"], **options}, verifier=KnownVerifier({})).signatures()
+    assert '"mode": "min", "threshold": 0.7' in other["groundedness"]
+
+
+def test_options_of_another_kind_are_refused() -> None:
+    with pytest.raises(ConfigError, match=r"metric_options\.groundedness\.mode"):
+        RAGEvaluator({"metrics": ["groundedness"], "metric_options": {"groundedness": {"mode": "median"}}})
+
+
+def by_order(supported: dict[str, tuple[float, float]]) -> ScriptedJudge:
+    """A judge with the probability that the sentence is supported, by the order of the options."""
+
+    def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
+        data: Any = prompt.data  # type: ignore[attr-defined]  # a PromptText
+        first = "does not" not in data.options[0]
+        probability = supported[data.hypothesis][0 if first else 1]
+        shares = (probability, 1 - probability) if first else (1 - probability, probability)
+        return dict(zip(options, shares, strict=True))
+
+    return ScriptedJudge(choices=choices)
+
+
+SURE = {"He was born in Tesk.": (0.9, 0.7), "It lies on the Om.": (0.8, 0.6), "He wrote six books.": (0.2, 0.4)}
+
+
+def test_the_judge_is_asked_in_both_orders_and_the_mean_counts() -> None:
+    judge = by_order(SURE)
+    score = scored(judge=judge).scores["groundedness"][0]
+    assert score.value == pytest.approx(2 / 3)
+    assert judge.asked == 2 * 3
+    said = score.judgements[-1]["response"]["sentences"]
+    assert [sentence["probability"] for sentence in said] == [0.8, 0.7, 0.3]
+    assert score.outcome == AGREE
+    texts = [judgement["input"]["hypothesis"] for judgement in score.judgements[:-1]]
+    assert texts == [sentence for sentence in SURE for _ in range(2)], "in the order of sentences and orders"
+
+
+def test_orders_that_disagree_are_counted() -> None:
+    results = scored(judge=by_order({**SURE, "He wrote six books.": (0.7, 0.1)}))
+    score = results.scores["groundedness"][0]
+    assert score.outcome == DISAGREE
+    assert score.value == pytest.approx(2 / 3)
+    assert results.summary()["groundedness"]["outcomes"] == {DISAGREE: 1}
+
+
+def test_a_judge_without_probabilities_says_yes_or_no() -> None:
+    class PlainJudge(InstructorBaseRagasLLM):
+        async def agenerate(self, prompt: str, response_model: Any) -> Any:
+            data: Any = prompt.data  # type: ignore[attr-defined]
+            wanted = "does not" if "books" in data.hypothesis else "supports"
+            return response_model(choice=1 if wanted in data.options[0] else 2)
+
+        def generate(self, prompt: str, response_model: Any) -> Any:
+            raise NotImplementedError
+
+    score = scored(judge=PlainJudge()).scores["groundedness"][0]
+    assert score.value == pytest.approx(2 / 3)
+    assert [sentence["probability"] for sentence in score.judgements[-1]["response"]["sentences"]] == [1.0, 1.0, 0.0]
+    assert list(score.judgements[-1]["confidence"]) == [], "it has said yes or no"

@@ -1,0 +1,279 @@
+"""Sentences that a verifier, or the judge as one, judged: in the texts of a row, and one by one with their evidence."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from known_verifier import KnownVerifier
+from test_row import find, parsed, section, texts
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator.metrics.own import grounded
+from rag_evaluator.report.figures import figures_html
+from rag_evaluator.report.pages import FOLDED, TextPart
+from rag_evaluator.report.row import pair_html, row_html, row_view
+from rag_evaluator.report.row_sentences import COMPARED, marked, sentences_of
+from rag_evaluator.results.judgement import Judgement
+from rag_evaluator.results.run import Run
+from rag_evaluator.verifiers.verifier import Support
+
+ROW: dict[str, Any] = {
+    "user_input": "Where was Nolu Brak born?",
+    "retrieved_contexts": ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."],
+    "response": "He was born in Tesk. Is that near? It lies on the Om. He wrote six books.",
+    "reference": "He was born in Tesk. Tesk lies on the Om.",
+}
+KNOWN = {
+    ("born in Tesk", "He was born in Tesk."): 0.9,
+    ("river Om", "It lies on the Om."): 0.6,
+    ("born in Tesk", "He wrote six books."): 0.2,
+    ("river Om", "Tesk lies on the Om."): 0.8,
+}
+ALL = list(COMPARED)
+
+
+class Flagging(KnownVerifier):
+    """Flags parts of one sentence: start, end, probability."""
+
+    def __init__(self, sentence: str, *spans: tuple[int, int, float]) -> None:
+        super().__init__(KNOWN)
+        self.sentence, self.spans = sentence, spans
+
+    def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
+        made = super().supports(contexts, hypotheses, question)
+        return [
+            replace(support, spans=self.spans) if hypothesis == self.sentence else support
+            for support, hypothesis in zip(made, hypotheses, strict=True)
+        ]
+
+
+def scored(folder: Path, verifier: Any = None, row: Mapping[str, Any] = ROW, judge: Any = None, **config: Any) -> Run:
+    model = None if judge else verifier or KnownVerifier(KNOWN)
+    evaluator = RAGEvaluator({"metrics": ["groundedness"], **config}, judge=judge, verifier=model)
+    evaluator.evaluate([dict(row)], folder=folder)
+    return Run(folder)
+
+
+def by_order(supported: Mapping[str, tuple[float, float]]) -> ScriptedJudge:
+    """A judge with the probability that a sentence is supported: answers as in the prompt, and exchanged."""
+
+    def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
+        data: Any = prompt.data  # type: ignore[attr-defined]  # a PromptText
+        is_first = "does not" not in data.options[0]
+        share = supported[data.hypothesis][0 if is_first else 1]
+        return dict(zip(options, (share, 1 - share) if is_first else (1 - share, share), strict=True))
+
+    return ScriptedJudge(choices=choices)
+
+
+SURE = {"He was born in Tesk.": (0.9, 0.7), "It lies on the Om.": (0.8, 0.4), "He wrote six books.": (0.2, 0.4)}
+
+
+def test_each_metric_of_sentences_has_the_columns_that_it_compares() -> None:
+    made = {
+        "groundedness": grounded.Groundedness,
+        "context_coverage": grounded.ContextCoverage,
+        "reference_coverage": grounded.ReferenceCoverage,
+        "reference_agreement": grounded.ReferenceAgreement,
+    }
+    assert {name: (metric.text, metric.source) for name, metric in made.items()} == {
+        name: (compared.text, compared.evidence) for name, compared in COMPARED.items()
+    }
+
+
+def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_path: Path) -> None:
+    article = parsed(row_html(scored(tmp_path / "run"), 0))
+    shown = section(article, "groundedness")
+    assert texts(shown, ".sentence .badge") == [
+        "✓ supported",
+        "• not counted: question",
+        "✓ supported",
+        "✗ not supported",
+    ]
+    tones = [found.get("class").split()[-1] for found in find(shown, ".sentence")]
+    assert tones == ["good", "plain", "good", "bad"]
+    assert texts(shown, ".statement") == [
+        "He was born in Tesk.",
+        "Is that near?",
+        "It lies on the Om.",
+        "He wrote six books.",
+    ]
+    assert texts(shown, ".confidence") == [
+        f"Probability that it is supported: {share}" for share in ("90%", "60%", "20%")
+    ]
+    assert texts(shown, ".from") == [
+        "Sentence 1; evidence: context 1; piece 1 of 2",
+        "Sentence 2",
+        "Sentence 3; evidence: context 2; piece 2 of 2",
+        "Sentence 4; best evidence: context 1; piece 1 of 2",
+    ]
+    links = [link.get("data-section") for link in find(shown, ".from > a")]
+    assert [texts(article.get_element_by_id(link), ".data") for link in links] == [
+        [ROW["retrieved_contexts"][place]] for place in (0, 1, 0)
+    ]
+    assert texts(article, ".judged > h3") == ["What the verifier said"]
+
+
+def test_a_context_names_the_sentences_that_it_supports_and_links_to_them(tmp_path: Path) -> None:
+    article = parsed(row_html(scored(tmp_path / "run", metrics=["groundedness", "context_coverage"]), 0))
+    marks = [texts(context, ".marks li") for context in find(article, "ol.contexts > li")]
+    assert marks == [
+        ["✓ supports groundedness: sentence 1", "✓ supports context_coverage: sentence 1"],
+        ["✓ supports groundedness: sentence 3", "✓ supports context_coverage: sentence 2"],
+    ]
+    [link, *_] = find(find(article, "ol.contexts > li")[1], "a.mark-from")
+    assert texts(article.get_element_by_id(link.get("data-section")), ".statement") == ["It lies on the Om."]
+
+
+def test_the_sentences_are_marked_in_their_text_in_its_order(tmp_path: Path) -> None:
+    article = parsed(row_html(scored(tmp_path / "run", metrics=ALL), 0))
+    [response] = find(article, "section.response")
+    assert texts(response, ".data") == [
+        "Sentence 1, supported: ✓1He was born in Tesk. Sentence 2, not counted: question: •2Is that near? "
+        "Sentence 3, supported: ✓3It lies on the Om. Sentence 4, not supported: ✗4He wrote six books."
+    ]
+    assert "".join(texts(response, ".in-sentence.bad")).replace(" ", "") == "Hewrotesixbooks."
+    assert texts(response, ".legend") == ["Sentences by groundedness: ✓ supported ✗ not supported • not counted"]
+    assert texts(article, ".reference .legend") == ["Sentences by context_coverage: ✓ in the contexts"]
+    last = find(response, "a.sentence-sign")[-1]
+    assert texts(article.get_element_by_id(last.get("data-section")), ".statement") == ["He wrote six books."]
+
+
+def test_flagged_parts_are_underlined_in_the_text_and_in_the_sentence(tmp_path: Path) -> None:
+    flagging = Flagging("He wrote six books.", (3, 8, 0.82), (9, 18, 0.999), (10, 12, 0.9), (0, 99, 0.9))
+    article = parsed(row_html(scored(tmp_path / "run", flagging), 0))
+    for place in (".response mark", ".statement > mark"):
+        assert texts(article, place) == ["wrote", "six books"]
+        assert [mark.get("title") for mark in find(article, place)] == ["not supported: 82%", "not supported: >99%"]
+    assert "Flagged: wrote 82%, six books >99%" in texts(article, ".from")
+
+
+def test_questions_in_both_orders_are_folded_below_their_sentence(tmp_path: Path) -> None:
+    article = parsed(row_html(scored(tmp_path / "run", judge=by_order(SURE)), 0))
+    shown = section(article, "groundedness")
+    assert texts(shown, ".sentence .badge") == [
+        "✓ supported",
+        "• not counted: question",
+        "◐ supported, the orders disagree",
+        "✗ not supported",
+    ]
+    assert texts(shown, ".orders > summary") == [
+        "Asked with the answers in both orders",
+        "Asked with the answers in both orders: they disagree",
+        "Asked with the answers in both orders",
+    ]
+    assert texts(shown, ".orders li") == [
+        "supported 90% as in the prompt, 70% exchanged",
+        "supported 80% as in the prompt, 40% exchanged (disagree)",
+        "supported 20% as in the prompt, 40% exchanged",
+    ]
+    assert texts(shown, ".from")[0] == "Sentence 1; evidence: contexts context 1, context 2, read together"
+    assert find(shown, ".judgement") == []
+    assert len(find(shown, ".prompt")) == 6
+    assert texts(article, ".judged > h3") == ["What the judge said"]
+    assert texts(article, "ol.contexts .marks") == [], "no context was looked at alone"
+
+
+def test_questions_about_several_pieces_name_the_piece(tmp_path: Path) -> None:
+    config = {"metrics": ["groundedness"], "verifier": {"model": "judge", "evidence": "each"}}
+    RAGEvaluator(config, judge=by_order(SURE)).evaluate([ROW], folder=tmp_path / "run")
+    run = Run(tmp_path / "run")
+    lines = texts(section(parsed(row_html(run, 0)), "groundedness"), ".orders li")
+    assert len(lines) == 2 * 3
+    assert lines[:2] == [f"Piece {piece}: supported 90% as in the prompt, 70% exchanged" for piece in (1, 2)]
+
+
+def test_the_judges_of_a_panel_and_two_runs_have_sentences_of_their_own(tmp_path: Path) -> None:
+    judges = {"one": by_order(SURE), "two": by_order({**SURE, "He wrote six books.": (0.9, 0.9)})}
+    panel = scored(tmp_path / "panel", judge=judges)
+    plain = scored(tmp_path / "plain")
+    for article in (parsed(row_html(panel, 0)), parsed(pair_html([panel, plain], [0, 0]))):
+        sections = [found.get("id") for found in find(article, ".sentence")]
+        assert len(sections) == len(set(sections)) >= 2 * 4
+        for link in find(article, "a[data-section]"):
+            assert article.get_element_by_id(link.get("data-section")) is not None
+    assert texts(parsed(row_html(panel, 0)), ".response .legend")[0].startswith("Sentences by groundedness · one: ✓")
+
+
+def test_hostile_sentences_stay_text(tmp_path: Path) -> None:
+    attack = "<img src=x onerror=alert(1)> & \"'</div> is here."
+    row = {**ROW, "response": f"{attack} He was born in Tesk.", "reference": attack}
+    run = scored(tmp_path / "run", Flagging(attack, (0, 28, 0.9)), row, metrics=ALL)
+    article = parsed(row_html(run, 0))
+    assert find(article, "img") == []
+    assert attack in texts(article, ".statement")
+    assert texts(article, ".response mark") == [attack[:28]]
+
+
+def test_a_long_text_is_folded_and_no_sign_stands_twice(tmp_path: Path) -> None:
+    sentences = [f"The river number {number} is long and wide and cold." for number in range(FOLDED // 25)]
+    run = scored(tmp_path / "run", row={**ROW, "response": " ".join(sentences), "reference": ""})
+    article = parsed(row_html(run, 0))
+    assert len(find(article, ".response .more")) == 1
+    numbers = [found.get("data-section").rpartition("s")[2] for found in find(article, ".response a.sentence-sign")]
+    assert numbers == [str(place) for place in range(1, len(sentences) + 1)]
+    response = row_view(run, 0).response
+    assert response is not None
+    assert "".join(part.text for part in (*response.start, *response.rest)) == " ".join(sentences)
+
+
+def test_a_report_asks_how_far_the_one_who_decided_can_be_trusted(tmp_path: Path) -> None:
+    by_verifier = figures_html(scored(tmp_path / "verifier"))
+    assert "How far the verifier can be trusted" in by_verifier
+    assert "nobody has checked this verifier on these rows" in by_verifier
+    assert "How far the judge can be trusted" in figures_html(scored(tmp_path / "judge", judge=by_order(SURE)))
+
+
+def verified(response: Any, metric: str = "groundedness") -> list[Judgement]:
+    return [Judgement("verifier", response=response, metric=metric)]
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        None,
+        [],
+        {"sentences": 1},
+        {"sentences": [1]},
+        {"sentences": [{"statement": 1, "verdict": 1}]},
+        {"sentences": [{"statement": "a", "verdict": "yes"}]},
+    ],
+)
+def test_what_this_program_did_not_write_is_shown_as_any_other_answer(response: Any) -> None:
+    assert sentences_of(verified(response), {"response": "a"}, "m0") is None
+
+
+def test_sentences_that_are_not_in_the_text_come_last_and_mark_nothing() -> None:
+    rows = [{"statement": text, "verdict": 1, "probability": 0.9} for text in ("Elsewhere.", "Here.", "Here.")]
+    made = sentences_of(verified({"sentences": rows[1:] + rows[:1]}), {"response": "Here. Here. End."}, "m0")
+    assert made is not None
+    assert [view.place for view in made.sentences] == [(0, 5), (6, 11), None]
+    parts = marked([TextPart("Here. He"), TextPart("re. End.", "ins")], made.sentences)
+    assert [(part.text, part.mark, part.sentence and part.sentence.number, part.opens) for part in parts] == [
+        ("Here.", "", 1, True),
+        (" ", "", None, False),
+        ("He", "", 2, True),
+        ("re.", "ins", 2, False),
+        (" End.", "ins", None, False),
+    ]
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"spans": [[0, 3, 0.5], [1, 9, 0.5]], "contexts": [0]},
+        {"spans": "no", "contexts": "no"},
+        {"spans": [[0], ["a", "b", 1], None], "contexts": [None, "x"], "piece": "x"},
+    ],
+)
+def test_facts_of_another_kind_are_left_out(row: dict[str, Any]) -> None:
+    made = sentences_of(
+        verified({"sentences": [{"statement": "Here.", "verdict": 0, **row}], "pieces": "many"}), {}, "m0"
+    )
+    assert made is not None
+    [view] = made.sentences
+    assert all(0 <= span.start < span.end <= 5 for span in view.spans)
+    assert all(isinstance(place, int) for place in view.contexts)
+    assert (view.probability, view.piece, made.pieces) == ("", 1, 1)

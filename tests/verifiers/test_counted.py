@@ -1,0 +1,463 @@
+"""Questions, courtesies, refusals and labels do not count; whatever may be a claim does."""
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_evaluator.config.languages import LANGUAGES, find_language
+from rag_evaluator.verifiers.counted import LONGEST_PHRASE, Sentence, counted
+
+ENGLISH = LANGUAGES["english"]
+
+NOT_COUNTED = {
+    "english": [
+        ("Hello!", "greeting"),
+        ("Thank you for your question.", "thanks"),
+        ("Sure, here is the answer to your question:", "introduction"),
+        ("I hope this helps!", "offer"),
+        ("Let me know if you have any other questions.", "offer"),
+        ("If you need more details, feel free to ask.", "offer"),
+        ("I don't know.", "refusal"),
+        ("I don’t know who built the bridge.", "refusal"),
+        ("I'm sorry, but I cannot answer this question.", "refusal"),
+        ("Unfortunately, the provided documents do not say how wide the bridge is.", "refusal"),
+        ("There is no information about the bridge in the context.", "refusal"),
+        ("The context does not contain enough information to answer.", "refusal"),
+        ("None of the documents mention the bridge.", "refusal"),
+        ("Based on the provided context, I cannot determine the answer.", "refusal"),
+        ("No information available.", "refusal"),
+        ("How wide is the bridge?", "question"),
+    ],
+    "german": [
+        ("Guten Tag!", "greeting"),
+        ("Vielen Dank für die Frage.", "thanks"),
+        ("Gerne, hier ist die Antwort auf deine Frage:", "introduction"),
+        ("Ich hoffe, das hilft dir weiter.", "offer"),
+        ("Wenn du weitere Fragen hast, melde dich gerne.", "offer"),
+        ("Das weiß ich leider nicht.", "refusal"),
+        ("Ich weiß nicht, wer die Brücke gebaut hat.", "refusal"),
+        ("Es tut mir leid, in den Dokumenten steht nicht, wie breit die Brücke ist.", "refusal"),
+        ("Die Dokumente enthalten keine Informationen über die Brücke.", "refusal"),
+        ("Auf Grundlage der Dokumente kann ich die Frage nicht beantworten.", "refusal"),
+        ("Dazu liegen mir keine Informationen vor.", "refusal"),
+        ("Wie breit ist die Brücke?", "question"),
+    ],
+    "french": [
+        ("Bonjour !", "greeting"),
+        ("Merci pour votre question.", "thanks"),
+        ("Bien sûr, voici la réponse à votre question :", "introduction"),
+        ("J'espère que cela vous aidera.", "offer"),
+        ("N’hésitez pas à me poser d'autres questions.", "offer"),
+        ("Je ne sais pas.", "refusal"),
+        ("Je suis désolé, mais je ne peux pas répondre à cette question.", "refusal"),
+        ("Je suis désolé, les documents ne disent pas quelle est la largeur du pont.", "refusal"),
+        ("Il n'y a pas d'informations sur le pont dans les documents.", "refusal"),
+        ("Quelle est la largeur du pont ?", "question"),
+    ],
+    "spanish": [
+        ("¡Hola!", "greeting"),
+        ("Muchas gracias por tu pregunta.", "thanks"),
+        ("Claro, aquí tienes la respuesta:", "introduction"),
+        ("Espero que esto te ayude.", "offer"),
+        ("Si tienes alguna otra pregunta, no dudes en decírmelo.", "offer"),
+        ("No lo sé.", "refusal"),
+        ("Lo siento, pero no puedo responder a esa pregunta.", "refusal"),
+        ("Lo siento, los documentos no dicen cuánto mide de ancho el puente.", "refusal"),
+        ("No hay información sobre el puente.", "refusal"),
+        ("¿Cuánto mide de ancho el puente?", "question"),
+    ],
+    "italian": [
+        ("Buongiorno!", "greeting"),
+        ("Grazie mille per la domanda.", "thanks"),
+        ("Certo, ecco la risposta alla tua domanda:", "introduction"),
+        ("Spero che questo ti aiuti.", "offer"),
+        ("Se hai altre domande, fammi sapere.", "offer"),
+        ("Non lo so.", "refusal"),
+        ("Mi dispiace, ma non posso rispondere a questa domanda.", "refusal"),
+        ("Mi dispiace, i documenti non dicono quanto sia largo il ponte.", "refusal"),
+        ("Non ci sono informazioni sul ponte.", "refusal"),
+        ("Quanto è largo il ponte?", "question"),
+    ],
+    "portuguese": [
+        ("Olá!", "greeting"),
+        ("Muito obrigado pela pergunta.", "thanks"),
+        ("Claro, aqui está a resposta:", "introduction"),
+        ("Espero ter ajudado.", "offer"),
+        ("Se tiver alguma outra dúvida, fique à vontade para perguntar.", "offer"),
+        ("Não sei.", "refusal"),
+        ("Desculpe, mas não posso responder a essa pergunta.", "refusal"),
+        ("Sinto muito, os documentos não dizem qual é a largura da ponte.", "refusal"),
+        ("Não há informações sobre a ponte.", "refusal"),
+        ("Qual é a largura da ponte?", "question"),
+    ],
+    "chinese": [
+        ("您好！", "greeting"),
+        ("感谢您的提问。", "thanks"),
+        ("好的，以下是答案：", "introduction"),
+        ("希望这对您有帮助。", "offer"),
+        ("如果您还有其他问题，请随时告诉我。", "offer"),
+        ("我不知道。", "refusal"),
+        ("很抱歉，我无法回答这个问题。", "refusal"),
+        ("很抱歉，文档中没有说明这座桥有多宽。", "refusal"),
+        ("没有足够的信息来回答。", "refusal"),
+        ("这座桥有多宽？", "question"),
+    ],
+    "japanese": [
+        ("こんにちは。", "greeting"),
+        ("ご質問ありがとうございます。", "thanks"),
+        ("以下は回答です：", "introduction"),
+        ("お役に立てれば幸いです。", "offer"),
+        ("他にご質問がありましたら、お気軽にお尋ねください。", "offer"),
+        ("わかりません。", "refusal"),
+        ("申し訳ありませんが、その質問にはお答えできません。", "refusal"),
+        ("申し訳ありませんが、橋の幅がどれくらいかは文書に書かれていません。", "refusal"),
+        ("文書には橋に関する情報がありません。", "refusal"),
+        ("情報が不足しているため、回答できません。", "refusal"),
+        ("橋の幅はどれくらいですか？", "question"),
+    ],
+    "korean": [
+        ("안녕하세요!", "greeting"),
+        ("질문해 주셔서 감사합니다.", "thanks"),
+        ("다음은 질문에 대한 답변입니다:", "introduction"),
+        ("도움이 되었기를 바랍니다.", "offer"),
+        ("더 궁금한 점이 있으시면 언제든지 말씀해 주세요.", "offer"),
+        ("모르겠습니다.", "refusal"),
+        ("죄송하지만 그 질문에는 답변할 수 없습니다.", "refusal"),
+        ("죄송하지만, 문서에는 다리의 폭이 얼마인지 나와 있지 않습니다.", "refusal"),
+        ("다리에 대한 정보가 없습니다.", "refusal"),
+        ("다리의 폭은 얼마인가요?", "question"),
+    ],
+    "hindi": [
+        ("नमस्ते!", "greeting"),
+        ("आपके प्रश्न के लिए धन्यवाद।", "thanks"),
+        ("यहाँ आपके प्रश्न का उत्तर है:", "introduction"),
+        ("आशा है कि इससे आपको मदद मिलेगी।", "offer"),
+        ("यदि आपके कोई और प्रश्न हैं, तो कृपया बताएँ।", "offer"),
+        ("मुझे नहीं पता।", "refusal"),
+        ("मुझे खेद है, मैं इस प्रश्न का उत्तर नहीं दे सकता।", "refusal"),
+        ("मुझे खेद है, दस्तावेज़ यह नहीं बताते कि पुल कितना चौड़ा है।", "refusal"),
+        ("दस्तावेजों में पुल के बारे में कोई जानकारी नहीं है।", "refusal"),
+        ("पुल कितना चौड़ा है?", "question"),
+    ],
+    "arabic": [
+        ("مرحبًا!", "greeting"),
+        ("شكرًا جزيلًا على سؤالك.", "thanks"),
+        ("بالتأكيد، إليك الإجابة:", "introduction"),
+        ("آمل أن يكون هذا مفيدًا.", "offer"),
+        ("إذا كان لديك أي أسئلة أخرى، فلا تتردد في السؤال.", "offer"),
+        ("لا أعرف.", "refusal"),
+        ("عذرًا، لا يمكنني الإجابة عن هذا السؤال.", "refusal"),
+        ("عذرًا، لا تذكر المستندات كم يبلغ عرض الجسر.", "refusal"),
+        ("لا توجد معلومات عن الجسر.", "refusal"),
+        ("كم يبلغ عرض الجسر؟", "question"),
+    ],
+}
+COUNTED = {
+    "english": [
+        "I'm sorry, but the bridge is 30 m wide.",
+        "I'm sorry, but the bridge is green.",
+        "I don't know who built it, but it was opened in May.",
+        "I don't know who built it but it is green.",
+        "The documents do not say who built it, only that Ana Melo painted it.",
+        "The documents do not mention the bridge, which is green.",
+        "Sure, here is the answer: The bridge is green.",
+        "Hello, the bridge is green.",
+        "Thanks to Ana Melo the bridge is green.",
+        "If you need a permit, go to the town hall.",
+        "I cannot say because the bridge was destroyed in the war.",
+        "The sources do not contain lithium.",
+        "There is no evidence of a bridge.",
+        "It is not included in the ticket price.",
+        "We could not find the bridge.",
+        "We cannot say that the bridge is unsafe.",
+        "I hope that the bridge helps the town.",
+        "I can help build the bridge.",
+        "Did you know that the bridge is 412 m long?",
+        'He asked: "Who built the bridge?"',
+        "Yes.",
+        "Answer: Lisbon",
+        "The bridge has several green parts:",
+    ],
+    "german": [
+        "Es tut mir leid, aber die Brücke ist 30 m breit.",
+        "Leider ist die Brücke grün.",
+        "Ich weiß nicht, wer sie gebaut hat, aber sie ist grün.",
+        "Dank der Brücke ist der Weg kurz.",
+        "Hallo, die Brücke ist grün.",
+        "Liebe heilt Wunden.",
+        "Die Antwort auf deine Frage ist Lissabon.",
+        "Ja.",
+    ],
+    "french": [
+        "Je suis désolé, mais le pont mesure 30 m de large.",
+        "Je ne sais pas qui l'a construit, mais il est vert.",
+        "Malheureusement, le pont est fermé.",
+        "Merci, le pont est vert.",
+        "Le pont n'est pas sûr.",
+        "Voici la réponse : le pont est vert.",
+        "Oui.",
+    ],
+    "spanish": [
+        "Lo siento, pero el puente mide 30 m de ancho.",
+        "No sé quién lo construyó, pero es verde.",
+        "Gracias a Ana Melo el puente es verde.",
+        "Lamentablemente, el puente está cerrado.",
+        "El puente no tiene barandillas.",
+        "Aquí tienes la respuesta: el puente es verde.",
+        "A continuación se construyó el puente.",
+        "Sí.",
+    ],
+    "italian": [
+        "Mi dispiace, ma il ponte è largo 30 m.",
+        "Non so chi lo abbia costruito, ma è verde.",
+        "Grazie ad Ana Melo il ponte è verde.",
+        "Purtroppo il ponte è chiuso.",
+        "Non solo il ponte è verde.",
+        "Sono qui i ponti verdi.",
+        "Sì.",
+    ],
+    "portuguese": [
+        "Sinto muito, mas a ponte tem 30 m de largura.",
+        "Não sei quem a construiu, mas é verde.",
+        "Graças a Ana Melo a ponte é verde.",
+        "Infelizmente, a ponte está fechada.",
+        "Não há corrimão na ponte.",
+        "Aqui está a resposta: a ponte é verde.",
+        "Sim.",
+    ],
+    "chinese": [
+        "很抱歉，这座桥宽30米。",
+        "我不知道是谁建的，但是桥是绿色的。",
+        "遗憾的是，桥已关闭。",
+        "您好，这座桥是绿色的。",
+        "以下是答案：桥是绿色的。",
+        "文档中说桥是绿色的。",
+        "下面是绿色的桥。",
+        "是的。",
+    ],
+    "japanese": [
+        "申し訳ありませんが、橋の幅は30メートルです。",
+        "橋は緑色ですが、幅は文書に書かれていません。",
+        "橋は緑色ですが幅はわかりません。",
+        "残念ながら、橋は閉鎖されています。",
+        "この橋には名前が書かれていません。",
+        "次は東京です。",
+        "警察には事件に関する情報がありません。",
+        "文書によると、橋は緑色です。",
+        "はい。",
+    ],
+    "korean": [
+        "죄송하지만 다리의 폭은 30미터입니다.",
+        "다리는 초록색이지만 폭은 문서에 나와 있지 않습니다.",
+        "안타깝게도 다리는 폐쇄되었습니다.",
+        "안녕하세요, 다리는 초록색입니다.",
+        "다리에는 난간이 없습니다.",
+        "경찰은 사건에 대한 정보가 없습니다.",
+        "문서에 따르면 다리는 초록색입니다.",
+        "네.",
+    ],
+    "hindi": [
+        "मुझे खेद है, पर पुल 30 मीटर चौड़ा है।",
+        "मुझे खेद है, पर पुल हरा है।",
+        "मुझे नहीं पता कि इसे किसने बनाया, लेकिन यह हरा है।",
+        "दुर्भाग्य से पुल बंद है।",
+        "इस लेख में पुल हरा नहीं है।",
+        "पुलिस को हत्या के बारे में जानकारी नहीं है।",
+        "सूर्य के ऊर्जा स्रोत का वर्णन उत्तर में नहीं है।",
+        "दस्तावेज़ों के अनुसार पुल हरा है।",
+        "हाँ।",
+    ],
+    "arabic": [
+        "عذرًا، يبلغ عرض الجسر 30 مترًا.",
+        "لا أعرف من بناه، لكنه أخضر.",
+        "لا أعرف من بناه والجسر أخضر.",
+        "للأسف الجسر مغلق.",
+        "مرحبًا، الجسر أخضر.",
+        "وفقًا للمستندات، الجسر أخضر.",
+        "فاز في السنة التالية:",
+        "نعم.",
+    ],
+}
+
+
+def one(text: str, language: str) -> Sentence:
+    """The first sentence of a text that goes on."""
+    first, *_ = counted(f"{text}\nEnd.", LANGUAGES[language])
+    assert first.text == text
+    return first
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "why"), [(name, *case) for name, cases in NOT_COUNTED.items() for case in cases]
+)
+def test_what_claims_nothing_does_not_count(language: str, text: str, why: str) -> None:
+    sentence = one(text, language)
+    assert (sentence.counts, sentence.why) == (False, why)
+
+
+@pytest.mark.parametrize(("language", "text"), [(name, text) for name, texts in COUNTED.items() for text in texts])
+def test_a_sentence_that_may_claim_something_counts(language: str, text: str) -> None:
+    sentence = one(text, language)
+    assert (sentence.counts, sentence.why) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("Wo ist die Brücke?!", "question"),
+        ("Πού είναι η γέφυρα;", ""),
+        ("Πού είναι η γέφυρα\u037e", "question"),
+        ("پل کجاست؟", "question"),
+        ("---", "empty"),
+        ("Hello!", ""),
+        ("Hej!", ""),
+    ],
+)
+def test_in_a_language_without_phrases_only_questions_and_empty_ones_do_not_count(text: str, why: str) -> None:
+    [sentence] = counted(text, find_language("klingon"))
+    assert (sentence.counts, sentence.why) == (not why, why)
+
+
+def test_a_claim_that_was_not_divided_from_a_question_counts() -> None:
+    [first, *_] = counted("كان عرض الجسر مترًا. هل تريد المزيد؟", LANGUAGES["arabic"])
+    assert first.counts
+    assert [part.why for part in counted("Where did Dr. Smith live?", ENGLISH)] == ["question"]
+
+
+def test_markdown_and_citation_marks_are_left_out_and_offsets_are_those_of_the_text() -> None:
+    text = (
+        "# The bridge\n\nSure, here is the answer:\n\n1. **Length**: it is *very* long [1].\n"
+        "2. It is `green` [2][3], [4, 5]\n"
+        "   - [x] It has a [name](http://x.org/a).\n> It is old.【6】 [1](u) Yes\n\n---\n"
+    )
+    parts = counted(text, ENGLISH)
+    assert [(part.text, part.why) for part in parts] == [
+        ("The bridge", "label"),
+        ("Sure, here is the answer:", "introduction"),
+        ("Length: it is very long.", ""),
+        ("It is green,", ""),
+        ("It has a name.", ""),
+        ("It is old.", ""),
+        ("Yes", ""),
+        ("---", "empty"),
+    ]
+    assert [text[part.start : part.end] for part in parts] == [
+        "The bridge",
+        "Sure, here is the answer:",
+        "**Length**: it is *very* long [1].",
+        "It is `green` [2][3], [4, 5]",
+        "It has a [name](http://x.org/a).",
+        "It is old.",
+        "【6】 [1](u) Yes",
+        "---",
+    ]
+
+
+def test_signs_that_were_divided_from_a_sentence_belong_to_it() -> None:
+    parts = counted("War es grün? ) Ja. )", LANGUAGES["german"])
+    assert [(part.text, part.why) for part in parts] == [("War es grün?", "question"), (") Ja. )", "")]
+
+
+def test_each_line_is_at_least_one_sentence() -> None:
+    parts = counted("- green\n- long\r\n\n* old and\nwide. Yes", ENGLISH)
+    assert [part.text for part in parts] == ["green", "long", "old and", "wide.", "Yes"]
+    assert all(part.counts for part in parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "texts"),
+    [
+        ("1. Green\n2. Long", ["Green", "Long"]),
+        ("1) Green\n\n2) Long", ["Green", "Long"]),
+        ("3. Mai war der Tag.", ["3. Mai war der Tag."]),
+        ("1. Green\n3. Mai war der Tag.", ["1. Green", "3. Mai war der Tag."]),
+        ("1.5 km\n2.5 km", ["1.5 km", "2.5 km"]),
+        ("1921\n1922", ["1921", "1922"]),
+        ("2 * 3 * 4 = 24", ["2 * 3 * 4 = 24"]),
+        ("snake_case_name and __init__ here", ["snake_case_name and init here"]),
+        ("**It is green. It is long.**", ["It is green.", "It is long."]),
+    ],
+)
+def test_only_what_is_a_list_marker_or_a_markdown_sign_is_left_out(text: str, texts: list[str]) -> None:
+    made = [part.text for part in counted(text, LANGUAGES["german"]) if part.why != "empty"]
+    assert made == texts
+
+
+def test_a_number_in_a_courtesy_makes_it_count_and_a_citation_is_no_number() -> None:
+    assert [part.counts for part in counted("I don't know room 12. I don't know room B [12].", ENGLISH)] == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "counts"),
+    [
+        ("Main parts:\n- green", [False, True]),
+        ("The green main parts:\n- green", [True, True]),
+        ("## Main parts\nGreen", [False, True]),
+        ("## Answer: Lisbon\nGreen", [True, True]),
+        ("## It is green.\nYes", [True, True]),
+        ("# Lisbon", [True]),
+        ("Green\nLisbon:", [True, True]),
+        ("**Width:**\nsmall", [False, True]),
+    ],
+)
+def test_a_label_is_short_without_a_claim_and_something_follows_it(text: str, counts: list[bool]) -> None:
+    assert [part.counts for part in counted(text, ENGLISH)] == counts
+
+
+def test_sure_alone_is_an_answer_where_nothing_follows() -> None:
+    assert [(part.counts, part.why) for part in counted("Sure!", ENGLISH)] == [(True, "")]
+    assert [(part.counts, part.why) for part in counted("Sure! It is.", ENGLISH)] == [(False, "courtesy"), (True, "")]
+
+
+@pytest.mark.parametrize("text", ["", " \n\t\n", "\u2028"])
+def test_a_text_without_sentences_gives_none(text: str) -> None:
+    assert counted(text, ENGLISH) == []
+
+
+def test_a_long_sentence_counts_whatever_it_begins_with() -> None:
+    text = f"I don't know {'and so on ' * (LONGEST_PHRASE // 10)}end."
+    assert [part.counts for part in counted(text, ENGLISH)] == [True]
+
+
+@pytest.mark.parametrize("language", NOT_COUNTED)
+def test_texts_that_nearly_match_take_little_time(language: str) -> None:
+    samples = [text[: len(text) // 2].rstrip("?.!。") for text, _ in NOT_COUNTED[language]]
+    text = "\n".join((sample * LONGEST_PHRASE)[: LONGEST_PHRASE - 1] for sample in samples)
+    begin = time.perf_counter()
+    counted(text, LANGUAGES[language])
+    assert time.perf_counter() - begin < 2
+
+
+@pytest.mark.parametrize("sign", ["**a ", "*a ", "[1", "![a](", "> ", "1.\n", '?" '])
+def test_fifty_thousand_characters_of_signs_take_little_time(sign: str) -> None:
+    begin = time.perf_counter()
+    counted(sign * (50_000 // len(sign)), ENGLISH)
+    assert time.perf_counter() - begin < 15  # without a limit to emphasis: 22
+
+
+TEXTS = "It is green.|Hello! |Who?|桥是绿色的。|您好！|क्या?|पुल हरा है। |é|e\u0301|3.5|:|…"
+SIGNS = "**|*|_|`|[1]|[a](b)|- |1. |2. |# |> |①|\n|\r\n| |\u2028"
+PIECES = st.sampled_from([*TEXTS.split("|"), *SIGNS.split("|")])
+
+
+@given(st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=12).map("".join), st.sampled_from(sorted(LANGUAGES)))
+def test_sentences_are_where_their_offsets_say_and_nothing_is_lost_between_them(text: str, language: str) -> None:
+    parts = counted(text, LANGUAGES[language])
+    end = 0
+    for part in parts:
+        assert end <= part.start < part.end <= len(text)
+        assert not any(map(str.isalpha, text[end : part.start]))
+        whole = text[part.start : part.end]
+        assert whole == whole.strip()
+        letters = iter(whole)
+        assert all(letter in letters for letter in part.text)
+        assert len((whole + "x").splitlines()) == 1
+        assert part.counts == (not part.why)
+        assert not part.counts or any(map(str.isalnum, part.text))
+        end = part.end
+    assert not any(map(str.isalpha, text[end:]))

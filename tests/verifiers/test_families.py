@@ -1,0 +1,91 @@
+"""The family of a folder is recognised; languages that a model was not made for are refused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator import ModelError
+from rag_evaluator.verifiers.families import VERIFIERS, family_name, languages_of
+from rag_evaluator.verifiers.verifier import Verifier
+
+TOKENS = {"architectures": ["ModernBertForTokenClassification"], "model_type": "modernbert"}
+CAUSAL = {"architectures": ["GraniteForCausalLM"], "model_type": "granite"}
+LABELS = {"id2label": {"0": "entailment", "1": "neutral", "2": "contradiction"}}
+NLI = {"architectures": ["DebertaV2ForSequenceClassification"], **LABELS}
+
+
+def folder(place: Path, name: str, settings: dict[str, object], template: str = "") -> Path:
+    """A folder that has the files that are looked at before a model is loaded."""
+    made = place / name
+    made.mkdir()
+    (made / "config.json").write_text(json.dumps(settings), encoding="utf-8")
+    (made / "tokenizer_config.json").write_text(json.dumps({"chat_template": template}), encoding="utf-8")
+    (made / "tokenizer.json").write_text("{}", encoding="utf-8")
+    (made / "model.safetensors").write_bytes(b"")
+    return made
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "template", "family"),
+    [
+        ("lettucedect-base-modernbert-en-v1", TOKENS, "", "lettucedetect"),
+        ("anything", {**TOKENS, "architectures": ["EuroBertForTokenClassification"]}, "", "lettucedetect"),
+        ("anything", {**TOKENS, "id2label": {"0": "supported", "1": "hallucinated"}}, "", "lettucedetect"),
+        ("granite-guardian-4.1-8b", CAUSAL, "", "granite-guardian"),
+        ("anything", CAUSAL, "{{ guardian_config['risk_name'] }}", "granite-guardian"),
+        ("anything", NLI, "", "nli"),
+    ],
+)
+def test_a_family_is_recognised(
+    tmp_path: Path, name: str, settings: dict[str, object], template: str, family: str
+) -> None:
+    assert family_name(folder(tmp_path, name, settings, template)) == family
+
+
+@pytest.mark.parametrize("settings", [CAUSAL, {**TOKENS, **LABELS}])
+def test_other_models_of_the_same_classes_are_no_verifiers(tmp_path: Path, settings: dict[str, object]) -> None:
+    with pytest.raises(ModelError, match="is no known verifier"):
+        family_name(folder(tmp_path, "anything", settings))
+
+
+@pytest.mark.parametrize(("kind", "head"), [("lettucedetect", "TokenClassification"), ("granite-guardian", "CausalLM")])
+def test_a_kind_that_the_model_cannot_be_is_refused(tmp_path: Path, kind: str, head: str) -> None:
+    with pytest.raises(ModelError, match=rf"verifier\.kind is {kind}, which is a \.\.\.For{head}"):
+        family_name(folder(tmp_path, "anything", NLI), kind)
+
+
+@pytest.mark.parametrize(
+    ("name", "languages"),
+    [
+        ("lettucedect-base-modernbert-en-v1", ["english"]),
+        ("lettucedect-large-modernbert", ["english"]),
+        ("lettucedect-610m-eurobert-de-v1", ["german"]),
+        ("lettucedect-210m-eurobert-cn-v1", ["chinese"]),
+        ("lettucedect-210m-eurobert", ["german", "french", "spanish", "italian", "polish", "chinese"]),
+        ("lettucedect-v2-mmbert-base", list(VERIFIERS["lettucedetect"].languages)),
+        ("mine", list(VERIFIERS["lettucedetect"].languages)),
+    ],
+)
+def test_the_name_of_a_folder_tells_the_languages(tmp_path: Path, name: str, languages: list[str]) -> None:
+    assert list(languages_of("lettucedetect", folder(tmp_path, name, TOKENS))) == languages
+
+
+def test_a_language_that_a_model_was_not_made_for_is_refused(tmp_path: Path) -> None:
+    german = folder(tmp_path, "lettucedect-610m-eurobert-de-v1", TOKENS)
+    with pytest.raises(ModelError, match=r"made for german; the language is english.*verifier\.any_language: true"):
+        Verifier(german)
+    assert Verifier(german, language="de").language.name == "german"
+    assert Verifier(german, any_language=True).language.name == "english"
+    with pytest.raises(ModelError, match="made for english; the language is spanish"):
+        Verifier(folder(tmp_path, "granite-guardian-3.3-8b", CAUSAL), language="es")
+
+
+def test_no_language_is_refused_where_a_family_has_many(tmp_path: Path) -> None:
+    assert Verifier(folder(tmp_path, "nli", NLI), language="swahili").name == "nli"
+
+
+@pytest.mark.parametrize("size", [0, -1, True, 2.5, "all"])
+def test_a_batch_size_is_a_positive_number(tmp_path: Path, size: object) -> None:
+    with pytest.raises(ModelError, match=r"verifier\.batch_size is .*: expected auto or a positive number"):
+        Verifier(folder(tmp_path, "nli", NLI), batch_size=size)  # type: ignore[arg-type]

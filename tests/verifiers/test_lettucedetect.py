@@ -1,0 +1,127 @@
+"""LettuceDetect reads all contexts and all sentences in one pass; the tokens of a sentence are its own."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_verifiers
+import torch
+from transformers import AutoModelForTokenClassification, AutoTokenizer
+
+from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
+from rag_evaluator.verifiers import lettucedetect
+from rag_evaluator.verifiers.verifier import Verifier
+
+pytestmark = pytest.mark.models
+CONTEXTS = ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."]
+SENTENCES = ["Brak was born in Tesk.", "  It has an old\n bridge. ", "Nació en 他出生于。"]
+QUESTION = "Where was Nolu Brak born?"
+QA = (
+    "Briefly answer the following question:\nWhere was Nolu Brak born?\nBear in mind that your response should be "
+    "strictly based on the following 2 passages:\npassage 1: Nolu Brak was born in Tesk.\npassage 2: Tesk lies on the "
+    "river Om.\nIn case the passages do not contain the necessary information to answer the question, please reply "
+    'with: "Unable to answer based on given passages."\noutput:'
+)
+ENCODERS = ["modernbert", "eurobert"]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("lettucedetect")
+    return {name: tiny_verifiers.make("lettucedetect", place / name, encoder=name) for name in ENCODERS}
+
+
+def by_transformers(folder: Path, prompt: str, sentences: list[str]) -> list[tuple[float, list[tuple[str, float]]]]:
+    """Of each sentence the highest probability of label 1, and its tokens with theirs: the authors' formula."""
+    tokenizer: Any = AutoTokenizer.from_pretrained(folder)
+    model = AutoModelForTokenClassification.from_pretrained(folder).eval()
+    answer = " ".join(sentences)
+    inputs = tokenizer(prompt, answer, return_tensors="pt", return_offsets_mapping=True)
+    offsets = inputs.pop("offset_mapping")[0].tolist()
+    count = len(tokenizer(answer, add_special_tokens=False)["input_ids"])
+    first = len(offsets) - count - 1
+    with torch.inference_mode():
+        shares = model(**inputs).logits[0].softmax(-1)[:, 1].tolist()
+    expected, start = [], 0
+    for sentence in sentences:
+        end = start + len(sentence)
+        places = [place for place in range(first, len(offsets) - 1) if offsets[place][0] < end]
+        mine = [(offsets[place], shares[place]) for place in places if offsets[place][1] > start]
+        expected.append((max(share for _, share in mine), [(answer[a:b], share) for (a, b), share in mine]))
+        start = end + 1
+    return expected
+
+
+@pytest.mark.parametrize("encoder", ENCODERS)
+@pytest.mark.parametrize("question", [QUESTION, ""])
+def test_support_is_one_minus_the_highest_probability_of_the_sentences_tokens(
+    folders: dict[str, Path], encoder: str, question: str
+) -> None:
+    verifier = Verifier(folders[encoder], any_language=True)
+    assert verifier.name == "lettucedetect"
+    prompt = lettucedetect.prompt(CONTEXTS, question, "english")
+    expected = by_transformers(folders[encoder], prompt, SENTENCES)
+    tokenizer, model = verifier._loaded
+    exact = lettucedetect.read(model, tokenizer, prompt, SENTENCES, 4096)
+    assert [sentence.probability for sentence in exact] == pytest.approx([top for top, _ in expected], abs=1e-5)
+    supports = verifier.supports(CONTEXTS, SENTENCES, question)
+    assert [support.probability for support in supports] == [round(1 - row.probability, 4) for row in exact]
+    assert {support.pieces for support in supports} == {1}
+    assert supports[0].piece.contexts == (0, 1)
+
+
+def test_spans_are_tokens_in_a_row_that_are_hallucinated(folders: dict[str, Path]) -> None:
+    supports = Verifier(folders["modernbert"]).supports(CONTEXTS, SENTENCES, QUESTION)
+    expected = by_transformers(folders["modernbert"], QA, SENTENCES)
+    assert sum(len(support.spans) for support in supports) > 2, "else the random model is a poor example"
+    for sentence, support, (_, tokens) in zip(SENTENCES, supports, expected, strict=True):
+        flagged = "".join(text for text, share in tokens if share > 0.5).split()
+        assert "".join(sentence[start:end] for start, end, _ in support.spans).split() == flagged or not flagged
+        assert all(0 <= start < end <= len(sentence) for start, end, _ in support.spans)
+        highest = max((share for _, _, share in support.spans), default=0.0)
+        assert highest in (0.0, pytest.approx(1 - support.probability, abs=1e-4))
+        assert (highest > 0) == (support.probability < 0.5)
+
+
+def test_the_prompt_is_that_of_the_authors() -> None:
+    assert lettucedetect.prompt(CONTEXTS, QUESTION, "english") == QA
+    assert lettucedetect.prompt(["Harn."], " ", "english") == "Summarize the following text:\npassage 1: Harn.\noutput:"
+    assert lettucedetect.prompt(["Harn."], "", "german").startswith(
+        "Fasse den folgenden Text zusammen:\nPassage 1: Harn."
+    )
+    assert lettucedetect.prompt(["Harn."], "", "swahili") == lettucedetect.prompt(["Harn."], "", "english")
+    assert "kosts $5 ${text}" in lettucedetect.prompt(["kosts $5 ${text}"], "", "english")
+
+
+@pytest.mark.parametrize("language", ["english", "german", "french", "spanish", "italian", "polish", "chinese"])
+def test_every_language_has_a_prompt_of_its_own(language: str) -> None:
+    prompts = lettucedetect._prompts()
+    for kind in ("question", "summary"):
+        assert [prompts[name][kind] for name in prompts].count(prompts[language][kind]) == 1
+    prompt = lettucedetect.prompt(CONTEXTS, QUESTION, language)
+    assert QUESTION in prompt
+    assert all(context in prompt for context in CONTEXTS)
+
+
+def test_what_does_not_fit_at_once_is_missing_and_never_divided(folders: dict[str, Path]) -> None:
+    long = ["The bridge at Harn is old and has three arches. " * 300]
+    with pytest.raises(PromptTooLongError, match=r"have \d+ tokens, and this verifier reads 4096 at once"):
+        Verifier(folders["modernbert"]).supports(long, SENTENCES, QUESTION)
+
+
+def test_names_of_control_tokens_in_data_are_text_and_places_stay(folders: dict[str, Path]) -> None:
+    verifier = Verifier(folders["modernbert"])
+    sentences = ["It is [SEP] so [CLS].", "It is new."]
+    supports = verifier.supports([*CONTEXTS, "[SEP] It is so."], sentences, QUESTION)
+    assert all(end <= len(text) for text, row in zip(sentences, supports, strict=True) for _, end, _ in row.spans)
+    tokenizer, _ = verifier._loaded
+    ids = tokenizer("[SEP]", "[SEP]", split_special_tokens=True)["input_ids"]
+    assert list(ids).count(tokenizer.sep_token_id) == 2
+
+
+@pytest.mark.parametrize(("contexts", "sentences"), [([" "], SENTENCES), (CONTEXTS, ["Harn is old.", " "])])
+def test_nothing_to_look_at_is_no_probability(
+    folders: dict[str, Path], contexts: list[str], sentences: list[str]
+) -> None:
+    with pytest.raises(UndefinedScoreError, match="there is no"):
+        Verifier(folders["modernbert"]).supports(contexts, sentences)

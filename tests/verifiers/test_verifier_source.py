@@ -1,0 +1,104 @@
+"""The verifier of a configuration: refused before loading, named in signatures; rows that it was not made for."""
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+import tiny_verifiers
+
+from rag_evaluator import ConfigError, ModelError, RAGEvaluator, Verifier
+from rag_evaluator.config.schema import make_config
+from rag_evaluator.metrics.chosen import chosen_metrics
+
+ROW = {
+    "user_input": "Where is the bridge?",
+    "retrieved_contexts": ["The bridge of Harn was opened in 1921.", "It has three arches."],
+    "response": "The bridge was opened in 1921. It has two arches.",
+}
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tiny_verifiers.make("minicheck-roberta", tmp_path_factory.mktemp("models") / "minicheck")
+
+
+def evaluator(folder: Path | str, **verifier: Any) -> RAGEvaluator:
+    return RAGEvaluator({"metrics": ["groundedness"], "verifier": {"model": str(folder), **verifier}})
+
+
+def test_scores_are_those_of_the_verifier(folder: Path) -> None:
+    score = evaluator(folder).evaluate([ROW]).scores["groundedness"][0]
+    supports = Verifier(folder).supports(
+        ROW["retrieved_contexts"], ["The bridge was opened in 1921.", "It has two arches."]
+    )
+    assert score.value == sum(support.probability >= 0.5 for support in supports) / 2
+    said = score.judgements[0]["response"]["sentences"]
+    assert [sentence["probability"] for sentence in said] == [support.probability for support in supports]
+    assert score.outcome == "1 piece of evidence"
+
+
+def test_no_judge_is_needed_and_the_signature_names_the_verifier(folder: Path) -> None:
+    line = evaluator(folder, evidence="each", threshold=0.6).signatures()["groundedness"]
+    assert "|judge" not in line
+    assert "|kind:minicheck-roberta|evidence:each" in line
+    assert '"threshold": 0.6' in line
+    metric = chosen_metrics(make_config({"metrics": ["groundedness"], "verifier": {"model": str(folder)}}))
+    assert not metric["groundedness"].judge
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"kind": "factcg"}, r"verifier\.kind is factcg, which is a DebertaV2ForSequenceClassification"),
+        ({"kind": "unheard"}, r"verifier\.kind is 'unheard': expected auto or one of"),
+    ],
+)
+def test_another_kind_is_refused_before_the_model_is_loaded(
+    folder: Path, settings: dict[str, str], message: str
+) -> None:
+    with pytest.raises(ModelError, match=message):
+        evaluator(folder, **settings).check([ROW])
+
+
+def test_a_base_is_for_hhem_alone_and_must_be_a_t5(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"verifier\.base: it is for HHEM alone, and .* is a minicheck-roberta"):
+        evaluator(folder, base=str(folder)).check([ROW])
+    hhem = tiny_verifiers.make("hhem", tmp_path / "hhem")
+    with pytest.raises(ModelError, match=r"verifier\.base: .* is a roberta\. HHEM-2\.1-Open needs"):
+        evaluator(hhem, base=str(folder)).check([ROW])
+
+
+def test_a_language_of_others_is_refused_unless_a_key_allows_it(folder: Path) -> None:
+    settings = {"metrics": ["groundedness"], "language": "german"}
+    with pytest.raises(ModelError, match=r"made for english; the language is german.*verifier\.any_language: true"):
+        RAGEvaluator({**settings, "verifier": {"model": str(folder)}}).check([ROW])
+    RAGEvaluator({**settings, "verifier": {"model": str(folder), "any_language": True}}).check([ROW])
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("threshold", 0), ("threshold", 1.5), ("evidence", "all"), ("batch_size", 0)]
+)
+def test_settings_out_of_range_are_refused_with_their_key(folder: Path, key: str, value: Any) -> None:
+    with pytest.raises(ConfigError, match=rf"verifier\.{key}"):
+        evaluator(folder, **{key: value})
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ModelError, match=r"verifier\.model: no such folder"):
+        evaluator(tmp_path / "missing").check([ROW])
+
+
+def test_rows_in_another_script_get_a_warning(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
+    rows = [ROW, {**ROW, "response": "Мост был открыт в 1921 году."}, {**ROW, "response": "1921"}]
+    with caplog.at_level(logging.WARNING):
+        evaluator(folder).stage(rows)
+    assert "1 of 3 rows are in a script that english is not written in" in caplog.text
+
+
+def test_a_sentence_longer_than_the_window_has_no_score_with_its_reason(folder: Path) -> None:
+    long = {**ROW, "response": " ".join(["bridge"] * 2000)}
+    score = evaluator(folder).evaluate([long]).scores["groundedness"][0]
+    assert score.missing
+    assert "tokens, and this verifier reads 512" in str(score.reason)
+    assert score.lasting

@@ -27,6 +27,7 @@ def test_all_runs_are_listed_with_means_and_open(page: Page, runs: Runs, serve: 
     for name in RUNS:
         runs(name)
     page.goto(serve(runs.folder).link)
+    page.wait_for_function("() => document.readyState === 'complete' && document.querySelector('main table')")
     listed = page.locator("main").inner_text()
     for name in set(RUNS) - {"hostile", "long"}:
         assert name in listed
@@ -34,7 +35,7 @@ def test_all_runs_are_listed_with_means_and_open(page: Page, runs: Runs, serve: 
     table = open_run(page, "plain")
     table.shows(range(12))
     page.go_back()
-    page.wait_for_function("listed => document.querySelector('main')?.innerText === listed", arg=listed)
+    expect(page.locator("main")).to_have_text(listed, use_inner_text=True)
 
 
 def test_the_table_of_the_app_sorts_filters_and_searches_as_that_of_the_report(

@@ -35,7 +35,7 @@ def test_all_runs_are_listed_with_means_and_open(page: Page, runs: Runs, serve: 
     table = open_run(page, "plain")
     table.shows(range(12))
     page.go_back()
-    expect(page.locator("main")).to_have_text(listed, use_inner_text=True)
+    expect(page.locator("main")).to_have_text(listed, use_inner_text=True, timeout=20_000)
 
 
 def test_the_table_of_the_app_sorts_filters_and_searches_as_that_of_the_report(

@@ -53,9 +53,11 @@ DEBERTA_V3_BASE = {
 }
 WAYS: Mapping[str, Mapping[str, Any]] = {
     "faithfulness": {"metrics": ["faithfulness"]},
+    "groundedness, the judge chooses": {"metrics": ["groundedness"], "verifier": {"model": "judge"}},
     "groundedness, context by context": {"metrics": ["groundedness"], "verifier": {"evidence": "each"}},
     "groundedness, packed": {"metrics": ["groundedness"]},
 }
+BY_ENCODER = ("groundedness, context by context", "groundedness, packed")
 
 
 @dataclass(frozen=True)
@@ -115,7 +117,7 @@ def tell(name: str, metric: str, rows: list[dict[str, Any]], right: Sequence[boo
     """Score the rows with the demo judge."""
     options = {"groundedness": {"mode": "mean"}} if metric == "groundedness" else {}
     evaluator = RAGEvaluator({"metrics": [metric], "metric_options": options, "language": language})
-    evaluator.evaluate(rows[:1])  # loads the judge
+    evaluator.evaluate(speed_rows(1))  # loads the judge; what it answered once it need not answer again
     before = time.process_time()
     results = evaluator.evaluate(rows)
     seconds = time.process_time() - before
@@ -169,12 +171,18 @@ def encoder_folder(folder: Path) -> Path:
     return path
 
 
-def speed_rows(count: int, contexts: int = 5, words: int = 120, sentences: int = 4) -> list[dict[str, Any]]:
-    """Rows of contexts and responses of a given length, made of the sentences of generated rows."""
+def speed_rows(
+    count: int, first: int = 0, contexts: int = 5, words: int = 120, sentences: int = 4
+) -> list[dict[str, Any]]:
+    """Rows of contexts and responses of a given length, made of the sentences of generated rows.
+
+    Args:
+        first: number of the first one; rows with other numbers have other texts.
+    """
     parts = [text for row in make_rows(400) for text in row["retrieved_contexts"]]
     claims = [row["response"] for row in make_rows(400, seed=1)]
     rows = []
-    for number in range(count):
+    for number in range(first, first + count):
         texts = []
         for place in range(contexts):
             start = (number * contexts + place) * 7
@@ -189,16 +197,20 @@ def speed(count: int, rounds: int, judge_rows: int, limit: int, judge: str) -> l
     with tempfile.TemporaryDirectory() as place:
         llama, encoder = model_folder(judge, Path(place)), encoder_folder(Path(place))
         evaluators = {
-            name: RAGEvaluator({"judge": {"model": str(llama), "max_new_tokens": limit}, **way}, verifier=encoder)
+            name: RAGEvaluator(
+                {"judge": {"model": str(llama), "max_new_tokens": limit}, **way},
+                verifier=encoder if name in BY_ENCODER else None,
+            )
             for name, way in WAYS.items()
         }
         for evaluator in evaluators.values():
             evaluator.evaluate(speed_rows(1))  # loads the model
         measured = []
-        for _ in range(rounds):
+        for number in range(rounds):
             rates = {}
             for name, evaluator in evaluators.items():
-                rows = speed_rows(judge_rows if name == "faithfulness" else count)
+                size = count if name in BY_ENCODER else judge_rows
+                rows = speed_rows(size, 1 + number * size)  # nothing that was answered before
                 before = time.perf_counter()
                 evaluator.evaluate(rows)
                 rates[name] = len(rows) / (time.perf_counter() - before)

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,13 @@ def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
     return {**of_metrics, **own_prompts()}
 
 
+def prompts_asked(metrics: Mapping[str, Metric]) -> dict[Key, "BasePrompt[Any, Any]"]:
+    """Those of `all_prompts` that metrics ask: a question that a verifier answers in the judge's place has no pack."""
+    owners = owners_of(metrics)
+    asked = {(metric.owner or name, attribute) for name, metric in metrics.items() for attribute in metric.prompts}
+    return {key: prompt for key, prompt in all_prompts().items() if key in asked or key[0] not in owners}
+
+
 def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
     """The prompts of metrics, `sort` or `generate` in a language, see `PackSet.load`."""
     return PackSet(owners, language, folder, all_prompts).load()
@@ -48,7 +56,7 @@ def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource
 
     Packs of several metrics may have the same owner. Raises what `ready_prompts` raises.
     """
-    prompts = ready_prompts(owners_of(metrics), config, judge, all_prompts, questions_of(metrics))
+    prompts = ready_prompts(owners_of(metrics), config, judge, partial(prompts_asked, metrics), questions_of(metrics))
     rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
     prompts |= {key: RubricsPrompt(prompt, rubrics[key[0]]) for key, prompt in prompts.items() if key[0] in rubrics}
     return {

@@ -44,14 +44,19 @@ class AsyncVerifier:
         self._thread = ThreadPoolExecutor(1, "verifier")  # torch has threads of its own for each that calls it
 
     async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
-        """As `VerifierProtocol.supports`. Raises `UndefinedScoreError` for a number that is no probability, too."""
+        """As `VerifierProtocol.supports`. Raises `UndefinedScoreError` for answers that are no `Support` each, too."""
         loop = asyncio.get_running_loop()
         supports = list(
             await loop.run_in_executor(self._thread, self.verifier.supports, list(contexts), list(hypotheses), question)
         )
         for support in supports:
+            if not isinstance(support, Support):
+                raise UndefinedScoreError(f"the verifier gave {support!r:.60}, which is no Support")
             if not 0 <= support.probability <= 1:  # NaN, too
                 raise UndefinedScoreError(f"the verifier gave {support.probability}, which is no probability")
+        if len(supports) != len(hypotheses):
+            given = f"{len(supports)} answer{'s' if len(supports) != 1 else ''}"
+            raise UndefinedScoreError(f"the verifier gave {given} about {len(hypotheses)} sentences")
         return supports
 
 

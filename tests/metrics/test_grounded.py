@@ -62,6 +62,20 @@ def test_a_number_that_is_no_probability_gives_no_score(value: float) -> None:
     assert score.reason == f"the verifier gave {value}, which is no probability"
 
 
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        ([], "the verifier gave 0 answers about 3 sentences"),
+        ([0.9, 0.8, 0.7], "the verifier gave 0.9, which is no Support"),
+    ],
+)
+def test_an_answer_that_is_none_gives_no_score(answer: list[Any], reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    verifier = KnownVerifier({})
+    monkeypatch.setattr(verifier, "supports", lambda *_: answer)
+    score = scored(verifier).scores["groundedness"][0]
+    assert (math.isnan(score.value), score.reason) == (True, reason)
+
+
 def test_a_verifier_needs_no_pack_of_the_question_to_the_judge(tmp_path: Path) -> None:
     packs = {"language": "dutch", "prompts_dir": str(tmp_path)}
     assert scored(KnownVerifier({}), metrics=METRICS, **packs).scores["groundedness"][0].value == 0

@@ -23,9 +23,11 @@ from statement_judge import (
 )
 
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.errors import JudgementError
+from rag_evaluator.errors import JudgementError, PromptError
 from rag_evaluator.metrics.own.verdicts import StatementEvidence, is_drawn
 from rag_evaluator.results.judgement import explained
+
+STATEMENTS, VERDICTS = "faithfulness_statement_generator_prompt_dutch", "faithfulness_nli_statement_prompt_dutch"
 
 
 def value(metric: str, options: dict[str, Any], *args: Any, **kwargs: Any) -> float:
@@ -70,6 +72,17 @@ def test_context_recall_takes_the_sentences_of_the_reference(options: dict[str, 
     assert score.judgements[-1]["response"]["not_counted"] == [{"sentence": "Is that far?", "why": "question"}]
     words = [verdict.word for verdict in explained([{"metric": "context_recall", **score.to_json()}])]
     assert words == ["in the contexts", "in the contexts", "not counted"]
+
+
+def test_a_verifier_needs_no_pack_of_the_question_that_it_answers(tmp_path: Path) -> None:
+    for verdicts, packs in (("verifier", {STATEMENTS}), ("cascade", {STATEMENTS, VERDICTS})):
+        options = {"faithfulness": {"verdicts": verdicts}}
+        config = {"metrics": ["faithfulness"], "metric_options": options, "language": "dutch"}
+        evaluator = RAGEvaluator({**config, "prompts_dir": str(tmp_path)}, judge=Judge(), verifier=KnownVerifier({}))
+        with pytest.raises(PromptError) as refused:
+            evaluator.set_prompts()
+        named = {name for name in (STATEMENTS, VERDICTS) if name in str(refused.value)}
+        assert named == packs
 
 
 def test_context_recall_by_a_verifier_needs_no_judge_and_says_so_in_its_signature() -> None:

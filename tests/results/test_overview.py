@@ -113,7 +113,7 @@ def values(tmp_path_factory: pytest.TempPathFactory) -> dict[str, WithOverview]:
             "probe",
             [
                 "few in context_relevance",
-                "what the judge notices, 2 rows",
+                "what is noticed, 2 rows",
                 "worse/same/better",
                 "share: of a probe",
             ],

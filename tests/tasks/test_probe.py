@@ -339,7 +339,7 @@ def test_the_command_prints_a_table_and_merge_and_status_know_the_task(
     shown = capsys.readouterr().out
     assert shown.startswith(("Not shown that the judge notices any of ", "Nothing is known: "))
     assert f"Next: rag-evaluator probe {config} --set 'metrics=[context_recall, bleu]' --sample 4" in shown
-    assert "run: what the judge notices, 2 rows" in shown
+    assert "run: what is noticed, 2 rows" in shown
     assert "not probed: bleu_score" in shown
     before = read(config)
     (results / "probe" / "probe.json").unlink()

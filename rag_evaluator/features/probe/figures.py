@@ -396,7 +396,7 @@ def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid |
         name: of the run.
     """
     title = f"{name}: what" if name else "what"
-    yield Grid(f"{title} the judge notices, {report['rows']} rows", COLUMNS, list(_rows(report["metrics"])))
+    yield Grid(f"{title} is noticed, {report['rows']} rows", COLUMNS, list(_rows(report["metrics"])))
     yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
     yield from control_grid(report.get("control", {}))
     few = {probe: about["rows"] for probe, about in report["probes"].items() if about["rows"] < report["rows"]}

@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from rag_evaluator.features.setup.checks import Check, CheckReport, Checks, Show
 from rag_evaluator.features.setup.trial import cells_of, key_of, known_records
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.transformers.loading import Memory, memory_of
-from rag_evaluator.metrics.prompts import all_prompts
+from rag_evaluator.metrics.prompts import prompts_asked
 from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
@@ -116,9 +117,9 @@ def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks)
 
 def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
     config = evaluator.config
-    packs = PackSet(
-        owners_of(evaluator.metrics), config.language, config.prompts_dir, all_prompts, questions_of(evaluator.metrics)
-    )
+    metrics = evaluator.metrics
+    english = partial(prompts_asked, metrics)
+    packs = PackSet(owners_of(metrics), config.language, config.prompts_dir, english, questions_of(metrics))
     missing = packs.find(PACKAGED)[1]
     if config.prompts.adapt and missing:
         text = f"{len(missing)} packs are missing; a run makes them with the judge first (prompts.adapt)"

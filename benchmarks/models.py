@@ -12,15 +12,19 @@ SHAPES: dict[str, dict[str, Any]] = {
 }
 
 
-def model_folder(name: str, folder: Path) -> Path:
-    """The folder of a model by name; random ones are made in `folder`, bfloat16, with 8192 positions."""
+def model_folder(name: str, folder: Path, tokenizer: Any = None) -> Path:
+    """The folder of a model by name; random ones are made in `folder`, bfloat16, with 8192 positions.
+
+    Args:
+        tokenizer: of transformers, for a random model; None: the demo judge's.
+    """
     if name == "demo":
         return DEMO_JUDGE
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
     path = folder / name
-    tokenizer = AutoTokenizer.from_pretrained(DEMO_JUDGE)
+    tokenizer = tokenizer or AutoTokenizer.from_pretrained(DEMO_JUDGE)
     tokenizer.save_pretrained(path)
     torch.manual_seed(0)
     shape = SHAPES[name]

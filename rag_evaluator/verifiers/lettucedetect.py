@@ -13,7 +13,6 @@ from typing import Any
 
 from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
 from rag_evaluator.resources import PACKAGE
-from rag_evaluator.verifiers.reading import encodable
 
 # Any in this module: JSON, objects of transformers and torch.
 
@@ -63,8 +62,7 @@ def read(model: Any, tokenizer: Any, text: str, sentences: Sequence[str], window
     """
     import torch
 
-    pair = encodable(text), encodable(BETWEEN.join(sentences))
-    encoded = tokenizer(*pair, return_offsets_mapping=True, split_special_tokens=True)
+    encoded = tokenizer(text, BETWEEN.join(sentences), return_offsets_mapping=True, split_special_tokens=True)
     ids = encoded["input_ids"]
     if len(ids) > window:
         raise PromptTooLongError(

@@ -15,15 +15,9 @@ Pair = tuple[str, str]  # evidence, sentence
 
 
 def inert(tokenizer: Any, text: str) -> str:
-    """An encodable text in which names of control tokens are text: `</s>` in data ends no evidence."""
-    text = encodable(text)
+    """A text in which names of control tokens are text: `</s>` in data ends no evidence."""
     names = "|".join(map(re.escape, sorted(tokenizer.all_special_tokens, key=len, reverse=True)))
     return re.sub(names, lambda match: f"{match[0][0]} {match[0][1:]}", text) if names else text
-
-
-def encodable(text: str) -> str:
-    """A text as long as it was, with U+FFFD for half of a surrogate pair, which no tokenizer takes."""
-    return "".join("\ufffd" if "\ud800" <= letter <= "\udfff" else letter for letter in text)
 
 
 def encode(tokenizer: Any, family: Family, pairs: Sequence[Pair]) -> list[Encoded]:

@@ -166,11 +166,6 @@ def test_what_is_no_text_is_named(folders: dict[str, Path], contexts: list[Any],
         verifier(folders, "nli").supports(contexts, claims)
 
 
-def test_half_of_a_surrogate_pair_in_data_is_read_as_an_unknown_letter(folders: dict[str, Path]) -> None:
-    made = verifier(folders, "nli")
-    assert made.support(f"{PREMISE} \ud83d", CLAIM) == made.support(f"{PREMISE} \ufffd", CLAIM)
-
-
 def test_weights_that_give_no_number_give_no_score(tmp_path: Path) -> None:
     folder = tiny_verifiers.make("nli", tmp_path / "nli")
     weights = load_file(folder / "model.safetensors")

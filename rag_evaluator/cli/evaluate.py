@@ -14,7 +14,8 @@ from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, load_config
 from rag_evaluator.embeddings.hub import refuse_no_folder
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
+from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
@@ -102,7 +103,7 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
 
 def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: Start, stop: Stop) -> None:
     refuse_no_judge(config, chosen)
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.evaluator import RAGEvaluator
 
     evaluator = RAGEvaluator(config, chosen=chosen)
@@ -161,7 +162,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
     config, begun = read_config(options), beginning(options)
     refuse_no_judge(config)
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
         from rag_evaluator.results.overview import means
         from rag_evaluator.tasks.question import TaskJudge, read_rows
@@ -192,7 +193,7 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator generate config.yaml`: a reference answer for every row that has none."""
     config, begun = read_config(options), beginning(options)
     refuse_no_judge(config)
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
         from rag_evaluator.tasks.question import TaskJudge, read_rows
         from rag_evaluator.tasks.question_conclusions import generate_conclusion

@@ -13,7 +13,7 @@ from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config.features import load
 from rag_evaluator.config.offline import libraries_quiet, prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
-from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
+from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop, StopSignal
 
 
@@ -65,7 +65,7 @@ def _is_path(word: str) -> bool:
 def _run(options: argparse.Namespace) -> int:
     """The exit code of a command."""
     command = all_commands()[options.command]
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         function = load(command.function)
     return int(_until_stopped(function, options) if command.stoppable else function(options))
 

@@ -11,7 +11,8 @@ from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, default_config, load_config
 from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
+from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.table import METRICS, choose_owners, questions_of, select_metrics
 
@@ -118,7 +119,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts adapt`: write the packs of a language that are missing, and what to look at in them."""
     if config.offline:
         disable_network()
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.judge.judge import LazyJudge
         from rag_evaluator.metrics.prompts import all_prompts
         from rag_evaluator.prompts.adapt import adapt

@@ -26,6 +26,7 @@ from rag_evaluator.embeddings.hub import (
 from rag_evaluator.embeddings.ragas_library import BaseRagasEmbedding
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files.imports import loading_libraries
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings
@@ -138,7 +139,9 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
     source = find_embeddings(config, offline)
     kwargs: dict[str, Any] = {"trust_remote_code": False, "local_files_only": offline, **config.model_kwargs}
     kwargs["model_kwargs"] = {"use_safetensors": True, **kwargs.get("model_kwargs", {})}
-    from langchain_huggingface import HuggingFaceEmbeddings
+    with loading_libraries():
+        import sentence_transformers  # noqa: F401  # langchain imports it when a model is made
+        from langchain_huggingface import HuggingFaceEmbeddings
 
     try:
         with loading(config.model), hub(offline):

@@ -20,7 +20,6 @@ Progress = Callable[[int, int], None]
 """Called with (done, total). One that has a method `show(state)`, too, gets a `State` some times a second."""
 
 CHECKING = "checking rows, prompts and models"
-LIBRARIES = "loading libraries"  # ragas, torch: seconds
 
 
 def silent(done: int, total: int) -> None:

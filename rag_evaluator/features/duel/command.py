@@ -6,7 +6,7 @@ from typing import Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_rows, add_set, with_examples
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
+from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
 
 
@@ -50,7 +50,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator duel results/a results/b`."""
     from rag_evaluator.cli.evaluate import beginning
 
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.cli.console import print_end, print_json, print_part, print_parts, say
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.config.offline import disable_network

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_count, add_task_command, typed_words
-from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
+from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files.progress import ACTIVITY
 
 if TYPE_CHECKING:
     from rag_evaluator.files.signals import Stop
@@ -24,7 +25,7 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
 
     (config, chosen), (worker, start) = read_run(options), beginning(options)
     refuse_no_judge(config, chosen)
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.evaluator import RAGEvaluator
         from rag_evaluator.features.probe.stage import run_probe
     from rag_evaluator.cli.console import about_run, print_json, print_part, print_parts, say

@@ -16,7 +16,7 @@ from rag_evaluator.cli.options import (
     with_examples,
 )
 from rag_evaluator.errors import ConfigError, JudgeLostError, MissingChunksError
-from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
+from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.resources import command
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def check(options: argparse.Namespace) -> int:
             raise ConfigError(f"check: the configuration is missing: {command('check', 'config.yaml')}")
         return doctor(options)
     config = read_config(options)
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.features.setup.check import check as look
 
     report = look(config, shown=lambda result: None if options.json else _print(result, options.prompt))

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import OK, add_json, add_rows, add_set, typed_words, with_examples
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.progress import ACTIVITY, LIBRARIES, duration
+from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files.progress import ACTIVITY, duration
 from rag_evaluator.files.signals import GRACE, Stop
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def plan(options: argparse.Namespace, stop: Stop) -> int:
 
     _check(options)
     config = read_config(options)
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.features.setup.plan import plan as make_plan
 
     with ACTIVITY.counted("scores for the plan") as progress:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_config, add_rows, add_set, with_examples
-from rag_evaluator.files.progress import ACTIVITY, LIBRARIES
+from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     config = _with_options(read_config(options), options)
     refuse_no_judge(config)
     worker, start = beginning(options)
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.cli.console import print_end, print_json, say
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.features.testset.section import TestsetConfig
@@ -139,7 +139,7 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     refuse_no_judge(config)
     config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
     begun = beginning(options)
-    with ACTIVITY.phase(LIBRARIES):
+    with loading_libraries():
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary

@@ -10,6 +10,7 @@ from typing import Literal, Protocol, runtime_checkable
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
 from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
+from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
 
 Form = Literal["ids", "lark", "json_schema"]
@@ -187,7 +188,8 @@ def find_engine(name: str) -> EngineRow:
     if name not in ENGINES:
         raise ConfigError(f"judge.engine is '{name}', which is not an engine.{did_you_mean(name, ENGINES)}")
     module, attribute = ENGINES[name].split(":")
-    row: EngineRow = getattr(import_module(module), attribute)
+    with loading_libraries():
+        row: EngineRow = getattr(import_module(module), attribute)
     return row
 
 

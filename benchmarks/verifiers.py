@@ -1,9 +1,10 @@
 """`python -m benchmarks.verifiers`: groundedness beside faithfulness: how well rows are told apart, and what they cost.
 
-Two measurements, which write verifiers.md:
+Three measurements, which write verifiers.md:
 
 judge: the demo judge asked by `choose` (`verifier.model: judge`) and as faithfulness, on rows with labels: the sample,
     and questions about Wikipedia articles (--data, rows with `response_is_correct` and `gold_rank`, as XQuAD arranged).
+reasons: the same rows with one context, faithfulness with `judge.reasons` full, short and none.
 speed: a random encoder of the shape of DeBERTa-v3-base as a verifier, and a random Llama as a judge, both bfloat16 or
     float32 as they are loaded by default, in turns on the same rows.
 
@@ -76,7 +77,7 @@ class Told:
     rows: str
     metric: str
     scored: int
-    auc: tuple[float, float, float]
+    auc: tuple[float | None, float | None, float | None]
     seconds: float
     tokens: float
     missing: int
@@ -106,10 +107,13 @@ def labelled_rows(data: Path | None, count: int) -> dict[str, tuple[list[dict[st
     return sets
 
 
-def tell(name: str, metric: str, rows: list[dict[str, Any]], right: Sequence[bool], language: str) -> Told:
+def tell(
+    name: str, metric: str, rows: list[dict[str, Any]], right: Sequence[bool], language: str, reasons: str = "full"
+) -> Told:
     """Score the rows with the demo judge."""
     options = {"groundedness": {"mode": "mean"}} if metric == "groundedness" else {}
-    evaluator = RAGEvaluator({"metrics": [metric], "metric_options": options, "language": language})
+    config = {"metrics": [metric], "metric_options": options, "language": language, "judge": {"reasons": reasons}}
+    evaluator = RAGEvaluator(config)
     evaluator.evaluate(speed_rows(1))  # loads the judge; what it answered once it need not answer again
     before = time.process_time()
     results = evaluator.evaluate(rows)
@@ -234,29 +238,35 @@ def speed(count: int, rounds: int, judge_rows: int, limit: int, judge: str) -> l
         return measured
 
 
+def told_table(told: Sequence[Mapping[str, Any]]) -> str:
+    """Rows of `Told` as JSON."""
+    columns = ("rows", "metric", "n", "AUC", "CPU s a row", "tokens a row", "missing")
+    return table(
+        columns,
+        [
+            [
+                str(each["rows"]),
+                each["metric"],
+                str(each["scored"]),
+                "{:.2f} [{:.2f}, {:.2f}]".format(*each["auc"]),
+                f"{each['seconds']:.2f}",
+                f"{each['tokens']:.0f}",
+                str(each["missing"]),
+            ]
+            for each in told
+        ],
+    )
+
+
+CHANCE = "\nAUC: 0.5 is chance, 1 perfect; the demo judge is a toy that was never trained on this.\n"
+
+
 def render(known: Mapping[str, Any]) -> str:
     """benchmarks/verifiers.md."""
     lines = ["# Verifiers", "\nWritten by `python -m benchmarks.verifiers`.\n"]
-    if "judge" in known:
-        figures = known["judge"]
-        lines += ["## The demo judge as a verifier\n", origin(figures), ""]
-        columns = ("rows", "metric", "n", "AUC", "CPU s a row", "tokens a row", "missing")
-        rows = [
-            [
-                str(told["rows"]),
-                told["metric"],
-                str(told["scored"]),
-                "{:.2f} [{:.2f}, {:.2f}]".format(*told["auc"]),
-                f"{told['seconds']:.2f}",
-                f"{told['tokens']:.0f}",
-                str(told["missing"]),
-            ]
-            for told in figures["told"]
-        ]
-        lines += [
-            table(columns, rows),
-            "\nAUC: 0.5 is chance, 1 perfect; the demo judge is a toy that was never trained on this.\n",
-        ]
+    for name, title in (("judge", "The demo judge as a verifier"), ("reasons", "Faithfulness with shorter reasons")):
+        if name in known:
+            lines += [f"## {title}\n", origin(known[name]), "", told_table(known[name]["told"]), CHANCE]
     if "speed" in known:
         figures = known["speed"]
         lines += ["## An encoder beside a language model\n", origin(figures), ""]
@@ -274,7 +284,7 @@ def render(known: Mapping[str, Any]) -> str:
 def main() -> None:
     """Measure, and write figures and page."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.verifiers", description=__doc__)
-    parser.add_argument("which", choices=("judge", "speed"))
+    parser.add_argument("which", choices=("judge", "reasons", "speed"))
     parser.add_argument("--data", type=Path, help="folder of rag_en.jsonl and rag_es.jsonl")
     parser.add_argument("--rows", type=int, default=60)
     parser.add_argument("--rounds", type=int, default=3)
@@ -296,6 +306,13 @@ def main() -> None:
             told += [asdict(tell(name, metric, rows, right, language)) for metric in METRICS]
             print(told[-2:], file=sys.stderr)
         known["judge"] = {**about, "told": told}
+    elif options.which == "reasons":
+        told = []
+        for name, (rows, right, language) in labelled_rows(options.data, options.rows).items():
+            for reasons in ("full", "short", "none") if "5 contexts" not in name else ():
+                told.append(asdict(tell(f"{name}, {reasons}", "faithfulness", rows, right, language, reasons)))
+                print(told[-1], file=sys.stderr)
+        known["reasons"] = {**about, "told": told}
     else:
         rates = speed(options.rows, options.rounds, options.judge_rows, options.max_new_tokens, options.judge)
         known["speed"] = {**about, "rates": rates}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.cli.options import FAILED, OK, typed_words
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, load_config
+from rag_evaluator.dataset.readers import existing
 from rag_evaluator.embeddings.hub import refuse_no_folder
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.imports import loading_libraries
@@ -21,6 +22,7 @@ from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
+from rag_evaluator.verifiers.folders import model_folder
 
 if TYPE_CHECKING:
     from rag_evaluator.results.conclusion import Conclusion
@@ -43,18 +45,27 @@ def read_run(options: argparse.Namespace) -> tuple[Config, Mapping[str, Metric]]
     return config, chosen
 
 
-def refuse_no_judge(config: Config, chosen: Mapping[str, Metric] | None = None) -> None:
-    """Raises `ModelError` for a judge at whose path nothing is, before ragas and torch are imported.
+def refuse_wrong_paths(config: Config, chosen: Mapping[str, Metric] | None = None, reads_rows: bool = True) -> None:
+    """Raises `ModelError` or `DatasetError` for a path at which nothing is, before ragas and torch are imported.
 
     Args:
-        chosen: metrics of which one must ask the judge; None: the judge is asked in any case.
+        chosen: metrics, whose models are looked for; None: only the judge is asked.
+        reads_rows: whether the dataset is read.
     """
-    if chosen is not None and not any(metric.judge for metric in chosen.values()):
-        return
-    keys = {f"judges[{place}] ({judge.name}): judge.model": judge.model for place, judge in enumerate(config.judges)}
-    for key, model in (keys or {"judge.model": config.judge.model}).items():
-        if not Path(model).is_file():  # a GGUF file gets a message of its own
-            refuse_no_folder(model, key)
+    if reads_rows and config.dataset is not None:
+        existing(config.dataset)
+    metrics = list((chosen or {}).values())
+    if chosen is None or any(metric.judge for metric in metrics):
+        judges = {
+            f"judges[{place}] ({judge.name}): judge.model": judge.model for place, judge in enumerate(config.judges)
+        }
+        for key, model in (judges or {"judge.model": config.judge.model}).items():
+            if not Path(model).is_file():  # a GGUF file gets a message of its own
+                refuse_no_folder(model, key)
+    if any(metric.embeddings for metric in metrics):
+        refuse_no_folder(config.embeddings.model, "embeddings.model")
+    if any(metric.verifier == "model" for metric in metrics):
+        model_folder(config.verifier.model, "verifier.model")
 
 
 def beginning(options: argparse.Namespace) -> tuple[Worker, Start]:
@@ -102,7 +113,7 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: Start, stop: Stop) -> None:
-    refuse_no_judge(config, chosen)
+    refuse_wrong_paths(config, chosen)
     with loading_libraries():
         from rag_evaluator.evaluator import RAGEvaluator
 
@@ -161,7 +172,7 @@ def _standing(certificate: Path, results: Path) -> list[str]:
 def sort(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator sort config.yaml`: the judge's order of every row's contexts."""
     config, begun = read_config(options), beginning(options)
-    refuse_no_judge(config)
+    refuse_wrong_paths(config)
     with loading_libraries():
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
         from rag_evaluator.results.overview import means
@@ -192,7 +203,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
 def generate(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator generate config.yaml`: a reference answer for every row that has none."""
     config, begun = read_config(options), beginning(options)
-    refuse_no_judge(config)
+    refuse_wrong_paths(config)
     with loading_libraries():
         from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
         from rag_evaluator.tasks.question import TaskJudge, read_rows

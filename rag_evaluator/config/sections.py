@@ -116,6 +116,9 @@ def _on_or_off(value: Any) -> Any:
     return ("off", "on")[value] if isinstance(value, bool) else value
 
 
+Reasons = Literal["full", "short", "none"]
+
+
 class JudgeConfig(Section):
     """The generative model that judges.
 
@@ -137,6 +140,8 @@ class JudgeConfig(Section):
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.
         thinking_markers: what stands before a thought and after it, for models whose way to think is not known.
+        reasons: what the judge writes before a verdict to say why: all that it likes, at most 100 characters, nothing.
+            Fewer tokens are quicker; other scores are made.
         url: of a server: `http://127.0.0.1:8000/v1` or `unix:/run/judge.sock`.
         api_key_env: of a server: the environment variable that holds its key.
         served_model: of a server: the model's name there; null: the only one it has.
@@ -158,6 +163,7 @@ class JudgeConfig(Section):
     thinking: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
     thinking_tokens: int = Field(default=512, ge=1)
     thinking_markers: tuple[Text, Text] | None = None
+    reasons: Reasons = "full"
     url: str | None = None
     api_key_env: str | None = None
     served_model: str | None = None

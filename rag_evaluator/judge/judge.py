@@ -437,6 +437,7 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
         "template": short_digest(template.read_bytes()) if template.is_file() else judge.chat_template,
         "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
         "thinking": _thinking(judge),
+        **({} if judge.reasons == "full" else {"reasons": judge.reasons}),
         "max_new_tokens": judge.max_new_tokens,
     }
 

@@ -31,6 +31,7 @@ for arguments in json.loads(sys.argv[1]):
 """
 RUN, OTHER, OUT = "the run", "the other run", "a new file"  # stand for paths
 NOWHERE = ["--set", "judge.model=/no/such/folder"]
+VERIFIER_NOWHERE = ["--set", "metrics=[groundedness]", "--set", "verifier.model=/no/such/folder"]
 LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["--help"], 0, []),
     (["prompts", "--help"], 0, []),
@@ -42,6 +43,9 @@ LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["prompts", "check", "--metrics", "sort", "faithfullness"], 2, []),
     ([str(ROOT / "config.yaml"), "--set", "metrics=[faithfullness]"], 2, []),
     ([str(ROOT / "config.yaml"), *NOWHERE], 2, []),
+    ([str(ROOT / "config.yaml"), "--set", "dataset=/no/such/rows.jsonl"], 2, []),
+    ([str(ROOT / "config.yaml"), "--set", "embeddings.model=/no/such/folder"], 2, []),
+    ([str(ROOT / "config.yaml"), *VERIFIER_NOWHERE], 2, []),
     (["probe", str(ROOT / "config.yaml"), *NOWHERE], 2, []),
     (["testset", "make", str(ROOT / "config.yaml"), *NOWHERE], 2, []),
     (["submit", str(ROOT / "config.yaml"), "--workers", "2", "--dry-run", "--set", "metrics=[faithfullness]"], 2, []),

@@ -155,12 +155,18 @@ def _plain_value(value: Any) -> Any:
         return Unwritable(f"<{kind}>", f"a value of type {kind} that cannot be read ({error})")
 
 
-def _read_path(source: Path) -> tuple[str, Iterable[InputRecord]]:
+def existing(source: Path) -> Path:
+    """The whole path of a dataset. Raises `DatasetError` where nothing is."""
     path = source.expanduser().absolute()
-    if path.is_dir():
-        return path.name, read_folder(path)
     if not path.exists():
         raise DatasetError(f"{path}: no such file or folder.{_near_names(path)} Correct the path.")
+    return path
+
+
+def _read_path(source: Path) -> tuple[str, Iterable[InputRecord]]:
+    path = existing(source)
+    if path.is_dir():
+        return path.name, read_folder(path)
     reader = READERS.get(path.suffix.lower())
     if reader is None:
         raise DatasetError(

@@ -21,10 +21,10 @@ def add_probe_command(commands: Any) -> None:
 
 def probe(options: argparse.Namespace, stop: "Stop") -> int:
     """`rag-evaluator probe config.yaml`: change rows for the worse, and look whether the judge notices."""
-    from rag_evaluator.cli.evaluate import beginning, read_run, refuse_no_judge
+    from rag_evaluator.cli.evaluate import beginning, read_run, refuse_wrong_paths
 
     (config, chosen), (worker, start) = read_run(options), beginning(options)
-    refuse_no_judge(config, chosen)
+    refuse_wrong_paths(config, chosen)
     with loading_libraries():
         from rag_evaluator.evaluator import RAGEvaluator
         from rag_evaluator.features.probe.stage import run_probe

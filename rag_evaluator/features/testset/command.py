@@ -73,10 +73,10 @@ def testset(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def _make(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_no_judge
+    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_wrong_paths
 
     config = _with_options(read_config(options), options)
-    refuse_no_judge(config)
+    refuse_wrong_paths(config, reads_rows=False)
     worker, start = beginning(options)
     with loading_libraries():
         from rag_evaluator.cli.console import print_end, print_json, say
@@ -133,10 +133,10 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
 
 
 def _check(options: argparse.Namespace, stop: Stop) -> int:
-    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_no_judge
+    from rag_evaluator.cli.evaluate import beginning, read_config, refuse_wrong_paths
 
     config = read_config(options)
-    refuse_no_judge(config)
+    refuse_wrong_paths(config, reads_rows=False)
     config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
     begun = beginning(options)
     with loading_libraries():

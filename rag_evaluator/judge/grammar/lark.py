@@ -12,8 +12,11 @@ from typing import Any
 INDENT = 4
 MAX_OPEN = 64  # items of a list for which the schema names no limit
 STRING = r'STRING: /"([^"\\\x00-\x1F]|\\["\\\/nrt])+"/'
+SHORT = 100  # characters of a short reason
+SHORT_STRING = rf'SHORT: /"([^"\\\x00-\x1F]|\\["\\\/nrt]){{1,{SHORT}}}"/'
 TERMINALS = {
     "string": ("STRING", STRING),
+    "short": ("SHORT", SHORT_STRING),
     "integer": ("INTEGER", r"INTEGER: /-?(0|[1-9][0-9]{0,8})/"),
     "number": ("NUMBER", r"NUMBER: /-?(0|[1-9][0-9]{0,8})(\.[0-9]{1,6})?/"),
     "boolean": ("BOOLEAN", "BOOLEAN: /true|false/"),
@@ -99,7 +102,7 @@ class _Writer:
         if kind == "array" and ("items" in schema or "prefixItems" in schema):
             return self.array(schema, depth)
         if kind in TERMINALS:
-            name, definition = TERMINALS[kind]
+            name, definition = TERMINALS["short" if schema.get("maxLength") == SHORT else kind]
             self.terminals.add(definition)
             return name
         raise NotImplementedError(f"no grammar for a schema like {json.dumps(schema)[:200]}")

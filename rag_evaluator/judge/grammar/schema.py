@@ -10,6 +10,9 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from rag_evaluator.config.sections import Reasons
+from rag_evaluator.judge.grammar.lark import SHORT
+
 Schema = dict[str, Any]  # JSON
 Value = Any  # JSON
 KINDS: Mapping[str, tuple[type, ...]] = {
@@ -40,7 +43,9 @@ def plain(schema: Schema) -> Schema:
         return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
     if schema.get("type") == "array":
         return _array(schema)
-    return {"type": schema["type"]} | ({"minLength": 1} if schema["type"] == "string" else {})
+    if schema["type"] != "string":
+        return {"type": schema["type"]}
+    return {"type": "string", "minLength": 1} | {name: schema[name] for name in ("maxLength",) if name in schema}
 
 
 def _one_of(options: list[Any]) -> Schema:
@@ -174,6 +179,8 @@ EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {
 BY_RUBRICS = frozenset({("RubricScoreOutput", "score"), ("InstanceRubricScoreOutput", "score")})
 """Those whose scale is another one where the input has rubrics: the numbers that these name."""
 RUBRIC = re.compile(r"score(\d)_description")
+REASONS = frozenset({"reason", "feedback"})
+"""Fields in which a judge says why."""
 MAX_ITEMS = 128
 
 
@@ -195,6 +202,26 @@ def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> S
         schema = _empty_where_zero(schema, *EMPTY_WHERE_ZERO[response_model.__name__])
     rule = RULES.get(response_model.__name__)
     return rule(schema, data.model_dump()) if rule and data is not None else schema
+
+
+def with_reasons(schema: Schema, reasons: Reasons) -> Schema:
+    """The schema with reasons as they are wanted: `short` ones have at most `SHORT` characters, `none` is empty."""
+    if reasons == "full":
+        return schema
+    if "anyOf" in schema:
+        return {**schema, "anyOf": [with_reasons(option, reasons) for option in schema["anyOf"]]}
+    if "prefixItems" in schema:
+        return {**schema, "prefixItems": [with_reasons(item, reasons) for item in schema["prefixItems"]]}
+    if schema.get("type") == "array":
+        return {**schema, "items": with_reasons(schema["items"], reasons)}
+    if schema.get("type") != "object":
+        return schema
+    wanted: Schema = {"const": ""} if reasons == "none" else {"type": "string", "maxLength": SHORT}
+    properties = {
+        name: wanted if name in REASONS and part.get("type") == "string" else with_reasons(part, reasons)
+        for name, part in schema["properties"].items()
+    }
+    return {**schema, "properties": properties}
 
 
 def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]:

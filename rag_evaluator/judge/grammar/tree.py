@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from rag_evaluator.judge.grammar.lark import TERMINALS
+from rag_evaluator.judge.grammar.lark import SHORT, TERMINALS
 
 RUN = re.compile(r'(?:[^"\\\x00-\x1F]|\\["\\/nrt])+')  # what a string may hold, as in `lark.STRING`
 PIECES = re.compile(r'\s+|(?P<text>"(?:\\.|[^"\\])*")|(?P<name>\w+)|(?P<sign>[()|])|\{(?P<least>\d+),(?P<most>\d+)\}')
@@ -70,8 +70,10 @@ Node = Text | Letter | Body | Join | Choice | Repeat
 NOTHING = Join(())
 DIGIT = Letter("0-9")
 INTEGER = Join((Repeat(Text("-"), 0, 1), Choice((Text("0"), Join((Letter("1-9"), Repeat(DIGIT, 0, 8)))))))
+LETTER = Choice((Letter(r'^"\\\x00-\x1F'), Join((Text("\\"), Letter(r'"\\/nrt')))))
 KINDS: Mapping[str, Node] = {
     "string": Join((Text('"'), Body(empty=False))),
+    "short": Join((Text('"'), Repeat(LETTER, 1, SHORT), Text('"'))),
     "integer": INTEGER,
     "number": Join((INTEGER, Repeat(Join((Text("."), Repeat(DIGIT, 1, 6))), 0, 1))),
     "boolean": Choice((Text("true"), Text("false"))),

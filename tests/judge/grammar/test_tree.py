@@ -65,7 +65,7 @@ def test_the_rest_of_a_grammar_allows_what_the_grammar_allows_after_the_text(
 def test_a_terminal_is_the_same_in_the_tree(kind: str) -> None:
     pattern = re.compile(TERMINALS[kind][1].partition(": /")[2].removesuffix("/").replace("\\/", "/"))
     texts = ['"a"', '""', '"\\n"', '"\\u"', "0", "-0", "01", "7", "-12.50", "1.1234567", "1234567890", "1.", "true",
-             "falsey", "null", '"a', '"é\\""', "-", ""]  # fmt: skip
+             "falsey", "null", '"a', '"é\\""', "-", "", f'"{"a" * 100}"', f'"{"a" * 101}"']  # fmt: skip
     for text in texts:
         rest = after(KINDS[kind], text)
         assert (rest is not None and may_end(rest)) == bool(pattern.fullmatch(text)), text

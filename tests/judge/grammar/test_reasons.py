@@ -1,0 +1,111 @@
+"""Reasons as short as they are wanted: in grammars, in the schemas of servers, in signatures and in answers."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+from ragas.metrics.collections.context_recall.util import ContextRecallOutput
+from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
+from test_lark import accepts, accepts_schema
+
+from rag_evaluator import RAGEvaluator
+from rag_evaluator.config.sections import JudgeConfig, Reasons
+from rag_evaluator.judge.grammar.lark import to_lark
+from rag_evaluator.judge.grammar.schema import REASONS, plain, tighten, with_reasons
+from rag_evaluator.judge.grammar.tree import after, as_gbnf, as_lark, may_end, parse
+from rag_evaluator.judge.judge import judge_parts
+from rag_evaluator.metrics.prompts import all_prompts
+from rag_evaluator.prompts.loading import english_pack
+
+STATEMENTS = NLIStatementInput(context="c", statements=["One.", "Two."])
+
+
+def answer(*reasons: str) -> str:
+    lines = [
+        {"statement": text, "reason": reason, "verdict": 1}
+        for text, reason in zip(STATEMENTS.statements, reasons, strict=True)
+    ]
+    return NLIStatementOutput(statements=lines).model_dump_json(indent=4)
+
+
+@pytest.mark.parametrize(
+    ("reasons", "allowed", "refused"),
+    [
+        ("none", ["", ""], ["", "x"]),
+        ("short", ["x", "\\" + "é" * 99], ["x", "x" * 101]),
+        ("short", ["x" * 100, '"'], ["x", ""]),
+        ("full", ["x" * 101, "x"], ["x", ""]),
+    ],
+)
+def test_a_reason_is_as_short_as_it_is_wanted(reasons: Reasons, allowed: list[str], refused: list[str]) -> None:
+    schema = with_reasons(tighten(NLIStatementOutput, STATEMENTS), reasons)
+    grammar = to_lark(schema)
+    continued = as_lark(parse(grammar))
+    for text in (grammar, continued):
+        assert accepts(text, answer(*allowed))
+        assert not accepts(text, answer(*refused))
+    rest = after(parse(grammar), answer(*allowed))
+    assert rest is not None
+    assert may_end(rest)
+    assert ("{1,100}" in as_gbnf(parse(grammar))) == (reasons == "short")
+
+
+def emptied(value: Any) -> Any:
+    """JSON without reasons."""
+    if isinstance(value, dict):
+        return {name: "" if name in REASONS else emptied(part) for name, part in value.items()}
+    return [emptied(item) for item in value] if isinstance(value, list) else value
+
+
+def test_the_examples_of_all_prompts_without_reasons_are_legal() -> None:
+    told = set()
+    for (metric, attribute), prompt in all_prompts().items():
+        for example in english_pack(prompt).examples:
+            schema = with_reasons(tighten(prompt.output_model, prompt.input_model(**example["input"])), "none")
+            output = prompt.output_model(**emptied(example["output"]))
+            assert accepts_schema(schema, output.model_dump_json(indent=4)), (metric, attribute)
+            if emptied(example["output"]) != example["output"]:
+                told.add(prompt.output_model.__name__)
+    assert {"NLIStatementOutput", "ContextRecallOutput", "ContextPrecisionOutput", "RubricScoreOutput"} <= told
+
+
+def test_other_texts_keep_their_length() -> None:
+    item = with_reasons(tighten(ContextRecallOutput), "short")["properties"]["classifications"]["items"]
+    shown = plain(item)["properties"]
+    assert shown["statement"] == {"type": "string", "minLength": 1}
+    assert shown["reason"] == {"type": "string", "minLength": 1, "maxLength": 100}
+
+
+def test_the_default_changes_neither_schema_nor_signature() -> None:
+    schema = tighten(NLIStatementOutput, STATEMENTS)
+    assert with_reasons(schema, "full") is schema
+    parts = {reasons: judge_parts(JudgeConfig(reasons=reasons), "x") for reasons in ("full", "short", "none")}
+    assert "reasons" not in parts["full"]
+    assert [parts[reasons]["reasons"] for reasons in ("short", "none")] == ["short", "none"]
+
+
+class Custom(BaseModel):
+    reason: int
+
+
+def test_a_field_of_that_name_that_is_no_text_is_left_as_it_is() -> None:
+    assert with_reasons(tighten(Custom), "none") == tighten(Custom)
+
+
+def test_a_judge_without_reasons_writes_less_and_says_so_in_its_signature(tmp_path: Path) -> None:
+    row = {
+        "user_input": "Where was Nolu Brak born?",
+        "retrieved_contexts": ["Nolu Brak was born in Tesk."],
+        "response": "He was born in Tesk.",
+    }
+    written = {}
+    for reasons in ("full", "none"):
+        evaluator = RAGEvaluator({"metrics": ["faithfulness"], "judge": {"reasons": reasons}})
+        score = evaluator.evaluate([row]).scores["faithfulness"][0]
+        said = score.judgements[-1]["response"]["statements"]
+        assert all(bool(line["reason"]) == (reasons == "full") for line in said), json.dumps(said)
+        assert ("|reasons:none" in evaluator.signatures()["faithfulness"]) == (reasons == "none")
+        written[reasons] = score.judgements[-1]["generated_tokens"]
+    assert written["none"] < written["full"]

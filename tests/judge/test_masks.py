@@ -97,7 +97,58 @@ def test_the_grammars_bits_and_the_engines_mask_are_the_same_all_along_an_answer
             break
         mask = sequence.mask()
         allowed = mask.nonzero().flatten().tolist()
-        assert all(map(sequence.allows, rng.sample(allowed, min(5, len(allowed)))))
+        forced = (
+            sequence.next_forced()
+        )  # then the mask has the first token of the text that is forced, and no part of it
+        legal = [token for token in range(vocabulary.size) if sequence.allows(token)]
+        assert set(allowed) <= set(legal) if forced else allowed == legal
         bits = judge.inner.engine.decoder.chooser._bits([sequence], torch.device("cpu"))
         assert torch.equal(to_mask(bits, vocabulary.size)[0], sequence.within_budget(mask))
-        sequence.push((sequence.next_forced() or [rng.choice(allowed)])[0])
+        sequence.push((forced or [rng.choice(allowed)])[0])
+
+
+@pytest.mark.parametrize("kind", ["llama-bytelevel", "mistral-metaspace-bpe"])
+def test_the_best_of_all_tokens_is_taken_only_where_it_is_the_best_of_the_allowed_ones(
+    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = load(model_folder(kind), dtype="float32", max_new_tokens=40)
+    engine, rng = judge.inner.engine, random.Random(5)
+    chooser, size = engine.decoder.chooser, engine.vocabulary.size
+    torch.manual_seed(1)
+    looked_at: list[int] = []
+    by_mask = chooser._choose_allowed
+
+    def counting(sequences: Any, logits: torch.Tensor) -> list[int]:
+        looked_at.append(len(sequences))
+        return by_mask(sequences, logits)
+
+    requests = [judge.inner.request(*random_request(rng)) for _ in range(6)]
+    sequences, others = ([Sequence(request, engine.vocabulary) for request in requests] for _ in range(2))
+    steps = 0
+    while going := [place for place, entry in enumerate(sequences) if not entry.done]:
+        for place in list(going):
+            if forced := sequences[place].next_forced():
+                others[place].next_forced()
+                sequences[place].push(forced[0])
+                others[place].push(forced[0])
+                going.remove(place)
+        if not going:
+            continue
+        logits = (3 * torch.randn(len(going), size)).round()  # many are equal
+        for row, place in enumerate(going):
+            allowed = sequences[place].mask()
+            if rng.random() < 0.6:
+                logits[row, allowed] += 20
+            elif rng.random() < 0.2:
+                logits[row, ~allowed] = float("nan")
+        mine, theirs = [sequences[place] for place in going], [others[place] for place in going]
+        monkeypatch.setattr(chooser, "_choose_allowed", counting)
+        tokens = chooser.choose(mine, logits.clone())
+        monkeypatch.setattr(chooser, "_choose_allowed", by_mask)
+        assert tokens == by_mask(theirs, logits.clone())
+        for entry, other, token in zip(mine, theirs, tokens, strict=True):
+            entry.push(token)
+            other.push(token)
+        steps += len(going)
+    assert [entry.confidence for entry in sequences] == [entry.confidence for entry in others]
+    assert 0 < sum(looked_at) < 0.8 * steps

@@ -272,6 +272,10 @@ class Sequence(_Decoding):
         """Whether the grammar allows a token next."""
         return self.matcher.validate_tokens([token]) == 1
 
+    def takes(self, token: int) -> bool:
+        """Whether a token that is the best of all is chosen, and nothing need be known of the others."""
+        return self.generator is None and not self.limited and not self.is_weighed(token) and self.allows(token)
+
     def is_weighed(self, token: int) -> bool:
         """Whether a token that is about to be pushed has a confidence: a digit outside of strings."""
         return int(self.vocabulary.digits[token]) >= 0 and not self.in_string
@@ -385,6 +389,10 @@ class FreeText(_Decoding):
         self.complete = token in self.stop.token_ids or self._end in self._last
         self._last = self._last[-len(self._end) :]
 
+    def takes(self, token: int) -> bool:
+        """Whether a token that is the best of all is chosen."""
+        return self.generator is None and bool(self.vocabulary.known[token])
+
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
         """Every token of the tokenizer is allowed, bool `(vocab,)`."""
         return self.vocabulary.known
@@ -412,16 +420,31 @@ class Chooser:
     def choose(self, sequences: abc.Sequence[Decoded], logits: torch.Tensor) -> list[int]:
         """The best of the allowed tokens for each sequence, or one drawn with the sequence's own random numbers.
 
+        Most often the best of all tokens is allowed: then nothing else of the grammar is computed.
+
         Args:
             sequences: none of them done or forced.
-            logits: `(sequences, vocab)`, on any device; in float32 they are overwritten.
+            logits: `(sequences, vocab)`, on any device; in float32 they may be overwritten.
         """
         with torch.inference_mode():
+            scores = logits.float()
+            tokens, finite = best_of(scores)
+        others = [
+            index for index, sequence in enumerate(sequences) if not (finite[index] and sequence.takes(tokens[index]))
+        ]
+        if others:
+            rows = scores if len(others) == len(sequences) else scores[others]
+            chosen = self._choose_allowed([sequences[index] for index in others], rows)
+            for index, token in zip(others, chosen, strict=True):
+                tokens[index] = token
+        return tokens
+
+    def _choose_allowed(self, sequences: abc.Sequence[Decoded], logits: torch.Tensor) -> list[int]:
+        """The same by what grammar and budget allow of all tokens; the logits, in float32, are overwritten."""
+        with torch.inference_mode():
             allowed = to_mask(self._bits(sequences, logits.device), self.vocabulary.size)
-            scores = logits.float().masked_fill_(~allowed, float("-inf"))
-            best, places = scores.max(dim=-1)
-        tokens: list[int] = places.tolist()
-        finite = best.isfinite().tolist()
+            scores = logits.masked_fill_(~allowed, float("-inf"))
+            tokens, finite = best_of(scores)
         for index, sequence in enumerate(sequences):
             if not finite[index]:
                 reason = "the model gave no number for any allowed token (NaN or infinite logits); try another dtype"
@@ -448,6 +471,18 @@ class Chooser:
                 left = sequence.within_budget(to_mask(bits[index], self.vocabulary.size))
                 bits[index] = to_bits(left, words)
         return bits.to(device, non_blocking=True)
+
+
+def best_of(scores: torch.Tensor) -> tuple[list[int], list[bool]]:
+    """The place of the highest number of each row, the first of equal ones, and whether it is a finite number.
+
+    NaN counts as the highest one.
+    """
+    if scores.device.type == "cpu":
+        places = torch.from_numpy(scores.numpy().argmax(axis=-1))  # torch looks at one number after the other
+    else:
+        places = scores.max(dim=-1).indices
+    return places.tolist(), scores.gather(1, places[:, None])[:, 0].isfinite().tolist()
 
 
 def no_tokens(rows: int, size: int, device: torch.device) -> torch.Tensor:

@@ -3,16 +3,15 @@
 Formats and formulas are those of the authors: FlagEmbedding (bge-reranker), Qwen3-Reranker (Zhang et al. 2025).
 """
 
-import asyncio
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from threading import RLock
 from typing import Any
 
 from rag_evaluator.config.sections import RerankerConfig
+from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler, SingleFlight
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import ModelError, PromptTooLongError
 from rag_evaluator.verifiers.batches import BatchSize, Encoded, Reader, next_logits, probabilities
@@ -155,20 +154,24 @@ class Reranker:
 
 
 class AsyncReranker:
-    """A reranker as metrics ask it: one row at a time, in a thread; what several metrics ask of a row is asked once.
+    """A reranker as metrics ask it: one row at a time; what several metrics ask of a row is asked once.
 
     It is loaded at once: what is wrong with its weights ends the run. Raises `ModelError`.
     """
 
     def __init__(self, reranker: Reranker) -> None:
         reranker.load()
-        self._thread = ThreadPoolExecutor(1, "reranker")  # torch has threads of its own for each that calls it
-        self._asked = lru_cache(REMEMBERED)(reranker.relevance)
+        self.reranker = reranker
+        self._handler = BatchHandler(self._handle, most=1)
+        self._known = SingleFlight[tuple[str, tuple[str, ...]], list[float]](REMEMBERED)
 
     async def relevance(self, query: str, passages: Sequence[str]) -> list[float]:
         """As `Reranker.relevance`."""
-        loop = asyncio.get_running_loop()
-        return list(await loop.run_in_executor(self._thread, self._asked, query, tuple(passages)))
+        request = query, tuple(passages)
+        return await self._known.get(request, lambda: Scheduler.current().submit(self._handler, request))
+
+    def _handle(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[float]]:
+        return [self.reranker.relevance(*request) for request in requests]
 
 
 def reranker_of(config: RerankerConfig) -> Reranker:

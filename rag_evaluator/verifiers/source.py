@@ -1,10 +1,8 @@
-"""`VerifierSource`: the verifier of a run before it is loaded; `AsyncVerifier`: the same for metrics, in one thread."""
+"""`VerifierSource`: the verifier of a run before it is loaded; `AsyncVerifier`: the same for metrics."""
 
-import asyncio
 import logging
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -12,6 +10,7 @@ from typing import Any, Protocol, runtime_checkable
 from rag_evaluator.config.languages import LANGUAGES
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import VerifierConfig
+from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
 from rag_evaluator.embeddings.hub import UNNAMED
 from rag_evaluator.errors import ModelError, UndefinedScoreError
 from rag_evaluator.verifiers.families import languages_of
@@ -37,18 +36,16 @@ class VerifierProtocol(Protocol):
 
 
 class AsyncVerifier:
-    """A verifier as metrics ask it: one row at a time, in a thread of its own, while others are prepared."""
+    """A verifier as metrics ask it: one row at a time, in the thread that owns the models."""
 
     def __init__(self, verifier: VerifierProtocol) -> None:
         self.verifier = verifier
-        self._thread = ThreadPoolExecutor(1, "verifier")  # torch has threads of its own for each that calls it
+        self._handler = BatchHandler(self._handle, most=1)
 
     async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
         """As `VerifierProtocol.supports`. Raises `UndefinedScoreError` for answers that are no `Support` each, too."""
-        loop = asyncio.get_running_loop()
-        supports = list(
-            await loop.run_in_executor(self._thread, self.verifier.supports, list(contexts), list(hypotheses), question)
-        )
+        request = list(contexts), list(hypotheses), question
+        supports: list[Support] = await Scheduler.current().submit(self._handler, request)
         for support in supports:
             if not isinstance(support, Support):
                 raise UndefinedScoreError(f"the verifier gave {support!r:.60}, which is no Support")
@@ -58,6 +55,9 @@ class AsyncVerifier:
             given = f"{len(supports)} answer{'s' if len(supports) != 1 else ''}"
             raise UndefinedScoreError(f"the verifier gave {given} about {len(hypotheses)} sentences")
         return supports
+
+    def _handle(self, requests: Sequence[tuple[list[str], list[str], str]]) -> list[list[Support]]:
+        return [list(self.verifier.supports(*request)) for request in requests]
 
 
 class VerifierSource:

@@ -1,10 +1,24 @@
 """A verifier whose probabilities are written down: for exact expectations."""
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.verifiers.evidence import EvidencePiece
 from rag_evaluator.verifiers.verifier import Support
+
+ROW: dict[str, Any] = {
+    "user_input": "Where was Nolu Brak born?",
+    "retrieved_contexts": ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."],
+    "response": "He was born in Tesk. Is that near? It lies on the Om. He wrote six books.",
+    "reference": "He was born in Tesk. Tesk lies on the Om.",
+}
+KNOWN = {
+    ("born in Tesk", "He was born in Tesk."): 0.9,
+    ("river Om", "It lies on the Om."): 0.6,
+    ("born in Tesk", "He wrote six books."): 0.2,
+    ("river Om", "Tesk lies on the Om."): 0.8,
+}
 
 
 class KnownVerifier:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from known_verifier import KnownVerifier
+from known_verifier import KNOWN, ROW, KnownVerifier
 from test_row import find, parsed, section, texts
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
@@ -19,18 +19,6 @@ from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.run import Run
 from rag_evaluator.verifiers.verifier import Support
 
-ROW: dict[str, Any] = {
-    "user_input": "Where was Nolu Brak born?",
-    "retrieved_contexts": ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."],
-    "response": "He was born in Tesk. Is that near? It lies on the Om. He wrote six books.",
-    "reference": "He was born in Tesk. Tesk lies on the Om.",
-}
-KNOWN = {
-    ("born in Tesk", "He was born in Tesk."): 0.9,
-    ("river Om", "It lies on the Om."): 0.6,
-    ("born in Tesk", "He wrote six books."): 0.2,
-    ("river Om", "Tesk lies on the Om."): 0.8,
-}
 ALL = list(COMPARED)
 
 

@@ -30,6 +30,7 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
+from rag_evaluator.verifiers.batches import DECIMALS
 from rag_evaluator.verifiers.reranker import AsyncReranker, reranker_of
 
 if TYPE_CHECKING:
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
 
 Answer = TypeVar("Answer", bound=BaseModel)
 Reply = TypeVar("Reply")
-DECIMALS = 4  # of probabilities
 
 
 class Recorder(InstructorBaseRagasLLM):

@@ -12,6 +12,7 @@ BatchSize = int | Literal["auto"]
 Encoded = Mapping[str, Sequence[int]]  # input_ids, attention_mask, token_type_ids of one text
 Reader = Callable[[Any, dict[str, Any]], Any]  # model, inputs (batch, length) -> probabilities (batch,)
 
+DECIMALS = 4  # of probabilities; later ones may differ between machines and sizes of batches
 ON_GPU = 32  # pairs
 ON_CPU = 512  # tokens, padding included: short pairs are several times quicker together, long ones not reliably
 
@@ -38,6 +39,11 @@ def probabilities(
     if not all(map(math.isfinite, found)):
         raise UndefinedScoreError("the model gave no number: its weights hold values that are none, or overflow")
     return found
+
+
+def confidence(probability: float, is_positive: bool) -> float:
+    """The probability of a verdict, four decimals, by that of the positive one."""
+    return probability if is_positive else round(1 - probability, DECIMALS)
 
 
 def padded(rows: Sequence[Encoded], pad_token_id: int, device: Any) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from rag_evaluator.config.sections import RerankerConfig
 from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler, SingleFlight
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import ModelError, PromptTooLongError
-from rag_evaluator.verifiers.batches import BatchSize, Encoded, Reader, next_logits, probabilities
+from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, Encoded, Reader, next_logits, probabilities
 from rag_evaluator.verifiers.families import labels_of, names_of
 from rag_evaluator.verifiers.folders import checked_size, model_folder, settings_at, window_of
 from rag_evaluator.verifiers.loading import check_tokenizer, check_weights, load_plain
@@ -25,7 +25,6 @@ from rag_evaluator.verifiers.reading import inert
 KEY = "retrieval.reranker.model"
 LEAST = 32  # tokens of a passage that must fit beside a query
 REMEMBERED = 256  # rows of which several metrics ask the same
-DECIMALS = 4  # later ones may differ between machines and sizes of batches
 ENCODERS = ("Bert", "Roberta", "XLMRoberta", "DebertaV2", "ModernBert", "Electra", "MPNet", "DistilBert")
 BEFORE = (
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "

@@ -11,7 +11,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
 from rag_evaluator.verifiers import lettucedetect
-from rag_evaluator.verifiers.batches import BatchSize, probabilities
+from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, probabilities
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
 from rag_evaluator.verifiers.families import (
     TOLERANCE,
@@ -30,7 +30,6 @@ from rag_evaluator.verifiers.reading import Pair, encode, inert, reader
 
 LEAST = 32  # tokens of evidence that must fit beside a sentence
 SPARE = 4  # tokens: two texts together may have a few more than alone
-DECIMALS = 4  # later ones may differ between machines and sizes of batches
 UNLIMITED = 1 << 30  # words
 
 

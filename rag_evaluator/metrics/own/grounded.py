@@ -14,6 +14,7 @@ from rag_evaluator.metrics.options import Mode
 from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.prompts.pack import option_texts
 from rag_evaluator.results.rows import VERIFIED
+from rag_evaluator.verifiers.batches import DECIMALS, confidence
 from rag_evaluator.verifiers.counted import Sentence, claims_of, counted, not_counted
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
 from rag_evaluator.verifiers.verifier import LEAST, UNLIMITED, Support
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Recorder
 
 CONTEXTS = "retrieved_contexts"
-DECIMALS = 4  # of probabilities
 ANSWER = 64  # tokens that must be left for an answer
 SHORTER = 0.8  # than pieces that did not fit
 
@@ -98,7 +98,7 @@ class SupportMetric(BaseMetric):
             is_sure: whether probabilities are known; of a judge that says yes or no they are not.
         """
         rows: list[dict[str, Any]] = []
-        confidence = []
+        sureness = []
         for claim, support in zip(claims, supports, strict=True):
             is_supported = support.probability >= self.threshold
             rows.append(
@@ -111,10 +111,10 @@ class SupportMetric(BaseMetric):
                     **({"spans": [list(span) for span in support.spans]} if support.spans else {}),
                 }
             )
-            confidence.append(support.probability if is_supported else round(1 - support.probability, DECIMALS))
+            sureness.append(confidence(support.probability, is_supported))
         most = max(support.pieces for support in supports)
         self.llm.note(
-            VERIFIED, {"sentences": rows, "pieces": most, **not_counted(sentences)}, confidence if is_sure else ()
+            VERIFIED, {"sentences": rows, "pieces": most, **not_counted(sentences)}, sureness if is_sure else ()
         )
 
 

@@ -19,6 +19,7 @@ from rag_evaluator.prompts.own import (
     MatchOutput,
     OwnPrompt,
 )
+from rag_evaluator.verifiers.batches import confidence
 
 if TYPE_CHECKING:
     from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
@@ -218,8 +219,7 @@ class RankedRelevance:
             {"verdict": good, "probability": value, "contexts": [contexts.index(text)]}
             for text, (good, value) in zip(self.row.retrieved, pairs, strict=True)
         ]
-        confidence = [value if good else round(1 - value, 4) for good, value in pairs]
-        recorder.note("reranker", {"ranked": rows}, confidence)
+        recorder.note("reranker", {"ranked": rows}, [confidence(value, bool(good)) for good, value in pairs])
 
 
 def measured(order: Sequence[int], relevance: Sequence[float], names: Collection[str]) -> dict[str, float]:

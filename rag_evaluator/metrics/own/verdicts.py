@@ -22,9 +22,10 @@ from rag_evaluator.embeddings.ragas_library import (
 )
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.metrics.own.grounded import DECIMALS, SentenceVerifier
+from rag_evaluator.metrics.own.grounded import SentenceVerifier
 from rag_evaluator.results.overview import counted as number_of
 from rag_evaluator.results.rows import AUDIT, DECIDED_BY, VERIFIED
+from rag_evaluator.verifiers.batches import confidence
 from rag_evaluator.verifiers.counted import claims_of, counted, not_counted
 from rag_evaluator.verifiers.evidence import BETWEEN
 from rag_evaluator.verifiers.verifier import Support
@@ -99,8 +100,7 @@ class Decision:
         """The judge's where it decided and gives one, else the verifier's probability of the verdict."""
         if self.by_judge is not None and self.by_judge.confidence is not None:
             return self.by_judge.confidence
-        probability = self.support.probability
-        return probability if self.verdict else round(1 - probability, DECIMALS)
+        return confidence(self.support.probability, bool(self.verdict))
 
     def to_json(self, evidence: StatementEvidence) -> dict[str, Any]:
         return {

@@ -45,7 +45,7 @@ def plain(schema: Schema) -> Schema:
         return _array(schema)
     if schema["type"] != "string":
         return {"type": schema["type"]}
-    return {"type": "string", "minLength": 1} | {name: schema[name] for name in ("maxLength",) if name in schema}
+    return {"type": "string", "minLength": 1} | ({"maxLength": schema["maxLength"]} if "maxLength" in schema else {})
 
 
 def _one_of(options: list[Any]) -> Schema:

@@ -107,7 +107,7 @@ def generate(setting: Setting) -> Iterator[Answer]:
 @contextmanager
 def vllm(setting: Setting) -> Iterator[Answer]:
     """A vLLM server that we start; its answers say what its prefix cache had."""
-    engine = _vllm_server(setting)
+    engine = vllm_server(setting)
     transport, computed, salt = engine.transport, 0, str(next(SALTS))
     post = transport.post
 
@@ -126,7 +126,7 @@ def vllm(setting: Setting) -> Iterator[Answer]:
 
 
 @functools.cache
-def _vllm_server(setting: Setting) -> Any:
+def vllm_server(setting: Setting) -> Any:
     """It takes half a minute to start, so it lives as long as this process. Any: its `post` is exchanged."""
     from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 

@@ -15,6 +15,7 @@ RUN = re.compile(r'(?:[^"\\\x00-\x1F]|\\["\\/nrt])+')  # what a string may hold,
 PIECES = re.compile(r'\s+|(?P<text>"(?:\\.|[^"\\])*")|(?P<name>\w+)|(?P<sign>[()|])|\{(?P<least>\d+),(?P<most>\d+)\}')
 LARK_BODY = r'/([^"\\\x00-\x1F]|\\["\\\/nrt])+/'
 GBNF_BODY = r'([^"\\\x00-\x1F] | "\\" ["\\/nrt])'
+DIGITS = re.compile(r"[0-9]")
 GBNF_ESCAPES = {'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
@@ -210,6 +211,31 @@ def may_end(node: Node) -> bool:
         case Join(parts):
             return all(map(may_end, parts))
     return False
+
+
+def weighs(node: Node) -> bool:
+    """Whether a digit may be chosen, as that of a verdict is; also where the digits that differ are in a string."""
+    return _weighs(node, False, {})
+
+
+def _weighs(node: Node, chosen: bool, known: dict[tuple[int, bool], bool]) -> bool:
+    """The same inside of a choice, if `chosen`, where texts with a digit are one of several."""
+    key = id(node), chosen
+    if key not in known:
+        match node:
+            case Text(text):
+                known[key] = chosen and DIGITS.search(text) is not None
+            case Letter(characters):
+                known[key] = not characters.startswith("^") and DIGITS.search(characters) is not None
+            case Repeat(item):
+                known[key] = _weighs(item, True, known)
+            case Join(parts):
+                known[key] = any(_weighs(part, chosen, known) for part in parts)
+            case Choice(options):
+                known[key] = any(_weighs(option, True, known) for option in options)
+            case _:
+                known[key] = False
+    return known[key]
 
 
 def until(node: Node, stops: re.Pattern[str]) -> Node:

@@ -8,8 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from rag_evaluator.judge.engines.server.logprobs import has_scale
 from rag_evaluator.judge.grammar.lark import TERMINALS, to_lark
-from rag_evaluator.judge.grammar.tree import KINDS, after, as_gbnf, as_lark, may_end, parse, until
+from rag_evaluator.judge.grammar.schema import tighten
+from rag_evaluator.judge.grammar.tree import KINDS, after, as_gbnf, as_lark, may_end, parse, until, weighs
+from tools.requests48 import questions
 
 BYTES = llguidance.LLTokenizer("byte")
 ITEM = {"type": "object", "properties": {"statement": {"type": "string"}, "verdict": {"enum": [0, 1]}}}
@@ -90,3 +93,28 @@ def test_a_grammar_ends_before_a_text_that_looks_like_a_control_token() -> None:
 def test_gbnf_quotes_texts_and_repeats() -> None:
     gbnf = as_gbnf(parse(to_lark(SCHEMAS["an open list"])))
     assert gbnf.startswith("root ::= ") and '"{\\n    \\"a\\": "' in gbnf and "{0,2}" in gbnf
+
+
+def test_a_digit_may_be_chosen_wherever_an_answer_has_a_verdict() -> None:
+    with_digits = {name for name, schema in SCHEMAS.items() if weighs(parse(to_lark(schema)))}
+    assert with_digits == {"an object", "an open list", "fixed items", "optional items", "numbers"}
+
+
+def test_a_digit_may_be_chosen_in_the_rest_of_an_answer_too() -> None:
+    grammar = parse(to_lark({"enum": [1, 10, 25]}))
+    left = after(grammar, "1")
+    assert left is not None and weighs(left)
+    ended = after(parse(to_lark(ITEM)), '{\n    "statement": "The 3 are 4.",\n    "verdict": 1')
+    assert ended is not None and not weighs(ended)
+
+
+def test_the_answer_to_each_question_of_the_48_with_a_scale_has_digits_to_choose() -> None:
+    seen = set()
+    for prompt, model, _ in questions():
+        schema = tighten(model, prompt.data)
+        if "x-partition" in schema:
+            continue
+        found = weighs(parse(to_lark(schema)))
+        assert found or not has_scale(schema)
+        seen.add(found)
+    assert seen == {True, False}

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.engines.server.http import Transport
-from rag_evaluator.judge.grammar.tree import Node, as_gbnf, as_lark
+from rag_evaluator.judge.grammar.tree import Node, as_gbnf, as_lark, weighs
 from rag_evaluator.judge.protocol import TextEnd
 
 
@@ -62,6 +62,11 @@ class Continuation:
     seed: int = 0
     banned: frozenset[int] = frozenset()
     stop: TextEnd | None = None
+
+    @property
+    def weighed(self) -> bool:
+        """Whether log probabilities of its tokens may be needed: for the confidence of a verdict."""
+        return self.grammar is not None and weighs(self.grammar)
 
 
 @dataclass(frozen=True)
@@ -243,7 +248,7 @@ class Vllm:
             "max_tokens": continuation.max_tokens,
             "temperature": continuation.temperature,
             "seed": continuation.seed,
-            "logprobs": VLLM_TOP,
+            **({"logprobs": VLLM_TOP} if continuation.weighed else {}),
         }
         if continuation.banned:
             body["logit_bias"] = {str(token): BAN for token in sorted(continuation.banned)}
@@ -273,8 +278,9 @@ class Vllm:
             choice = answer["choices"][0]
             if choice.get("finish_reason") == ABORTED:  # with status 200, and what was written until then
                 raise JudgeLostError("judge.url: the server has given up what it was writing, as it is being ended")
-            tops = choice["logprobs"]["top_logprobs"]
-            return [written_of(token, _by_id(top)) for token, top in zip(choice["token_ids"], tops, strict=False)]
+            tokens = choice["token_ids"]
+            tops = choice["logprobs"]["top_logprobs"] if "logprobs" in body else [None] * len(tokens)
+            return [written_of(token, _by_id(top)) for token, top in zip(tokens, tops, strict=False)]
         except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
             raise JudgeLostError(f"judge.url: the server's answer is not like vLLM's: {error!r}") from error
 
@@ -340,7 +346,8 @@ class LlamaCpp:
             "logit_bias": [[token, False] for token in sorted(continuation.banned)],
         }
         count = 0
-        async with aclosing(self.transport.lines("/completion", {**body, "stream": True})) as events:
+        told = {"stream": True, "n_probs": LLAMACPP_TOP if continuation.weighed else 0}
+        async with aclosing(self.transport.lines("/completion", {**body, **told})) as events:
             async for event in events:
                 check_model(self.server, event)
                 if event.get("tokens_predicted") != count + 1:

@@ -19,7 +19,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.engines.server import http
 from rag_evaluator.judge.engines.server.dialects import Continuation, LlamaCpp, Server, Vllm
 from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.protocol import TextEnd
+from rag_evaluator.judge.grammar.tree import Choice, Text
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 DEEP = "[" * 100_000 + "]" * 100_000
@@ -195,7 +195,7 @@ def test_log_probabilities_of_another_form_are_not_used(logprobs: Any) -> None:
 
 async def written(dialect: Any, fake: Fake) -> list[int]:
     transport = Transport(Address(fake.url), offline=True)
-    continuation = Continuation([7], None, 0, 8, stop=TextEnd("</s>", frozenset({3})))
+    continuation = Continuation([7], Choice((Text("0"), Text("1"))), 0, 8)
     try:
         return [token.token async for token in dialect(transport, Server("d", "9", "tiny")).write(continuation)]
     finally:

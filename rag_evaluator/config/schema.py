@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -18,12 +18,14 @@ from pydantic import (
     create_model,
 )
 
+from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.features import features, load
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.config.sections import (
     BY_JUDGE,
     DEMO,
+    AnyJudge,
     AnySection,
     EmbeddingsConfig,
     GenerateConfig,
@@ -77,7 +79,6 @@ FolderName = Annotated[
 Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 
 
-AnyJudge = TypeVar("AnyJudge", bound=JudgeConfig)
 RowCount = Annotated[int, Field(ge=1)]
 
 
@@ -323,7 +324,7 @@ def _resolve_judge(config: Config, judge: AnyJudge, base: Path, *key: str | int)
     }
     if judge.adapter is not None:
         paths["adapter"] = _try(config, (*key, "adapter"), lambda adapter: str(base / expand(adapter)))
-    return judge.model_copy(update=paths)
+    return with_engine(judge.model_copy(update=paths))
 
 
 def _template_path(template: str, base: Path) -> str:

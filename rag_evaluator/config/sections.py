@@ -13,6 +13,7 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationInfo,
     field_validator,
     model_validator,
@@ -23,6 +24,7 @@ from rag_evaluator.errors import ConfigError
 
 DEMO = "demo"
 AnySection = TypeVar("AnySection", bound="Section")
+AnyJudge = TypeVar("AnyJudge", bound="JudgeConfig")
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -124,7 +126,8 @@ class JudgeConfig(Section):
 
     Attributes:
         engine: what runs the model, a name of `ENGINES`: `transformers` in this process, a `server` that you have
-            started, or `vllm`, a server that the program starts and ends.
+            started, or `vllm`, a server that the program starts and ends; auto: `vllm` where a GPU and vLLM are, else
+            `transformers`.
         model: a model folder, a hub id that is in the cache, or `demo`, a bundled toy. Of a server that takes no token
             ids: a folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
         dtype: of the weights; auto: as they were saved.
@@ -169,6 +172,12 @@ class JudgeConfig(Section):
     served_model: str | None = None
     dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
     vllm: VllmConfig = Field(default_factory=VllmConfig)
+    _because: str = PrivateAttr("")
+
+    @property
+    def because(self) -> str:
+        """Why the engine was chosen, where it was `auto`; else empty."""
+        return self._because
 
     @property
     def in_flight(self) -> int:
@@ -312,6 +321,8 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
     "vllm": frozenset({"vllm", "dtype", "adapter"}),
 }
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""
+AUTO, FAST, USUAL = "auto", "vllm", "transformers"
+"""As an engine: the fast one where it can run, else the usual one."""
 NEEDED: Mapping[str, str] = {"server": "url"}
 """Engine -> the key that it cannot do without."""
 WHY: Mapping[str, str] = {
@@ -335,7 +346,7 @@ def check_engine_keys(judges: Iterable[tuple[Key, JudgeConfig]], place: Callable
     """
     defaults = JudgeConfig()
     for key, section in judges:
-        keys = OWN_KEYS.get(section.engine)
+        keys = OWN_KEYS[FAST] | OWN_KEYS[USUAL] if section.engine == AUTO else OWN_KEYS.get(section.engine)
         if keys is None:
             continue
         for name in sorted(frozenset().union(*OWN_KEYS.values()) - keys):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import JudgeConfig, check_engine_keys
 from rag_evaluator.embeddings.embeddings import unwrapped
@@ -112,6 +113,7 @@ class Judge(RagasLLM):
     def from_config(cls, config: JudgeConfig, offline: bool = True) -> "Judge":
         """Load the configured model. Raises `ConfigError` for keys of another engine, `ModelError`."""
         check_engine_keys([(("judge",), config)], lambda *_: "JudgeConfig")
+        config = with_engine(config)
         return cls(find_engine(config.engine).load(config, offline), config)
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Opinion:

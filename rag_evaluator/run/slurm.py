@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import FAST, JudgeConfig
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.resources import packaged
@@ -79,7 +79,7 @@ def whole_node(judges: Sequence[JudgeConfig]) -> list[str]:
 
     GPUs have to be asked for in spite of `--exclusive`: a job step has only those that were.
     """
-    servers = [judge.vllm for judge in judges if judge.engine == "vllm"]
+    servers = [judge.vllm for judge in judges if judge.engine == FAST or judge.because]  # its node may choose vLLM
     gpus = max((server.gpus for server in servers), default=1)
     one_task = ["--ntasks-per-node=1"] if servers else []
     return ["--exclusive", "--mem=0", *one_task, *([f"--gres=gpu:{gpus}"] if gpus > 1 else [])]

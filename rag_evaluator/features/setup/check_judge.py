@@ -129,10 +129,13 @@ async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     about = dict(scorer.judge.about)
     path, why = about.get("path", ""), about.get("why") or about.get("alone")
     engine = "a judge that was given" if evaluator.judge.is_object else evaluator.config.judge.engine
+    because = evaluator.config.judge.because
+    engine += f" (auto: {because})" if because else ""
     slow = (f"because {why}", FASTER) if why else ()
     parts = [engine, PATHS.get(path, path), *slow, f"ready in {seconds} s"]
     state: State = "warning" if why else "ok"
     details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **about}
+    details |= {"because": because} if because else {}
     checks.add("engine", state, ", ".join(filter(None, parts)), details)
     return scorer
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Literal, Protocol, runtime_checkable
 
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config.sections import AUTO, JudgeConfig
 from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
 from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
 from rag_evaluator.files.imports import loading_libraries
@@ -186,7 +186,7 @@ FASTER = "`engine: vllm` is faster with most such models (docs/engines.md)"
 def find_engine(name: str) -> EngineRow:
     """The engine of a name, imported when it is asked for. Raises `ConfigError` for an unknown one."""
     if name not in ENGINES:
-        raise ConfigError(f"judge.engine is '{name}', which is not an engine.{did_you_mean(name, ENGINES)}")
+        raise ConfigError(f"judge.engine is '{name}', which is not an engine.{did_you_mean(name, [*ENGINES, AUTO])}")
     module, attribute = ENGINES[name].split(":")
     with loading_libraries():
         row: EngineRow = getattr(import_module(module), attribute)

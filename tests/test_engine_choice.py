@@ -1,0 +1,121 @@
+"""`judge.engine: auto`: vLLM where a GPU and vLLM are, else transformers, and why."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator.config.engine_choice import choose_engine, has_gpu, has_vllm, with_engine
+from rag_evaluator.config.schema import make_config
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.judge.judge import judge_parts
+from rag_evaluator.run.slurm import whole_node
+
+GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)"
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A folder for programs that is all of PATH, without a GPU's driver."""
+    programs = tmp_path / "programs"
+    programs.mkdir()
+    monkeypatch.setenv("PATH", str(programs))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    has_gpu.cache_clear()
+    yield programs
+    has_gpu.cache_clear()
+
+
+def driver(node: Path, says: str, status: int = 0) -> None:
+    """Gives the node a driver's program, as `nvidia-smi -L` lists GPUs."""
+    program = node / "nvidia-smi"
+    program.write_text(f"#!/bin/sh\necho '{says}'\nexit {status}\n")
+    program.chmod(0o755)
+
+
+def environment(folder: Path, *packages: str) -> str:
+    """An environment with packages; its Python."""
+    python = folder / "bin/python"
+    python.parent.mkdir(parents=True)
+    python.symlink_to(sys.executable)
+    for package in packages:
+        module = folder / f"lib/python3.12/site-packages/{package}/__init__.py"
+        module.parent.mkdir(parents=True)
+        module.touch()
+    return str(python)
+
+
+def test_vllm_is_chosen_where_a_gpu_and_vllm_are(node: Path, tmp_path: Path) -> None:
+    driver(node, GPU)
+    judge = JudgeConfig(model="/models/m", vllm={"python": environment(tmp_path / "v", "vllm")})
+    assert choose_engine(judge) == ("vllm", "a GPU and vLLM are here")
+
+
+@pytest.mark.parametrize("says", ["No devices found.", ""])
+def test_without_a_gpu_it_is_transformers(node: Path, tmp_path: Path, says: str) -> None:
+    judge = JudgeConfig(model="/models/m", vllm={"python": environment(tmp_path / "v", "vllm")})
+    if says:
+        driver(node, says)
+    name, why = choose_engine(judge)
+    assert (name, why) == ("transformers", "no NVIDIA GPU that this process may use was found")
+
+
+def test_a_driver_that_fails_lists_no_gpu(node: Path) -> None:
+    driver(node, "GPU access blocked by the operating system", 255)
+    assert not has_gpu()
+
+
+@pytest.mark.parametrize("hidden", ["", "-1", "NoDevFiles"])
+def test_gpus_that_this_process_may_not_use_do_not_count(
+    node: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
+) -> None:
+    driver(node, GPU)
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", hidden)
+    assert not has_gpu()
+
+
+def test_without_vllm_it_is_transformers_and_the_environment_is_named(node: Path, tmp_path: Path) -> None:
+    driver(node, GPU)
+    python = environment(tmp_path / "v", "torch")
+    name, why = choose_engine(JudgeConfig(model="/models/m", vllm={"python": python}))
+    assert (name, why) == ("transformers", f"{python} has no vLLM")
+    assert not has_vllm(str(tmp_path / "nowhere/python"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "why"),
+    [
+        ({"model": "demo"}, "the demo judge is a toy"),
+        (
+            {"model": "/m", "model_kwargs": {"load_in_4bit": True}},
+            "judge.model_kwargs is set, which vLLM does not take",
+        ),
+        ({"model": "/m", "device_map": "cuda:1"}, "judge.device_map is set, which vLLM does not take"),
+    ],
+)
+def test_vllm_is_not_chosen_where_it_would_not_read_a_key(
+    node: Path, tmp_path: Path, settings: dict[str, object], why: str
+) -> None:
+    driver(node, GPU)
+    python = environment(tmp_path / "v", "vllm")
+    assert choose_engine(JudgeConfig(**settings, vllm={"python": python})) == ("transformers", why)
+
+
+def test_a_configuration_has_the_engine_that_was_chosen_and_its_signature(node: Path) -> None:
+    chosen = make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto"}}).judge
+    assert chosen.engine == "transformers" and chosen.because == "the demo judge is a toy"
+    assert judge_parts(chosen, "m") == judge_parts(JudgeConfig(), "m")
+    assert with_engine(JudgeConfig()).because == ""
+
+
+def test_keys_of_a_server_do_not_apply_to_auto() -> None:
+    with pytest.raises(ConfigError, match=r"'judge.url' does not apply to the engine 'auto'"):
+        make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto", "url": "http://127.0.0.1:8000/v1"}})
+
+
+def test_a_job_whose_node_may_choose_vllm_is_one_process(node: Path) -> None:
+    usual, chosen = JudgeConfig(), make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto"}}).judge
+    assert whole_node([usual]) == ["--exclusive", "--mem=0"]
+    assert whole_node([chosen]) == ["--exclusive", "--mem=0", "--ntasks-per-node=1"]

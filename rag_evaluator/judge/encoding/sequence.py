@@ -480,9 +480,10 @@ def best_of(scores: torch.Tensor) -> tuple[list[int], list[bool]]:
     """
     if scores.device.type == "cpu":
         places = torch.from_numpy(scores.numpy().argmax(axis=-1))  # torch looks at one number after the other
-    else:
-        places = scores.max(dim=-1).indices
-    return places.tolist(), scores.gather(1, places[:, None])[:, 0].isfinite().tolist()
+        return places.tolist(), scores.gather(1, places[:, None])[:, 0].isfinite().tolist()
+    best, places = scores.max(dim=-1)
+    found = torch.stack([places, best.isfinite().to(places.dtype)]).tolist()  # one copy, for which the device is waited
+    return found[0], list(map(bool, found[1]))
 
 
 def no_tokens(rows: int, size: int, device: torch.device) -> torch.Tensor:

@@ -36,6 +36,11 @@ class VisibleKeys:
     tokens: torch.Tensor | None = None
 
 
+def on_device(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
+    """A tensor of the CPU on a device; a GPU's copy does not wait for what the device computes."""
+    return numbers.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else numbers.to(device)
+
+
 class Step:
     """The packed tokens of one forward pass, on one device.
 
@@ -65,9 +70,10 @@ class Step:
         self.length, self._earliest = max(ends), min(starts)
         column = torch.cat([torch.arange(count) for count in counts])
         view = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
-        self._slots, self._place = torch.tensor(starts)[view] + column, (view, column)  # on the CPU
-        self.rows, self.slots = torch.tensor(rows)[view].to(device), self._slots.to(device)
-        self.place = view.to(device), column.to(device)
+        self._slots = torch.tensor(starts)[view] + column  # on the CPU
+        numbers = on_device(torch.stack([torch.tensor(rows)[view], self._slots, view, column]), device)
+        self.rows, self.slots, *place = numbers.unbind()
+        self.place = place[0], place[1]
         in_order = list(rows) == list(range(rows[0], rows[0] + len(rows)))
         self.cached: slice | torch.Tensor = torch.tensor(rows, device=device)
         if in_order:
@@ -91,9 +97,9 @@ class Step:
     def _of_tail(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
         rows, columns = self.shape
         first = 0 if window is None else max(0, self._earliest - window + 1)
-        queries = torch.full((rows, columns, 1), self.length - 1)
-        queries[self._place] = self._slots[:, None]
-        keys = torch.arange(first, self.length)
+        queries = torch.full((rows, columns, 1), self.length - 1, device=self.device)
+        queries[self.place] = self.slots[:, None]
+        keys = torch.arange(first, self.length, device=self.device)
         hidden = keys > queries
         if window is not None:
             hidden |= keys <= queries - window
@@ -111,12 +117,13 @@ class Step:
         queries = self.prefix + self._slots[seeing]
         hidden = torch.arange(first, self.prefix) <= queries[:, None] - window
         tokens = None if seeing.all() else seeing.nonzero()[:, 0].to(self.device)
+        hidden = on_device(hidden, self.device)
         return VisibleKeys(first, self._mask(hidden.expand(group, *hidden.shape), 1, dtype), tokens)
 
     def _mask(self, hidden: torch.Tensor, rows: int, dtype: torch.dtype) -> torch.Tensor:
         """`hidden` is `(..., queries, slots)`; the dimensions before the last are put into one, in each row."""
         flat = hidden.reshape(rows, 1, -1, hidden.shape[-1])
-        return torch.zeros(flat.shape, dtype=dtype).masked_fill_(flat, float("-inf")).to(self.device)
+        return torch.zeros(flat.shape, dtype=dtype, device=self.device).masked_fill_(flat, float("-inf"))
 
 
 @dataclass(frozen=True)
@@ -267,9 +274,11 @@ def _attend(
     """
     size, width = queries.shape[-1], values.shape[-1]
     if has_fused_kernel(queries, width, softcap):
-        even = [pad(part, (0, max(size, width) - part.shape[-1])) for part in (queries, keys, values)]
+        parts = queries, keys, values
+        if size != width:
+            parts = tuple(pad(part, (0, max(size, width) - part.shape[-1])) for part in parts)  # type: ignore[assignment]
         output, logsumexp = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu(
-            *(even if size != width else (queries, keys, values)), 0.0, False, attn_mask=mask, scale=scaling
+            *parts, 0.0, False, attn_mask=mask, scale=scaling
         )
         return output[..., :width], logsumexp
     scores = _product(queries, keys.transpose(-1, -2)) * scaling
@@ -324,6 +333,8 @@ def _to_tails(attend: Callable[..., Part], step: Step, grouped: torch.Tensor, ta
     rows, columns = step.shape
     row, column = step.place
     keys, values = (part[step.cached, :, seen.first : step.length] for part in tail)
+    if columns == 1:  # a token of each row, as in most steps: there is nothing to pad
+        return attend(grouped.permute(2, 0, 1, 3), keys, values, seen.mask)
     padded = grouped.new_zeros(rows, kv_heads, group, columns, size)
     padded[row, :, :, column] = grouped.permute(2, 0, 1, 3)
     output, logsumexp = attend(padded.view(rows, kv_heads, group * columns, size), keys, values, seen.mask)
@@ -341,11 +352,10 @@ def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer
     return output.permute(2, 0, 1, 3), logsumexp.permute(2, 0, 1)
 
 
-def _merged(first: Part, second: Part) -> Part:
-    """Attention to the keys of both parts in float32 (FlashAttention, Dao et al. 2022)."""
+def _merged(first: Part, second: Part) -> torch.Tensor:
+    """The output of attention to the keys of both parts, in float32 (FlashAttention, Dao et al. 2022)."""
     share = torch.sigmoid(first[1] - second[1])[..., None]
-    output = second[0].float() + (first[0].float() - second[0].float()) * share
-    return output, torch.logaddexp(first[1], second[1])
+    return second[0].float() + (first[0].float() - second[0].float()) * share
 
 
 def packed_attention(
@@ -380,10 +390,15 @@ def packed_attention(
     of_tail, seen = step.visible(window, group, queries.dtype)
     output, logsumexp = _to_tails(attend, step, grouped, tail, of_tail)
     if seen is not None:
-        seeing = slice(None) if seen.tokens is None else seen.tokens
-        part = _to_prefix(attend, grouped, cache.prefix[layer], seen)
-        output = output.float()
-        output[seeing], logsumexp[seeing] = _merged((output[seeing], logsumexp[seeing]), part)
+        seeing, part = seen.tokens, _to_prefix(attend, grouped, cache.prefix[layer], seen)
+        if seeing is None:
+            output = _merged((output, logsumexp), part)
+        else:
+            output = output.float()
+            output[seeing] = _merged((output[seeing], logsumexp[seeing]), part)
+        if sinks is not None:
+            both = torch.logaddexp(logsumexp if seeing is None else logsumexp[seeing], part[1])
+            logsumexp = both if seeing is None else logsumexp.index_copy(0, seeing, both)
     if sinks is not None:
         output = output.float() * torch.sigmoid(logsumexp - sinks.view(grouped.shape[:2]))[..., None]
     return output.flatten(1, 2)[None].to(queries.dtype)

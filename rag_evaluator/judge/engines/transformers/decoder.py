@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 LENGTH = 2048  # tokens of a sequence that `batch_size: auto` reckons with; of longer ones fewer are decoded together
+LEAST_PREFILL = 64  # tokens of a pass; fewer save little memory
 GPU_MOST = 256  # more would make no pass faster by much, and a run that is killed would lose more
 SHARE = 0.5  # of the free memory may hold keys and values of a batch; the rest is for the passes and what is kept
 NO_MEMORY = (  # in lower case, as in the messages of libraries
@@ -83,10 +84,14 @@ class BatchSize:
         room: bytes for the sequences' keys and values.
         slot_bytes: what one token of one sequence takes of them; 0 if it is not known.
         row_bytes: what a sequence takes beside its tokens: recurrent states.
+
+    Attributes:
+        prefill: tokens of prompts that are packed into one pass at most; 0 where none are.
     """
 
     def __init__(self, most: int, room: int, slot_bytes: int, row_bytes: int = 0) -> None:
         self.most, self.room, self.slot_bytes, self.row_bytes = most, room, slot_bytes, row_bytes
+        self.prefill = 0
 
     @classmethod
     def of(cls, model: "PreTrainedModel", asked: BatchSizeSetting, slot_bytes: int, row_bytes: int = 0) -> "BatchSize":
@@ -107,16 +112,20 @@ class BatchSize:
         return max(1, min(self.most, self.room // needed)) if needed else self.most
 
     def run_or_halve(self, handle: Callable[[Sequence[Item]], list[Answer]], items: Sequence[Item]) -> list[Answer]:
-        """`handle(items)`; without enough memory it is called again with half as many, which stays the limit."""
+        """`handle(items)`; without enough memory it is called again with half as many, which stays the limit.
+
+        So do the tokens of a pass; with one item they alone are halved.
+        """
         while True:
             size = min(self.most, len(items))
             try:
                 return handle(items)
             except (RuntimeError, MemoryError) as error:
-                if size == 1 or not out_of_memory(error):
+                if (size == 1 and self.prefill <= LEAST_PREFILL) or not out_of_memory(error):
                     raise
-                self.most = size // 2
-                logger.warning("out of memory with %d sequences: going on with %d", size, self.most)
+                self.most, self.prefill = max(size // 2, 1), self.prefill // 2
+                tokens = f" and {self.prefill} tokens a pass" if self.prefill else ""
+                logger.warning("out of memory with %d sequences: going on with %d%s", size, self.most, tokens)
             if torch.cuda.is_available():
                 torch.cuda.empty_cache()
 

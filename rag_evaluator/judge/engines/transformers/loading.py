@@ -380,7 +380,25 @@ def _load_model(model_files: ModelFiles, device_map: Any) -> "PreTrainedModel":
             f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
             "Take a complete checkpoint of a causal language model."
         )
+    refuse_offloaded(source, getattr(model, "hf_device_map", None) or {})
     return model if model_files.adapter is None else merge_adapter(model, model_files.adapter)
+
+
+def refuse_offloaded(source: str, places: Mapping[str, Any]) -> None:
+    """Raises `ModelError` for a model of which parts are copied to its device at every step, from memory or disk.
+
+    Args:
+        places: part of the model -> its device, as accelerate has it.
+    """
+    kinds = {part: str(place).partition(":")[0] for part, place in places.items()}
+    computing = any(kind not in ("cpu", "disk") for kind in kinds.values())
+    away = sorted(part for part, kind in kinds.items() if kind == "disk" or (kind == "cpu" and computing))
+    if away:
+        raise ModelError(
+            f"judge.model: {source} does not fit its device: {len(away)} of its {len(places)} parts ({away[0]}, for "
+            "instance) would be copied to it for every token. Take a smaller or quantised model, more GPUs, or set "
+            "judge.device_map: cpu."
+        )
 
 
 def _loader(source: str, kwargs: dict[str, Any]) -> Any:

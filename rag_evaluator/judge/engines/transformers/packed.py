@@ -24,6 +24,7 @@ from rag_evaluator.judge.engines.transformers.attention import (
     LayerKind,
     NotPackableError,
     TailCache,
+    on_device,
     packed_attention,
     packed_attention_of,
 )
@@ -63,6 +64,7 @@ class PackedModel:
     Attributes:
         layers: number of attention layers.
         slot_bytes: memory that the keys and values of one token take.
+        chunk: tokens of a row in one pass at most; less where memory was too small.
     """
 
     def __init__(self, model: "PreTrainedModel") -> None:
@@ -71,6 +73,7 @@ class PackedModel:
         configs = [module.config for module in model.modules() if hasattr(module, "config")]
         self.configs = list({id(config): config for config in configs}.values())
         self.slot_bytes = 0
+        self.chunk = CHUNK
 
     @classmethod
     def of(cls, model: "PreTrainedModel") -> "PackedModel":
@@ -100,10 +103,11 @@ class PackedModel:
             starts: tail slots that each row has filled already.
         """
         tokens, starts = list(tokens), list(starts)
-        while long := [index for index, part in enumerate(tokens) if len(part) > CHUNK]:
-            self._pass(cache, [tokens[i][:CHUNK] for i in long], [rows[i] for i in long], [starts[i] for i in long])
+        chunk = self.chunk
+        while long := [index for index, part in enumerate(tokens) if len(part) > chunk]:
+            self._pass(cache, [tokens[i][:chunk] for i in long], [rows[i] for i in long], [starts[i] for i in long])
             for index in long:
-                tokens[index], starts[index] = tokens[index][CHUNK:], starts[index] + CHUNK
+                tokens[index], starts[index] = tokens[index][chunk:], starts[index] + chunk
         return self._pass(cache, tokens, rows, starts)
 
     def prefix(self, tokens: Sequence[int]) -> list[Layer]:
@@ -122,7 +126,7 @@ class PackedModel:
         step = cache.step(device)
         with packed_attention_of(self.configs, cache):
             output = self.model(
-                input_ids=torch.tensor([[token for part in tokens for token in part]], device=device),
+                input_ids=on_device(torch.tensor([[token for part in tokens for token in part]]), device),
                 position_ids=(step.slots + step.prefix)[None],
                 past_key_values=cache,
                 use_cache=True,
@@ -280,6 +284,7 @@ class PackedDecoder:
         self.prefixes = PrefixCache(packed.prefix)
         self.beginnings = KeptBeginnings(int(KEPT_SHARE * free_bytes(packed.model)), packed.slot_bytes)
         self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
+        self.batch_size.prefill = PREFILL_TOKENS
         self._tails = 0  # tokens of prompts computed, prefixes apart
 
     @property
@@ -314,7 +319,7 @@ class PackedDecoder:
                 index = order.pop()
                 newcomers.append(PackedSequence(sequences[index], tails[index], len(active) + len(newcomers)))
                 newcomers[-1].follow()
-            for part in _by_size([entry.feed for entry in newcomers]):
+            for part in self._by_size([entry.feed for entry in newcomers]):
                 self._advance(cache, [newcomers[index] for index in part])
             active = _in_place(cache, active + newcomers)
             self._advance(cache, active)
@@ -345,7 +350,7 @@ class PackedDecoder:
             for row in wave if are_led else ():
                 leader, filled[row] = leaders[row]
                 cache.put(row, cache.copy_of(leader, filled[row]))
-            for part in _by_size([tails[row][filled[row] :] for row in wave]):
+            for part in self._by_size([tails[row][filled[row] :] for row in wave]):
                 rows = [wave[place] for place in part]
                 feeds = [tails[row][filled[row] :] for row in rows]
                 made = self.packed.run(cache, feeds, rows, [filled[row] for row in rows])
@@ -354,6 +359,19 @@ class PackedDecoder:
         for row, tail in enumerate(tails):
             self.beginnings.learn(cache, row, prefix, tail, filled[row])
         return [logits[row] for row in range(len(tails))]
+
+    def _by_size(self, feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+        """Indices of the feeds in parts that are small enough for one pass, a longer one alone."""
+        most = self.batch_size.prefill
+        self.packed.chunk = min(CHUNK, most)
+        part: list[int] = []
+        for index, feed in enumerate(feeds):
+            if part and sum(len(feeds[other]) for other in part) + len(feed) > most:
+                yield part
+                part = []
+            part.append(index)
+        if part:
+            yield part
 
     def _advance(self, cache: TailCache, active: Sequence[PackedSequence]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""
@@ -369,18 +387,6 @@ class PackedDecoder:
                 cache.clear(entry.position)
                 continue
             entry.take(token)
-
-
-def _by_size(feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
-    """Indices of the feeds in parts that are small enough for one pass, a longer one alone."""
-    part: list[int] = []
-    for index, feed in enumerate(feeds):
-        if part and sum(len(feeds[other]) for other in part) + len(feed) > PREFILL_TOKENS:
-            yield part
-            part = []
-        part.append(index)
-    if part:
-        yield part
 
 
 def _in_place(cache: TailCache, active: Sequence[PackedSequence]) -> list[PackedSequence]:

@@ -126,7 +126,7 @@ class Results(WithOverview):
         the lowest or the highest value of its range; `coverage` in [0, 1], `scored`, `count`; `reasons` for missing
         scores with their number, most frequent first; `dropped`, the number of rows of which contexts were left out, as
         they did not fit the judge's window; `thinking`, of a judge that thinks: how many thoughts were cut; `kind`,
-        `stage`, `better`; `pass_rate` and `groups` where the configuration asks for them. See docs/statistics.md.
+        `stage`, `better`; `pass_rate` and `groups` where the configuration asks for them. See docs/formulas.md.
         """
         summary = Summary(self.scores, reporting_of(self.manifest))
         for row in self._in_memory():

@@ -1,4 +1,4 @@
-"""The examples in docs/metrics.md have the values that the program computes."""
+"""The examples in docs/formulas.md have the values that the program computes."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge
 from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 
-PAGE = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "formulas.md").read_text(encoding="utf-8")
 TABLE = PAGE.split("| metric | value | example |\n|---|---|---|\n", 1)[1].split("\n\n", 1)[0]
 VECTORS = {"Where is Tesk?": [1.0, 0.0], "Which town?": [0.6, 0.8], "response": [1.0, 0.0], "reference": [0.6, 0.8]}
 BASE = {"user_input": "Where is Tesk?", "response": "response", "reference": "reference", "retrieved_contexts": ["one"]}

@@ -29,7 +29,7 @@ def p_of(differences: Sequence[float], units: Sequence[str] | None = None, seed:
         ([1.0, 1.0, 0.0], 2 / 4),  # the sign of a tie does not matter
         ([1.0, 1.0, math.nan, 1e-7], 2 / 4),  # a missing one is left out, one of 1e-7 is a tie
         ([1.0, 1.0, 1.0, -1.0], 10 / 16),  # sums of 4 once, of 2 four times, and the same below zero
-        ([0.5, 0.5, 1.0, 0.0, -0.5, 0.5], 10 / 32),  # the example of docs/statistics.md
+        ([0.5, 0.5, 1.0, 0.0, -0.5, 0.5], 10 / 32),  # worked out by hand
         ([1.0] * 12, 2 / 4096),  # the most that is enumerated
     ],
 )

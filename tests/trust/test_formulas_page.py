@@ -1,4 +1,4 @@
-"""docs/statistics.md: the numbers of its examples are what the code gives."""
+"""docs/formulas.md: the numbers of its examples are what the code gives."""
 
 import re
 from pathlib import Path
@@ -10,7 +10,7 @@ from rag_evaluator import METRICS
 from rag_evaluator.statistics.formulas import Scale, moments, with_pseudo_units
 from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval, missing_bounds
 
-PAGE = (Path(__file__).parent.parent.parent / "docs" / "statistics.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parent.parent.parent / "docs" / "formulas.md").read_text(encoding="utf-8")
 TEXT = re.sub(r"\s+", " ", PAGE)
 SCORES = [1, 1, 1, 1, 1, 0.5, 0.5, 0]
 JUDGED = Scale()

@@ -10,7 +10,8 @@ from docs_commands import FENCE
 from tools.docs.words import listing, pages, words
 
 LONG = 8  # words from which a sentence may not be repeated
-WORD = re.compile(r"[^\W\d_]+")  # numbers and signs of an example are none
+WORD = re.compile(r"[^\W\d_]+")  # numbers and signs are none, and code is not counted
+CODE = re.compile(r"`[^`]*`")
 LINK = re.compile(r"!?\[([^\]]*)\]\([^)]*\)")
 ITEM = re.compile(r"^\s*(?:[-*>]|\d+\.|#+)\s+")
 END = re.compile(r"(?<=[.!?:;])\s+")
@@ -35,7 +36,7 @@ def repeated(texts: Mapping[str, str]) -> dict[str, list[str]]:
         (" ".join(sentence.lower().rstrip(".!?:;").split()), name)
         for name, text in texts.items()
         for sentence in sentences(text)
-        if len(WORD.findall(sentence)) >= LONG
+        if len(WORD.findall(CODE.sub("", sentence))) >= LONG
     )
     places = {sentence: [name for _, name in group] for sentence, group in groupby(found, key=lambda pair: pair[0])}
     return {sentence: names for sentence, names in places.items() if len(names) > 1}
@@ -54,6 +55,7 @@ def test_a_repeated_sentence_is_found_across_lines_links_lists_and_cells() -> No
         "list": f"- Other\n- {said}; more",
         "cell": f"| a | b |\n|---|---|\n| x | {said.upper()} |",
         "code": f"```\n{said}\n```",
+        "command": "| `rag-evaluator a b c d e f g h` | `rag-evaluator a b c d e f g h` |",
         "part": f"Every row says {said.lower()} and more.",
     }
     assert repeated(texts) == {said.lower(): ["cell", "lines", "link", "list", "paragraph"]}

@@ -22,6 +22,7 @@ MADE: Mapping[str, Callable[[], str]] = {
     "reference/python.md": python_names.page,
 }
 OTHERS = "*"  # in `nav`: all pages of docs/ that it does not name
+HIDDEN = ("design/",)  # in the site, where pages link to it, and not in `nav`
 FOLDER = "/"  # the end of a folder's name in `nav`: all of its pages that it does not name
 
 
@@ -39,7 +40,7 @@ def stage(folder: Path = STAGE) -> Path:
     for place, page in MADE.items():
         _made(folder / "docs" / place).write_text(page(), encoding="utf-8")
     settings, _, nav = (links.ROOT / "mkdocs.yml").read_text(encoding="utf-8").partition("\nnav:\n")
-    names = [links.place(path) for path in _pages(own)]
+    names = [name for name in map(links.place, _pages(own)) if not name.startswith(HIDDEN)]
     filled = yaml.safe_dump({"nav": filled_nav(yaml.safe_load(nav), names)}, sort_keys=False, allow_unicode=True)
     (folder / "mkdocs.yml").write_text(f"{settings}\n{filled}", encoding="utf-8")
     return folder / "mkdocs.yml"

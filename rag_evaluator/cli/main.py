@@ -13,12 +13,14 @@ from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config.features import load
 from rag_evaluator.config.offline import libraries_quiet, prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
-from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files.imports import loading_libraries, own_process
 from rag_evaluator.files.signals import Stop, StopSignal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
+    if arguments is None:  # started as a program
+        own_process()
     commands = all_commands()
     if ASKED in os.environ:
         complete(parser_of_commands(), commands)

@@ -44,6 +44,10 @@ def test_the_notebook_shows_tables_a_bar_and_nothing_that_libraries_say(executed
     assert "scores 12/12 (100 %), 0 missing" in bar
     assert "<progress" not in bar
     assert "faithfulness" in summary
+    [worst] = html_of(executed, "nsmallest")
+    assert worst.count("<tr") == 4 and "faithfulness" in worst
+    [grounded] = html_of(executed, "grounded = RAGEvaluator")[1:]
+    assert grounded.count("<tr") == 7 and "groundedness" in grounded
     [comparison] = html_of(executed, "compare(base, other)")[1:]
     assert "6 rows of base and careless matched by" in comparison
     [verdicts] = html_of(executed, "gate(other")

@@ -150,7 +150,7 @@ def add_gate_command(commands: Any) -> None:
     command = commands.add_parser(
         "gate",
         help="exit code 1 where scores do not keep rules, for CI",
-        description="Check the scores of a run. A rule concerns the worse end of the 95 %% interval, or the mean if it "
+        description="Check the scores of a run. A rule concerns the worse end of the 95 % interval, or the mean if it "
         "says mean:METRIC=NUMBER.",
         **with_examples(
             "rag-evaluator gate results/demo --min faithfulness=0.8 --max noise_sensitivity=0.2",

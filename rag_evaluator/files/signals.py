@@ -8,7 +8,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType, TracebackType
 from typing import Any
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1)
+SIGNALS = tuple(getattr(signal, name) for name in ("SIGTERM", "SIGINT", "SIGUSR1") if hasattr(signal, name))  # Windows
 GRACE = 20.0  # seconds; Slurm waits 30 between SIGTERM and SIGKILL
 ECHO = 1.0  # seconds in which a signal counts as the same: launchers pass on what the terminal sent already
 

@@ -10,9 +10,11 @@ from typing import Any
 import yaml
 
 from tools.docs.commands import parsers
+from tools.docs.words import TRANSLATIONS
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+ENGLISH_FIRST = sorted((ROOT / "docs").rglob("*.md"), key=lambda page: (page.parent.name in TRANSLATIONS, page))
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ENGLISH_FIRST]
 SHELL = {"", "sh", "bash"}
 PROGRAMS = r"(?:(?:\.venv/bin/)?rag-evaluator|\.venv/bin/python|python|pip|make|source|sbatch|torchrun|ssh|eval)"
 COMMAND = re.compile(rf"^(?:\$ )?({PROGRAMS} .*?)(?:\s+#\s.*)?$")

@@ -14,7 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from docs_commands import ROOT, Block, help_blocks, page_blocks
+from docs_commands import ROOT, Block, Command, help_blocks, page_blocks
 from how_commands_run import NAMES_ONLY, ONCE, reason_not_to_run, stand_in, way_of
 from prepared import fill_in
 
@@ -32,15 +32,20 @@ NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 
 def without_repetitions(blocks: Iterable[Block]) -> Iterator[Block]:
-    """Each block with what is not sure to end as it did before."""
+    """Each block with what is not sure to end as it did before; none that equals another, as those of translations."""
     seen: set[object] = {()}
     for block in blocks:
+        whole = _lines(block.commands)
         known = [ONCE.match(command.line) and not command.output and command in seen for command in block.commands]
         commands = tuple(command for command, is_known in zip(block.commands, known, strict=True) if not is_known)
-        lines = tuple((stand_in(command.line), command.output) for command in commands)
-        if lines not in seen:
+        lines = _lines(commands)
+        if seen.isdisjoint({whole, lines}):
             yield replace(block, commands=commands)
-        seen |= {lines, *commands}
+        seen |= {whole, lines, *commands}
+
+
+def _lines(commands: Iterable[Command]) -> tuple[tuple[str, tuple[str, ...]], ...]:
+    return tuple((stand_in(command.line), command.output) for command in commands)
 
 
 BLOCKS = list(without_repetitions([*help_blocks(), *page_blocks()]))

@@ -1,15 +1,22 @@
 """How many sequences are decoded together: as the user says, as memory allows, and the same in two runs."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 from test_judge import load
 
 from rag_evaluator.config.sections import USUAL_BATCH, JudgeConfig
 from rag_evaluator.judge.engines.transformers import decoder, plain
-from rag_evaluator.judge.engines.transformers.decoder import GPU_MOST, LENGTH, BatchSize, BatchSizeSetting
+from rag_evaluator.judge.engines.transformers.decoder import (
+    GPU_MOST,
+    LEAST_PREFILL,
+    LENGTH,
+    BatchSize,
+    BatchSizeSetting,
+)
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 
@@ -101,3 +108,29 @@ def test_auto_is_a_number_before_a_model_is_loaded() -> None:
 def test_auto_is_what_vllm_takes_before_its_server_is_started() -> None:
     sizes = [VllmEngine.capabilities_of(JudgeConfig(engine="vllm", batch_size=size)).in_flight for size in ("auto", 3)]
     assert sizes == [256, 3]
+
+
+def test_without_memory_the_tokens_of_a_pass_become_fewer_too_even_for_one_row() -> None:
+    size = BatchSize(4, 0, 0)
+    size.prefill = 512
+    seen: list[tuple[int, int]] = []
+
+    def small(items: Sequence[int]) -> list[int]:
+        seen.append((size.most, size.prefill))
+        if size.prefill > 100:
+            raise torch.OutOfMemoryError("CUDA out of memory")
+        return list(items)
+
+    assert size.run_or_halve(small, range(8)) == list(range(8))
+    assert seen == [(4, 512), (2, 256), (1, 128), (1, 64)]
+
+
+def test_with_one_row_and_few_tokens_a_pass_there_is_nothing_left_to_halve() -> None:
+    size = BatchSize(1, 0, 0)
+    size.prefill = LEAST_PREFILL
+
+    def never(items: Sequence[int]) -> list[int]:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        size.run_or_halve(never, range(8))

@@ -3,15 +3,17 @@
 import json
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from transformers import AutoModelForCausalLM
 
 from rag_evaluator import ModelError, check
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.engines.server.engine import LocalModel
-from rag_evaluator.judge.engines.transformers.loading import with_quantisation
+from rag_evaluator.judge.engines.transformers.loading import refuse_offloaded, with_quantisation
 from rag_evaluator.judge.judge import LazyJudge
 
 ModelFolder = Callable[..., Path]
@@ -164,3 +166,28 @@ def test_what_transformers_4_took_is_given_as_transformers_5_takes_it(
     given: dict[str, Any], meant: dict[str, Any]
 ) -> None:
     assert with_quantisation(given) == meant
+
+
+@pytest.mark.models
+def test_a_model_of_which_parts_stay_on_disk_is_refused(folder: Path, tmp_path: Path) -> None:
+    parts: dict[str, int | str] = {"model.embed_tokens": "cpu", "model.layers": "disk"}
+    places = {**parts, "model.norm": "cpu", "model.rotary_emb": "cpu", "lm_head": "cpu"}
+    model = AutoModelForCausalLM.from_pretrained(folder, device_map=places, offload_folder=tmp_path / "offloaded")
+    with pytest.raises(ModelError, match=r"does not fit its device: 1 of its 5 parts \(model\.layers, for instance\)"):
+        refuse_offloaded(str(folder), model.hf_device_map)
+
+
+@pytest.mark.parametrize(
+    ("places", "refused"),
+    [
+        ({"": "cpu"}, False),
+        ({}, False),
+        ({"": 0}, False),
+        ({"a": 0, "b": 1}, False),
+        ({"a": "cuda:0", "b": "cpu"}, True),
+        ({"a": 0, "b": "disk"}, True),
+    ],
+)
+def test_only_weights_that_are_copied_at_every_step_are_refused(places: dict[str, Any], refused: bool) -> None:
+    with pytest.raises(ModelError, match="1 of its 2 parts") if refused else nullcontext():
+        refuse_offloaded("m", places)

@@ -1,7 +1,9 @@
 """The site is built without a network; its pages link to what exists and ask no other host for anything."""
 
+import fcntl
 import subprocess
 import sys
+import tempfile
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -42,7 +44,11 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
     target = tmp_path_factory.mktemp("site") / "site"
     can = subprocess.run([*WITHOUT_NETWORK, "true"], capture_output=True, check=False).returncode == 0
     command = [*(WITHOUT_NETWORK if can else []), sys.executable, "-m", "tools.docs", str(target)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    with (Path(tempfile.gettempdir()) / "rag_evaluator_docs.lock").open(
+        "w"
+    ) as lock:  # its sources are in one folder, whoever builds it
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return target
 

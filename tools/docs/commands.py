@@ -79,7 +79,7 @@ def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 
 def _text(text: str) -> str:
-    return PLACEHOLDER.sub(r"`\1`", " ".join((text % {"prog": "rag-evaluator"}).split()))
+    return PLACEHOLDER.sub(r"`\1`", " ".join(text.replace("%(prog)s", "rag-evaluator").replace("%%", "%").split()))
 
 
 def _cell(text: str) -> str:

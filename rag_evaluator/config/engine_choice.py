@@ -24,18 +24,18 @@ def with_engine(judge: AnyJudge) -> AnyJudge:
     return chosen
 
 
-def choose_engine(judge: JudgeConfig) -> tuple[str, str]:
+def choose_engine(config: JudgeConfig) -> tuple[str, str]:
     """`vllm` where a GPU and vLLM are here and it reads all keys that are set, else `transformers`; and why."""
-    if judge.model == DEMO:
+    if config.model == DEMO:
         return USUAL, "the demo judge is a toy"
     defaults = JudgeConfig()
     for key in sorted(OWN_KEYS[USUAL] - OWN_KEYS[FAST]):
-        if getattr(judge, key) != getattr(defaults, key):
+        if getattr(config, key) != getattr(defaults, key):
             return USUAL, f"judge.{key} is set, which vLLM does not take"
     if not has_gpu():
         return USUAL, "no NVIDIA GPU that this process may use was found"
-    if not has_vllm(judge.vllm.python):
-        return USUAL, f"{judge.vllm.python or sys.executable} has no vLLM"
+    if not has_vllm(config.vllm.python):
+        return USUAL, f"{config.vllm.python or sys.executable} has no vLLM"
     return FAST, "a GPU and vLLM are here"
 
 

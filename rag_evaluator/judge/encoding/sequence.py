@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
 NEEDED = string.ascii_letters + string.digits + '{}[]":, '  # of answers in JSON, whatever the data is written with
 PIECES = frozenset({"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"})  # of a SentencePiece decoder
+TRIES = 2  # tokens, the best ones, before all that a grammar allows are computed
 COMPILED = 64  # grammars that are kept, those used last
 END = "<|rag_evaluator_end|>"
 OTHERS = (
@@ -272,9 +273,11 @@ class Sequence(_Decoding):
         """Whether the grammar allows a token next."""
         return self.matcher.validate_tokens([token]) == 1
 
-    def takes(self, token: int) -> bool:
-        """Whether a token that is the best of all is chosen, and nothing need be known of the others."""
-        return self.generator is None and not self.limited and not self.is_weighed(token) and self.allows(token)
+    def takes(self, token: int) -> bool | None:
+        """Whether the best of the tokens that are left is chosen; None where all that are allowed must be known."""
+        if self.generator is not None or self.limited or self.is_weighed(token):
+            return None
+        return self.allows(token)
 
     def is_weighed(self, token: int) -> bool:
         """Whether a token that is about to be pushed has a confidence: a digit outside of strings."""
@@ -389,9 +392,9 @@ class FreeText(_Decoding):
         self.complete = token in self.stop.token_ids or self._end in self._last
         self._last = self._last[-len(self._end) :]
 
-    def takes(self, token: int) -> bool:
-        """Whether a token that is the best of all is chosen."""
-        return self.generator is None and bool(self.vocabulary.known[token])
+    def takes(self, token: int) -> bool | None:
+        """Whether the best of the tokens that are left is chosen; None where one is drawn."""
+        return None if self.generator is not None else bool(self.vocabulary.known[token])
 
     def within_budget(self, mask: torch.Tensor) -> torch.Tensor:
         """Every token of the tokenizer is allowed, bool `(vocab,)`."""
@@ -420,7 +423,7 @@ class Chooser:
     def choose(self, sequences: abc.Sequence[Decoded], logits: torch.Tensor) -> list[int]:
         """The best of the allowed tokens for each sequence, or one drawn with the sequence's own random numbers.
 
-        Most often the best of all tokens is allowed: then nothing else of the grammar is computed.
+        Most often the best of all tokens is allowed, or the best but one: then nothing else of the grammar is computed.
 
         Args:
             sequences: none of them done or forced.
@@ -428,13 +431,25 @@ class Chooser:
         """
         with torch.inference_mode():
             scores = logits.float()
-            tokens, finite = best_of(scores)
-        others = [
-            index for index, sequence in enumerate(sequences) if not (finite[index] and sequence.takes(tokens[index]))
-        ]
+            tokens = [0] * len(sequences)
+            others: list[int] = []  # rows of which all allowed tokens must be known
+            left = list(range(len(sequences)))
+            for _ in range(TRIES):
+                refused = []
+                for index, token, finite in zip(left, *best_of(_rows(scores, left)), strict=True):
+                    tokens[index] = token
+                    takes = sequences[index].takes(token) if finite else None
+                    if takes is None:
+                        others.append(index)
+                    elif not takes:
+                        refused.append(index)
+                if not refused:
+                    break
+                left = refused
+                scores[left, [tokens[index] for index in left]] = float("-inf")
+            others = sorted({*others, *refused})
         if others:
-            rows = scores if len(others) == len(sequences) else scores[others]
-            chosen = self._choose_allowed([sequences[index] for index in others], rows)
+            chosen = self._choose_allowed([sequences[index] for index in others], _rows(scores, others))
             for index, token in zip(others, chosen, strict=True):
                 tokens[index] = token
         return tokens
@@ -471,6 +486,11 @@ class Chooser:
                 left = sequence.within_budget(to_mask(bits[index], self.vocabulary.size))
                 bits[index] = to_bits(left, words)
         return bits.to(device, non_blocking=True)
+
+
+def _rows(scores: torch.Tensor, indices: abc.Sequence[int]) -> torch.Tensor:
+    """Some rows; all of them without a copy."""
+    return scores if len(indices) == len(scores) else scores[indices]
 
 
 def best_of(scores: torch.Tensor) -> tuple[list[int], list[bool]]:

@@ -161,6 +161,7 @@ def main() -> None:
             lines.append([model, str(count), name, f"{median(spent):.1f}", ratio, *map(str, counts[name])])
     command = f"python -m benchmarks.servers --vllm-python PYTHON --rounds {options.rounds}"
     about = f"Written by `{command}`, {date.today().isoformat()}, {machine()}. vLLM's edition for the CPU, in float32."
+    about += " As many requests are open as `batch_size: auto` gives: with 16 its steps are smaller, and cost more."
     PAGE.write_text(f"# A vLLM server asked by us and by a raw client\n\n{about}\n\n{table(COLUMNS, lines)}\n", "utf-8")
     print(PAGE.read_text(encoding="utf-8"))
 

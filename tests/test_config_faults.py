@@ -130,6 +130,12 @@ def test_a_value_with_blanks_that_the_shell_divided_is_answered_with_quotes(caps
     )
 
 
+def test_an_option_of_sbatch_without_dashes_before_it_is_answered_with_them(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        main(["submit", "config.yaml", "--workers", "4", "--partition=gpu"])
+    assert "unrecognized arguments: --partition=gpu. Options of sbatch follow '--': -- " in capsys.readouterr().err
+
+
 def test_from_python_a_text_that_is_none_is_not_answered_with_yaml() -> None:
     with pytest.raises(ConfigError, match=r"^config: 'language' is False: .* Write it as a str\.$"):
         RAGEvaluator({"metrics": ["bleu"], "language": False})

@@ -4,7 +4,7 @@ import argparse
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NoReturn, get_args
+from typing import Any, get_args
 
 from rag_evaluator.cli.options import (
     add_beginning,
@@ -62,9 +62,14 @@ class _Parser(argparse.ArgumentParser):
     def format_help(self) -> str:
         return OURS.sub(lambda _: program(), super().format_help())
 
-    def error(self, message: str) -> NoReturn:
-        hint = "A value with spaces needs quotes in a shell: --set columns='{a: b}'"
-        super().error(f"{message}. {hint}" if message.startswith("unrecognized arguments") else message)
+    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # Any: argparse overloads it
+        """As argparse; an argument that is not known is an error with what may have been meant."""
+        options, unknown = self.parse_known_args(args, namespace)
+        quotes = "A value with spaces needs quotes in a shell: --set columns='{a: b}'"
+        if unknown:
+            hint = "Options of sbatch follow '--': -- --partition=gpu" if options.command == "submit" else quotes
+            self.error(f"unrecognized arguments: {' '.join(unknown)}. {hint}")
+        return options
 
 
 def parser_of_commands() -> argparse.ArgumentParser:
@@ -160,7 +165,7 @@ def add_submit_command(commands: Any) -> None:
             "rag-evaluator submit config.yaml --workers 4 --task sort",
             "rag-evaluator submit config.yaml --workers 4 --task duel --runs results/base results/demo",
             "rag-evaluator submit config.yaml --workers 4 --task testset --set testset.documents=[docs]",
-            note="what follows '--' goes to sbatch",
+            note="what follows '--' goes to sbatch, for the array; the merge has account and partition of launcher.sh",
         ),
     )
     add_config(slurm)

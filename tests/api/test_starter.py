@@ -301,6 +301,12 @@ def test_what_has_one_kind_of_text_only_allows_no_metric_and_says_what_to_do(tmp
         propose(path, InitOptions(tmp_path / "config.yaml", language="es"))
 
 
+def test_the_column_to_name_is_one_that_was_not_recognised(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.csv", [{"pregunta": "¿Dónde nació la pintora?", "otro": "de la ciudad que no es"}])
+    with pytest.raises(DatasetError, match=r"--columns otro=retrieved_contexts"):
+        propose(path, InitOptions(tmp_path / "config.yaml", language="es"))
+
+
 def test_columns_that_are_not_recognised_can_be_named(tmp_path: Path) -> None:
     rows = [{"texto": "¿Dónde nació la pintora?", "otro": "Nació en Belmira, con los suyos, y no se fue"}]
     wishes = {"columns": {"texto": "user_input", "otro": "response"}, "embeddings": "demo"}

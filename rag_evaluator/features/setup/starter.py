@@ -331,9 +331,10 @@ def _language(data: Path, surveyed: Survey) -> str:
 def _no_metric(data: Path, surveyed: Survey) -> str:
     columns = ", ".join(map(repr, [*(name for names in surveyed.names.values() for name in names), *surveyed.unused]))
     read = ", ".join(surveyed.present) or "none"
+    missing = next(name for name in TEXT_COLUMNS if name not in surveyed.present)
     return (
         f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
-        f"column holds what: --columns {surveyed.unused[0] if surveyed.unused else 'my_name'}=user_input; the names "
+        f"column holds what: --columns {surveyed.unused[0] if surveyed.unused else 'my_name'}={missing}; the names "
         f"are {', '.join(TEXT_COLUMNS)}."
     )
 

@@ -331,7 +331,7 @@ def _language(data: Path, surveyed: Survey) -> str:
 def _no_metric(data: Path, surveyed: Survey) -> str:
     columns = ", ".join(map(repr, [*(name for names in surveyed.names.values() for name in names), *surveyed.unused]))
     read = ", ".join(surveyed.present) or "none"
-    missing = next(name for name in TEXT_COLUMNS if name not in surveyed.present)
+    missing = next((name for name in TEXT_COLUMNS if name not in surveyed.present), "user_input")
     return (
         f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
         f"column holds what: --columns {surveyed.unused[0] if surveyed.unused else 'my_name'}={missing}; the names "

@@ -125,6 +125,18 @@ def test_without_memory_the_tokens_of_a_pass_become_fewer_too_even_for_one_row()
     assert seen == [(4, 512), (2, 256), (1, 128), (1, 64)]
 
 
+def test_however_often_rows_are_halved_a_pass_keeps_some_tokens() -> None:
+    size = BatchSize(1024, 0, 0)
+    size.prefill = 512
+
+    def never(items: Sequence[int]) -> list[int]:
+        raise torch.OutOfMemoryError("CUDA out of memory")
+
+    with pytest.raises(torch.OutOfMemoryError):
+        size.run_or_halve(never, range(1024))
+    assert (size.most, size.prefill) == (1, LEAST_PREFILL)
+
+
 def test_with_one_row_and_few_tokens_a_pass_there_is_nothing_left_to_halve() -> None:
     size = BatchSize(1, 0, 0)
     size.prefill = LEAST_PREFILL

@@ -123,7 +123,8 @@ class BatchSize:
             except (RuntimeError, MemoryError) as error:
                 if (size == 1 and self.prefill <= LEAST_PREFILL) or not out_of_memory(error):
                     raise
-                self.most, self.prefill = max(size // 2, 1), self.prefill // 2
+                self.most = max(size // 2, 1)
+                self.prefill = min(self.prefill, max(self.prefill // 2, LEAST_PREFILL))
                 tokens = f" and {self.prefill} tokens a pass" if self.prefill else ""
                 logger.warning("out of memory with %d sequences: going on with %d%s", size, self.most, tokens)
             if torch.cuda.is_available():

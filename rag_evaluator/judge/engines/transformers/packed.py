@@ -308,8 +308,7 @@ class PackedDecoder:
         tails = [list(request.input_ids[len(prefix) :]) for request in requests]
         longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
         width = min(self.batch_size.that_fit(longest), len(requests))
-        cache = TailCache(self.packed.layers, width, longest)
-        cache.prefix = self.prefixes.cache(prefix)
+        cache = self._cache(width, longest, prefix)
         self._tails += sum(map(len, tails))
         order = sorted(range(len(sequences)), key=lambda i: len(tails[i]))
         active: list[PackedSequence] = []
@@ -340,8 +339,7 @@ class PackedDecoder:
 
         Tails that begin as another one does wait for that one, and take its keys and values.
         """
-        cache = TailCache(self.packed.layers, len(tails), max(map(len, tails)))
-        cache.prefix = self.prefixes.cache(prefix)
+        cache = self._cache(len(tails), max(map(len, tails)), prefix)
         filled = [self.beginnings.fill(cache, row, prefix, tail) for row, tail in enumerate(tails)]
         leaders = leaders_of(tails, filled)
         logits: dict[int, torch.Tensor] = {}
@@ -360,10 +358,16 @@ class PackedDecoder:
             self.beginnings.learn(cache, row, prefix, tail, filled[row])
         return [logits[row] for row in range(len(tails))]
 
+    def _cache(self, width: int, length: int, prefix: tuple[int, ...]) -> TailCache:
+        """Room for tails after a prefix, which is computed, if it is not known, in passes that memory bears."""
+        self.packed.chunk = min(CHUNK, self.batch_size.prefill)
+        cache = TailCache(self.packed.layers, width, length)
+        cache.prefix = self.prefixes.cache(prefix)
+        return cache
+
     def _by_size(self, feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         """Indices of the feeds in parts that are small enough for one pass, a longer one alone."""
         most = self.batch_size.prefill
-        self.packed.chunk = min(CHUNK, most)
         part: list[int] = []
         for index, feed in enumerate(feeds):
             if part and sum(len(feeds[other]) for other in part) + len(feed) > most:

@@ -15,7 +15,7 @@
 #SBATCH --open-mode=append
 #SBATCH --signal=USR1@120            # 120 s before the time limit: finish what is in the making, then continue
 
-# module load python/3.12 cuda/12.8
+# module load python/3.11 cuda/12.8
 PROJECT=${PROJECT:-${SLURM_SUBMIT_DIR:-$PWD}}    # a clone of the project, if you work in one
 PYTHON=${PYTHON:-$PROJECT/.venv/bin/python}
 RESTARTS=${RESTARTS:-20}                         # how often a job may continue after its time limit

@@ -54,7 +54,10 @@ def refuse_no_folder(model: str, key: str = "judge.model") -> None:
     """Raises `ModelError` for a path that is no folder; a name without a path may be a hub id."""
     folder = Path(model)
     if (folder.is_absolute() or model.startswith((".", "~"))) and not folder.is_dir():
-        raise ModelError(f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'.")
+        raise ModelError(
+            f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'. "
+            "Where it is on another machine, run this there."
+        )
 
 
 def read_settings(path: Path, key: str) -> dict[str, Any]:

@@ -194,7 +194,7 @@ def line_of(state: State) -> str:
         return shortened(f"{clock} {counts}", WIDTH)
     done, total = state.phase_steps
     steps = f" {done}/{total}" if total else ""
-    tail = f"{steps} ({duration(state.phase_seconds)})" if state.phase else ""
+    tail = f"{steps} (for {duration(state.phase_seconds)})" if state.phase else ""
     tail += f"; {counts}" if counts else ""
     room = WIDTH - len(clock) - 1 - len(tail)
     return f"{clock} {shortened(state.phase or 'working', room)}{tail}"

@@ -21,10 +21,15 @@ NOT_FOR_MERGE = re.compile(
     r"#SBATCH\s+--?(gres|gpus?|gpus-per-\w+|array|ntasks\S*|nodes|mem\S*|signal|cpus-per-task)\b"
 )
 MERGE_HOURS = "01:00:00"
+WAIT = ("--wait", "-W")  # of `sbatch`: it returns when the job has ended
 
 
 class SubmitError(RagEvaluatorError):
     """Slurm did not take a job."""
+
+
+class JobError(RagEvaluatorError):
+    """Slurm took a job, and it failed."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +57,7 @@ def prepare(
     Args:
         results: results folder of the run; scripts and logs go to `slurm/` in it.
         overrides: `--set` values of the run.
-        sbatch: more arguments of `sbatch` for the array, such as `--partition=gpu`.
+        sbatch: more arguments of `sbatch` for the array, such as `--partition=gpu`. `--wait` waits for the merge.
         task: command that each element runs.
         inputs: its arguments before the `--set` values; None: the configuration.
         launcher: the launcher of the site; None looks in the current folder, beside the configuration, in the package.
@@ -65,9 +70,10 @@ def prepare(
     sets = [part for override in overrides for part in ("--set", override)]
     log = [f"--output={folder}/%x-%A_%a.log", f"--array=0-{workers - 1}"]
     arguments = [str(config.resolve())] if inputs is None else inputs
-    array = ["--parsable", *log, *sbatch, f"{folder}/array.sh", task, *arguments, *sets]
+    of_array, waits = [part for part in sbatch if part not in WAIT], [part for part in sbatch if part in WAIT]
+    array = ["--parsable", *log, *of_array, f"{folder}/array.sh", task, *arguments, *sets]
     after = ["--dependency=afterany:{array}", "--job-name=rag-evaluator-merge", f"--output={folder}/%x-%j.log"]
-    merge = ["--parsable", *after, f"{folder}/merge.sh", "merge", str(results)]
+    merge = ["--parsable", *after, *waits, f"{folder}/merge.sh", "merge", str(results)]
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}
     return Submission(
         scripts, array, merge, {**environment, **{k: os.environ[k] for k in environment if k in os.environ}}
@@ -110,9 +116,13 @@ def _sbatch(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
     """The number of the job."""
     command = ["sbatch", *arguments]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
+    job = done.stdout.strip().partition(";")[0]
+    if done.returncode and job:  # with `--wait` it is the job's exit status
+        logs = next(Path(part).parent for part in arguments if part.endswith(".sh"))
+        raise JobError(f"job {job} ended with exit status {done.returncode}. Its log: {logs}/*-{job}.log")
     if done.returncode:
         raise SubmitError(f"{shlex.join(command)} failed: {done.stderr.strip()}")
-    return done.stdout.strip().partition(";")[0]
+    return job
 
 
 def _find_launcher(launcher: Path | None, config: Path) -> Path:

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -510,3 +511,13 @@ def test_a_language_that_is_given_counts_whatever_the_texts_seem_to_be_in(tmp_pa
     proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), language="es")
     assert (proposal.language, "spanish" in LANGUAGES) == ("spanish", True)
     assert load_config(tmp_path / "config.yaml").language == "es"
+
+
+def test_what_needs_no_model_says_nothing_of_models_and_finds_a_free_name(tmp_path: Path) -> None:
+    rows = write(tmp_path / "rows.jsonl", [{"id": 1, **LANGUAGE_ROWS["german"]}] * 3)
+    (tmp_path / "results/rows").mkdir(parents=True)
+    (tmp_path / "results/rows-2").mkdir()
+    proposal = proposed(rows, metrics=["chrf_score", "exact_match"])
+    assert proposal.warnings == []
+    assert proposal.survey.unused == []
+    assert re.search("^name: rows-3 ", proposal.text, re.MULTILINE)

@@ -28,7 +28,7 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
     assert first.endswith("of pairs, by 40 labels.")
     assert "93 % [" in first
     assert following == f"Next: rag-evaluator compare BASELINE {run}"
-    assert "threshold 0.5 (fixed before): both accept 18, only the judge 2, only people 1, both reject 19" in shown
+    assert "threshold 0.5 (fixed before): both accept 18, only the score 2, only people 1, both reject 19" in shown
     assert "mean label of all 40 rows: 0.47 [" in shown
     assert "row 0: label 0, score 1  [bold]Who?[/bold] [31m=1" in shown
     assert f"written to {run / 'certificate.json'}" in shown

@@ -69,9 +69,9 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "low scores.",
     ),
     "all scores equal": (
-        part("not shown", "the judge says the same of every row", area(0.5, 0.35, 0.65), same_scores=True),
+        part("not shown", "all scores are equal", area(0.5, 0.35, 0.65), same_scores=True),
         TOY,
-        "Not shown for faithfulness: that the toy judge is better than chance. The judge says the same of every row.",
+        "Not shown for faithfulness: that the toy judge is better than chance. All scores are equal.",
     ),
     "too few labels": (
         part("too few labels", "12 labels, 20 are needed, 5 of them of the rarer class", labels=12),

@@ -131,10 +131,10 @@ def test_every_long_command_says_what_it_loads_and_how_far_it_is(
 
 WAYS = [
     (State(elapsed=3), "00:00:03 working"),
-    (State("loading /models/Qwen3-8B", 25, elapsed=65), "00:01:05 loading /models/Qwen3-8B (00:00:25)"),
+    (State("loading /models/Qwen3-8B", 25, elapsed=65), "00:01:05 loading /models/Qwen3-8B (for 00:00:25)"),
     (
         State("writing results to x", 4, (30, 120), "scores", 960, 960, 2, 9, 7, elapsed=65),
-        "00:01:05 writing results to x 30/120 (00:00:04); scores 960/960 (100 %), 2 missing",
+        "00:01:05 writing results to x 30/120 (for 00:00:04); scores 960/960 (100 %), 2 missing",
     ),
     (
         State(noun="scores", done=120, total=960, missing=2, tokens=512, rate=3.42, seconds_left=247, elapsed=65),
@@ -143,7 +143,7 @@ WAYS = [
     (State(noun="scores", done=959, total=960, elapsed=90_000), "1 d 01:00:00 scores 959/960 (99 %), 0 missing"),
     (State(noun="texts", total=0, elapsed=1), "00:00:01 texts 0/0, 0 missing"),
     (State(noun="pairs", done=1, total=3, rate=0.05, elapsed=20), "00:00:20 pairs 1/3 (33 %), 3.0/min, 0 missing"),
-    (State("reading a\rb\x1b[31mc\n.csv", 1, elapsed=1), r"00:00:01 reading a\rb\x1b[31mc\n.csv (00:00:01)"),
+    (State("reading a\rb\x1b[31mc\n.csv", 1, elapsed=1), r"00:00:01 reading a\rb\x1b[31mc\n.csv (for 00:00:01)"),
 ]
 
 

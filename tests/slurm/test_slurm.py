@@ -133,6 +133,20 @@ def test_an_array_of_which_one_task_is_killed(config: Path, undisturbed: dict[st
 
 
 @pytest.mark.usefixtures("cluster")
+def test_who_waits_has_the_files_also_where_an_element_failed(
+    config: Path, undisturbed: dict[str, dict[str, bytes]]
+) -> None:
+    words = [sys.executable, str(ROOT / "main.py"), "submit", str(config), "--workers", "2"]
+    waiting = [*words, "--", "--cpus-per-task=1", "--wait"]
+    with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, env=environment()) as process:
+        os.kill(a_worker(config, 1), signal.SIGKILL)
+        told, _ = process.communicate(timeout=180)
+    assert process.returncode == 0
+    assert "merge" in told
+    check(config, undisturbed)
+
+
+@pytest.mark.usefixtures("cluster")
 def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
     array, merge = submit(config, 3, "--whole-nodes")
     wait_for_parts(config, 1)

@@ -40,7 +40,7 @@ def test_each_word_has_its_limits(rows: tuple[Sequence[float], Sequence[float]],
     [
         (separated(40, 0, 2), "nobody rejected anything; draw rows with low scores"),
         (separated(0, 40, 2), "nobody accepted anything; draw rows with high scores"),
-        (([0.5] * 40, [1.0, 0.0] * 20), "the judge says the same of every row"),
+        (([0.5] * 40, [1.0, 0.0] * 20), "all scores are equal"),
     ],
 )
 def test_where_nothing_can_be_shown_it_says_what_to_do(

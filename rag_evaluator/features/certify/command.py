@@ -229,7 +229,7 @@ def _of_binary(binary: Mapping[str, Any]) -> Iterator[str]:
     confusion = binary["confusion"]
     how = "chosen on the labels, cross-fitted" if binary["cross_fitted"] else "fixed before"
     yield (
-        f"  threshold {binary['threshold']:.3g} ({how}): both accept {confusion['true_positive']}, only the judge "
+        f"  threshold {binary['threshold']:.3g} ({how}): both accept {confusion['true_positive']}, only the score "
         f"{confusion['false_positive']}, only people {confusion['false_negative']}, both reject "
         f"{confusion['true_negative']}"
     )
@@ -251,10 +251,10 @@ def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
     if mean["label_mean"] is None:
         yield f"  mean label of all rows: {mean['ci_method']}"
         return
-    judge = "" if mean["judge_mean"] is None else f"; the judge's own mean is {mean['judge_mean']:.2f}"
+    own = "" if mean["judge_mean"] is None else f"; the scores' own mean is {mean['judge_mean']:.2f}"
     yield (
         f"  mean label of all {rows} rows: {mean['label_mean']:.2f} [{mean['ci_low']:.2f}, {mean['ci_high']:.2f}], "
-        f"from {mean['labels']} labels{' and the scores' if mean['judge_weight'] else ''}{judge}"
+        f"from {mean['labels']} labels{' and the scores' if mean['judge_weight'] else ''}{own}"
     )
     if mean["labels_only"]:
         yield f"  {mean['labels_only']}"

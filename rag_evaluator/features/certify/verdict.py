@@ -72,7 +72,7 @@ def judge_verdict(
     if not rarer:
         return JudgeVerdict("not shown", _of_one_class(rows.labels[0], graded, better))
     if np.ptp(rows.scores) == 0:
-        return JudgeVerdict("not shown", "the judge says the same of every row")
+        return JudgeVerdict("not shown", "all scores are equal")
     if rarer < LEAST_RARER:
         return JudgeVerdict("too few labels", _too_few(rows.labels, rarer, graded))
     area = concordance(*rows, level=LEVEL) if graded else auc(*rows, level=LEVEL)

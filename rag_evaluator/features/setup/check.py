@@ -25,7 +25,7 @@ from rag_evaluator.metrics.prompts import prompts_asked
 from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
-from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
+from rag_evaluator.results.conclusion import toy_sentence
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
@@ -133,9 +133,8 @@ def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
     judge = evaluator.config.judge
     evaluator.judge.check()
     model = "given as an object" if evaluator.judge.is_object else judge.model
-    is_unfit = unknown_to_toy([model], evaluator.config.language)
-    text = toy_sentence([model], evaluator.config.language) if is_unfit else model
-    checks.add("model", "warning" if is_unfit else "ok", text, {"model": model, "engine": judge.engine})
+    toy = toy_sentence([model], evaluator.config.language)
+    checks.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
     if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
         checks.add(*_memory(memory_of(judge, evaluator.config.offline)))
 

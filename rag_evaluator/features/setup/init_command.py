@@ -53,7 +53,14 @@ def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
     from rag_evaluator.config.sections import DEMO
     from rag_evaluator.errors import ConfigError, ResultsError
-    from rag_evaluator.features.setup.starter import InitOptions, propose, run_name, sample_metrics, write_new
+    from rag_evaluator.features.setup.starter import (
+        RESULTS,
+        InitOptions,
+        propose,
+        run_name,
+        sample_metrics,
+        write_new,
+    )
 
     if (options.data is None) is not options.sample:
         raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
@@ -67,7 +74,7 @@ def init(options: argparse.Namespace) -> int:
     proposal = propose(data, _named(wanted, options.columns))  # what is wrong is said before anything is asked
     _print_survey(proposal)
     if asks:
-        wanted = _with_answers(options, wanted, run_name(data))
+        wanted = _with_answers(options, wanted, run_name(data, out.expanduser().absolute().parent / RESULTS))
         proposal = propose(data, _named(wanted, options.columns))
     write_new(wanted.out.expanduser(), proposal.text)
     out = wanted.out

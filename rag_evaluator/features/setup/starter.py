@@ -3,6 +3,7 @@
 `starter.yaml.jinja` is the text of the file: what matters, each key with a comment.
 """
 
+import itertools
 import json
 import re
 import textwrap
@@ -89,6 +90,7 @@ def _number(name: str) -> int:
 MOST = 1000  # rows that are looked at
 MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
 """What people put between the contexts of a cell; the longer ones first."""
+ID = "id"  # of a row
 PARAGRAPHS = "\n\n"  # between contexts, or between the paragraphs of one
 ENOUGH = 0.5  # of the cells
 
@@ -100,7 +102,7 @@ class Survey:
     Attributes:
         columns: of the configuration, without names that are read as they are.
         names: canonical column -> the user's columns that it is read from.
-        unused: the user's other columns.
+        unused: the user's other columns, without `id`, by which `compare` finds the rows of another run.
         present: canonical columns that some row has something in.
         samples: the rows, at most `MOST`.
         is_all: whether the file has no more.
@@ -151,7 +153,7 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     return Survey(
         columns=mapping,
         names=read,
-        unused=[name for name in names_in_file if name not in used],
+        unused=[name for name in names_in_file if name not in used and name != ID],
         present=present,
         samples=samples,
         is_all=len(first) <= MOST,
@@ -209,6 +211,7 @@ OF_LOGS = (*RETRIEVAL, "faithfulness", "answer_rubric")  # before those of `PREF
 INSTEAD_OF = {"context_precision_without_reference": "context_precision_with_reference"}  # one of them is enough
 MATCH_OF_TEXTS: Literal["overlap"] = "overlap"  # `retrieval.match` where the judge has no expected answer
 FEW = 3  # metrics, where none of those is possible
+RESULTS = "results"  # `output_dir`
 WIDTH = 44  # of what stands before a comment
 LONGEST = 120  # characters of a comment's line
 TEMPLATE = Path(__file__).with_name("starter.yaml.jinja")
@@ -352,7 +355,8 @@ def _warnings(
             f"the package has no prompts in {language}. Make them with your judge, and read them: "
             + command("prompts", "adapt", "--language", language, "--config", options.out)
         )
-    if options.judge == DEMO:
+    asks = any((row := _of_table(name)) is None or row.judge for name in metrics)
+    if options.judge == DEMO and asks:
         unknown = unknown_to_toy([DEMO], language)
         limit = f", which was trained on English and Spanish, not on {unknown}" if unknown else ""
         yield f"the judge is a toy to try the program with{limit}: set judge.model to the folder of a model of your own"
@@ -361,13 +365,18 @@ def _warnings(
             "retrieval_* need the expected answer of each question, in a column ground_truth. If you have none, let "
             "your judge write them, and run init on the file that this names: " + command("generate", options.out)
         )
-    comparing = [name for name in metrics if (row := METRICS.get(canonical_name(name) or "")) and row.embeddings]
+    comparing = [name for name in metrics if (row := _of_table(name)) is not None and row.embeddings]
     if unfit and comparing:
         yield f"{' and '.join(comparing)} cannot be scored without other embeddings: {unfit}"
-    elif unfit and any(METRICS[name].embeddings for name in more):
+    elif unfit and asks and any(METRICS[name].embeddings for name in more):
         yield f"no metric compares embeddings: {unfit}"
     for name in surveyed.paragraphs:
         yield f"cells of {name!r} have blank lines: if these stand between contexts, map it to {LISTS[0]}[\\n\\n]"
+
+
+def _of_table(name: str) -> Metric | None:
+    """The metric by any of its names."""
+    return METRICS.get(canonical_name(name) or "")
 
 
 def _check(proposal: Proposal, options: InitOptions) -> None:
@@ -437,7 +446,7 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
         options=options,
         proposal=proposal,
         survey=surveyed,
-        name=options.name or run_name(data),
+        name=options.name or run_name(data, base / RESULTS),
         dataset=str(path.relative_to(base) if path.is_relative_to(base) else path),
         metrics=METRICS,
         unfit=unfit,
@@ -473,10 +482,11 @@ def _meaning(to: str) -> str:
     return TEXT_COLUMNS.get(canonical, canonical) + between
 
 
-def run_name(data: Path) -> str:
-    """A name for the run, after the file: it becomes a folder."""
-    name = re.sub(r"[^\w.\- ]", "-", data.stem or data.name).lstrip(".- ")[:100].rstrip(". ")
-    return name or "run"
+def run_name(data: Path, results: Path) -> str:
+    """A name for the run, after the file: it becomes a folder of the results, which is not there yet."""
+    name = re.sub(r"[^\w.\- ]", "-", data.stem or data.name).lstrip(".- ")[:100].rstrip(". ") or "run"
+    names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
+    return next(name for name in names if not (results / name).exists())
 
 
 def _comment(text: str, start: str = "# ") -> str:

@@ -21,6 +21,8 @@ MODULES = {
     "metrics.critique": "metrics",
     "metrics.result": "metrics",
     "prompt": "metrics",
+    "prompt.base": "metrics",
+    "prompt.pydantic_prompt": "metrics",
     "langchain": "chains",
     "langchain.evalchain": "chains",
     "integrations": "chains",

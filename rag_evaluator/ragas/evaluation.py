@@ -26,7 +26,7 @@ from rag_evaluator.ragas.models import RunConfig, unused
 from rag_evaluator.ragas.names import CHATS, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
 from rag_evaluator.results.results import Results, side_by_side
-from rag_evaluator.tasks.question import FOUR_METRICS, Settings, judge_source, settings_of
+from rag_evaluator.tasks.question import Settings, judge_source, settings_of
 
 # Any in this module: models, datasets and metrics of users' scripts.
 
@@ -60,8 +60,8 @@ def evaluate(
 
     Args:
         dataset: a `datasets.Dataset`, an `EvaluationDataset`, a list of samples or dicts, a frame, a file.
-        metrics: metrics of `rag_evaluator.ragas.metrics`, their names, or whatever `RAGEvaluator` takes; None:
-            answer_relevancy, context_precision, faithfulness and context_recall.
+        metrics: metrics of `rag_evaluator.ragas.metrics`, their names, or whatever `RAGEvaluator` takes; None: those of
+            `config`, without which answer_relevancy, context_precision, faithfulness and context_recall.
         llm: a `HuggingFacePipeline` or another LangChain model, a `LangchainLLMWrapper`, a model folder, what
             `llm_factory` makes of the client of a server; None: the configured judge, without one the demo judge.
         embeddings: an embedding model of LangChain, a `LangchainEmbeddingsWrapper`, a model folder.
@@ -80,10 +80,11 @@ def evaluate(
     """
     given = {"callbacks": callbacks, "token_usage_parser": token_usage_parser, "batch_size": batch_size}
     _say_unused([name for name, value in given.items() if value], return_executor, run_config)
-    listed = as_list(list(FOUR_METRICS) if metrics is None else metrics)
+    settings = _settings(config, experiment_name, column_map, run_config)
+    listed = as_list(settings.metrics if metrics is None else metrics)
     if dataset is None or not listed:
         raise ConfigError("evaluate: expected a dataset and at least one metric.")
-    rows, settings = _rows(dataset), _settings(config, experiment_name, column_map, run_config)
+    rows = _rows(dataset)
     _check_names(listed)
     runs = _runs(listed, llm, embeddings, settings, run_config)
     for run in runs:

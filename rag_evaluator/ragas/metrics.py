@@ -1,7 +1,7 @@
 """The metrics of ragas 0.1 to 0.4 by their names there: objects and classes that `RAGEvaluator` takes."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.given_metrics import CustomMetric, NamedMetric, model_of
@@ -17,6 +17,17 @@ if TYPE_CHECKING:
 ANY = ...
 SAME = {"strictness": ANY, "max_retries": ANY, "weights": [0.75, 0.25], "beta": 1.0, "threshold": None}
 """Arguments of ragas' classes -> the value that changes nothing here."""
+
+
+SETTABLE = {"name", "options", "llm", "embeddings", "key", "_loaded"}
+"""Attributes of a metric that its own code or a script sets: its models, and the name of its scores."""
+
+
+def _refuse(thing: str) -> NoReturn:
+    raise ConfigError(
+        f"{thing} would change no score. Other prompts are packs in prompts_dir: docs/languages.md. For a metric of "
+        "your own use MetricWithLLM, SingleTurnMetric, CustomMetric or a function: docs/custom-metrics.md."
+    )
 
 
 class RagasMetric(NamedMetric):
@@ -51,6 +62,18 @@ class RagasMetric(NamedMetric):
                 )
         super().__init__(self.ragas_name, chosen, llm, embeddings)
         self.key = name or _key(self.ragas_name, chosen, known)
+
+    def __init_subclass__(cls) -> None:
+        if "ragas_name" not in vars(cls):
+            _refuse(f"class {cls.__name__}({cls.__base__.__name__ if cls.__base__ else ''})")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Models and the name of the scores can be set; raises `ConfigError` for what would change nothing."""
+        if name == "name" and "key" in vars(self):
+            name = "key"
+        elif name not in SETTABLE and (name not in SAME or SAME[name] not in (ANY, value)):
+            _refuse(f"{type(self).__name__}().{name} = ...")
+        super().__setattr__(name, value)
 
     def init(self, run_config: Any = None) -> None:
         """Nothing: models are loaded when the first row is scored."""
@@ -137,6 +160,14 @@ class AspectCritic(CustomMetric):
     ) -> None:
         super().__init__(name, definition, columns, {0: "no", 1: "yes"}, better)
         object.__setattr__(self, "llm", llm)  # the class is frozen
+
+    def __init_subclass__(cls) -> None:
+        _refuse(f"class {cls.__name__}(AspectCritic)")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in ("llm", "strictness"):
+            _refuse(f"AspectCritic().{name} = ...")
+        object.__setattr__(self, name, value)
 
 
 AspectCritique = AspectCritic

@@ -4,6 +4,7 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.errors import ConfigError
 from rag_evaluator.ragas.names import no_counterpart
 
 if TYPE_CHECKING:
@@ -24,6 +25,14 @@ class LangchainLLMWrapper:
 
     def __init__(self, langchain_llm: Any, *settings: Any, **named_settings: Any) -> None:
         self.langchain_llm = langchain_llm
+
+    def __init_subclass__(cls) -> None:
+        own = sorted({"generate", "generate_text", "agenerate_text"}.intersection(vars(cls)))
+        if own:
+            raise ConfigError(
+                f"class {cls.__name__}(LangchainLLMWrapper): {own[0]} would never be called. Give a LangChain model "
+                "that answers in this way: docs/langchain.md."
+            )
 
 
 class LangchainEmbeddingsWrapper:

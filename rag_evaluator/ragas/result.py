@@ -64,7 +64,9 @@ class EvaluationResult:
         """The columns of ragas' samples that are there, then a column for each metric."""
         import pandas as pd
 
-        names = [name for name in ALIASES if any(name in sample.columns for sample in self.results.samples)]
+        order = ["user_input", "retrieved_contexts", *ALIASES]  # that of ragas' frames
+        there = {name for sample in self.results.samples for name in sample.columns}
+        names = [name for name in dict.fromkeys(order) if name in there]
         rows = [{name: sample.columns.get(name) for name in names} for sample in self.results.samples]
         return pd.concat([pd.DataFrame(rows, columns=names), pd.DataFrame(self.scores)], axis=1)
 

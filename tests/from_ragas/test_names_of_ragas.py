@@ -102,6 +102,45 @@ def test_faults_are_named_before_anything_is_scored(arguments: dict[str, Any], m
         evaluate([ROW], **{"metrics": ["exact_match"], **arguments})
 
 
+@pytest.mark.parametrize(
+    "script",
+    [
+        "Faithfulness().nli_statements_prompt = 1",
+        "faithfulness.statement_prompt = 1",
+        "AspectCritic('polite', 'Is it polite?').single_turn_prompt = 1",
+        "class My(Faithfulness):\n    async def _single_turn_ascore(self, sample, callbacks):\n        return 0.1",
+        "class My(AspectCritic):\n    pass",
+        "class My(LangchainLLMWrapper):\n    def generate_text(self, prompt):\n        return prompt",
+    ],
+)
+def test_what_would_never_be_called_or_read_is_refused(script: str) -> None:
+    with pytest.raises(ConfigError, match="would"):
+        exec(
+            script,
+            {**{name: getattr(ragas_metrics, name) for name in NAMES}, "LangchainLLMWrapper": LangchainLLMWrapper},
+        )
+
+
+NAMES = ("Faithfulness", "faithfulness", "AspectCritic")
+
+
+def test_models_and_the_name_of_the_scores_can_be_set_later() -> None:
+    metric = ragas_metrics.Faithfulness()
+    metric.llm = FakeListLLM(responses=["1"])
+    metric.name = "mine"
+    metric.max_retries = 3
+    assert (metric.key, metric.name) == ("mine", "faithfulness")
+    critic = ragas_metrics.AspectCritic("polite", "Is it polite?")
+    critic.llm = metric.llm
+    assert critic.llm is metric.llm
+
+
+def test_metrics_of_the_configuration_are_scored_where_none_are_given() -> None:
+    found = evaluate([ROW], config={"metrics": ["exact_match", "string_present"]})
+    assert list(found.results.scores) == ["exact_match", "string_present"]
+    assert list(found.to_pandas())[:4] == ["user_input", "retrieved_contexts", "response", "reference"]
+
+
 def test_options_that_would_be_left_out_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"AnswerCorrectness\(weights=...\)"):
         ragas_metrics.AnswerCorrectness(weights=[0.5, 0.5])
@@ -244,7 +283,7 @@ def test_a_result_is_read_as_that_of_ragas_0_2() -> None:
     assert result.scores == [{"exact_match": 0.0, "string_present": 1.0}]
     assert result.traces[0].scores == result.scores[0]
     assert list(result.to_pandas().columns) == [
-        "user_input", "response", "retrieved_contexts", "reference", "exact_match", "string_present",
+        "user_input", "retrieved_contexts", "response", "reference", "exact_match", "string_present",
     ]  # fmt: skip
     assert result.dataset[0].response == "In Tesk."
     with pytest.raises(KeyError, match="Did you mean 'exact_match'"):
@@ -272,7 +311,10 @@ def test_words_of_a_discrete_metric_are_numbers_where_everybody_knows_the_better
 def test_a_number_outside_its_range_is_no_score() -> None:
     grade = NumericMetric(name="grade", prompt="Grade {response}", allowed_values=(1, 5))
     result = evaluate([ROW], metrics=[grade], llm=FakeListLLM(responses=['{"reason": "so", "value": 7}']))
-    assert result.results.scores["grade"][0].reason == "the value 7 is outside 1 to 5, the allowed_values"
+    assert (
+        result.results.scores["grade"][0].reason
+        == "the value 7 is outside 1 to 5, the allowed_values: set those of your scale"
+    )
 
 
 class Turns(MetricWithLLM, MultiTurnMetric):

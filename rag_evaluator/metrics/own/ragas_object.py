@@ -177,7 +177,9 @@ class ObjectScore:
         number = self._number(value, reason)
         low, high = self.range
         if not low <= number <= high:
-            raise UndefinedScoreError(f"the value {number:g} is outside {low:g} to {high:g}, the allowed_values")
+            raise UndefinedScoreError(
+                f"the value {number:g} is outside {low:g} to {high:g}, the allowed_values: set those of your scale"
+            )
         return MetricResult(value=number, reason=reason)
 
     async def _of_object(self, metric: Any, row: Mapping[str, Any]) -> tuple[Any, str | None]:

@@ -93,7 +93,7 @@ class Config(Section):
         sample_seed: another number draws other rows.
         columns: your name of a column -> the name that is known, where yours is not.
         output_dir: the folder for the results of all runs.
-        language: of the prompts: a name or code, such as spanish or es; others than English are read from packs.
+        language: of the prompts: a name or code, such as spanish or es.
         metrics: what is scored, by any names that `rag-evaluator list metrics` shows, and those of `custom_metrics`.
         metric_options: metric -> its options, see below.
         custom_metrics: metrics of your own: name -> a question to the judge, or a function, see below.

@@ -234,21 +234,21 @@ class PackSet:
 
         Each is looked for in `folder`, then in `folders`. In each of them a file under the name of an older ragas
         counts where there is none under today's. That of users' own metrics is looked for in the package, too.
-        English needs none.
+        None is missing in English.
         """
         name, existing, missing = self.spoken.name, {}, {}
-        for key in self.originals if name != ENGLISH else ():
+        for key in self.originals:
             shared = [PACKAGED] if key == SHELL and SHELL[0] not in self.owners else []
             paths = (_pack_file(place, key, name) for place in (self.folder, *folders, *shared))
             path = next((path for path in paths if path is not None), None)
-            if path is None:
-                missing[key] = self.path_of(key)
-            else:
+            if path is not None:
                 existing[key] = path
+            elif name != ENGLISH:
+                missing[key] = self.path_of(key)
         return existing, missing
 
     def load(self) -> dict[Key, TracedPrompt]:
-        """The prompts: the English ones, or those of the packs.
+        """The prompts: those of the packs, in English those of ragas and ours where no pack says something else.
 
         Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
         """
@@ -284,7 +284,9 @@ class PackSet:
     def _load(self) -> dict[Key, TracedPrompt]:
         originals = self.originals
         if self.spoken.name == ENGLISH:
-            return {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
+            usual = {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
+            packs = self._of_packs(self.find()[0])
+            return {**usual, **{key: prompt for key, prompt in packs.items() if prompt.source != usual[key].source}}
         self._refuse_two_readings()
         paths, missing = self.find(PACKAGED)
         near = nearest_language(self.language)
@@ -297,8 +299,11 @@ class PackSet:
                 f"{self.folder}: {', '.join(path.name for path in missing.values())}. "
                 + _what_to_do(self.spoken.name, self.questions)
             )
-        packs = {key: load_pack(path, originals[key], key) for key, path in paths.items()}
-        return {key: TracedPrompt(PackPrompt(pack, originals[key]), key[1], pack) for key, pack in packs.items()}
+        return self._of_packs(paths)
+
+    def _of_packs(self, paths: Mapping[Key, Path]) -> dict[Key, TracedPrompt]:
+        packs = {key: (load_pack(path, self.originals[key], key), self.originals[key]) for key, path in paths.items()}
+        return {key: TracedPrompt(PackPrompt(pack, prompt), key[1], pack) for key, (pack, prompt) in packs.items()}
 
     def _refuse_two_readings(self) -> None:
         """`pt-BR` is read as Portuguese; packs named with the tag itself must not be ignored silently."""

@@ -189,13 +189,20 @@ def test_every_prompt_of_every_metric_is_taken_from_the_packs_of_the_language(
     assert sum("Núria Cañizares nació en Ávila." in prompt for prompt in scripted.prompts) > len(metrics)
 
 
-def test_english_prompts_are_ragas_own_whatever_lies_in_the_prompts_folder(
+def test_english_prompts_are_ragas_own_where_the_packs_of_the_folder_say_the_same(
     packs: Path, scripted: ScriptedJudge
 ) -> None:
-    (packs / "answer_relevancy_prompt_english.json").write_text("{}", encoding="utf-8")
+    same = ROOT / "orig_prompts" / "answer_relevancy_prompt_english.json"
+    (packs / same.name).write_bytes(same.read_bytes())
     config = {"metrics": ["answer_relevancy"], "prompts_dir": str(packs)}
     RAGEvaluator(config, judge=scripted, embeddings=DeterministicFakeEmbedding(size=8)).evaluate([SPANISH_ROW])
     assert scripted.prompts[0].startswith("Generate a question for the given answer")
+    assert not isinstance(
+        load_prompts(["answer_relevancy"], "en", packs)["answer_relevancy", "prompt"].prompt, PackPrompt
+    )
+    (packs / same.name).write_text("{}", encoding="utf-8")
+    with pytest.raises(PromptError, match=same.name):
+        load_prompts(["answer_relevancy"], "en", packs)
 
 
 def test_missing_packs_are_listed_by_file_name_with_the_ways_to_make_them(tmp_path: Path) -> None:
@@ -343,3 +350,14 @@ def test_the_schema_that_every_text_of_a_prompt_shows_is_made_once(monkeypatch: 
     texts = [prompt.to_string(CompareInput(user_input=f"{n}?", context_1="a", context_2="b")) for n in range(3)]
     assert len(made) == 1
     assert all(json.dumps(schema()) in text for text in texts)
+
+
+def test_a_pack_in_english_replaces_the_prompt_of_ragas(tmp_path: Path, originals: dict[Key, Any]) -> None:
+    key = ("faithfulness", "nli_statement_prompt")
+    pack = json.loads((ROOT / "orig_prompts" / "faithfulness_nli_statement_prompt_english.json").read_text("utf-8"))
+    pack["instruction"] = "Say 1 where the context says so, else 0."
+    (tmp_path / "faithfulness_nli_statement_prompt_english.json").write_text(json.dumps(pack), encoding="utf-8")
+    changed, usual = (load_prompts([key[0]], "english", folder) for folder in (tmp_path, tmp_path / "none"))
+    assert changed.keys() == usual.keys()
+    assert [name for name in usual if changed[name].source != usual[name].source] == [key]
+    assert changed[key].prompt.instruction == pack["instruction"]

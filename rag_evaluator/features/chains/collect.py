@@ -36,6 +36,8 @@ RETURN_CONTEXTS = (
     "StrOutputParser()), with the names of your prompt's variables in the place of context and question."
 )
 """What to do about a chain that returns a text alone; continues a sentence. The example is in docs/langchain.md."""
+KINDS = {"user": "human", "human": "human", "assistant": "ai", "ai": "ai", "tool": "tool"}
+"""Role or type of a message -> its type in LangChain."""
 _TEXTS = ("page_content", "get_content", "text", "content", "data")  # of LangChain, LlamaIndex, Haystack
 
 
@@ -114,12 +116,14 @@ def _text(item: Any) -> Any:
             return value
         if name == "get_content" and callable(value):
             return value()
+    if isinstance(item, Mapping) and _kind(item) in KINDS.values() and isinstance(item.get("content"), str):
+        return item["content"]
     return item
 
 
 def _of_messages(messages: Sequence[Any]) -> dict[str, Any]:
     """The last question of a chat, the answer to it, and what tools found in between."""
-    kinds = [getattr(message, "type", None) for message in messages]
+    kinds = [_kind(message) for message in messages]
     start = len(kinds) - kinds[::-1].index("human") if "human" in kinds else 0
     turn = list(zip(kinds, messages, strict=True))[start:]
     row: dict[str, Any] = {"user_input": _text(messages[start - 1])} if start else {}
@@ -127,6 +131,12 @@ def _of_messages(messages: Sequence[Any]) -> dict[str, Any]:
         row["response"] = turn[-1][1]
     documents = [document for kind, message in turn if kind == "tool" for document in _found(message)]
     return {**row, "retrieved_contexts": documents} if turn else row
+
+
+def _kind(message: Any) -> str | None:
+    """`human`, `ai` or `tool`; also of messages as dicts, under the names that services have."""
+    named = message.get("role", message.get("type")) if isinstance(message, Mapping) else getattr(message, "type", None)
+    return KINDS.get(named, named) if isinstance(named, str) else None
 
 
 def _found(message: Any) -> list[Any]:

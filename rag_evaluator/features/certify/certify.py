@@ -143,9 +143,9 @@ def certify(
     if out is None:
         write_labels(folder, run.data, kept)
         _add_to_summary(certificate, run)
-    return Certification(
-        certificate, disagreements, path, certify_conclusion(certificate, judged_config(run.manifest), folder)
-    )
+    is_like = any(source.draw is not None and source.draw.like for source in sources)
+    conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
+    return Certification(certificate, disagreements, path, conclusion)
 
 
 def _check_files(paths: Sequence[Path], folder: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_evaluator.features.certify.feature import SHEET
-from rag_evaluator.features.certify.verdict import CHANCE, GOOD, LEAST, LEAST_RARER, LEVEL
+from rag_evaluator.features.certify.verdict import CHANCE, GOOD, LEAST, LEAST_RARER, LEVEL, SAME_SCORES
 from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import BETWEEN
@@ -61,20 +61,23 @@ class _Judged(NamedTuple):
         return self.area["value"] is not None and self.figures["spearman"]["value"] is not None
 
 
-def certify_conclusion(certificate: Mapping[str, Any], config: Mapping[str, Any], folder: Path) -> Conclusion:
+def certify_conclusion(
+    certificate: Mapping[str, Any], config: Mapping[str, Any], folder: Path, is_like: bool = False
+) -> Conclusion:
     """The sentences of a certificate, and the next command.
 
     Args:
         certificate: what `certificate.json` says. Any: JSON.
         config: of the run that was labelled, as its manifest has it. Any: JSON.
         folder: of the run.
+        is_like: whether the rows of another run were drawn again.
     """
     metrics = certificate["metrics"]
     sentences = [_sentence(name, part, config) for name, part in metrics.items()]
     thresholds = certificate.get(THRESHOLDS) or {}
     sentences += [_of_threshold(metric, found) for metric, found in thresholds.items()]
     rules = (*RULES, RULE_OF_THRESHOLD) if thresholds else RULES
-    return Conclusion(sentences, _next(list(metrics.values()), certificate["rows"], folder), rules)
+    return Conclusion(sentences, _next(list(metrics.values()), certificate["rows"], folder, is_like), rules)
 
 
 def _of_threshold(metric: str, found: Figures) -> str:
@@ -150,14 +153,17 @@ def _choice(part: Figures) -> str:
     return " (nobody knows how these rows were chosen)" if part.get("chosen") == "unknown" else ""
 
 
-def _next(parts: Sequence[Figures], rows: int, folder: Path) -> str:
-    """More labels where they may settle it, and there are more rows; else the reasons of the judge."""
-    if all(part["verdict"]["word"] == "useful" for part in parts):
+def _next(parts: Sequence[Figures], rows: int, folder: Path, is_like: bool) -> str:
+    """More labels where they may settle it, and there are more rows; else the reasons of the judge.
+
+    A draw of its own would end the comparison with the run whose rows were drawn again.
+    """
+    if is_like or all(part["verdict"]["word"] == "useful" for part in parts):
         return next_command(("compare", "BASELINE", folder))
     labelled = [
         int(part.get("compared", part.get("statements", {}).get("rows", 0)))
         for part in parts
-        if part["verdict"]["word"] in FEW
+        if part["verdict"]["word"] in FEW and part["verdict"]["reason"] != SAME_SCORES
     ]
     size = min(rows, max([SHEET_SIZE, *(2 * count for count in labelled)]))
     if labelled and size > max(labelled):

@@ -27,6 +27,7 @@ GOOD, CHANCE = 0.70, 0.5
 LEAST, LEAST_RARER = 20, 5  # labels, and labels of the rarer class
 LARGER = (30, 60, 100)  # numbers of labels for which the AUC that is needed is said
 STEP = 0.005  # to which an AUC that is needed is rounded up
+SAME_SCORES = "all scores are equal"
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ def judge_verdict(
     if not rarer:
         return JudgeVerdict("not shown", _of_one_class(rows.labels[0], graded, better))
     if np.ptp(rows.scores) == 0:
-        return JudgeVerdict("not shown", "all scores are equal")
+        return JudgeVerdict("not shown", SAME_SCORES)
     if rarer < LEAST_RARER:
         return JudgeVerdict("too few labels", _too_few(rows.labels, rarer, graded))
     area = concordance(*rows, level=LEVEL) if graded else auc(*rows, level=LEVEL)

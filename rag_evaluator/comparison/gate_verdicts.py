@@ -140,6 +140,9 @@ def _rows(rule: Rule, verdict: Verdict) -> str:
     worse = worse_end(rule, scale, estimate)
     if estimate.mean is None or worse is None or estimate.ci_method.startswith("range"):
         return ""
+    perfect = 0.0 if rule.limit == "not worse" else scale.high if scale.better == "higher" else scale.low
+    if abs(estimate.mean - perfect) <= TIE:  # the rule itself says how many perfect rows it needs
+        return ""
     room = abs(estimate.mean - limit_of(rule, scale))
     rows = estimate.n * ((estimate.mean - worse) / room) ** 2 if room > TIE else MOST_ROWS
     return f"; {about(rows)} rows like these would show it" if rows < MOST_ROWS else ""

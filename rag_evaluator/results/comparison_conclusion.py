@@ -194,7 +194,7 @@ def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool,
     else:
         which = "Nothing is settled" if is_all else "Nothing else is settled"
         difference = f"the largest difference is {largest.metric} {_difference(largest)}"
-    judge = judging.of(lines) if is_all else ""
+    judge = judging.of([largest]) if is_all else ""
     return f"{which} with {counted(rows, 'row')}: {difference}{judge}{_needed(lines, rows, effect)}."
 
 

@@ -39,6 +39,7 @@ Json = Mapping[str, Any]  # Any: JSON
 Flags = NDArray[np.bool_]  # one a row
 SHARE = Scale(0.0, 1.0, "judged", "higher")
 NAMED = 5  # worst rows in a sentence
+MANY = 10  # scores: fewer may be equal by chance
 NOTABLE = 0.05  # share of scores that may be missing before it is said
 WEAKEST_RULE = (
     "Lowest: the smallest mean of the metrics that ask {asked}, go from 0 to 1, and of which higher is better. "
@@ -46,10 +47,12 @@ WEAKEST_RULE = (
 )
 LOOK_RULE = (
     "Where to look: a row whose contexts hold the whole reference (context_recall 1) and whose faithfulness is below 1 "
-    "points to the generator; a row with a low score and context_recall below 1 points to retrieval. Rows without both "
-    "scores, and refusals (an evasive answer, answer_relevancy 0; or what refusal_correctness calls refused), are left "
-    "out."
+    "points to the generator; a row with a low score and context_recall below 1 points to retrieval. The latter is not "
+    "said where all rows score low, or none has context_recall 1. Rows without both scores, and refusals (an evasive "
+    "answer, answer_relevancy 0; or what refusal_correctness calls refused), are left out."
 )
+EQUAL_RULE = f"All scores are equal: said of {MANY} or more scores of a model, where they are not the best score."
+
 RECALL, FAITHFULNESS, REFUSAL = "context_recall", "faithfulness", "refusal_correctness"
 CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITHFULNESS)
 """Metrics that say whether a response is right; the first that a run has tells which rows score low."""
@@ -95,6 +98,7 @@ def conclude(
     panel = panel_conclusion(whole)
     sentences = [
         *_means(manifest, whole, rows, scales, useful),
+        *_constant(manifest, rows, scales),
         *_missing(whole),
         *_whole_ranges(whole),
         *panel.sentences,
@@ -102,10 +106,12 @@ def conclude(
     ]
     worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
-        sentences.append(f"Worst rows: {', '.join(map(str, worst))}.")
+        sentences.append(f"Worst rows (counted from 0): {', '.join(map(str, worst))}.")
     is_verified = any(asks_verifier(manifest, metric) for metric in whole)
     asked = "the judge or a verifier" if is_verified else "the judge"
-    return Conclusion(sentences, rules=(WEAKEST_RULE.format(asked=asked), LOOK_RULE, RANK_RULE, *panel.rules))
+    return Conclusion(
+        sentences, rules=(WEAKEST_RULE.format(asked=asked), EQUAL_RULE, LOOK_RULE, RANK_RULE, *panel.rules)
+    )
 
 
 def _nothing(summary: Mapping[str, Figures]) -> str:
@@ -167,6 +173,20 @@ def _means(
         heading = "Weakest:"
     judge = judged_by(manifest, [metric], useful)
     yield f"{heading} {metric} {_mean(summary[metric])}: {_faults(metric, rows.scores[metric], scales[metric])}{judge}."
+
+
+def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Iterator[str]:
+    """Metrics by which a model gave each of many rows the same score, and not the best one."""
+    equal = []
+    for metric, scores in rows.scores.items():
+        known = scores[~np.isnan(scores)]
+        if metric not in scales or len(known) < MANY or np.ptp(known) > TIE or not is_judged(manifest, metric):
+            continue
+        best = scales[metric].high if scales[metric].better == "higher" else scales[metric].low
+        if abs(known[0] - best) > TIE:
+            equal.append(f"{metric} ({known[0]:g})")
+    if equal:
+        yield f"All scores of {listed(equal)} are equal: read some rows to see whether the judge is right."
 
 
 def _mean(row: Figures) -> str:
@@ -248,11 +268,12 @@ def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = 
     scores = rows.scores[name]
     known = ~np.isnan(recall) & ~np.isnan(scores) & ~refused
     low = known & (np.nan_to_num(scores, nan=1.0) < LOW)
-    if low.any():
-        of_all = f"; of all rows {_percent(float(np.mean(recall[known] < 1 - TIE)))} %"
+    lacking = recall < 1 - TIE
+    if low.any() and (known & ~low).any() and (known & ~lacking).any():  # else theirs must be the share of all rows
+        of_all = f"; of all rows {_percent(float(np.mean(lacking[known])))} %"
         sentences.append(
             f"of {counted(int(low.sum()), 'row')} with {name} below {LOW:g}, "
-            f"{_share(recall < 1 - TIE, low, rows, 'context_recall below 1', 'retrieval', of_all)}"
+            f"{_share(lacking, low, rows, 'context_recall below 1', 'retrieval', of_all)}"
         )
     for place, sentence in enumerate(sentences):
         yield sentence[0].upper() + sentence[1:] if place else f"Where to look{judge}: {sentence}"

@@ -171,7 +171,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             "faithfulness below 1 (60 % [37, 79]): they point to the generator.",
             "Of 9 rows with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 39]; of all rows 17 %): "
             "nothing points to retrieval.",
-            "Worst rows: 0, 1, 2, 4, 5.",
+            "Worst rows (counted from 0): 0, 1, 2, 4, 5.",
         ],
     ),
     "one metric is shown to be the weakest": (
@@ -179,7 +179,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Weakest: faithfulness 0.17 [0.07, 0.35]: in 25 of 30 rows {UNSUPPORTED}, {THIS}.",
-            "Worst rows: 0, 1, 2, 3, 4.",
+            "Worst rows (counted from 0): 0, 1, 2, 3, 4.",
         ],
     ),
     "all perfect": (
@@ -195,9 +195,9 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Lowest means: faithfulness 0.00 [0.00, 0.13] and context_recall 0.00 [0.00, 0.13], {THIS}.",
-            f"Where to look, {THIS}: of 30 rows with faithfulness below 0.5, 30 have context_recall below 1 "
-            "(100 % [87, 100]; of all rows 100 %): they point to retrieval.",
-            "Worst rows: 0, 1, 2, 3, 4.",
+            "All scores of faithfulness (0) and context_recall (0) are equal: "
+            "read some rows to see whether the judge is right.",
+            "Worst rows (counted from 0): 0, 1, 2, 3, 4.",
         ],
     ),
     "one metric": (
@@ -205,7 +205,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Mean of faithfulness 0.62 [0.42, 0.79]: in 10 of 20 rows {UNSUPPORTED}, {THIS}.",
-            "Worst rows: 1, 5, 9, 13, 17.",
+            "Worst rows (counted from 0): 1, 5, 9, 13, 17.",
         ],
     ),
     "half of the scores missing": (
@@ -236,7 +236,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Lowest mean: faithfulness 0.00 [0.00, 0.99]: in 2 of 2 rows {UNSUPPORTED}, {THIS}.",
-            "Worst rows: 1, 0.",
+            "Worst rows (counted from 0): 1, 0.",
         ],
     ),
     "no score at all": ({F: [NAN] * 3}, {}, ["No score could be made in 3 rows: the judge gave no answer."]),
@@ -246,7 +246,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         [
             f"Mean of faithfulness 0.50 [0.00, 1.00]: in 1 of 1 row {UNSUPPORTED}, {THIS}.",
             "These rows say nothing of others: the interval is the whole range (one score).",
-            "Worst rows: 0.",
+            "Worst rows (counted from 0): 0.",
         ],
     ),
     "one cluster": (
@@ -255,20 +255,23 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         [
             f"Mean of faithfulness 0.50 [0.00, 1.00]: in 2 of 3 rows {UNSUPPORTED}, {THIS}.",
             "These rows say nothing of others: the interval is the whole range (one cluster).",
-            "Worst rows: 2, 0.",
+            "Worst rows (counted from 0): 2, 0.",
         ],
     ),
     "no judge": (
         {"bleu_score": [0.1, 0.2, 0.3], "rouge_score": [0.5, 0.6, 0.7]},
         {},
-        ["Means over 3 rows: bleu_score 0.20 [0.00, 0.71] and rouge_score 0.60 [0.17, 0.97].", "Worst rows: 0, 1, 2."],
+        [
+            "Means over 3 rows: bleu_score 0.20 [0.00, 0.71] and rouge_score 0.60 [0.17, 0.97].",
+            "Worst rows (counted from 0): 0, 1, 2.",
+        ],
     ),
     "the toy judge": (
         {F: [1, 0, 1, 0.5] * 5},
         {"judge": "demo"},
         [
             f"Mean of faithfulness 0.62 [0.42, 0.79]: in 10 of 20 rows {UNSUPPORTED}, according to the toy judge.",
-            "Worst rows: 1, 5, 9, 13, 17.",
+            "Worst rows (counted from 0): 1, 5, 9, 13, 17.",
         ],
     ),
     "the toy judge in a language that it does not know": (
@@ -277,9 +280,8 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         [
             "Weakest: context_recall 0.00 [0.00, 0.19]: in 20 of 20 rows the contexts lack something that the "
             "reference says, according to the toy judge, which does not know Japanese.",
-            "Where to look, according to the toy judge, which does not know Japanese: of 5 rows with faithfulness "
-            "below 0.5, 5 have context_recall below 1 (100 % [36, 100]; of all rows 100 %): they point to retrieval.",
-            "Worst rows: 1, 5, 9, 13, 17.",
+            "All scores of context_recall (0) are equal: read some rows to see whether the judge is right.",
+            "Worst rows (counted from 0): 1, 5, 9, 13, 17.",
         ],
     ),
     "refusals are apart": (
@@ -292,7 +294,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             "Of 1 row with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 100]; of all rows 25 %): "
             "nothing points to retrieval.",
             "Not counted there: 2 refusals.",
-            "Worst rows: 4, 0, 1, 3, 2.",
+            "Worst rows (counted from 0): 4, 0, 1, 3, 2.",
         ],
     ),
 }

@@ -63,7 +63,7 @@ PIP_CONFIG_FILE=/dev/null "$venv/bin/python" -m pip --isolated install --quiet -
 trap - EXIT
 
 "$venv/bin/rag-evaluator" --version
-echo "Next: $venv/bin/rag-evaluator init --sample && $venv/bin/rag-evaluator config.yaml"
+echo "Next: $venv/bin/rag-evaluator check config.yaml, or a trial: $venv/bin/rag-evaluator init --sample --out trial/config.yaml"
 for model in "$bundle"/models/*/; do
   [ ! -d "$model" ] || echo "a model of this bundle: --set judge.model=${model%/}"
 done

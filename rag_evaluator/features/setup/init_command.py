@@ -158,7 +158,10 @@ def _print_survey(proposal: Any) -> None:
 
     surveyed = proposal.survey
     rows = f"{len(surveyed.samples)} rows" if surveyed.is_all else f"the first {len(surveyed.samples)} rows"
-    columns = ", ".join(f"{', '.join(names)} = {column}" for column, names in surveyed.names.items())
+    columns = ", ".join(
+        column if list(names) == [column] else f"{', '.join(names)} = {column}"
+        for column, names in surveyed.names.items()
+    )
     say(f"read {rows}: {columns}")
     if surveyed.unused:
         say(f"not used: {', '.join(surveyed.unused)}")

@@ -64,6 +64,11 @@ class CheckedRows(ChosenRows[Sample]):
         """Which rows of the dataset these are, as `RowChoice.to_json` has it; empty: all."""
         return self.choice.to_json()
 
+    def named_in(self, config: Config) -> Config:
+        """The configuration with the dataset that was read; None where the rows are objects."""
+        path = Path(self.source).expanduser().absolute() if isinstance(self.source, str | Path) else None
+        return config.model_copy(update={"dataset": path})
+
     @cached_property
     def digest(self) -> str:
         """Of the whole dataset, see `data_digest`."""

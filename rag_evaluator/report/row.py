@@ -5,21 +5,18 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any, TypeVar
 
-from rag_evaluator.dataset import load_records
 from rag_evaluator.dataset.columns import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset.columns import ColumnNames
 from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.report.pages import ShownText, TextPart, Unit, difference, render, short, shown, shown_pieces
 from rag_evaluator.report.row_scores import Attempt, MetricView, metric_views
 from rag_evaluator.report.row_sentences import Sentences, SentenceView, marked
 from rag_evaluator.results.judgement import SIGNS, Tone
 from rag_evaluator.results.rows import DROPPED
-from rag_evaluator.results.run import Run
+from rag_evaluator.results.run import Run, samples_of
 
 Json = Mapping[str, Any]  # Any: JSON
 SCORES = "scores.jsonl"
@@ -221,8 +218,7 @@ def columns_of(run: Run, values: Json) -> dict[str, Any]:
     """The columns of a row under ragas' names; empty where they cannot be read."""
     mapping = {name: column for name, column in (run.config.get("columns") or {}).items() if name in values}
     with suppress(RagEvaluatorError):
-        record = InputRecord("", values, is_cells(Path(run.config.get("dataset") or "")))
-        return dict(load_records("", [record], mapping, ())[0].columns)
+        return dict(samples_of([values], {**run.config, "columns": mapping})[0].columns)
     return {}
 
 

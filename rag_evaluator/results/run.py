@@ -3,7 +3,7 @@
 import json
 import math
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -12,8 +12,10 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import open_dataset, row_names
+from rag_evaluator.dataset import load_records, open_dataset, row_names
 from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
+from rag_evaluator.dataset.readers import read_records
+from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError, ResultsError
 from rag_evaluator.results.manifest import SCORES, again, changed, check_fit, config_of, read_manifest, refuse_changed
@@ -219,7 +221,7 @@ class Run:
     @cached_property
     def samples(self) -> Sequence[Sample]:
         """The rows with the columns that ragas reads."""
-        return open_dataset(list(self.rows()), self.config.get("columns"))
+        return samples_of(self.rows(), self.config)
 
     @cached_property
     def scores(self) -> Mapping[str, Sequence[float]]:
@@ -286,6 +288,18 @@ class Run:
         self.has_digest  # noqa: B018
         with _reading(self.folder / SCORES) as path:
             yield path
+
+
+def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:
+    """Rows of `scores.jsonl` with the columns that ragas reads. Rows of a table file have their cells there.
+
+    Args:
+        config: of the run.
+    """
+    are_cells = is_cells(Path(config.get("dataset") or ""))
+    name, records = read_records(list(rows))
+    cells = [replace(record, is_cells=are_cells) for record in records]
+    return load_records(name, cells, config.get("columns") or {}, ())
 
 
 ScoredRows = Run | ScoreTable  # what can be compared

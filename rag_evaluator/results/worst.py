@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.dataset import open_dataset
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
 from rag_evaluator.results.rows import BETWEEN
-from rag_evaluator.results.run import Run
+from rag_evaluator.results.run import Run, samples_of
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.statistics.formulas import TIE, Scale
 
@@ -130,7 +129,7 @@ def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[Wo
         return []
     ranks = combined_ranks(ranked, scales)
     by_metric = {metric: _ranks(values, scales[metric]) for metric, values in ranked.items()}
-    samples = open_dataset([run.row(place) for place in places], run.config.get("columns"))
+    samples = samples_of((run.row(place) for place in places), run.config)
     return [
         _worst_row(run, rows, place, float(ranks[place]), sample.columns, by_metric, scales)
         for place, sample in zip(places, samples, strict=True)

@@ -186,7 +186,7 @@ def stage_of_rows(
     """The stage of a run that begins; `signatures` and `times` as in `plan_of`, `load` as in `Evaluation`."""
     plan = plan_of(rows, config.columns, signatures, config.chunk_size, times)
     described = about_metrics(metrics, config.thresholds)
-    about = describe(config, with_repeats(signatures, times), prompts, plan.units, described, plan.part)
+    about = describe(rows.named_in(config), with_repeats(signatures, times), prompts, plan.units, described, plan.part)
     return Evaluation(rows, metrics, plan, about, load)
 
 

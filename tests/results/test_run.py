@@ -1,10 +1,13 @@
 import json
 import time
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rag_evaluator import ResultsError
+from rag_evaluator import RAGEvaluator, ResultsError, load_dataset
 from rag_evaluator.results.run import Run
+from tests.dataset.data_files import FILES, TRICKY
 
 
 @pytest.mark.parametrize("sizes", [[1], [2, 0, 3], [1] * 50, [0, 0, 7, 1, 0], [1, 300, 2]])
@@ -47,3 +50,15 @@ def test_a_damaged_file_is_named_with_the_way_out(tmp_path):
     (tmp_path / "manifest.json").write_text("{}")
     with pytest.raises(ResultsError, match=r"scores\.jsonl: cannot be read.*merge"):
         Run(tmp_path).row(0)
+
+
+@pytest.mark.parametrize("is_configured", [True, False])
+@pytest.mark.parametrize(("name", "write"), FILES, ids=[name for name, _ in FILES])
+def test_a_finished_run_has_the_columns_of_its_dataset(name, write: Any, is_configured, tmp_path: Path):
+    path = write(tmp_path / name, TRICKY)
+    config = {"metrics": ["exact_match"], **({"dataset": str(path)} if is_configured else {})}
+    RAGEvaluator(config).evaluate(*([] if is_configured else [path])).write(tmp_path / "run")
+    run = Run(tmp_path / "run")
+    assert [sample.columns for sample in run.samples] == [sample.columns for sample in load_dataset(path)]
+    assert [sample.digest for sample in run.samples] == run.digests
+    assert run.config["dataset"] == str(path)

@@ -310,5 +310,5 @@ def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     refuse_panel(config.judges, "probe", config.place)
     rows, signatures = evaluator.rows(data), evaluator.signatures_once()
     refuse_without_probabilities(metrics, evaluator.judge, config.place)
-    about = describe(config, signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
+    about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
     return probe_stage(rows, config, metrics, about, evaluator.scorer)

@@ -134,6 +134,7 @@ def evaluated() -> Any:
     return program(EVALUATE, **tracing)
 
 
+@pytest.mark.processes
 def test_offline_holds_while_models_are_loaded_and_ends_with_it(evaluated: Any) -> None:
     assert evaluated["while loading"] == [[True, True], [True, True], [False, True], [False, True]]
     assert evaluated["after"] == [[False, False, False]] * 2

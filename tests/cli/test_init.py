@@ -111,6 +111,7 @@ def test_on_a_terminal_nothing_is_asked_that_was_given(folder: Path, monkeypatch
     assert load_config(folder / "own.yaml").name == "first"
 
 
+@pytest.mark.models
 @pytest.mark.parametrize("embeddings", [True, False], ids=["embeddings", "no embeddings"])
 def test_the_sample_is_written_and_scored_where_nothing_else_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embeddings: bool

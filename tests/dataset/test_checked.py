@@ -77,7 +77,10 @@ def test_a_panel_reads_its_dataset_once(path: Path, tmp_path: Path, readings: li
     assert readings == [path]
 
 
-@pytest.mark.parametrize("judges", ["", "judges: [{model: demo, name: a}, {model: demo, name: b}]\n"])
+@pytest.mark.parametrize(
+    "judges",
+    ["", pytest.param("judges: [{model: demo, name: a}, {model: demo, name: b}]\n", marks=pytest.mark.models)],
+)
 def test_a_start_looks_its_metrics_up_once(
     path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judges: str
 ) -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from rag_evaluator.config.features import FOLDER, features
 
+pytestmark = pytest.mark.features
 ROOT = Path(__file__).parents[2]
 COPIED, LINKED = ("main.py", "config.yaml"), ("examples", "prompts", "orig_prompts", "pyproject.toml")
 IMPORT_ALL_AND_RUN = """
@@ -71,7 +72,6 @@ def test_the_core_works_without_any_feature(tmp_path: Path) -> None:
     assert (folder / "results" / "demo" / "report.html").is_file()
 
 
-@pytest.mark.features
 @pytest.mark.parametrize("name", sorted(path.parent.name for path in FOLDER.glob("*/feature.py")))
 def test_everything_else_works_without_one_feature(tmp_path: Path, name: str) -> None:
     folder = copy_without(tmp_path, name)

@@ -50,6 +50,7 @@ def answers(engine: Any, asked: list[Request]) -> list[Reply]:
     return replied
 
 
+@pytest.mark.models
 def test_llama_cpp_writes_our_tokens_and_weighs_verdicts_as_we_do(folder: Path, server: str) -> None:
     ours = TransformersEngine.load(JudgeConfig(model=str(folder), dtype="float32"), True)
     theirs = ServerEngine.load(JudgeConfig(**settings_of(folder, server)), True)
@@ -86,6 +87,7 @@ def test_llama_cpp_gives_our_probabilities_of_choices(folder: Path, server: str)
     assert math.isclose(sum(expected.values()), 1.0)
 
 
+@pytest.mark.models
 def test_a_whole_evaluation_runs_through_llama_cpp(folder: Path, server: str, rows: list[dict[str, Any]]) -> None:
     metrics = ["faithfulness", "context_relevance", "factual_correctness"]
     expected = RAGEvaluator({"metrics": metrics, "judge": {"model": str(folder), "max_new_tokens": 200}}).evaluate(rows)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from huggingface_hub import constants
 
+from rag_evaluator import ModelError, RAGEvaluator
 from rag_evaluator.config.offline import hub
 
 ROOT = Path(__file__).parent.parent
@@ -186,3 +187,20 @@ def test_of_calls_at_the_same_time_the_last_one_gives_the_switches_back(
     with pytest.raises(OSError, match="broken"), hub(offline=True):
         raise OSError("broken")
     assert users == constants.HF_HUB_OFFLINE
+
+
+def test_an_object_that_asks_another_machine_is_refused_while_the_run_is_offline() -> None:
+    from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+    from openai import OpenAI
+    from ragas.llms import llm_factory
+
+    config = {"metrics": ["semantic_similarity"]}
+    services = [ChatOpenAI(model="m", api_key="k"), llm_factory("m", client=OpenAI(api_key="k"))]
+    for judge in services:
+        with pytest.raises(ModelError, match=r"judge: .* asks api\.openai\.com, which is not this machine"):
+            RAGEvaluator(config, judge=judge)
+    with pytest.raises(ModelError, match=r"embeddings: OpenAIEmbeddings asks api\.openai\.com"):
+        RAGEvaluator(config, embeddings=OpenAIEmbeddings(api_key="k"))
+    assert RAGEvaluator({**config, "offline": False}, judge=services[0]).config.offline is False
+    here = ChatOpenAI(model="m", api_key="k", base_url="http://127.0.0.1:8000/v1")
+    assert RAGEvaluator(config, judge=here).config.offline is True

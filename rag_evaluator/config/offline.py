@@ -4,14 +4,20 @@ The process of a command is ours: its switches are set once. A program that impo
 ours hold while we load a model. Only that of ragas, which ragas reads once and remembers, stays set.
 """
 
+import ipaddress
 import logging
 import os
+import re
 import sys
 import threading
 import warnings
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
+from urllib.parse import urlsplit
+
+from rag_evaluator.errors import ModelError
 
 NO_TELEMETRY = {
     "HF_HUB_DISABLE_TELEMETRY": "1",
@@ -27,6 +33,9 @@ QUIET_LIBRARIES = {
 }
 TALKATIVE = ("accelerate", "datasets", "huggingface_hub", "sentence_transformers")  # loggers without such a variable
 NO_NETWORK = {"HF_HUB_OFFLINE": "1", "TRANSFORMERS_OFFLINE": "1", "HF_DATASETS_OFFLINE": "1"}
+ADDRESS = re.compile(r"(url|base|endpoint|host)$")  # attributes that hold the address of a service
+HOSTED = ("langchain_aws", "langchain_cohere", "langchain_google_genai", "langchain_google_vertexai")
+"""Packages whose objects ask a service and name no address."""
 _lock = threading.Lock()
 _calls: Counter[str] = Counter()  # of ours that need a switch at this moment
 _before: dict[str, bool] = {}
@@ -107,3 +116,38 @@ def hub(offline: bool) -> Iterator[None]:
                 _calls[name] -= 1
                 if not _calls[name]:
                     setattr(constants, name, _before[name])
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a connected address is on this machine."""
+    try:
+        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
+
+
+def refuse_service(model: Any, role: str) -> None:
+    """Raises `ModelError` for an object that asks a service on another machine, as far as its attributes tell.
+
+    Args:
+        model: a model of LangChain or ragas, or anything else that the user gave.
+        role: `judge` or `embeddings`.
+    """
+    for host in _hosts(model):
+        if host != "localhost" and not is_loopback(host):
+            raise ModelError(
+                f"{role}: {type(model).__name__} asks {host}, which is not this machine, and 'offline' is true. Nothing "
+                "was sent. Set offline: false (config={'offline': False}) if the data may leave this machine."
+            )
+
+
+def _hosts(model: Any) -> Iterator[str]:
+    package = type(model).__module__.partition(".")[0]
+    if package in HOSTED:
+        yield f"a service of {package}"
+    for name, value in getattr(model, "__dict__", {}).items():
+        clients = (value, getattr(value, "client", None), getattr(value, "_client", None))  # one may wrap another
+        addresses = [value] if ADDRESS.search(name) else [getattr(client, "base_url", None) for client in clients]
+        for address in filter(None, map(str, addresses)):
+            if "://" in address and (host := urlsplit(address).hostname):
+                yield host

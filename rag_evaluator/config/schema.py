@@ -114,7 +114,7 @@ class Config(Section):
         require: rules that `rag-evaluator gate` checks, such as `faithfulness >= 0.8`.
         report: write `report.html` beside the scores.
         certificate: `certificate.json` of `rag-evaluator certify`: what people's labels say of this judge.
-        offline: open no network connection; false lets hub ids be downloaded.
+        offline: open no connection but to this machine; false lets hub ids be downloaded.
         chunk_size: rows that a worker publishes together; auto: 256, fewer for small datasets.
         keep_prompts: write every question to the judge in full to the folder `prompts` of the results.
         repeats: how often each score of a sampling judge is made; the row has their mean.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from rag_evaluator.config.offline import hub
+from rag_evaluator.config.offline import hub, refuse_service
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
@@ -181,7 +181,7 @@ class EmbeddingsSource:
         embeddings: a folder or hub id, a langchain `Embeddings` such as `HuggingFaceEmbeddings`, a ragas
             `BaseRagasEmbedding`; None takes the configured model.
         config: settings of the embeddings.
-        offline: whether hub ids must be in the cache.
+        offline: whether hub ids must be in the cache, and objects must not ask another machine.
 
     Attributes:
         model: the embeddings, as far as they were given or loaded.
@@ -195,6 +195,8 @@ class EmbeddingsSource:
             config = config.model_copy(update={"model": model_path(str(embeddings), Path.cwd())})
             embeddings = None
         embeddings = unwrapped(embeddings)
+        if offline and embeddings is not None:
+            refuse_service(embeddings, "embeddings")
         self.config, self.offline, self.is_object = config, offline, embeddings is not None
         self.model: BaseRagasEmbedding | None = None if embeddings is None else as_embeddings(embeddings)
 

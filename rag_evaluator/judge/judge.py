@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config.engine_choice import with_engine
+from rag_evaluator.config.offline import refuse_service
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import JudgeConfig, check_engine_keys
 from rag_evaluator.embeddings.embeddings import unwrapped
@@ -302,7 +303,7 @@ class LazyJudge:
         judge: a model folder, a hub id or `demo`; a `HuggingFacePipeline` or transformers pipeline; a ragas or
             LangChain LLM; a `JudgeProtocol`; None takes the configured model.
         config: settings of the judge.
-        offline: whether hub ids must be in the cache.
+        offline: whether hub ids must be in the cache, and objects must not ask another machine.
 
     Attributes:
         config: settings that count: those of the judge itself if it has some.
@@ -321,6 +322,8 @@ class LazyJudge:
                 f"judge: expected a model folder, a HuggingFacePipeline, a transformers text-generation pipeline, "
                 f"a LangChain language model or a ragas InstructorBaseRagasLLM, received {type(judge).__name__}."
             )
+        if offline and judge is not None:
+            refuse_service(judge, "judge")
         self.config = judge.config if isinstance(judge, Judge) else config
         self.offline, self.model, self.is_object = offline, judge, judge is not None
 

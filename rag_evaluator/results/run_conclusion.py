@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,7 @@ from rag_evaluator.results.conclusion import (
     with_ends,
 )
 from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
+from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
@@ -39,6 +41,7 @@ Json = Mapping[str, Any]  # Any: JSON
 Flags = NDArray[np.bool_]  # one a row
 SHARE = Scale(0.0, 1.0, "judged", "higher")
 NAMED = 5  # worst rows in a sentence
+SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of those that `init --sample` writes
 MANY = 10  # scores: fewer may be equal by chance
 NOTABLE = 0.05  # share of scores that may be missing before it is said
 WEAKEST_RULE = (
@@ -131,7 +134,11 @@ def _next(run: Run, useful: Collection[str], folder: str) -> str:
         return next_command(("compare", "BASELINE", folder))
     asks = any(asks_judge(run.manifest, metric) for metric in run.metrics)
     if asks and DEMO in judge_models(judged_config(run.manifest)):
-        return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
+        if Path(run.config.get("dataset") or "").name in SAMPLES:
+            return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
+        return next_command(("evaluate", "CONFIG", "--set", "judge.model=MODEL", "--set", "name=NAME"))
+    if run.manifest.get(PART):
+        return next_command(("evaluate", "CONFIG"))  # all rows
     if not useful:
         return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
     return next_command(("compare", "BASELINE", folder))

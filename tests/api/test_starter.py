@@ -186,7 +186,7 @@ def test_columns_and_texts_in_the_language_of_a_pack_are_recognised(tmp_path: Pa
 @pytest.mark.parametrize(
     ("metrics", "expected"),
     [
-        (["faithfulness", "answer_relevancy"], "answer_relevancy cannot be scored without other embeddings: those of"),
+        (["faithfulness", "answer_relevancy"], "answer_relevancy would compare embeddings that do not fit: those of"),
         (["faithfulness"], "no metric compares embeddings: those of"),
     ],
 )
@@ -194,8 +194,23 @@ def test_what_is_said_of_embeddings_is_true_of_the_chosen_metrics(
     tmp_path: Path, metrics: list[str], expected: str
 ) -> None:
     proposal = proposed(write(tmp_path / "rows.jsonl", [LANGUAGE_ROWS["german"]] * 3), metrics=metrics)
-    [warning] = [warning for warning in proposal.warnings if "compares embeddings" in warning or "other emb" in warning]
+    [warning] = [warning for warning in proposal.warnings if "embeddings" in warning]
     assert warning == f"{expected} the demo are English only. Set embeddings.model for german"
+
+
+def test_a_metric_whose_package_is_not_installed_is_written_with_a_note(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.metrics.metric.find_spec", lambda name: None)
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), metrics=["chrf_score", "exact_match", "bleu_score"])
+    assert "chrf_score and bleu_score will not run without a package: pip install sacrebleu" in proposal.warnings
+
+
+def test_metrics_given_by_other_names_are_written_once_and_not_listed_as_possible(tmp_path: Path) -> None:
+    given = ["context_precision", "LLMContextPrecisionWithReference", "answer_similarity"]
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), metrics=given)
+    assert proposal.metrics == ["context_precision_with_reference", "semantic_similarity"]
+    assert not set(proposal.metrics) & set(proposal.possible)
 
 
 def test_demo_embeddings_that_are_not_installed_are_not_written(

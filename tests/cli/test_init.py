@@ -47,7 +47,7 @@ def test_every_flag_is_heard(folder: Path) -> None:
     }
     assert main(["init", "preguntas.csv", *(word for flag, words in flags.items() for word in (flag, *words))]) == 0
     config = load_config(folder / "sub" / "own.yaml")
-    assert (config.name, config.language, config.metrics) == ("first", "es-MX", ["faithfulness", "rouge"])
+    assert (config.name, config.language, config.metrics) == ("first", "es-MX", ["faithfulness", "rouge_score"])
     assert (config.judge.model, config.columns["pregunta"]) == (judge, "response")
     assert config.dataset == folder / "preguntas.csv"
 

@@ -277,7 +277,7 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     spoken = find_language(language).name
     unfit = _unfit_embeddings(spoken, options)
     possible = [name for name in METRICS if _is_possible(_row(name, surveyed), surveyed.present)]
-    metrics = list(options.metrics) or _preferred(
+    metrics = list(dict.fromkeys(canonical_name(name) or name for name in options.metrics)) or _preferred(
         [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
         surveyed.is_log,
     )
@@ -367,9 +367,13 @@ def _warnings(
         )
     comparing = [name for name in metrics if (row := _of_table(name)) is not None and row.embeddings]
     if unfit and comparing:
-        yield f"{' and '.join(comparing)} cannot be scored without other embeddings: {unfit}"
+        yield f"{' and '.join(comparing)} would compare embeddings that do not fit: {unfit}"
     elif unfit and asks and any(METRICS[name].embeddings for name in more):
         yield f"no metric compares embeddings: {unfit}"
+    lacking = {name: row.missing_package for name in metrics if (row := _of_table(name)) and row.missing_package}
+    for package in dict.fromkeys(lacking.values()):
+        names = [name for name, needed in lacking.items() if needed == package]
+        yield f"{' and '.join(names)} will not run without a package: pip install {package}"
     for name in surveyed.paragraphs:
         yield f"cells of {name!r} have blank lines: if these stand between contexts, map it to {LISTS[0]}[\\n\\n]"
 

@@ -1,7 +1,6 @@
 """Requests to a server and its address: this machine only where the run is offline, repeated where that may help."""
 
 import asyncio
-import ipaddress
 import itertools
 import json
 import math
@@ -22,6 +21,7 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
+from rag_evaluator.config.offline import is_loopback
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.protocol import Ids, common_beginning
@@ -64,14 +64,6 @@ class Address:
     def url(self, path: str) -> str:
         """Where an end point is: one of the server's own if its path begins with a slash, else an OpenAI-compatible."""
         return self.base.removesuffix("/v1") + path if path.startswith("/") else f"{self.base}/{path}"
-
-
-def is_loopback(host: str) -> bool:
-    """Whether a connected address is on this machine."""
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
 
 
 def _socket(url: str) -> str:

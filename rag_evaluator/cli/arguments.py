@@ -208,10 +208,16 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     actions = packs.add_subparsers(dest="action", required=True, metavar="ACTION")
     export = actions.add_parser(
         "export",
-        help="write the English prompts of the installed ragas, one JSON each",
-        **with_examples("rag-evaluator prompts export", "rag-evaluator prompts export english_prompts"),
+        help="write the English prompts of the installed ragas, or the packs of a language, one JSON each",
+        description="Writes prompts to be read or changed. Packs that the folder has are kept; English prompts are "
+        "written again.",
+        **with_examples(
+            "rag-evaluator prompts export",
+            "rag-evaluator prompts export my_prompts --language spanish",
+        ),
     )
-    export.add_argument("folder", type=Path, nargs="?", default=Path("orig_prompts"), help="default: orig_prompts")
+    export.add_argument("folder", type=Path, nargs="?", help="default: orig_prompts, with a language prompts")
+    export.add_argument("--language", help="the packs of this language that come with the program; default: English")
     check = actions.add_parser(
         "check",
         help="check packs against their English sources",

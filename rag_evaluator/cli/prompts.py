@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import BAD_INPUT, OK
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, default_config, load_config
 from rag_evaluator.config.sections import refuse_panel
@@ -15,12 +16,14 @@ from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.table import METRICS, choose_owners, questions_of, select_metrics
+from rag_evaluator.resources import packaged
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.check import CheckedPack
     from rag_evaluator.prompts.pack import Key, Source
 
 PROMPTS_DIR = Path("prompts")
+ENGLISH = "english"
 OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and families of metrics that have prompts
 
 
@@ -42,13 +45,17 @@ def _config(options: argparse.Namespace) -> Config:
 
 
 def export_prompts(options: argparse.Namespace, config: Config) -> int:
-    """`rag-evaluator prompts export`: write ragas' English prompts."""
-    from rag_evaluator.metrics.prompts import export
+    """`rag-evaluator prompts export`: write ragas' English prompts, or the packs of a language to be changed."""
+    from rag_evaluator.metrics.prompts import export, export_packs
 
-    written = export(options.folder)
-    print(
-        f"{len(written)} English prompts in {options.folder}/: those of the installed ragas, and of sort and generate"
-    )
+    language = find_language(options.language or ENGLISH).name
+    folder = options.folder or Path(PROMPTS_DIR if options.language else "orig_prompts")
+    if language == ENGLISH:
+        written = export(folder)
+        print(f"{len(written)} English prompts in {folder}/: those of the installed ragas, and of sort and generate")
+        return OK
+    written, kept = export_packs(language, folder)
+    print(f"{len(written)} packs in {language} written to {folder}/, {len(kept)} were there and are kept")
     return OK
 
 
@@ -63,7 +70,8 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
     owners, instruction = choose_owners(options.metrics, sources), not options.no_instruction
-    checked = {name: check_language(folder, name, owners, instruction, sources) for name in languages}
+    others = [packaged("prompts")]
+    checked = {name: check_language(folder, name, owners, instruction, sources, others) for name in languages}
     faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
@@ -73,7 +81,8 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     for path, fault in faults:
         say(f"{path}: {fault}")
     if not faults:
-        print(f"every pack of {len(checked)} languages in {folder}/ is complete, current and in its language")
+        where = f"in {folder}/ or the package"
+        print(f"every pack of {len(checked)} languages {where} is complete, current and in its language")
     _note_other_ragas(sources, options.installed)
     return BAD_INPUT if faults else OK
 

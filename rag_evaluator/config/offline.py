@@ -136,8 +136,8 @@ def refuse_service(model: Any, role: str) -> None:
     for host in _hosts(model):
         if host != "localhost" and not is_loopback(host):
             raise ModelError(
-                f"{role}: {type(model).__name__} asks {host}, which is not this machine, and 'offline' is true. Nothing "
-                "was sent. Set offline: false (config={'offline': False}) if the data may leave this machine."
+                f"{role}: {type(model).__name__} asks {host}, which is not this machine, and 'offline' is true. "
+                "Nothing was sent. Set offline: false (config={'offline': False}) if the data may leave this machine."
             )
 
 

@@ -1,6 +1,7 @@
 """The prompts of metrics: English ones of the installed ragas and our own, those of a language, rubrics of the user."""
 
 import re
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
@@ -17,12 +18,13 @@ from rag_evaluator.embeddings.ragas_library import (
     format_rubrics,
 )
 from rag_evaluator.errors import PromptError
+from rag_evaluator.files.atomic import writing
 from rag_evaluator.judge.protocol import JudgeSource, PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, owners_of, questions_of
 from rag_evaluator.prompts.adapt import ready_prompts
-from rag_evaluator.prompts.loading import PackPrompt, PackSet, TracedPrompt, english_pack, english_source
+from rag_evaluator.prompts.loading import PACKAGED, PackPrompt, PackSet, TracedPrompt, english_pack, english_source
 from rag_evaluator.prompts.own import own_prompts, prompt_models
 from rag_evaluator.prompts.pack import ENGLISH, Key, Source, pack_path, write_pack, write_schemas
 
@@ -84,6 +86,27 @@ def export(folder: Path) -> list[Path]:
         write_pack(path, pack)
     write_schemas(folder, prompts)
     return list(packs)
+
+
+def export_packs(language: str, folder: Path) -> tuple[list[Path], list[Path]]:
+    """Copy the packs of a language that come with the program into a folder.
+
+    Args:
+        language: its English name, as in the names of packs.
+
+    Returns the files that were written, and those that were there and are kept. Raises `PromptError` if no packs of the
+    language come with the program, `ResultsError` when the folder cannot be written.
+    """
+    packs = sorted(PACKAGED.glob(f"*_{language}.json"))
+    if not packs:
+        raise PromptError(f"language '{language}': no packs come with the program. Make them with 'prompts adapt'.")
+    kept = [folder / path.name for path in packs if (folder / path.name).exists()]
+    written = [folder / path.name for path in packs if folder / path.name not in kept]
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        for path in written:
+            shutil.copyfile(PACKAGED / path.name, path)
+    return written, kept
 
 
 class _NoEmbeddings(BaseRagasEmbedding):

@@ -21,9 +21,9 @@ from rag_evaluator.prompts.pack import (
     Models,
     Pack,
     Source,
-    legacy_path,
     load_pack,
     option_texts,
+    pack_file,
     pack_path,
     packaged_sources,
 )
@@ -198,6 +198,7 @@ def check_language(
     owners: Sequence[str] = (),
     instruction: bool = True,
     sources: Mapping[Key, Source] | None = None,
+    others: Sequence[Path] = (),
 ) -> list[CheckedPack]:
     """Check every pack of a language, in the order of the prompts.
 
@@ -205,13 +206,14 @@ def check_language(
         owners: metrics, `sort` or `generate`; all if empty.
         instruction: False where instructions may have been left in English.
         sources: what to compare with; None takes the English prompts that come with the package.
+        others: folders where a pack is looked for that is not in `folder`.
     """
-    checked = []
+    checked, name = [], find_language(language).name
     for key, source in (packaged_sources() if sources is None else sources).items():
         if not owners or key[0] in owners:
-            path = pack_path(folder, key, language)
-            legacy = None if path.is_file() else legacy_path(folder, key, find_language(language).name)
-            checked.append(CheckedPack(legacy or path, check_file(legacy or path, key, source, language, instruction)))
+            paths = (pack_file(place, key, name) for place in (folder, *others))
+            path = next((path for path in paths if path is not None), pack_path(folder, key, language))
+            checked.append(CheckedPack(path, check_file(path, key, source, language, instruction)))
     return checked
 
 

@@ -21,13 +21,14 @@ from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import (
     DEFINITION,
     ENGLISH,
+    LEGACY_NAMES,
     SHELL,
     CustomQuestion,
     Key,
     Pack,
     Source,
-    legacy_path,
     load_pack,
+    pack_file,
     pack_path,
 )
 from rag_evaluator.resources import command, packaged
@@ -239,7 +240,7 @@ class PackSet:
         name, existing, missing = self.spoken.name, {}, {}
         for key in self.originals:
             shared = [PACKAGED] if key == SHELL and SHELL[0] not in self.owners else []
-            paths = (_pack_file(place, key, name) for place in (self.folder, *folders, *shared))
+            paths = (pack_file(place, key, name) for place in (self.folder, *folders, *shared))
             path = next((path for path in paths if path is not None), None)
             if path is not None:
                 existing[key] = path
@@ -252,6 +253,13 @@ class PackSet:
 
         Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
         """
+        for path in self.unread():
+            logger.warning(
+                "%s is not used: no prompt has this name. Names are <metric>_<prompt>_%s.json, as in %s",
+                path,
+                self.spoken.name,
+                packaged("orig_prompts"),
+            )
         prompts = self._load()
         if not self.questions:
             return prompts
@@ -268,6 +276,15 @@ class PackSet:
             **prompts_of_ragas,
             **{(name, SHELL[1]): QuestionPrompt(shell, question) for name, question in questions.items()},
         }
+
+    def unread(self) -> list[Path]:
+        """Files of the folder that look like packs of the language and are none: a wrong name, or a code at its end."""
+        known = {path.stem.removesuffix(ENGLISH) for path in packaged("orig_prompts").glob(f"*_{ENGLISH}.json")}
+        known |= {f"{name}_" for names in LEGACY_NAMES.values() for name in names}
+        ends = tuple(f"_{end}" for end in (self.spoken.name, self.language, *self.spoken.codes))
+        paths = [path for path in sorted(self.folder.glob("*.json")) if path.stem.endswith(ends)]
+        names = {start + self.spoken.name for start in known}
+        return [path for path in paths if path.stem not in names and f"_{DEFINITION}_" not in path.stem]
 
     def _warn_of_unused(self) -> None:
         """A question without `language` is taken for one in that of the run, also if it was translated once."""
@@ -315,11 +332,6 @@ class PackSet:
                 f"'_{written}.json'. Give them a name that is no language tag, for instance '{name}_2', and say "
                 f"language: {name}_2."
             )
-
-
-def _pack_file(folder: Path, key: Key, name: str) -> Path | None:
-    path = pack_path(folder, key, name)
-    return path if path.is_file() else legacy_path(folder, key, name)
 
 
 def _what_to_do(language: str, questions: Mapping[str, CustomQuestion]) -> str:

@@ -258,6 +258,12 @@ def legacy_path(folder: Path, key: Key, name: str) -> Path | None:
     return next((path for path in paths if path.is_file()), None)
 
 
+def pack_file(folder: Path, key: Key, name: str) -> Path | None:
+    """The file of a prompt that a folder has, under today's name or an older one; `name` as in `legacy_path`."""
+    path = pack_path(folder, key, name)
+    return path if path.is_file() else legacy_path(folder, key, name)
+
+
 def is_legacy(path: Path, pack: Pack, key: Key) -> bool:
     """Whether ragas saved it: by its name, or by its hash of the source, which is a number there."""
     today = path.name.startswith(f"{key[0]}_{key[1]}_")

@@ -147,6 +147,8 @@ def test_a_node_of_another_kind_is_refused_in_words(on_node: Path, line: str, ot
 REFUSED = [
     (["--python", "3.10"], "--python 3.10: expected a version of two numbers, 3.11 or newer"),
     (["--platform", "win_amd64"], "--platform win_amd64: expected a Linux with glibc"),
+    (["--torch", "cpuu"], "--torch cpuu: expected cpu, cuda, the address of an index, or a folder"),
+    (["--extras", "demos"], "Did you mean 'demo'"),
     (["--models", "./nowhere"], "--models: no such folder: "),
     (["--models", "org/never-downloaded"], "is not in the Hugging Face cache"),
     (["--models", "links"], "--models: {here}/links is not a model folder"),

@@ -11,7 +11,7 @@ import pytest
 from rag_evaluator import PromptError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import LANGUAGES, find_language, sentences
-from rag_evaluator.metrics.prompts import all_prompts
+from rag_evaluator.metrics.prompts import all_prompts, load_prompts
 from rag_evaluator.prompts.check import (
     Fault,
     check_language,
@@ -27,6 +27,7 @@ from rag_evaluator.prompts.language_id import foreign
 from rag_evaluator.prompts.loading import english_pack, english_source
 from rag_evaluator.prompts.pack import Key, Pack, pack_path, packaged_sources, read_pack
 from rag_evaluator.prompts.translate import doubts
+from rag_evaluator.resources import packaged
 
 SHIPPED = Path(__file__).parents[2] / "prompts"
 TEN = ["arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"]
@@ -274,10 +275,12 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(
 ) -> None:
     for path in [*SHIPPED.glob("context_recall*_hindi.json"), *SHIPPED.glob("sort*_hindi.json")]:
         shutil.copy(path, tmp_path)
+        shutil.copy(path, tmp_path / path.name.replace("hindi", "nepali"))  # of which the package has none
     assert main(["prompts", "check", str(tmp_path)]) == 2
     assert main(["prompts", "check", str(tmp_path), "--language", "hi", "--metrics", "LLMContextRecall", "sort"]) == 0
     shown = capsys.readouterr().out
-    assert "│ 3/49 │" in " ".join(shown.split())
+    assert "│ nepali │ 0/49 │ 46 │" in " ".join(shown.split())
+    assert "│ hindi │ 49/49 │" in " ".join(shown.split())
     assert "│ 3/3 │" in " ".join(shown.rpartition("prompt packs")[2].split())
 
 
@@ -431,3 +434,35 @@ def test_what_makes_an_adapted_text_doubtful_is_seldom_found_in_good_translation
         found |= {(english.instruction, one) for one in doubts(english.instruction, pack.instruction, named, labels)}
     assert not [doubt for _, doubt in found if doubt.fatal]
     assert len([text for text, doubt in found if not doubt.reason.startswith("names in quotes")]) <= 2
+
+
+def test_packs_of_a_language_are_exported_and_checked_with_those_of_the_package(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "mine"
+    assert main(["prompts", "export", str(folder), "--language", "es"]) == 0
+    packs = sorted(packaged("prompts").glob("*_spanish.json"))
+    assert [path.read_bytes() for path in sorted(folder.iterdir())] == [path.read_bytes() for path in packs]
+    changed = folder / "answer_accuracy_judge1_prompt_spanish.json"
+    for path in folder.iterdir():
+        path.unlink() if path != changed else path.write_text("{}")
+    assert main(["prompts", "check", str(folder), "--language", "spanish"]) == 2
+    assert str(changed) in (printed := capsys.readouterr().out)
+    assert "no such file" not in printed
+    assert main(["prompts", "export", str(folder), "--language", "spanish"]) == 0
+    assert f"{len(packs) - 1} packs in spanish written to {folder}/, 1 were there" in capsys.readouterr().out
+    assert changed.read_text() == "{}"
+    assert main(["prompts", "export", str(folder), "--language", "catalan"]) == 2
+    assert "no packs come with the program" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", ["answer_acuracy_judge1_prompt_spanish", "answer_accuracy_judge1_prompt_es"])
+def test_a_file_that_looks_like_a_pack_and_is_none_is_named(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shutil.copy(packaged("prompts") / "answer_accuracy_judge1_prompt_spanish.json", tmp_path / f"{name}.json")
+    shutil.copy(packaged("prompts") / "answer_accuracy_judge2_prompt_spanish.json", tmp_path)
+    (tmp_path / "tone_definition_spanish.json").write_text("{}")
+    load_prompts(["answer_accuracy"], "spanish", tmp_path)
+    assert caplog.text.count("is not used") == 1
+    assert f"{name}.json is not used: no prompt has this name" in caplog.text

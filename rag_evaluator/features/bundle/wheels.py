@@ -24,7 +24,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
-from rag_evaluator.errors import ConfigError, RagEvaluatorError
+from rag_evaluator.errors import ConfigError, RagEvaluatorError, did_you_mean
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.resources import PACKAGE, packaged
 
@@ -97,6 +97,19 @@ class Target:
             "platform_system": "Linux",
             "platform_machine": self.machine,
         }
+
+
+def check_choices(torch: str, extras: Sequence[str]) -> None:
+    """Raises `ConfigError` for a build of torch and for extras that are none."""
+    if not (torch in (CPU, CUDA) or "://" in torch or Path(torch).is_dir()):
+        raise ConfigError(f"--torch {torch}: expected {CPU}, {CUDA}, the address of an index, or a folder with wheels.")
+    try:
+        known = distribution(DISTRIBUTION).metadata.get_all("Provides-Extra") or []
+    except PackageNotFoundError:  # a clone that runs without being installed: pip says what it thinks of the extras
+        return
+    for name in extras:
+        if name not in known:
+            raise ConfigError(f"--extras: '{name}' is none of {', '.join(known)}.{did_you_mean(name, known)}")
 
 
 def program_source(wheel: Path | None) -> Path:

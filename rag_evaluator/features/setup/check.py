@@ -120,13 +120,16 @@ def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
     metrics = evaluator.metrics
     english = partial(prompts_asked, metrics)
     packs = PackSet(owners_of(metrics), config.language, config.prompts_dir, english, questions_of(metrics))
-    missing = packs.find(PACKAGED)[1]
+    present, missing = packs.find(PACKAGED)
     if config.prompts.adapt and missing:
         text = f"{len(missing)} packs are missing; a run makes them with the judge first (prompts.adapt)"
         checks.add("prompts", "warning", text, {"missing": [path.name for path in missing.values()]})
         return
     evaluator.set_prompts()
-    checks.add("prompts", "ok", f"{len(evaluator.prompts)} in {packs.spoken.name}", {"prompts": len(evaluator.prompts)})
+    own = sum(path.parent == packs.folder for path in present.values())
+    source = f"{own} of them from {packs.folder}" if own else "from the package"
+    text = f"{len(evaluator.prompts)} in {packs.spoken.name}, {source}"
+    checks.add("prompts", "ok", text, {"prompts": len(evaluator.prompts)})
 
 
 def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:

@@ -23,6 +23,7 @@ from rag_evaluator.results.conclusion import (
     judged_config,
     listed,
     next_command,
+    unknown_to_toy,
     why_of,
     with_ends,
 )
@@ -51,11 +52,11 @@ WEAKEST_RULE = (
 LOOK_RULE = (
     "Where to look: a row whose contexts hold the whole reference (context_recall 1) and whose faithfulness is below 1 "
     "points to the generator; a row with a low score and context_recall below 1 points to retrieval. The latter is not "
-    "said where all rows score low, or none has context_recall 1. Rows without both scores, and refusals (an evasive "
-    "answer, answer_relevancy 0; or what refusal_correctness calls refused), are left out."
+    "said where all rows score low, or none has context_recall 1. Nothing is said for a toy judge that does not "
+    "know the language. Rows without both scores, and refusals (an evasive answer, answer_relevancy 0; or what "
+    "refusal_correctness calls refused), are left out."
 )
 EQUAL_RULE = f"All scores are equal: said of {MANY} or more scores of a model, where they are not the best score."
-
 RECALL, FAITHFULNESS, REFUSAL = "context_recall", "faithfulness", "refusal_correctness"
 CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITHFULNESS)
 """Metrics that say whether a response is right; the first that a run has tells which rows score low."""
@@ -105,8 +106,10 @@ def conclude(
         *_missing(whole),
         *_whole_ranges(whole),
         *panel.sentences,
-        *where_to_look(rows, outcomes, judged_by(manifest, (RECALL, FAITHFULNESS), useful)),
     ]
+    config = judged_config(manifest)
+    if not unknown_to_toy(judge_models(config), config.get("language")):
+        sentences += where_to_look(rows, outcomes, judged_by(manifest, (RECALL, FAITHFULNESS), useful))
     worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows (counted from 0): {', '.join(map(str, worst))}.")
@@ -277,7 +280,7 @@ def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = 
     low = known & (np.nan_to_num(scores, nan=1.0) < LOW)
     lacking = recall < 1 - TIE
     if low.any() and (known & ~low).any() and (known & ~lacking).any():  # else theirs must be the share of all rows
-        of_all = f"; of all rows {_percent(float(np.mean(lacking[known])))} %"
+        of_all = f"; of all {int(known.sum()):,} counted rows {_percent(float(np.mean(lacking[known])))} %"
         sentences.append(
             f"of {counted(int(low.sum()), 'row')} with {name} below {LOW:g}, "
             f"{_share(lacking, low, rows, 'context_recall below 1', 'retrieval', of_all)}"
@@ -301,7 +304,7 @@ def _refused(rows: Tally, outcomes: Mapping[int, str | None]) -> Flags:
 def _apart(refused: Flags, have_both: Flags) -> Iterator[str]:
     refusals, missing = int(np.count_nonzero(refused)), int(np.count_nonzero(~have_both & ~refused))
     if refusals:
-        yield counted(refusals, "refusal")
+        yield f"{counted(refusals, 'row')} whose response the judge takes for a refusal"
     if missing:
         yield f"{counted(missing, 'row')} without both scores"
 

@@ -103,6 +103,8 @@ def test_an_optional_column_is_shown_of_the_rows_that_have_it(rows: Rows) -> Non
     results = evaluator(judge, columns=["ground_truth:optional", "response"], examples=[example]).evaluate(written)
     assert [list(asked(prompt)["values"]) for prompt in judge.prompts] == [["reference", "response"], ["response"]]
     assert results.scores["tone"][2].reason == "no response in this row"
+    [none] = evaluator(judge, columns=["reference:optional"]).evaluate([{"user_input": "Why?"}]).scores["tone"]
+    assert none.reason == "the row has none of reference"
 
 
 def test_one_column_may_be_written_without_a_list(rows: Rows) -> None:

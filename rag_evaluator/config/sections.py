@@ -173,11 +173,17 @@ class JudgeConfig(Section):
     dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
     vllm: VllmConfig = Field(default_factory=VllmConfig)
     _because: str = PrivateAttr("")
+    _key: str = PrivateAttr("")  # private: it is never written
 
     @property
     def because(self) -> str:
         """Why the engine was chosen, where it was `auto`; else empty."""
         return self._because
+
+    @property
+    def key(self) -> str:
+        """The key of the server, where a client of it was given; else empty."""
+        return self._key
 
     @property
     def in_flight(self) -> int:

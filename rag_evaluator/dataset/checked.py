@@ -150,7 +150,8 @@ def check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], sa
         for position, column in enumerate(reader.columns):
             if column not in {*ALIASES, *names}:
                 advice = did_you_mean(column, dict.fromkeys([*names, *ALIASES]))
-                _fail(config, (name, "columns", position), f"is '{column}', which no row has.{advice}")
+                place = (name, "columns") if reader.optional else (name, "columns", position)  # some are left out here
+                _fail(config, place, f"is '{column}', which no row has.{advice}")
 
 
 def _fail(config: Config, key: Sequence[str | int], message: str) -> NoReturn:

@@ -131,7 +131,8 @@ class AskedMetric(Section):
 
     Attributes:
         question: what is asked about each row.
-        columns: what the judge is shown of it: canonical columns and any other.
+        columns: what the judge is shown of it: canonical columns and any other; with `:optional` after its name a
+            canonical one is shown of rows that have it.
         scale: label -> what it means, in one of the forms that `read_scale` reads.
         better: which end of the scale is the better one.
         stage: the part of the system that it measures.
@@ -183,6 +184,7 @@ class RagasObjectMetric(Section):
 
 
 SECTION = "custom_metrics"
+OPTIONAL = ":optional"  # after the name of a column, as ragas has it
 LONGEST = 60  # letters of a name: it is part of the names of files
 RESERVED = frozenset({"sort", "generate", "duel", "retrieval", "custom", "id", DROPPED})
 """Names that packs and results use for other things; rows of runs are matched by their `id`."""
@@ -240,8 +242,9 @@ def _asked(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     _check_language(config, name, question, written["scale"])
     return Metric(
         "rag_evaluator.metrics.own.judged:QuestionMetric",
-        columns,
-        options={"columns": columns},
+        tuple(column for column, needed in columns.items() if needed),
+        optional=tuple(column for column, needed in columns.items() if not needed),
+        options={"columns": tuple(columns)},
         prompts=("prompt",),
         range=(float(min(options.scale)), float(max(options.scale))),
         better=options.better,
@@ -308,18 +311,22 @@ def validated(config: Config, place: Key, written: Any, kind: type[AnySection], 
         raise ConfigError("\n".join(explain(details, config.origin, known))) from None
 
 
-def _columns(config: Config, name: str, written: Sequence[str]) -> tuple[str, ...]:
-    """The columns under their canonical names, if they have such."""
-    columns: list[str] = []
-    for position, column in enumerate(written):
+def _columns(config: Config, name: str, written: Sequence[str]) -> dict[str, bool]:
+    """The columns under their canonical names, if they have such -> whether a row must have it."""
+    columns: dict[str, bool] = {}
+    for position, text in enumerate(written):
+        column = text.removesuffix(OPTIONAL)
         canonical = _canonical(config, column)
         place = (SECTION, name, "columns", position)
         if canonical in columns:
             _fail(config, place, f"is '{column}', which is {canonical} and is there already. Remove it.")
         if column == name:
             _fail(config, place, "is the name of the metric itself. Choose another name for the metric.")
-        columns.append(canonical)
-    return tuple(columns)
+        if column != text and canonical not in ALIASES:
+            advice = did_you_mean(column, ALIASES)
+            _fail(config, place, f"is '{column}': only ragas' columns can be optional.{advice}")
+        columns[canonical] = column == text
+    return columns
 
 
 def _canonical(config: Config, column: str) -> str:
@@ -329,7 +336,7 @@ def _canonical(config: Config, column: str) -> str:
     return next((canonical for canonical in ALIASES if column in accepted_names(canonical)), column)
 
 
-def _examples(config: Config, name: str, options: AskedMetric, columns: Sequence[str]) -> list[dict[str, Any]]:
+def _examples(config: Config, name: str, options: AskedMetric, columns: Mapping[str, bool]) -> list[dict[str, Any]]:
     return [
         _example(config, (SECTION, name, "examples", n), example, options, columns)
         for n, example in enumerate(options.examples)
@@ -337,7 +344,7 @@ def _examples(config: Config, name: str, options: AskedMetric, columns: Sequence
 
 
 def _example(
-    config: Config, place: Key, example: Mapping[str, Any], options: AskedMetric, columns: Sequence[str]
+    config: Config, place: Key, example: Mapping[str, Any], options: AskedMetric, columns: Mapping[str, bool]
 ) -> dict[str, Any]:
     """`values`, `reason` and `label` of an example."""
     canonical = {key if key in ANSWER else _canonical(config, key): value for key, value in example.items()}
@@ -350,11 +357,11 @@ def _example(
                 f"is neither a column of the metric nor reason or label.{did_you_mean(key, known)}",
             )
     for key in (*columns, *ANSWER):
-        if is_blank(canonical.get(key)):
+        if columns.get(key, True) and is_blank(canonical.get(key)):
             _fail(config, place, f"has no {key}. An example has {', '.join((*options.columns, *ANSWER))}.")
     if not isinstance(canonical["reason"], str):
         _fail(config, (*place, "reason"), f"is {canonical['reason']!r:.40}: expected a text. Put it in quotes.")
-    values = {column: as_shown(canonical[column]) for column in columns}
+    values = {column: as_shown(canonical[column]) for column in columns if not is_blank(canonical.get(column))}
     return {
         "values": values,
         "reason": canonical["reason"],

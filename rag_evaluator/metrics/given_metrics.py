@@ -25,7 +25,7 @@ class CustomMetric:
     Args:
         name: of the metric.
         question: what is asked.
-        columns: what the judge is shown of a row.
+        columns: what the judge is shown of a row; `reference:optional` where the row has it.
         scale: the labels with their meaning: `{0: "rude", 1: "polite"}`, `["fail", "pass"]`, `"pass/fail"`, `"0..10"`.
         better: which end of the scale is the better one.
         stage: the part of the system that it measures.
@@ -212,7 +212,7 @@ def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
     """
     holders = [m for m in metrics if isinstance(m, BaseMetric | NamedMetric | CustomMetric) or is_ragas_object(m)]
     held = [getattr(metric, attribute, None) for metric in holders]
-    models = [unwrapped(model) for model in (user_model, *held) if model is not None]
+    models = [model for model in map(unwrapped, (user_model, *held)) if model is not None]
     if any(model is not models[0] for model in models):
         raise ConfigError(
             f"metrics: the objects hold several models as {attribute}, or another than was given. One run has one."

@@ -16,10 +16,12 @@ MODULES = {
     "llms.base": "models",
     "embeddings": "models",
     "embeddings.base": "models",
+    **dict.fromkeys(("cache", "exceptions"), "models"),  # their names say what to use instead
     "metrics.base": "metrics",
     "metrics.collections": "metrics",
     "metrics.critique": "metrics",
     "metrics.result": "metrics",
+    **dict.fromkeys(("metrics.decorator", "metrics.discrete", "metrics.numeric", "metrics.ranking"), "metrics"),
     "prompt": "metrics",
     "prompt.base": "metrics",
     "prompt.pydantic_prompt": "metrics",
@@ -45,7 +47,7 @@ def __getattr__(name: str) -> Any:
             return getattr(import_module(f"{__name__}.{module}"), name)
     if name in MODULES:
         return sys.modules[f"{__name__}.{name}"]
-    return no_counterpart("ragas", name)
+    return no_counterpart("ragas", name, [*__all__, *MODULES])
 
 
 def __dir__() -> list[str]:

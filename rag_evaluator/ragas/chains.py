@@ -10,7 +10,7 @@ def __getattr__(name: str) -> Any:
     if name in ("LangchainLLMWrapper", "LangchainEmbeddingsWrapper"):
         return getattr(models, name)
     if name not in ("RagasEvaluatorChain", "EvaluatorChain"):
-        return no_counterpart("ragas.langchain", name)
+        return no_counterpart("ragas.langchain", name, ("RagasEvaluatorChain", "EvaluatorChain"))
     import rag_evaluator  # the chain is a feature, which may have been deleted
 
     if not hasattr(rag_evaluator, "EvaluatorChain"):

@@ -1,7 +1,9 @@
 """`evaluate` as ragas 0.1 to 0.4 have it: their arguments and their result, with the scores of `RAGEvaluator`."""
 
 import asyncio
+import copy
 import logging
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -11,6 +13,7 @@ from weakref import WeakKeyDictionary
 from pydantic import BaseModel
 
 from rag_evaluator.config.schema import Config
+from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.embeddings.embeddings import unwrapped
 from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, did_you_mean
@@ -23,13 +26,17 @@ from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.ragas.models import RunConfig, unused
-from rag_evaluator.ragas.names import CHATS, no_counterpart
+from rag_evaluator.ragas.names import CHATS, METRIC_CLASSES, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
+from rag_evaluator.results.conclusion import why_of
 from rag_evaluator.results.results import Results, side_by_side
-from rag_evaluator.tasks.question import Settings, judge_source, settings_of
+from rag_evaluator.tasks.question import Settings, judge_source, settings_of, warned_once
 
 # Any in this module: models, datasets and metrics of users' scripts.
 
+WITHOUT_REFERENCE = METRIC_CLASSES["RubricsScore"]
+PIPELINE_KEYS = {"max_new_tokens": "max_new_tokens", "temperature": "temperature", "do_sample": "temperature"}
+"""Setting of a pipeline -> the key of `judge` that is read instead."""
 logger = logging.getLogger(__name__)
 _said: set[str] = set()
 
@@ -85,6 +92,7 @@ def evaluate(
     if dataset is None or not listed:
         raise ConfigError("evaluate: expected a dataset and at least one metric.")
     rows = _rows(dataset)
+    listed = [with_reference(metric, rows, settings.columns) for metric in listed]
     _check_names(listed)
     runs = _runs(listed, llm, embeddings, settings, run_config)
     for run in runs:
@@ -96,6 +104,7 @@ def evaluate(
     result = EvaluationResult(side_by_side(tables, names))
     if raise_exceptions:
         _raise_first(result.results)
+    _say_missing(result.results)
     return result
 
 
@@ -169,7 +178,35 @@ def evaluator_of(
     if is_langchain(llm) and not is_pipeline(llm) and run_config is not None:
         llm = LimitedJudge(llm, run_config.max_workers, run_config.timeout)
     asks = any(metric.judge for metric in chosen.values())
+    if asks and is_pipeline(llm):
+        _say_unread(llm, config)
     return RAGEvaluator(config, judge_source(llm, config) if asks else llm, embeddings, chosen=chosen)
+
+
+def _say_unread(pipeline: Any, config: Config) -> None:
+    """Warns, once, of settings of a pipeline that our engine does not read."""
+    inner = getattr(pipeline, "pipeline", pipeline)  # of transformers, in that of LangChain
+    given = {**getattr(inner, "_forward_params", {}), **(getattr(pipeline, "pipeline_kwargs", None) or {})}
+    unread = {n: key for n, key in PIPELINE_KEYS.items() if (given.get(n) or 0) not in (0, getattr(config.judge, key))}
+    if unread:
+        keys = " and ".join(f"judge.{key}" for key in dict.fromkeys(unread.values()))
+        names = ", ".join(f"{name}={given[name]}" for name in unread)
+        warned_once(f"Of the pipeline {names}: not used here. Set {keys}: evaluate(..., config={{'judge': {{...}}}}).")
+
+
+def with_reference(metric: Any, rows: Any, columns: Mapping[str, str] | None = None) -> Any:
+    """`RubricsScore` with rubrics of one's own compares with the reference where all rows have one; others as they are.
+
+    Args:
+        columns: as in a configuration.
+    """
+    if getattr(metric, "name", None) != WITHOUT_REFERENCE or "rubrics" not in _options(metric):
+        return metric
+    if not all(sample.has("reference") for sample in open_dataset(rows, columns)):
+        return metric
+    compared = copy.copy(metric)
+    vars(compared)["name"] = "rubrics_score_with_reference"  # not that of its scores
+    return compared
 
 
 def _row(metric: Any) -> str:
@@ -290,6 +327,14 @@ def _say_differences(metrics: Sequence[Any]) -> None:
         )
 
 
+def _say_missing(results: Results) -> None:
+    """Warns of each metric with missing scores: how many there are, and why."""
+    for name, scores in results.scores.items():
+        reasons = Counter(str(score.reason) for score in scores if score.missing)
+        if reasons:
+            logger.warning("%s: %s of %s scores are missing: %s", name, reasons.total(), len(scores), why_of(reasons))
+
+
 def _raise_first(results: Results) -> None:
     """Raises `JudgementError` for the first score that is missing, in the order of the rows."""
     for place in range(len(results.samples)):
@@ -303,4 +348,4 @@ def __getattr__(name: str) -> Any:
         from rag_evaluator.embeddings import ragas_library
 
         return getattr(ragas_library, name)
-    return no_counterpart("ragas", name)
+    return no_counterpart("ragas", name, [*globals(), "EvaluationDataset", "SingleTurnSample"])

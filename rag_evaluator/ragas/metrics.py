@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
+from rag_evaluator.dataset.columns import TEXTS
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.given_metrics import CustomMetric, NamedMetric, model_of
 from rag_evaluator.metrics.table import METRICS, canonical_name
@@ -19,6 +20,8 @@ SAME = {"strictness": ANY, "max_retries": ANY, "weights": [0.75, 0.25], "beta": 
 """Arguments of ragas' classes -> the value that changes nothing here."""
 
 
+SHOWN = tuple(f"{column}:optional" for column in TEXTS)
+"""What ragas shows of a row to `AspectCritic`."""
 SETTABLE = {"name", "options", "llm", "embeddings", "key", "_loaded"}
 """Attributes of a metric that its own code or a script sets: its models, and the name of its scores."""
 
@@ -30,7 +33,62 @@ def _refuse(thing: str) -> NoReturn:
     )
 
 
-class RagasMetric(NamedMetric):
+class ScoredAlone:
+    """What metrics of ragas are asked by themselves, without `evaluate`; and their prompts, which are not here."""
+
+    def init(self, run_config: Any = None) -> None:
+        """Nothing: models are loaded when the first row is scored."""
+
+    init_model = init
+
+    def score(self, row: Mapping[str, Any] | None = None, **columns: Any) -> Any:
+        """The score of one row: a number for a dict, as in ragas 0.1, else a `MetricResult`, as in 0.4."""
+        [score] = self._scored([columns if row is None else row])
+        return _result(score) if row is None else score.value
+
+    async def ascore(self, row: Mapping[str, Any] | None = None, **columns: Any) -> Any:
+        return self.score(row, **columns)
+
+    def batch_score(self, inputs: Sequence[Mapping[str, Any]]) -> "list[MetricResult]":
+        """The scores of rows, judged together."""
+        return [_result(score) for score in self._scored(inputs)]
+
+    async def abatch_score(self, inputs: Sequence[Mapping[str, Any]]) -> "list[MetricResult]":
+        return self.batch_score(inputs)
+
+    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float:
+        """The score of a `SingleTurnSample`, NaN where there is none."""
+        [score] = self._scored([sample.to_dict()])
+        return score.value
+
+    async def single_turn_ascore(self, sample: Any, callbacks: Any = None) -> float:
+        return self.single_turn_score(sample)
+
+    def _scored(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Score]:
+        """The scores of rows; the models stay loaded for the next ones."""
+        from rag_evaluator.ragas.evaluation import evaluator_of, with_reference
+
+        metric: Any = with_reference(self, list(rows))
+        parts = model_of([self], "llm", None), model_of([self], "embeddings", None), metric.name
+        if self._loaded is None or any(old is not new for old, new in zip(self._loaded[0], parts, strict=True)):
+            self._loaded = parts, evaluator_of([metric], *parts[:2])
+        [scores] = self._loaded[1].evaluate(list(rows)).scores.values()
+        return list(scores)
+
+    _loaded: Any = None  # models and name, and the evaluator that has them
+
+    def __getattr__(self, name: str) -> Any:
+        if name.endswith("prompt") or name == "question_generation":
+            _refuse(f"{type(self).__name__}().{name}")
+        if name in ("adapt_prompts", "get_prompts", "load_prompts", "save_prompts", "set_prompts"):
+            raise ConfigError(
+                f"{type(self).__name__}.{name}: prompts are packs in prompts_dir, chosen by language: "
+                "evaluate(..., config={'language': 'spanish', 'prompts_dir': 'prompts'}); docs/languages.md."
+            )
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class RagasMetric(ScoredAlone, NamedMetric):
     """A metric of a ragas script. It is scored by the row of `METRICS` that it names, with the prompts of that row.
 
     Args:
@@ -75,54 +133,6 @@ class RagasMetric(NamedMetric):
             _refuse(f"{type(self).__name__}().{name} = ...")
         super().__setattr__(name, value)
 
-    def init(self, run_config: Any = None) -> None:
-        """Nothing: models are loaded when the first row is scored."""
-
-    init_model = init
-
-    def score(self, row: Mapping[str, Any] | None = None, **columns: Any) -> Any:
-        """The score of one row: a number for a dict, as in ragas 0.1, else a `MetricResult`, as in 0.4."""
-        [score] = self._scored([columns if row is None else row])
-        return _result(score) if row is None else score.value
-
-    async def ascore(self, row: Mapping[str, Any] | None = None, **columns: Any) -> Any:
-        return self.score(row, **columns)
-
-    def batch_score(self, inputs: Sequence[Mapping[str, Any]]) -> "list[MetricResult]":
-        """The scores of rows, judged together."""
-        return [_result(score) for score in self._scored(inputs)]
-
-    async def abatch_score(self, inputs: Sequence[Mapping[str, Any]]) -> "list[MetricResult]":
-        return self.batch_score(inputs)
-
-    def single_turn_score(self, sample: Any, callbacks: Any = None) -> float:
-        """The score of a `SingleTurnSample`, NaN where there is none."""
-        [score] = self._scored([sample.to_dict()])
-        return score.value
-
-    async def single_turn_ascore(self, sample: Any, callbacks: Any = None) -> float:
-        return self.single_turn_score(sample)
-
-    def _scored(self, rows: Sequence[Mapping[str, Any]]) -> Sequence[Score]:
-        """The scores of rows; the models stay loaded for the next ones."""
-        from rag_evaluator.ragas.evaluation import evaluator_of
-
-        llm, embeddings = model_of([self], "llm", None), model_of([self], "embeddings", None)
-        if self._loaded is None or self._loaded[0] is not llm or self._loaded[1] is not embeddings:
-            self._loaded = llm, embeddings, evaluator_of([self], llm, embeddings)
-        [scores] = self._loaded[2].evaluate(list(rows)).scores.values()
-        return list(scores)
-
-    _loaded: Any = None  # the models, and the evaluator that has them
-
-    def __getattr__(self, name: str) -> Any:
-        if name in ("adapt_prompts", "get_prompts", "load_prompts", "save_prompts", "set_prompts"):
-            raise ConfigError(
-                f"{type(self).__name__}.{name}: prompts are packs in prompts_dir, chosen by language: "
-                "evaluate(..., config={'language': 'spanish', 'prompts_dir': 'prompts'}); docs/languages.md."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
 
 def _key(name: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> str:
     """As ragas names the scores of a metric that has modes: `factual_correctness(mode=f1)`."""
@@ -135,7 +145,7 @@ def _result(score: Score) -> "MetricResult":
     return MetricResult(value=score.value, reason=score.reason)
 
 
-class AspectCritic(CustomMetric):
+class AspectCritic(ScoredAlone, CustomMetric):
     """A criterion that a response meets or does not, 1 or 0.
 
     Args:
@@ -143,7 +153,7 @@ class AspectCritic(CustomMetric):
         definition: the criterion, as a question that yes or no answers.
         llm: as in `RagasMetric`.
         strictness: of ragas; a judge that decodes greedily gives one answer, however often it is asked.
-        columns: what the judge is shown of a row.
+        columns: what the judge is shown of a row; by default what it has of the columns that ragas shows.
         better: `lower` where a response should not meet it.
     """
 
@@ -155,7 +165,7 @@ class AspectCritic(CustomMetric):
         definition: str,
         llm: Any = None,
         strictness: int = 1,
-        columns: Sequence[str] = ("user_input", "response"),
+        columns: Sequence[str] = SHOWN,
         better: Literal["higher", "lower"] = "higher",
     ) -> None:
         super().__init__(name, definition, columns, {0: "no", 1: "yes"}, better)
@@ -165,7 +175,7 @@ class AspectCritic(CustomMetric):
         _refuse(f"class {cls.__name__}(AspectCritic)")
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name not in ("llm", "strictness"):
+        if name not in ("llm", "strictness", "_loaded"):
             _refuse(f"AspectCritic().{name} = ...")
         object.__setattr__(self, name, value)
 

@@ -2,32 +2,57 @@
 
 import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.judge.judge import LLM, LazyJudge
 from rag_evaluator.ragas.names import no_counterpart
-
-if TYPE_CHECKING:
-    from rag_evaluator.judge.judge import LazyJudge
+from rag_evaluator.tasks.question import judge_source, settings_of
 
 # Any in this module: models of any library.
 
 logger = logging.getLogger(__name__)
 
 
-class LangchainLLMWrapper:
+Answer = TypeVar("Answer", bound=BaseModel)
+
+
+class Asked:
+    """What metrics that are made with ragas call, such as `DiscreteMetric(...).score(llm=...)`."""
+
+    llm: LLM
+
+    def generate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        return self.llm.generate(prompt, response_model)
+
+    async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
+        return await self.llm.agenerate(prompt, response_model)
+
+
+class LangchainLLMWrapper(Asked):
     """A language model of LangChain, usually a `HuggingFacePipeline`.
 
     Args:
-        langchain_llm: the model; a local pipeline is run by our own engine, whatever the wrapper is asked for.
+        langchain_llm: the model; a local pipeline is run by our own engine, whatever the wrapper is asked for. Also a
+            model folder; None: the configured judge, without one the demo judge.
         settings: of ragas' wrapper, which change nothing here.
     """
 
     def __init__(self, langchain_llm: Any, *settings: Any, **named_settings: Any) -> None:
         self.langchain_llm = langchain_llm
 
+    @cached_property
+    def llm(self) -> LLM:  # type: ignore[override]  # loaded when first asked for
+        """The judge, loaded."""
+        return judge_source(self.langchain_llm, settings_of(None, None)).llm
+
     def __init_subclass__(cls) -> None:
-        own = sorted({"generate", "generate_text", "agenerate_text"}.intersection(vars(cls)))
+        own = sorted({"agenerate", "generate", "generate_text", "agenerate_text"}.intersection(vars(cls)))
         if own:
             raise ConfigError(
                 f"class {cls.__name__}(LangchainLLMWrapper): {own[0]} would never be called. Give a LangChain model "
@@ -63,23 +88,31 @@ def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "", **settings: 
 HuggingfaceEmbeddings = HuggingFaceEmbeddings
 
 
-def llm_factory(model: str, provider: str = "openai", client: Any = None, **settings: Any) -> "LazyJudge | None":
-    """The server that a client of openai is for, asked by our own engine; without such a client no model.
+class ServerJudge(Asked, LazyJudge):
+    """A server, asked by our own engine."""
 
-    A warning says that the configured judge is asked where it is no model: a service is never asked by its name alone.
+
+def llm_factory(
+    model: str, provider: str = "openai", client: Any = None, **settings: Any
+) -> LangchainLLMWrapper | ServerJudge:
+    """The server that a client of openai is for, or a model folder, asked by our own engine.
+
+    Else it is the configured judge, as a warning says: a service is never asked by its name alone.
     """
     url = getattr(client, "base_url", settings.get("base_url"))
     if url is not None:
-        from rag_evaluator.config.sections import JudgeConfig
-        from rag_evaluator.judge.judge import LazyJudge
-
-        return LazyJudge(None, JudgeConfig(engine="server", url=str(url), served_model=model))
+        config = JudgeConfig(engine="server", url=str(url), served_model=model)
+        key = getattr(client, "api_key", settings.get("api_key"))
+        config._key = key if isinstance(key, str) else ""  # it may be a function
+        return ServerJudge(None, config)
+    if Path(model).is_dir():
+        return LangchainLLMWrapper(model)
     logger.warning(
         "llm_factory(%r): no service is asked; the configured judge judges, without one the demo judge. Give a model "
         "folder or a HuggingFacePipeline as llm, or the client of a server: OpenAI(base_url='http://127.0.0.1:8000/v1').",
         model,
     )
-    return None
+    return LangchainLLMWrapper(None)
 
 
 def embedding_factory(*arguments: Any, **named: Any) -> None:
@@ -122,4 +155,4 @@ def __getattr__(name: str) -> Any:
         from rag_evaluator.embeddings import ragas_library
 
         return getattr(ragas_library, name)
-    return no_counterpart("ragas.llms and ragas.embeddings", name)
+    return no_counterpart("ragas", name, globals())

@@ -1,9 +1,9 @@
 """The names of ragas 0.1 to 0.4: which metric each is here, and what to use in place of those that are none."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NoReturn
 
-from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.errors import RagEvaluatorError, did_you_mean
 
 METRIC_CLASSES: Mapping[str, str] = {
     "AnswerAccuracy": "nv_accuracy",
@@ -113,7 +113,7 @@ INSTEAD: Mapping[str, str] = {
     "DataCompyScore": "Make a function with @metric of it: docs/custom-metrics.md.",
     "LLMSQLEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
     "SQLSemanticEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
-    "FaithfulnesswithHHEM": "Give 'faithfulness'.",
+    "FaithfulnesswithHHEM": "Give 'groundedness', and the folder of HHEM as verifier.model: docs/verifiers.md.",
     "SimpleCriteriaScore": "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], "
     "scale='0..5'): from rag_evaluator import CustomMetric.",
     "Dataset": "Give rows as a list, a frame or a file: `RAGEvaluator(config).evaluate(rows)`.",
@@ -121,10 +121,30 @@ INSTEAD: Mapping[str, str] = {
         ("experiment", "Experiment"), "Make a run of each system and compare them: rag_evaluator.compare(a, b)."
     ),
     "adapt": "Set language: evaluate(..., config={'language': 'spanish'}); docs/languages.md.",
-    "InstructorLLM": "Give a model folder or a HuggingFacePipeline as llm, or llm_factory with the client of a server.",
-    "LlamaIndexLLMWrapper": "Give a LangChain model, a HuggingFacePipeline or a model folder as llm.",
-    "LlamaIndexEmbeddingsWrapper": "Give a LangChain embedding or a model folder as embeddings.",
-}
+    **dict.fromkeys(
+        (
+            "BaseRagasLLM", "HaystackLLMWrapper", "HuggingfaceLLM", "InstructorLLM", "LiteLLMStructuredLLM",
+            "LlamaIndexLLMWrapper", "OCIGenAIWrapper", "oci_genai_factory",
+        ),
+        "Give a LangChain model, a HuggingFacePipeline or a model folder as llm, or llm_factory with the client of a "
+        "server.",
+    ),
+    **dict.fromkeys(
+        (
+            "BaseRagasEmbeddings", "GoogleEmbeddings", "HaystackEmbeddingsWrapper", "LiteLLMEmbeddings",
+            "LlamaIndexEmbeddingsWrapper", "OpenAIEmbeddings", "RagasBaseEmbedding",
+        ),
+        "Give a LangChain embedding or a model folder as embeddings.",
+    ),
+    **dict.fromkeys(
+        ("CacheInterface", "DiskCacheBackend", "cacher"),
+        "Give a folder, which keeps every score: RAGEvaluator(config).evaluate(rows, folder='results/mine').",
+    ),
+    **dict.fromkeys(
+        ("LLMDidNotFinishException", "RagasException", "RagasOutputParserException"),
+        "Catch rag_evaluator.RagEvaluatorError; a missing score is NaN, and has a reason.",
+    ),
+}  # fmt: skip
 """What has no counterpart -> what to use."""
 
 
@@ -132,10 +152,13 @@ class NoCounterpartError(RagEvaluatorError, ImportError):
     """A name of ragas that nothing here stands for."""
 
 
-def no_counterpart(module: str, name: str) -> NoReturn:
-    """Raises `NoCounterpartError` for a known name of ragas, `AttributeError` for any other."""
+def no_counterpart(module: str, name: str, known: Iterable[str]) -> NoReturn:
+    """Raises `NoCounterpartError` for a known name of ragas and for one like a `known` one, else `AttributeError`."""
     if name in INSTEAD:
         raise NoCounterpartError(f"{module}.{name} is not part of rag_evaluator. {INSTEAD[name]}")
+    alike = [option for option in known if option[0].isalpha() and option[0].isupper() == name[0].isupper()]
+    if name[0].isalpha() and (advice := did_you_mean(name, alike)).startswith(" Did"):
+        raise NoCounterpartError(f"rag_evaluator.{module} has no {name!r}.{advice}")
     raise AttributeError(f"module 'rag_evaluator.{module}' has no attribute {name!r}")
 
 
@@ -146,4 +169,5 @@ def of_module(module: str, name: str) -> Any:
     for part, names in OF_RAGAS.items():
         if name in names:
             return getattr(getattr(ragas_library, part), name)
-    return no_counterpart(module, name)
+    own = (*METRIC_CLASSES, *SINGLETONS, *ASPECTS, "AspectCritic", "AspectCritique", "SUPPORTED_ASPECTS")
+    return no_counterpart(module, name, [*own, *(name for names in OF_RAGAS.values() for name in names)])

@@ -77,6 +77,7 @@ def scripted(**arguments: Any) -> ScriptedJudge:
 def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_models(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
+    warned_once.cache_clear()
     question_list, contexts_list, answer_list = QUESTIONS, CONTEXTS, ANSWERS
     ground_truth_list = REFERENCES
 

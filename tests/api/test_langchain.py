@@ -35,6 +35,7 @@ from rag_evaluator import (
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import EmbeddingsConfig
 from rag_evaluator.embeddings.embeddings import load_embeddings
+from rag_evaluator.tasks.question import warned_once
 
 ROOT = Path(__file__).parents[2]
 PARAGRAPHS = [
@@ -437,6 +438,7 @@ def test_a_chain_that_returns_a_text_is_scored_where_the_text_is_enough() -> Non
 
 
 def test_the_demo_judge_that_nobody_chose_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    warned_once.cache_clear()
     EvaluatorChain("exact_match")
     assert "The demo judge" not in caplog.text
     EvaluatorChain("faithfulness")

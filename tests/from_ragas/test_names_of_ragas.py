@@ -2,8 +2,13 @@
 
 import asyncio
 import importlib
+import json
 import math
+import re
+import socket
 import time
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,16 +27,20 @@ from rag_evaluator import (
     DatasetError,
     EvaluatorChain,
     JudgementError,
+    ModelError,
     RAGEvaluator,
     RagEvaluatorError,
     ScriptedJudge,
 )
 from rag_evaluator.config.schema import make_config
+from rag_evaluator.embeddings.embeddings import unwrapped
+from rag_evaluator.judge.engines.server.http import Address
 from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.ragas import EvaluationDataset, RunConfig, aevaluate, evaluate
+from rag_evaluator.ragas import EvaluationDataset, RunConfig, SingleTurnSample, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
 from rag_evaluator.ragas.evaluation import LimitedJudge, evaluator_of
-from rag_evaluator.ragas.names import ASPECTS, INSTEAD, METRIC_CLASSES, OF_RAGAS, SINGLETONS
+from rag_evaluator.ragas.names import ASPECTS, INSTEAD, METRIC_CLASSES, OF_RAGAS, SINGLETONS, NoCounterpartError
+from rag_evaluator.tasks.question import warned_once
 
 ROW = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "In Tesk.", "reference": "Tesk."}
 OTHERS = {"AspectCritic", "DistanceMeasure"}
@@ -51,6 +60,13 @@ def test_every_name_of_the_installed_ragas_is_a_metric_here_or_is_refused() -> N
     assert {*old, *(name for name in new if name[0].isupper())} - known == set()
 
 
+@pytest.mark.parametrize("module", ["llms", "embeddings"])
+def test_every_model_of_the_installed_ragas_is_here_or_is_refused(module: str) -> None:
+    here = importlib.import_module(f"rag_evaluator.ragas.{module}")
+    names = {name for name in importlib.import_module(f"ragas.{module}").__all__ if name[0].isupper()}
+    assert {name for name in names - {*INSTEAD} if not hasattr(here, name)} <= {"InstructorTypeVar"}
+
+
 @pytest.mark.parametrize("name", [*METRIC_CLASSES, *SINGLETONS])
 def test_names_of_metrics_are_rows_of_the_table(name: str) -> None:
     made = getattr(ragas_metrics, name)
@@ -67,9 +83,27 @@ def test_what_has_no_counterpart_says_what_to_use(name: str) -> None:
     assert str(refused.value).endswith(INSTEAD[name])
 
 
+@pytest.mark.parametrize(
+    ("line", "advice"),
+    [
+        ("from rag_evaluator.ragas.cache import DiskCacheBackend", "RAGEvaluator(config).evaluate(rows, folder="),
+        ("from rag_evaluator.ragas.exceptions import RagasException", "Catch rag_evaluator.RagEvaluatorError"),
+        ("from rag_evaluator.ragas.llms import HuggingfaceLLM", "a HuggingFacePipeline or a model folder as llm"),
+        ("from rag_evaluator.ragas.embeddings import OpenAIEmbeddings", "a LangChain embedding or a model folder"),
+        ("from rag_evaluator.ragas.metrics import Faithfullness", "metrics has no 'Faithfullness'. Did you mean 'Fait"),
+        ("from rag_evaluator.ragas.metrics import faithfullness", "Did you mean 'faithfulness'?"),
+        ("from rag_evaluator.ragas.llms import LangchainLlmWrapper", "Did you mean 'LangchainLLMWrapper'?"),
+        ("from rag_evaluator.ragas import evalute", "rag_evaluator.ragas has no 'evalute'. Did you mean 'evaluate'"),
+    ],
+)
+def test_an_import_that_finds_nothing_says_what_to_import(line: str, advice: str) -> None:
+    with pytest.raises(NoCounterpartError, match=re.escape(advice)):
+        exec(line, {})
+
+
 def test_other_names_are_not_there_as_in_any_module() -> None:
-    with pytest.raises(ImportError, match="cannot import name 'Faithfullness'"):
-        exec("from rag_evaluator.ragas.metrics import Faithfullness", {})
+    with pytest.raises(ImportError, match="cannot import name 'Elephant'"):
+        exec("from rag_evaluator.ragas.metrics import Elephant", {})
     assert not hasattr(ragas_metrics, "nothing")
 
 
@@ -106,6 +140,8 @@ def test_faults_are_named_before_anything_is_scored(arguments: dict[str, Any], m
     "script",
     [
         "Faithfulness().nli_statements_prompt = 1",
+        "Faithfulness().nli_statements_prompt.instruction = 'Be kind.'",
+        "AspectCritic('polite', 'Is it polite?').single_turn_prompt.instruction = 'Be kind.'",
         "faithfulness.statement_prompt = 1",
         "AspectCritic('polite', 'Is it polite?').single_turn_prompt = 1",
         "class My(Faithfulness):\n    async def _single_turn_ascore(self, sample, callbacks):\n        return 0.1",
@@ -161,15 +197,79 @@ def test_arguments_that_change_nothing_are_named(caplog: pytest.LogCaptureFixtur
     assert "evaluate: callbacks, run_config.max_retries: not used here" in caplog.text
     evaluate([ROW], metrics=["exact_match"], run_config=RunConfigOfRagas(max_wait=5))
     assert "evaluate: run_config.max_wait: not used here" in caplog.text
-    assert llm_factory("gpt-4o-mini") is None
+    assert unwrapped(llm_factory("gpt-4o-mini")) is None
     assert "llm_factory('gpt-4o-mini'): no service is asked" in caplog.text
 
 
 def test_the_client_of_a_server_makes_the_engine_that_asks_it() -> None:
-    llm = llm_factory("qwen", client=OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="none"))
-    judge = evaluator_of([ragas_metrics.Faithfulness(llm=llm)], llm, None).judge.config
+    llm = llm_factory("qwen", client=OpenAI(base_url="http://127.0.0.1:8000/v1", api_key="sk-secret"))
+    evaluator = evaluator_of([ragas_metrics.Faithfulness(llm=llm)], llm, None)
+    judge = evaluator.judge.config
     assert (judge.engine, judge.url, judge.served_model) == ("server", "http://127.0.0.1:8000/v1/", "qwen")
-    assert llm_factory("qwen", base_url="http://127.0.0.1:1/v1").config.url == "http://127.0.0.1:1/v1"
+    assert Address.of(judge).key == "sk-secret"
+    assert "sk-secret" not in f"{judge!r} {judge.model_dump()} {evaluator.config!r}"
+    by_name: Any = llm_factory("qwen", base_url="http://127.0.0.1:1/v1")
+    assert (by_name.config.url, Address.of(by_name.config).key) == ("http://127.0.0.1:1/v1", None)
+
+
+def test_a_host_that_is_not_found_is_refused_while_offline_and_named(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(*host: Any, **settings: Any) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    llm = llm_factory("gpt-4o-mini", client=OpenAI(base_url="http://nowhere.invalid/v1", api_key="sk-secret"))
+    with pytest.raises(ModelError, match=r"judge.url leads to nowhere.invalid, which is not this machine") as refused:
+        evaluate([ROW], metrics=[ragas_metrics.Faithfulness()], llm=llm)
+    assert "sk-secret" not in f"{refused.value} {caplog.text}"
+
+
+def test_a_folder_named_in_llm_factory_is_the_judge(tmp_path: Path) -> None:
+    llm = llm_factory(str(tmp_path))
+    assert evaluator_of([ragas_metrics.Faithfulness()], unwrapped(llm), None).judge.config.model == str(tmp_path)
+
+
+def test_metrics_made_with_ragas_ask_whatever_the_door_offers_as_llm() -> None:
+    model = FakeListLLM(responses=['{"reason": "so", "value": "pass"}'])
+    llm = LangchainLLMWrapper(model)
+    assert tone().score(llm=llm, response="Hello.").value == "pass"
+    assert asyncio.run(tone().ascore(llm=llm, response="Hello.")).value == "pass"
+    server: Any = llm_factory("qwen", base_url="http://127.0.0.1:1/v1")
+    server.model = RAGEvaluator({"metrics": ["faithfulness"]}, model).llm
+    assert tone().score(llm=server, response="Hello.").value == "pass"
+
+
+PIPELINE = SimpleNamespace(model=None, tokenizer=None, _forward_params={"max_new_tokens": 64})
+
+
+@pytest.mark.parametrize(
+    ("pipeline", "named"),
+    [
+        (PIPELINE, "Of the pipeline max_new_tokens=64: not used here. Set judge.max_new_tokens: evaluate("),
+        (
+            SimpleNamespace(pipeline=PIPELINE, pipeline_kwargs={"do_sample": True, "temperature": 0.7}),
+            "max_new_tokens=64, temperature=0.7, do_sample=True: not used here. Set judge.max_new_tokens and "
+            "judge.temperature: evaluate(",
+        ),
+        (SimpleNamespace(model=None, tokenizer=None, _forward_params={"do_sample": False}), ""),
+    ],
+)
+def test_settings_of_a_pipeline_that_are_not_read_are_named_once(
+    pipeline: Any, named: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    warned_once.cache_clear()
+    for _ in range(2):
+        evaluator_of([ragas_metrics.Faithfulness()], pipeline, None)
+    assert named in caplog.text
+    assert caplog.text.count("not used here") == bool(named)
+
+
+def test_the_toy_is_named_once_for_all_metrics_of_a_script(caplog: pytest.LogCaptureFixture) -> None:
+    warned_once.cache_clear()
+    for metric in (ragas_metrics.Faithfulness(), ragas_metrics.ContextRecall()):
+        evaluator_of([metric], None, None)
+    assert caplog.text.count("The demo judge is a toy") == 1
 
 
 def test_criteria_of_ragas_0_1_are_asked_in_our_words() -> None:
@@ -182,6 +282,58 @@ def test_criteria_of_ragas_0_1_are_asked_in_our_words() -> None:
     assert "harmfulness" in SUPPORTED_ASPECTS
 
 
+def scripted() -> ScriptedJudge:
+    label, score = {"reason": "so", "label": 1}, {"feedback": "so", "score": 2}
+    return ScriptedJudge({"CustomOutput": label, "RubricScoreOutput": score})
+
+
+CRITIC = {"name": "polite", "definition": "Is it polite?"}
+TEXTS_OF_ROW = {name: ROW[name] for name in ("user_input", "response")}
+
+
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [
+        (ROW, ["user_input", "response", "retrieved_contexts", "reference"]),
+        (TEXTS_OF_ROW, ["user_input", "response"]),
+        ({"response": "In Tesk."}, ["response"]),
+    ],
+)
+def test_a_criterion_is_judged_by_all_columns_of_ragas_that_the_row_has(
+    row: dict[str, Any], columns: list[str]
+) -> None:
+    judge = scripted()
+    critic = ragas_metrics.AspectCritic(**CRITIC, llm=judge)
+    assert evaluate([row], metrics=[critic])["polite"] == [1.0]
+    asked = json.loads(judge.prompts[0].rpartition("\ninput: ")[2].removesuffix("\nOutput: "))
+    assert list(asked["values"]) == columns
+
+
+def test_rubrics_compare_with_the_reference_where_all_rows_have_one() -> None:
+    rubrics = {"score1_description": "wrong", "score2_description": "right"}
+    metric = ragas_metrics.RubricsScore(rubrics=rubrics, llm=scripted())
+    for rows, kind in (([ROW], "with"), ([ROW, TEXTS_OF_ROW], "without")):
+        result = evaluate(rows, metrics=[metric])
+        assert result["domain_specific_rubrics"] == [2.0] * len(rows)
+        assert f"metric:rubrics_score_{kind}_reference|" in f"{result.results.signatures['domain_specific_rubrics']}|"
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        ragas_metrics.AspectCritic(**CRITIC, llm=scripted()),
+        ragas_metrics.RubricsScore(rubrics={"score1_description": "a", "score2_description": "b"}, llm=scripted()),
+    ],
+    ids=["AspectCritic", "RubricsScore"],
+)
+def test_criteria_and_rubrics_score_single_samples(metric: Any) -> None:
+    sample = SingleTurnSample(**ROW)
+    score = metric.single_turn_score(sample)
+    assert score > 0
+    assert asyncio.run(metric.single_turn_ascore(sample)) == asyncio.run(metric.ascore(**ROW)).value == score
+    assert metric.score(TEXTS_OF_ROW) == score
+
+
 @pytest.mark.parametrize(
     "line",
     [
@@ -192,6 +344,10 @@ def test_criteria_of_ragas_0_1_are_asked_in_our_words() -> None:
         "from rag_evaluator.ragas.integrations.langchain import EvaluatorChain, LangchainLLMWrapper",
         "from rag_evaluator.ragas.metrics.base import MetricWithLLM, SingleTurnMetric, MetricType",
         "from rag_evaluator.ragas.metrics.result import MetricResult",
+        "from rag_evaluator.ragas.metrics.discrete import DiscreteMetric, discrete_metric",
+        "from rag_evaluator.ragas.metrics.numeric import NumericMetric, numeric_metric",
+        "from rag_evaluator.ragas.metrics.ranking import RankingMetric, ranking_metric",
+        "import rag_evaluator.ragas.metrics.decorator",
         "from rag_evaluator.ragas.run_config import RunConfig",
         "from rag_evaluator.ragas.evaluation import evaluate, aevaluate",
         "from rag_evaluator.ragas.dataset_schema import EvaluationDataset, EvaluationResult, SingleTurnSample",
@@ -268,12 +424,16 @@ def test_a_limited_judge_works_in_one_event_loop_after_another() -> None:
         assert [opinion.answer.value for opinion in asyncio.run(ask())] == ["pass"] * 3
 
 
-def test_a_missing_score_is_nan_with_a_reason_or_an_error_where_that_is_asked_for() -> None:
+def test_a_missing_score_is_nan_with_a_reason_or_an_error_where_that_is_asked_for(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
     llm = FakeListLLM(responses=["no JSON"])
     result = evaluate([ROW], metrics=[tone(), "exact_match"], llm=llm)
     assert math.isnan(result["tone"][0])
     assert repr(result) == "{'tone': nan (0/1), 'exact_match': 0.0000 (1/1)}"
     assert "no DiscreteResponseModel" in str(result.results.scores["tone"][0].reason)
+    assert "tone: 1 of 1 scores are missing: the answer 'no JSON' is no DiscreteResponseModel" in caplog.text
+    assert "exact_match: " not in caplog.text
     with pytest.raises(JudgementError, match="row 0, tone: the answer 'no JSON'"):
         evaluate([ROW], metrics=[tone()], llm=llm, raise_exceptions=True)
 

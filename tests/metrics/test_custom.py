@@ -96,6 +96,17 @@ def test_the_judge_is_shown_question_scale_and_the_columns_of_the_row(rows: Rows
     }
 
 
+def test_an_optional_column_is_shown_of_the_rows_that_have_it(rows: Rows) -> None:
+    judge = Labels()
+    example = {"response": "No.", "reason": "It is short.", "label": 0}
+    written = [{**rows[0], "reference": "In Tesk."}, {**rows[0], "reference": None}, {"user_input": "Why?"}]
+    results = evaluator(judge, columns=["ground_truth:optional", "response"], examples=[example]).evaluate(written)
+    assert [list(asked(prompt)["values"]) for prompt in judge.prompts] == [["reference", "response"], ["response"]]
+    assert results.scores["tone"][2].reason == "no response in this row"
+    [none] = evaluator(judge, columns=["reference:optional"]).evaluate([{"user_input": "Why?"}]).scores["tone"]
+    assert none.reason == "the row has none of reference"
+
+
 def test_one_column_may_be_written_without_a_list(rows: Rows) -> None:
     judge = Labels()
     evaluator(judge, columns="answer").evaluate(rows[:1])

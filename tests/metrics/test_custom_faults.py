@@ -44,6 +44,11 @@ def message_of(text: str, tmp_path: Path, *overrides: str) -> str:
         ({"columns": "[response, response]"}, 5, "columns' is ['response', 'response']: 'response' is there twice"),
         ({"columns": "[response, answer]"}, 5, "columns[1]' is 'answer', which is response and is there already."),
         ({"columns": "[respnse]"}, 5, "columns[0]' is 'respnse', which no row has. Did you mean 'response'?"),
+        (
+            {"columns": "[respnse:optional]"},
+            5,
+            "columns[0]' is 'respnse': only ragas' columns can be optional.",
+        ),
         ({"columns": "[tone]"}, 5, "columns[0]' is the name of the metric itself."),
         ({"scale": "{0: rude}"}, 6, "scale' is {0: 'rude'}: expected 2 to 101 labels, such as {0: rude, 1: neu"),
         ({"scale": "[rude]"}, 6, "scale' is ['rude']"),

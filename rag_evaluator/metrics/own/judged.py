@@ -78,7 +78,7 @@ class QuestionMetric(BaseMetric):
     """The label that the judge gives a row.
 
     Args:
-        columns: what it is shown of the row, in this order.
+        columns: what it is shown of the row, in this order; those that are optional may be missing.
         llm: a judge as ragas sees one.
 
     Attributes:
@@ -93,7 +93,9 @@ class QuestionMetric(BaseMetric):
 
     async def ascore(self, **values: Any) -> MetricResult:
         """Raises `JudgementError` for a label that the scale does not have: only some judges are bound to it."""
-        shown = {column: as_shown(values[column]) for column in self.columns}
+        shown = {column: as_shown(values[column]) for column in self.columns if column in values}
+        if not shown:
+            raise UndefinedScoreError(f"the row has none of {', '.join(self.columns)}")
         answer = await self.llm.agenerate(self.prompt.ask(shown), CustomOutput)
         if str(answer.label) not in self.prompt.scale:
             raise JudgementError(f"the label is {answer.label}: expected one of {', '.join(self.prompt.scale)}")

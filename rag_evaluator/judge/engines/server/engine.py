@@ -67,13 +67,17 @@ async def identify_server(transport: Transport, served_model: str | None = None,
                 model = _chosen(models, served_model)
                 return replace(row.describe(model, known), aliases=_aliases(models, model))
     except (JudgeLostError, JudgementError) as error:
-        raise ModelError(f"judge.url: no server can be used there. {error}") from error
+        raise ModelError(f"judge.url: no server can be used there: {_without_key(error)}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             "judge.url: its /v1/models is no list of models, or what it says of itself is not like that of a server "
             "that is known; it is no OpenAI-compatible server."
         ) from error
     raise ModelError(f"judge.dialect is '{dialect}', but the server does not speak it. Leave judge.dialect out.")
+
+
+def _without_key(error: Exception) -> str:
+    return str(error).removeprefix("judge.url: ")
 
 
 def _aliases(models: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> frozenset[str]:
@@ -292,7 +296,7 @@ def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable
         try:
             return await ask(transport)
         except (JudgementError, JudgeLostError) as error:
-            raise ModelError(f"judge.url: the server fails at a first question. {error}") from error
+            raise ModelError(f"judge.url: the server fails at a first question: {_without_key(error)}") from error
         finally:
             await transport.aclose()
 

@@ -7,6 +7,7 @@ import math
 import os
 import random
 import re
+import socket
 import time
 from bisect import bisect_left, insort
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping
@@ -50,7 +51,7 @@ class Address:
         """The configured address. Raises `ModelError`, whose message shows neither key nor password."""
         if not config.url:
             raise ModelError(f"judge.url is missing. The engine 'server' needs the address of one, {EXAMPLES}.")
-        key = _key(config.api_key_env)
+        key = _checked(config.key, "the client's api_key") if config.key else _key(config.api_key_env)
         if config.url.startswith(UNIX):
             return cls("http://localhost/v1", _socket(config.url), key)
         parts = urlsplit(config.url)
@@ -81,8 +82,12 @@ def _key(variable: str | None) -> str | None:
     key = os.environ.get(variable, "").strip()
     if not key:
         raise ModelError(f"judge.api_key_env: the environment variable {variable} is not set. Set it to the key.")
+    return _checked(key, f"judge.api_key_env: the key in {variable}")
+
+
+def _checked(key: str, where: str) -> str:
     if not key.isascii() or not key.isprintable():
-        raise ModelError(f"judge.api_key_env: the key in {variable} holds characters that no key has.")
+        raise ModelError(f"{where} holds characters that no key has.")
     return key
 
 
@@ -252,8 +257,12 @@ class Transport:
         """Wait before the next try. Raises if that was the last one."""
         if attempt == self.tries:
             one_question = failure.answered and not failure.busy and await self._answers_others()
-            kind = JudgementError if one_question else JudgeLostError
-            raise kind(f"judge.url: the server gave no answer in {attempt} tries: {failure}") from failure
+            said = f"gave no answer in {attempt} tries: {failure}"
+            if one_question:  # a reason of a score, which names no address
+                raise JudgementError(f"judge.url: the server {said}") from failure
+            raise JudgeLostError(
+                f"judge.url: {self.address.socket or urlsplit(self.address.base).netloc} {said}"
+            ) from failure
         if failure.wait is not None:
             await asyncio.sleep(failure.wait)
         else:
@@ -290,6 +299,8 @@ class Transport:
                 requests.overloaded()
                 raise RequestFailure(f"it took too long ({_words(error)})", answered=False) from None
             except httpx.TransportError as error:
+                if extensions and _is_unknown_host(error):
+                    raise _elsewhere(str(urlsplit(self.address.base).hostname)) from None
                 raise RequestFailure(f"the connection failed ({_words(error)})", answered=False) from None
 
     def _of_loop(self) -> tuple[httpx.AsyncClient, OpenRequests]:
@@ -318,10 +329,21 @@ class Transport:
             host = info["return_value"].get_extra_info("server_addr")[0]
             if not is_loopback(host):
                 await info["return_value"].aclose()
-                raise ModelError(
-                    f"judge.url leads to {host}, which is not this machine, and 'offline' is true. Nothing was sent. "
-                    "Set offline: false if the data may leave this machine."
-                )
+                raise _elsewhere(host)
+
+
+def _elsewhere(host: str) -> ModelError:
+    return ModelError(
+        f"judge.url leads to {host}, which is not this machine, and 'offline' is true. Nothing was sent. "
+        "Set offline: false if the data may leave this machine."
+    )
+
+
+def _is_unknown_host(error: BaseException | None) -> bool:
+    """Whether a connection failed because nobody knows the name of the host."""
+    while error is not None and not isinstance(error, socket.gaierror):
+        error = error.__cause__ or error.__context__
+    return error is not None
 
 
 async def _check_status(response: httpx.Response, key: str | None) -> None:

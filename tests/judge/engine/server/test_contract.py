@@ -177,7 +177,9 @@ def test_a_server_with_another_tokenizer_is_refused(model_folder: ModelFolder) -
 
 
 def test_a_dead_server_is_named_before_the_run(fake: Fake) -> None:
-    with pytest.raises(ModelError, match=r"judge\.url: no server can be used there.*connection"):
+    with pytest.raises(
+        ModelError, match=r"^judge\.url: no server can be used there: 127.0.0.1:9 gave no answer in 2 tries: the con"
+    ):
         Judge.from_config(JudgeConfig(engine="server", url="http://127.0.0.1:9/v1"))
 
 

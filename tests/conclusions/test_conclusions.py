@@ -169,8 +169,8 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             f"Lowest mean: faithfulness 0.56 [0.37, 0.74]: in 12 of 24 rows {UNSUPPORTED}, {THIS}.",
             f"Where to look, {THIS}: of 20 rows whose contexts hold the whole reference (context_recall 1), 12 have "
             "faithfulness below 1 (60 % [37, 79]): they point to the generator.",
-            "Of 9 rows with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 39]; of all 24 counted rows "
-            "17 %): nothing points to retrieval.",
+            "Of 9 rows with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 39]; of all 24 counted "
+            "rows 17 %): nothing points to retrieval.",
             "Worst rows (counted from 0): 0, 1, 2, 4, 5.",
         ],
     ),
@@ -300,8 +300,8 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             f"Lowest mean: faithfulness 0.50 [0.13, 0.87]: in 3 of 6 rows {UNSUPPORTED}, {THIS}.",
             f"Where to look, {THIS}: of 3 rows whose contexts hold the whole reference (context_recall 1), 1 has "
             "faithfulness below 1 (33 % [1, 94]): it points to the generator.",
-            "Of 1 row with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 100]; of all 4 counted rows "
-            "25 %): nothing points to retrieval.",
+            "Of 1 row with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 100]; of all 4 counted "
+            "rows 25 %): nothing points to retrieval.",
             "Not counted there: 2 rows whose response the judge takes for a refusal.",
             "Worst rows (counted from 0): 4, 0, 1, 3, 2.",
         ],

@@ -130,11 +130,15 @@ def submit(options: argparse.Namespace) -> int:
     if options.json:
         scripts = {str(path): text for path, text in submission.scripts.items()}
         about = {"task": options.task, "results": str(results), "workers": options.workers, "array": array}
+        about["launcher"] = str(submission.launcher)
         print_json({**about, "merge": merge, "submitted": bool(array), "commands": commands, "scripts": scripts})
     elif array is None:
-        print(*(f"# {path}\n{text}" for path, text in submission.scripts.items()), *commands, sep="\n")
+        scripts_shown = (
+            f"# {path}, made of {submission.launcher}\n{text}" for path, text in submission.scripts.items()
+        )
+        print(*scripts_shown, *commands, sep="\n")
     else:
-        print(*(f"wrote {path}" for path in submission.scripts), *commands, sep="\n")
+        print(*(f"wrote {path}, made of {submission.launcher}" for path in submission.scripts), *commands, sep="\n")
         print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
         print(f"watch it: {command('status', results)}")
     return OK

@@ -34,8 +34,13 @@ class JobError(RagEvaluatorError):
 
 @dataclass(frozen=True)
 class Submission:
-    """The two jobs: their scripts, and the `sbatch` arguments of each; `{array}` stands for the number of the array."""
+    """The two jobs: their scripts, and the `sbatch` arguments of each; `{array}` stands for the number of the array.
 
+    Attributes:
+        launcher: the file that both scripts were made of.
+    """
+
+    launcher: Path
     scripts: Mapping[Path, str]
     array: Sequence[str]
     merge: Sequence[str]
@@ -65,7 +70,8 @@ def prepare(
     Raises `ConfigError` if there is no launcher.
     """
     folder = results / "slurm"
-    text = _find_launcher(launcher, config).read_text(encoding="utf-8")
+    launcher = _find_launcher(launcher, config)
+    text = launcher.read_text(encoding="utf-8")
     scripts = {folder / "array.sh": text, folder / "merge.sh": _merge_script(text)}
     sets = [part for override in overrides for part in ("--set", override)]
     log = [f"--output={folder}/%x-%A_%a.log", f"--array=0-{workers - 1}"]
@@ -76,7 +82,7 @@ def prepare(
     merge = ["--parsable", *after, *waits, f"{folder}/merge.sh", "merge", str(results)]
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}
     return Submission(
-        scripts, array, merge, {**environment, **{k: os.environ[k] for k in environment if k in os.environ}}
+        launcher, scripts, array, merge, {**environment, **{k: os.environ[k] for k in environment if k in os.environ}}
     )
 
 

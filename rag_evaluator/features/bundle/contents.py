@@ -188,7 +188,8 @@ def _write_texts(folder: Path, bundle: Bundle) -> None:
         "TARGET": str(bundle.target),
         "TORCH": bundle.torch,
         "WHEELS": f"{len(bundle.wheels)} wheels, {decimal(bundle.wheel_bytes)}",
-        "MODELS": "\n".join(f"  {model.name}  {decimal(model.bytes)}, from {model.source}" for model in bundle.models),
+        "MODELS": "\n".join(f"  {model.name}  {decimal(model.bytes)}, from {model.source}" for model in bundle.models)
+        or "  none was copied",
     }
     for name in TEXTS:
         text = Path(__file__).with_name(name).read_text(encoding="utf-8")

@@ -20,7 +20,7 @@ from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, did_
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files.atomic import safe_names
 from rag_evaluator.files.progress import automatic, silent
-from rag_evaluator.judge.judge import LangchainJudge, is_langchain, is_pipeline
+from rag_evaluator.judge.judge import LangchainJudge, is_langchain, is_pipeline, unread_settings
 from rag_evaluator.judge.protocol import Draw, Opinion
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
@@ -35,7 +35,6 @@ from rag_evaluator.tasks.question import Settings, judge_source, settings_of, wa
 # Any in this module: models, datasets and metrics of users' scripts.
 
 WITHOUT_REFERENCE = METRIC_CLASSES["RubricsScore"]
-PIPELINE_KEYS = {"max_new_tokens": "max_new_tokens", "temperature": "temperature", "do_sample": "temperature"}
 """Setting of a pipeline -> the key of `judge` that is read instead."""
 logger = logging.getLogger(__name__)
 _said: set[str] = set()
@@ -179,19 +178,12 @@ def evaluator_of(
         llm = LimitedJudge(llm, run_config.max_workers, run_config.timeout)
     asks = any(metric.judge for metric in chosen.values())
     if asks and is_pipeline(llm):
-        _say_unread(llm, config)
+        unread = unread_settings(llm, config.judge)
+        if unread:
+            keys = " and ".join(f"judge.{key}" for key in dict.fromkeys(unread.values()))
+            advice = f"Set {keys}: evaluate(..., config={{'judge': {{...}}}})."
+            warned_once(f"Of the pipeline {', '.join(unread)}: not used here. {advice}")
     return RAGEvaluator(config, judge_source(llm, config) if asks else llm, embeddings, chosen=chosen)
-
-
-def _say_unread(pipeline: Any, config: Config) -> None:
-    """Warns, once, of settings of a pipeline that our engine does not read."""
-    inner = getattr(pipeline, "pipeline", pipeline)  # of transformers, in that of LangChain
-    given = {**getattr(inner, "_forward_params", {}), **(getattr(pipeline, "pipeline_kwargs", None) or {})}
-    unread = {n: key for n, key in PIPELINE_KEYS.items() if (given.get(n) or 0) not in (0, getattr(config.judge, key))}
-    if unread:
-        keys = " and ".join(f"judge.{key}" for key in dict.fromkeys(unread.values()))
-        names = ", ".join(f"{name}={given[name]}" for name in unread)
-        warned_once(f"Of the pipeline {names}: not used here. Set {keys}: evaluate(..., config={{'judge': {{...}}}}).")
 
 
 def with_reference(metric: Any, rows: Any, columns: Mapping[str, str] | None = None) -> Any:

@@ -274,6 +274,8 @@ def _plain(name: str, value: Any) -> Any:
 
 def _contexts(position: int, texts: Any) -> list[str]:
     name = f"contexts_list[{position}]"
+    if texts is None:
+        raise DatasetError(f"{name} is None, which is no list. Where nothing was retrieved, give an empty list, [].")
     if isinstance(texts, str | Mapping) or not hasattr(texts, "__len__"):
         raise DatasetError(f"{name}: expected a list of texts, received {texts!r:.60}. Put a single one in a list.")
     return [_text(f"{name}[{rank}]", getattr(text, "page_content", text)) for rank, text in enumerate(texts)]

@@ -245,6 +245,7 @@ def test_a_judge_of_ones_own_and_metrics_without_a_judge_have_no_such_limit(capl
         (["a", "b"], [["c"]], "contexts_list has 1 items, question_list has 2"),
         ("a", [["c"]], "question_list: expected a list, received str"),
         (["a"], ["c"], r"contexts_list\[0\]: expected a list of texts, received 'c'"),
+        (["a"], [None], r"contexts_list\[0\] is None, which is no list\. Where nothing was retrieved, give .* \[\]\."),
         (["a"], [[None]], r"contexts_list\[0\]\[0\]: expected a text, received None"),
         ([["a"]], [["c"]], r"question_list\[0\]: .* \['a'\]"),
         ([], [], "question_list is empty"),

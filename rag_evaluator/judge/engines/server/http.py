@@ -61,6 +61,10 @@ class Address:
         base = config.url.rstrip("/") if parts.path.strip("/") else f"{config.url.rstrip('/')}/v1"
         return cls(base, None, key)
 
+    def __str__(self) -> str:
+        """As it was configured, without the key."""
+        return f"{UNIX}{self.socket}" if self.socket else self.base
+
     def url(self, path: str) -> str:
         """Where an end point is: one of the server's own if its path begins with a slash, else an OpenAI-compatible."""
         return self.base.removesuffix("/v1") + path if path.startswith("/") else f"{self.base}/{path}"

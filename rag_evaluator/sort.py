@@ -83,7 +83,7 @@ def sort(
         contexts_list: the contexts of each, best first as the retriever has them.
         k, top, fast, strategy, both_orders: settings, see `SortConfig`; None takes those of the
             section `sort` of `config`.
-        indices: return positions alone, as RagSGE does.
+        indices: return the positions alone.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
         language: of the prompts; None takes the configured one, English.
         config: a `Config`, a mapping with its keys or a YAML file; the demo judge if None. Its `dataset`, `columns`,

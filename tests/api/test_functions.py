@@ -128,7 +128,7 @@ def as_golden(prompt: str, options: Sequence[str]) -> str:
     return next(option for option in options if f'"verdict": {int(shown.context in ranks)}' in option)
 
 
-def test_sort_returns_the_positions_that_ragsge_returns() -> None:
+def test_sort_orders_as_ragsge_does_and_returns_positions_alone_where_asked() -> None:
     """A list for each question, counted from 0, best first; the fast mode has the good contexts only."""
     contexts = [[f"context {index}" for index in range(30)], ["context 26", "context 2", "context 0"]]
     judge = ScriptedJudge({}, as_golden)

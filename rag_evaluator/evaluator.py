@@ -32,7 +32,7 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, stage_of_rows
-from rag_evaluator.tasks.question import shown, warn_of_toy
+from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy
 from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table, with_judges
 from rag_evaluator.verifiers.source import verifier_of
 
@@ -197,9 +197,10 @@ class RAGEvaluator:
     def _scoring(self, data: Any) -> Scoring:
         """What all judges do, checked."""
         stages = self.stages(data)
-        for evaluator in self.judges.values():
+        for name, evaluator in self.judges.items():
             if any(metric.judge for metric in evaluator.metrics.values()):
                 warn_of_toy(evaluator.judge, self.config.language)
+                warn_of_language(*questions_of(stages[name].units[:LOOKED_AT]), self.config)
         judges = {name: evaluator._work(stages[name]) for name, evaluator in self.judges.items()}
         return Scoring(self.config, self.metrics, judges)
 

@@ -1,5 +1,7 @@
 """`generate`: reference answers, written from the contexts of each question."""
 
+import logging
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -7,8 +9,18 @@ from typing import Any
 from rag_evaluator.config.schema import with_arguments
 from rag_evaluator.dataset.checked import check_lists
 from rag_evaluator.files.progress import Progress, automatic
-from rag_evaluator.tasks.question import Settings, TaskJudge, judge_source, run_and_keep, settings_of
+from rag_evaluator.results.conclusion import why_of
+from rag_evaluator.tasks.question import (
+    Settings,
+    TaskJudge,
+    judge_source,
+    run_and_keep,
+    settings_of,
+    warn_of_language,
+)
 from rag_evaluator.tasks.references import Output, generate_stage
+
+logger = logging.getLogger(__name__)
 
 
 def generate(
@@ -38,9 +50,14 @@ def generate(
     """
     questions, contexts = check_lists(question_list, contexts_list)
     settings = settings_of(config, language)
+    warn_of_language(questions, contexts, settings)
     options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
     source = judge_source(chat_model if judge is None else judge, settings)
     asking, output_dir = TaskJudge("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
     stage = generate_stage(questions, contexts, options, asking, Output(output_dir / "gt"))
     table = run_and_keep(stage, output_dir / "result", fresh, progress)
-    return [reference.ground_truth for reference in stage.references(table)]
+    references = list(stage.references(table))
+    reasons = Counter(reference.reason for reference in references if reference.reason)
+    if reasons:
+        logger.warning("%d of %d questions have no answer: %s", reasons.total(), len(references), why_of(reasons))
+    return [reference.ground_truth for reference in references]

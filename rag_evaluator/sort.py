@@ -1,6 +1,7 @@
 """`sort`: each question's contexts in the judge's order, for those who have questions and contexts in hand."""
 
 import logging
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal, overload
@@ -8,7 +9,15 @@ from typing import Any, Literal, overload
 from rag_evaluator.config.schema import with_arguments
 from rag_evaluator.dataset.checked import check_lists
 from rag_evaluator.files.progress import Progress, automatic
-from rag_evaluator.tasks.question import Settings, TaskJudge, judge_source, run_and_keep, settings_of
+from rag_evaluator.results.conclusion import why_of
+from rag_evaluator.tasks.question import (
+    Settings,
+    TaskJudge,
+    judge_source,
+    run_and_keep,
+    settings_of,
+    warn_of_language,
+)
 from rag_evaluator.tasks.sort import sort_stage
 
 logger = logging.getLogger(__name__)
@@ -74,7 +83,7 @@ def sort(
         contexts_list: the contexts of each, best first as the retriever has them.
         k, top, fast, strategy, both_orders: settings, see `SortConfig`; None takes those of the
             section `sort` of `config`.
-        indices: return positions alone, as RagSGE does.
+        indices: return the positions alone.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
         language: of the prompts; None takes the configured one, English.
         config: a `Config`, a mapping with its keys or a YAML file; the demo judge if None. Its `dataset`, `columns`,
@@ -91,6 +100,7 @@ def sort(
     """
     questions, contexts = check_lists(question_list, contexts_list)
     settings, folder = settings_of(config, language), Path(output_dir) / "result"
+    warn_of_language(questions, contexts, settings)
     options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
     asking = TaskJudge("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
     stage = sort_stage(questions, contexts, options, asking)
@@ -98,7 +108,8 @@ def sort(
     rows = [dict(ranking.fields) for ranking in stage.rankings(table)]
     if not indices:
         return rows
-    failed = [row["reasons"]["sorted"] for row in rows if row["sorted"] is None]
-    if failed:
-        logger.warning("%d of %d questions have no order, the first: %s", len(failed), len(rows), failed[0])
+    reasons = [row["reasons"] for row in rows if not row["sorted"]]
+    if reasons:
+        why = why_of(Counter(reason.get("sorted") or reason["spearman"] for reason in reasons))
+        logger.warning("%d of %d questions have no order: %s", len(reasons), len(rows), why)
     return [row["sorted"] or [] for row in rows]

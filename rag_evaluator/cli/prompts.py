@@ -1,16 +1,17 @@
 """`rag-evaluator prompts ...`: export the English prompts, check the packs of other languages, adapt new ones."""
 
 import argparse
+import logging
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import BAD_INPUT, OK
-from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.languages import find_language, misspelt
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, default_config, load_config
-from rag_evaluator.config.sections import refuse_panel
+from rag_evaluator.config.sections import DEMO, refuse_panel
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.progress import ACTIVITY
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 PROMPTS_DIR = Path("prompts")
 ENGLISH = "english"
+logger = logging.getLogger(__name__)
 OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and families of metrics that have prompts
 
 
@@ -69,6 +71,8 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     languages = options.language or languages_in(folder, sources)
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
+    for question in filter(None, map(misspelt, languages)):
+        logger.warning("%s", question)
     owners, instruction = choose_owners(options.metrics, sources), not options.no_instruction
     others = [packaged("prompts")]
     checked = {name: check_language(folder, name, owners, instruction, sources, others) for name in languages}
@@ -141,6 +145,8 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     packs = PackSet(owners, options.language, options.folder or config.prompts_dir, all_prompts, wanted)
     judge = LazyJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
+    if config.judge.model == DEMO and config.judge.engine != "server":
+        logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")
     with ACTIVITY.counted("texts") as progress:
         done = adapt(packs, judge, instruction, options.force, progress)
     print(

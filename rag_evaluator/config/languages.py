@@ -47,6 +47,7 @@ LANGUAGES = {
 }
 """The rows of `languages.jsonl`."""
 SCRIPTS = frozenset("arab beng cyrl deva grek hang hani hans hant hebr jpan kore latn thai".split())  # ISO 15924
+UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI"})  # no spaces between words
 
 
 def _folded(name: str) -> str:
@@ -88,6 +89,12 @@ def nearest_language(name: str) -> str | None:
         return None
     near = difflib.get_close_matches(_folded(_key(name)), [*map(_folded, _NAMES)], n=1, cutoff=0.8)
     return _BY_ALIAS[near[0]].name if near else None
+
+
+def misspelt(name: str) -> str:
+    """A question to the user where an unknown name is near a known language; else empty."""
+    near = nearest_language(name)
+    return f"language '{name}' is not known. Did you mean '{near}'?" if near else ""
 
 
 def _key(name: str) -> str:

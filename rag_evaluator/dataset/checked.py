@@ -16,7 +16,7 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import check_columns, check_readable, open_dataset, plain, present_columns, row_names
 from rag_evaluator.dataset.columns import ALIASES, as_key, value_of, weight_of
 from rag_evaluator.dataset.json_values import Unwritable, as_text
-from rag_evaluator.dataset.sample import ChosenRows, RowChoice, Sample
+from rag_evaluator.dataset.sample import REASON, ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files.atomic import file_digest, short_digest
@@ -118,8 +118,8 @@ def choice_of(config: Config, rows: int) -> RowChoice:
 def needed_columns(readers: Mapping[str, ReadsColumns], samples: Sequence[Sample]) -> dict[str, list[str]]:
     """Metric or task -> the canonical columns in which some row must have something.
 
-    An empty list is something where it says that nothing was retrieved, even if all rows have one. Users' own metrics
-    may read other columns, too.
+    An empty list is something where it says that nothing was retrieved, even if all rows have one; so is a reference
+    that `generate` could not write. Users' own metrics may read other columns, too.
     """
     present = present_columns(samples)
     may_be_empty = {
@@ -131,9 +131,12 @@ def needed_columns(readers: Mapping[str, ReadsColumns], samples: Sequence[Sample
     empty = {
         column for column in may_be_empty.difference(present) if any(row.columns.get(column) == [] for row in samples)
     }
+    is_tried = "reference" not in present and REASON in row_names(samples)
+    is_tried = is_tried and any(row.row.get(REASON) for row in samples)
+    tried = {"reference"} if is_tried else set()
     needed = {}
     for name, reader in readers.items():
-        allowed = empty.intersection(reader.may_be_empty)
+        allowed = empty.intersection(reader.may_be_empty) | tried
         columns = reader.needs({*present, *allowed}.__contains__)
         needed[name] = [column for column in columns if column in READ and column not in allowed]
     return needed
@@ -272,6 +275,8 @@ def _plain(name: str, value: Any) -> Any:
 
 def _contexts(position: int, texts: Any) -> list[str]:
     name = f"contexts_list[{position}]"
+    if texts is None:
+        raise DatasetError(f"{name} is None, which is no list. Where nothing was retrieved, give an empty list, [].")
     if isinstance(texts, str | Mapping) or not hasattr(texts, "__len__"):
         raise DatasetError(f"{name}: expected a list of texts, received {texts!r:.60}. Put a single one in a list.")
     return [_text(f"{name}[{rank}]", getattr(text, "page_content", text)) for rank, text in enumerate(texts)]

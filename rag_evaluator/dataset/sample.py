@@ -12,6 +12,9 @@ from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.files.atomic import short_digest
 
+REASON = "reference_reason"
+"""Column in which `generate` says why it wrote no reference."""
+
 
 @dataclass(frozen=True)
 class Sample:
@@ -52,7 +55,10 @@ class Sample:
             for column in columns
             if not self.has(column)
         ]
-        return f"{' and '.join(reasons)} in this row" if reasons else None
+        if not reasons:
+            return None
+        why = self.row.get(REASON) if "reference" in columns and not self.has("reference") else None
+        return f"{' and '.join(reasons)} in this row{f': {why}' if why else ''}"
 
     @cached_property
     def digest(self) -> str:

@@ -122,8 +122,14 @@ def _cached(model: str, key: str) -> str:
     except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
         raise ModelError(
             f"{key}: '{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids to "
-            "download it. Give the model's folder, or download it once on a machine with network."
+            f"download it. Give the model's folder, or download it once on a machine with network.{_of_server(key)}"
         ) from None
+
+
+def _of_server(key: str) -> str:
+    """What to do where it is the name of a model that a server has, or the server's address."""
+    server = "judge: {engine: server, url: http://127.0.0.1:11434/v1}"
+    return f" If a server runs it (Ollama, vLLM), write {server} (docs/engines.md)." if key == "judge.model" else ""
 
 
 def contents_of(folder: Path) -> str:

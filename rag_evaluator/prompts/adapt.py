@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from filelock import FileLock
 
-from rag_evaluator.config.languages import Language, nearest_language
+from rag_evaluator.config.languages import Language, misspelt
 from rag_evaluator.config.schema import Config
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.embeddings.ragas_library import BasePrompt
@@ -147,10 +147,8 @@ def adapt(
     name, workshop = packs.spoken.name, packs.folder / WORKSHOP
     if name == ENGLISH:
         raise PromptError("language 'english': the prompts are English already, there is nothing to adapt.")
-    if near := nearest_language(packs.language):
-        logger.warning(
-            "language '%s' is not known, packs are made for it as it is. Did you mean '%s'?", packs.language, near
-        )
+    if question := misspelt(packs.language):
+        logger.warning("%s Packs are made for it as it is.", question)
     try:
         workshop.mkdir(parents=True, exist_ok=True)
         with FileLock(workshop / f"{name}.lock"):

@@ -12,7 +12,7 @@ from typing import Any
 
 from pydantic import BaseModel, Field
 
-from rag_evaluator.config.languages import Language, file_name, find_language, nearest_language
+from rag_evaluator.config.languages import Language, file_name, find_language, misspelt, nearest_language
 from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import short_digest
@@ -308,7 +308,7 @@ class PackSet:
         paths, missing = self.find(PACKAGED)
         near = nearest_language(self.language)
         if near and not originals:  # BLEU and ROUGE find the words of the languages that are known
-            logger.warning("language '%s' is not known. Did you mean '%s'?", self.language, near)
+            logger.warning("%s", misspelt(self.language))
         if missing:
             hint = f"did you mean '{near}'? If not: " if near else ""
             raise PromptError(

@@ -15,9 +15,11 @@ from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.statistics.formulas import TIE, Scale
 
 RANK_RULE = (
-    "Worst rows: of each metric a row gets the share of the other rows that score better, and half of the share that "
-    "score the same; its combined rank is the mean over the metrics that it has scores of. Equal ranks: the lower mean "
-    "score first, then the row's number. Rows whose scores are all in the best third of their range are not listed."
+    "Worst rows: of each metric that asks a model (of each metric where none does) a row gets the share of the other "
+    "rows that score better, and half of the share that score the same; its combined rank is the mean over those of "
+    "these metrics that it has scores of. Equal ranks: the lower mean score first, then the row's number. Rows whose "
+    "scores of these metrics are all in the best third of their range are not listed. Main reason: of the scores in "
+    "the worst third, else of those in the middle, the first with a bad verdict, by the rank in its metric."
 )
 MOST = 10
 GOOD = 2 / 3  # of a range: the best third begins there, as in `tone_of`
@@ -148,7 +150,8 @@ def _worst_row(
     order = sorted(by_metric, key=lambda metric: -np.nan_to_num(by_metric[metric][place], nan=-1.0))
     others = [metric for metric in run.metrics if BETWEEN not in metric and metric not in by_metric]
     scores = [_score(metric, float(rows.scores[metric][place]), scales[metric]) for metric in (*order, *others)]
-    metric, reason = next(_reasons(run, place, [score.metric for score in scores if score.tone != "good"]), ("", ""))
+    worst = [score.metric for tone in ("bad", "middle", "plain") for score in scores if score.tone == tone]
+    metric, reason = next(_reasons(run, place, worst), ("", ""))
     question, response, reference = (str(columns.get(name) or "") for name in ("user_input", "response", "reference"))
     return WorstRow(place, rank, question, response, reference, scores, metric, reason)
 

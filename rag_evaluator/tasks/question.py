@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterat
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -17,7 +18,7 @@ from rag_evaluator.config.schema import Config, load_config, make_config
 from rag_evaluator.config.sections import DEMO, Section, refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import ResultsError
+from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import (
     ACTIVITY,
@@ -37,9 +38,12 @@ from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.metrics.given_metrics import with_metrics
 from rag_evaluator.prompts.adapt import ready_prompts
+from rag_evaluator.prompts.check import languages_in
+from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import own_prompts
-from rag_evaluator.prompts.pack import Key
+from rag_evaluator.prompts.pack import ENGLISH, Key
+from rag_evaluator.resources import packaged
 from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
@@ -299,6 +303,26 @@ def warn_of_toy(judge: LazyJudge, language: str) -> None:
     """Warn, once in a process, if the demo judge was not trained on the language."""
     if not judge.is_object and unknown_to_toy([judge.config.model], language):
         warned_once(toy_sentence([judge.config.model], language))
+
+
+LOOKED_AT = 20  # rows
+
+
+def warn_of_language(questions: Iterable[str], contexts: Iterable[Sequence[str]], settings: Config) -> None:
+    """Warn, once in a process, where nobody gave a language and the first rows are in one that has prompts.
+
+    Rows of ASCII letters are taken for English, so that nothing is loaded for them.
+    """
+    if "language" in settings.model_fields_set:
+        return
+    rows = [
+        "\n".join([question, *texts]) for question, texts in islice(zip(questions, contexts, strict=True), LOOKED_AT)
+    ]
+    language = None if all(map(str.isascii, rows)) else identified(rows)
+    if language and language.name != ENGLISH and language.name in languages_in(packaged("prompts")):
+        name = language.name.title()
+        key = f"--set language={language.name}" if SHELL.get() else f'language="{language.name}"'
+        warned_once(f"The texts look {name}, and the judge is asked in English: {key} gives it {name} prompts.")
 
 
 @cache

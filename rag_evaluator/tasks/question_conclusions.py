@@ -59,6 +59,11 @@ def _orders(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str
             f"{judge} {did} {where}: rank correlation {_ends(estimate)} on average. Whether its order is better is not "
             "known: the rows have no relevance."
         )
+    elif any(len(fields["good"] or ()) + len(fields["bad"] or ()) > 1 for fields in ordered):
+        yield (
+            f"Nothing to sort: the filter of {judge[0].lower()}{judge[1:]} kept fewer than two contexts in each of "
+            f"{counted(len(ordered), 'question')}. --set sort.fast=false sorts all."
+        )
     elif ordered:
         yield f"Nothing to sort: none of {counted(len(ordered), 'question')} has two contexts or more to sort."
 

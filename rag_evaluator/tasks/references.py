@@ -13,7 +13,7 @@ from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import GenerateConfig
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.sample import REASON, Sample
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import safe_names, write_lines, write_wide_json
 from rag_evaluator.judge.cached import RESERVE, Window
@@ -406,4 +406,4 @@ def _with_reference(sample: Sample, reference: Reference | None) -> dict[str, An
         return dict(sample.row)
     name = "ground_truth" if isinstance(sample.row.get("reference"), list) else "reference"
     column = {name: reference.ground_truth or None}
-    return {**sample.row, **column, **({"reference_reason": reference.reason} if reference.reason else {})}
+    return {**sample.row, **column, **({REASON: reference.reason} if reference.reason else {})}

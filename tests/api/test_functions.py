@@ -129,7 +129,7 @@ def as_golden(prompt: str, options: Sequence[str]) -> str:
     return next(option for option in options if f'"verdict": {int(shown.context in ranks)}' in option)
 
 
-def test_sort_returns_the_positions_that_ragsge_returns() -> None:
+def test_sort_orders_as_ragsge_does_and_returns_positions_alone_where_asked() -> None:
     """A list for each question, counted from 0, best first; the fast mode has the good contexts only."""
     contexts = [[f"context {index}" for index in range(30)], ["context 26", "context 2", "context 0"]]
     judge = ScriptedJudge({}, as_golden)
@@ -145,7 +145,66 @@ def test_sort_returns_the_positions_that_ragsge_returns() -> None:
 
 def test_a_question_without_an_order_has_no_positions_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
     assert sort(["Where?", " "], [["b", "a"], ["c"]], indices=True, judge=scripted()) == [[1, 0], []]
-    assert "1 of 2 questions have no order, the first: there is no question" in caplog.text
+    assert "1 of 2 questions have no order: there is no question" in caplog.text
+
+
+def holds_no_answer(prompt: str, options: Sequence[str]) -> str:
+    return next(option for option in options if '"verdict": 0' in option)
+
+
+UNANSWERED = ScriptedJudge({"ReferenceOutput": {"answerable": 0, "answer": ""}}, holds_no_answer)
+
+
+@pytest.mark.parametrize(
+    ("call", "empty", "warning"),
+    [
+        (lambda: sort(QUESTIONS, CONTEXTS, indices=True, judge=UNANSWERED), [], "2 of 2 questions have no order"),
+        (lambda: generate(QUESTIONS, CONTEXTS, UNANSWERED), "", "2 of 2 questions have no answer"),
+    ],
+    ids=["sort", "generate"],
+)
+def test_what_is_empty_is_said_once_with_its_most_frequent_reason(
+    call: Callable[[], Any], empty: Any, warning: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert call() == [empty, empty]
+    assert caplog.messages.count(f"{warning}: the judge finds the answer in no context") == 1
+
+
+def test_references_that_generate_could_not_write_are_missing_with_its_reason() -> None:
+    row = {"user_input": "Where?", "retrieved_contexts": ["a"], "response": "b", "reference": None}
+    rows = [{**row, "reference_reason": "the judge finds the answer in no context"}]
+    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}})
+    results = RAGEvaluator({"metrics": ["exact_match", "context_relevance"]}, judge).evaluate(rows)
+    assert results.summary()["context_relevance"]["mean"] == 1.0
+    reason = "no reference in this row: the judge finds the answer in no context"
+    assert results.summary()["exact_match"]["reasons"] == {reason: 1}
+    with pytest.raises(DatasetError, match="expected the column 'reference'"):
+        RAGEvaluator({"metrics": ["exact_match"]}, judge).evaluate([row])
+
+
+LANGUAGE_CALLS: dict[str, Callable[..., Any]] = {
+    "sort": lambda **given: sort(QUESTIONS[1:], CONTEXTS[1:], judge=scripted(), **given),
+    "generate": lambda **given: generate(QUESTIONS[1:], CONTEXTS[1:], scripted(), **given),
+    "evaluate": lambda **given: evaluate(
+        QUESTIONS[1:], CONTEXTS[1:], metrics=["context_relevance"], judge=scripted(), **given
+    ),
+}
+
+
+@pytest.mark.parametrize("call", LANGUAGE_CALLS.values(), ids=LANGUAGE_CALLS)
+def test_texts_that_are_not_in_english_are_named_once_where_nobody_gave_a_language(
+    call: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    warned_once.cache_clear()
+    for given in ({}, {}, {"language": "english"}, {"config": {"language": "english"}}):
+        call(**given)
+    said = [message for message in caplog.messages if "look Chinese" in message]
+    assert [message.endswith('language="chinese" gives it Chinese prompts.') for message in said] == [True]
+
+
+def test_english_texts_need_no_language(caplog: pytest.LogCaptureFixture) -> None:
+    sort(QUESTIONS[:1], [["Nolu Brak, the “painter”, was born in Tesk.", "Tesk."]], judge=scripted())
+    assert "texts look" not in caplog.text
 
 
 LIMIT = "The demo judge is a toy that was trained on English and Spanish, not on Japanese: set judge.model"
@@ -187,6 +246,7 @@ def test_a_judge_of_ones_own_and_metrics_without_a_judge_have_no_such_limit(capl
         (["a", "b"], [["c"]], "contexts_list has 1 items, question_list has 2"),
         ("a", [["c"]], "question_list: expected a list, received str"),
         (["a"], ["c"], r"contexts_list\[0\]: expected a list of texts, received 'c'"),
+        (["a"], [None], r"contexts_list\[0\] is None, which is no list\. Where nothing was retrieved, give .* \[\]\."),
         (["a"], [[None]], r"contexts_list\[0\]\[0\]: expected a text, received None"),
         ([["a"]], [["c"]], r"question_list\[0\]: .* \['a'\]"),
         ([], [], "question_list is empty"),

@@ -252,6 +252,16 @@ COLUMNS: list[tuple[list[str], dict[str, str]]] = [
         {"contexto 1": "retrieved_contexts", "Contexto correcto": "reference_contexts"},
     ),
     (["id", "topic", "date"], {}),
+    (
+        ["用户提问", "参考资料", "模型答案", "人工答案"],
+        {
+            "用户提问": "user_input",
+            "参考资料": "retrieved_contexts",
+            "模型答案": "response",
+            "人工答案": "reference",
+        },
+    ),
+    (["召回文档", "人工回答"], {"召回文档": "retrieved_contexts", "人工回答": "reference"}),
 ]
 
 
@@ -323,6 +333,29 @@ def test_the_column_to_name_is_one_that_was_not_recognised(tmp_path: Path) -> No
         propose(path, InitOptions(tmp_path / "config.yaml", language="es"))
 
 
+def test_a_column_that_may_hold_contexts_is_named_where_none_was_recognised(tmp_path: Path) -> None:
+    others = {name: value for name, value in ENGLISH.items() if name != "contexts"}
+    path = write(tmp_path / "rows.jsonl", [{**others, "kind": "a", "my background": "A long text about Tesk."}])
+    said = [note for note in proposed(path).warnings if "as contexts" in note]
+    assert [note.rpartition(": ")[2] for note in said] == ["--columns 'my background'=retrieved_contexts"]
+    (tmp_path / "config.yaml").unlink()
+    assert not any("as contexts" in note for note in proposed(write(tmp_path / "b.jsonl", [ENGLISH])).warnings)
+
+
+@pytest.mark.parametrize(("language", "expected"), [("chinese", False), ("japanese", False), ("korean", True)])
+def test_a_metric_that_counts_words_is_not_offered_where_nothing_divides_them(
+    tmp_path: Path, language: str, expected: bool
+) -> None:
+    proposal = proposed(write(tmp_path / "rows.jsonl", [LANGUAGE_ROWS[language]]))
+    assert ("quoted_spans_alignment" in proposal.possible) is expected
+
+
+def test_the_name_of_a_language_in_another_language_asks_what_was_meant(tmp_path: Path) -> None:
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), language="catalán")
+    assert "language 'catalán' is not known. Did you mean 'catalan'? If so, give that name" in proposal.warnings
+    assert not any("prompts adapt" in note for note in proposal.warnings)
+
+
 def test_columns_that_are_not_recognised_can_be_named(tmp_path: Path) -> None:
     rows = [{"texto": "¿Dónde nació la pintora?", "otro": "Nació en Belmira, con los suyos, y no se fue"}]
     wishes = {"columns": {"texto": "user_input", "otro": "response"}, "embeddings": "demo"}
@@ -357,7 +390,11 @@ WRONG_WISHES: list[tuple[dict[str, Any], type[RagEvaluatorError], str]] = [
     ({"judge": "/nothing"}, ModelError, "no such folder"),
     ({"embeddings": "/nothing"}, ModelError, "embeddings.model: no such folder"),
     ({"metrics": ["faithfullness"]}, ConfigError, "Did you mean 'faithfulness'"),
-    ({"metrics": ["summary_score"]}, ConfigError, "needs reference_contexts"),
+    (
+        {"metrics": ["summary_score"]},
+        ConfigError,
+        r"needs reference_contexts, .*: received the columns 'question', .*--columns my_name=reference_contexts\.",
+    ),
     ({"name": "../x"}, ConfigError, "'name'"),
     ({"language": "../x"}, ConfigError, "language is"),
     ({"columns": {"nothing": "user_input"}}, DatasetError, "no row has a column 'nothing'"),

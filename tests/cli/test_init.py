@@ -56,6 +56,8 @@ FAULTS = [
     (["--judge", "./nothing"], "judge.model: no such folder"),
     (["--columns", "pregunta"], "expected NAME=COLUMN"),
     (["--out", "there.yaml"], "not overwritten. Choose another name with --out, or delete it"),
+    (["--judge", "qwen3:8b"], "write judge: {engine: server, url: http://127.0.0.1:11434/v1} (docs/engines.md)"),
+    (["--judge", "http://localhost:8000/v1"], "If a server runs it (Ollama, vLLM), write judge: {engine: server"),
     (["--metrics", "faithfullness"], "Did you mean 'faithfulness'"),
 ]
 
@@ -143,6 +145,16 @@ def test_the_sample_overwrites_nothing(
     (tmp_path / "sample.jsonl").unlink()
     assert main(["init", "--sample", "--out", "first.yaml"]) == main(["init", "--sample", "--out", "second.yaml"]) == 0
     assert main(["init", "--sample", "--out", "first.yaml"]) == 2
+
+
+@pytest.mark.parametrize("flag", ["--metrics chrf_score", "--columns texto=user_input"])
+def test_a_file_that_a_flag_with_many_values_has_swallowed_is_named(
+    folder: Path, flag: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", *flag.split(), "preguntas.csv"]) == 2
+    name = flag.split()[0]
+    expected = f"preguntas.csv was read as one of {name}: write it first, init preguntas.csv {name} ...\n"
+    assert capsys.readouterr().err.endswith(expected)
 
 
 @pytest.mark.parametrize("arguments", [[], ["preguntas.csv", "--sample"]], ids=["neither", "both"])

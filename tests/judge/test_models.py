@@ -64,11 +64,13 @@ def test_a_missing_folder_is_told_with_its_key(model: str) -> None:
     assert embeddings_error(model) == f"embeddings.model: {expected}"
 
 
-@pytest.mark.parametrize("model", ["some-org/no-such-model", "a/b/c", "what is this?"])
+@pytest.mark.parametrize("model", ["some-org/no-such-model", "a/b/c", "what is this?", "qwen3:8b"])
 def test_a_hub_id_that_is_not_in_the_cache_is_an_error_while_offline(model: str) -> None:
     expected = f"'{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids"
     assert judge_error(model).startswith(f"judge.model: {expected}")
     assert embeddings_error(model).startswith(f"embeddings.model: {expected}")
+    assert "engine: server" in judge_error(model)
+    assert "engine: server" not in embeddings_error(model)
 
 
 def test_a_hub_id_stands_for_itself_when_the_network_may_be_used() -> None:

@@ -12,6 +12,7 @@ from rag_evaluator import PromptError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import LANGUAGES, find_language, sentences
 from rag_evaluator.metrics.prompts import all_prompts, load_prompts
+from rag_evaluator.prompts.adapt import AdaptedPacks
 from rag_evaluator.prompts.check import (
     Fault,
     check_language,
@@ -306,6 +307,17 @@ def test_packs_are_compared_with_the_packaged_prompts_and_another_installed_raga
         "compared with the English prompts of ragas 0.4.9; the installed ragas is 0.4.3: --installed compares with its "
         "prompts\n"
     )
+
+
+@pytest.mark.parametrize("action", ["check", "adapt"])
+def test_a_misspelt_language_is_asked_about_and_a_toy_translates_nothing(
+    action: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_evaluator.prompts.adapt._adapt", lambda *_: AdaptedPacks([], [], None, 0, 0))
+    folder = [str(tmp_path)] if action == "check" else ["--folder", str(tmp_path)]
+    main(["prompts", action, *folder, "--language", "catalán", "--metrics", "faithfulness"])
+    assert "language 'catalán' is not known. Did you mean 'catalan'?" in caplog.text
+    assert ("The demo judge is a toy that cannot translate" in caplog.text) is (action == "adapt")
 
 
 def test_packs_are_compared_with_the_installed_ragas_if_that_is_asked_for(

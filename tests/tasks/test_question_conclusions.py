@@ -17,6 +17,7 @@ def fields(
     order: list[int] | None = None,
     spearman: float | None = None,
     good: list[int] | None = None,
+    bad: list[int] | None = None,
     ndcg: float | None = None,
     agreement: float | None = None,
     measured: tuple[float | None, float | None] | None = None,
@@ -28,6 +29,7 @@ def fields(
         "sorted": order,
         "spearman": spearman,
         "good": good,
+        "bad": None if good is None else bad or [],
         "retriever": {"nDCG@10": ndcg},
         "agreement": agreement,
         "reasons": {"sorted": reason},
@@ -77,13 +79,21 @@ def test_without_relevance_the_sentence_says_how_far_the_order_changed_and_no_mo
 
 
 def test_the_filter_says_how_good_the_retriever_is() -> None:
-    rows = [fields([0], None, [0], 1.0), fields([1], None, [1], 0.63), fields([], None, [])]
+    rows = [fields([0], None, [0], ndcg=1.0), fields([0], None, [0], ndcg=0.63), fields([], None, [])]
     assert sort_conclusion(rows, TOY).sentences == [
         "Nothing to sort: none of 3 questions has two contexts or more to sort.",
         "By the contexts in which the toy judge finds the answer, the retriever's order has nDCG@10 "
         f"{ends([1.0, 0.63])} in 2 questions.",
         "In 1 of 3 questions the toy judge finds the answer in no context.",
     ]
+
+
+def test_a_filter_that_leaves_nothing_to_sort_is_named() -> None:
+    rows = [fields([1], None, [1], [0, 2, 3]), fields([], None, [], [0, 1, 2, 3])]
+    assert sort_conclusion(rows, TOY).sentences[0] == (
+        "Nothing to sort: the filter of the toy judge kept fewer than two contexts in each of 2 questions. "
+        "--set sort.fast=false sorts all."
+    )
 
 
 def test_a_judge_that_chooses_by_place_is_named() -> None:

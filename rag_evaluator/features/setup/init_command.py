@@ -63,7 +63,9 @@ def init(options: argparse.Namespace) -> int:
     )
 
     if (options.data is None) is not options.sample:
-        raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
+        raise ConfigError(
+            "init: expected a file of rows, or --sample for those of the package, and not both." + _swallowed(options)
+        )
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not options.sample
     out = options.out or CONFIG
     if out.exists() and not (asks and options.out is None):
@@ -80,6 +82,15 @@ def init(options: argparse.Namespace) -> int:
     out = wanted.out
     _print_next(proposal, out, [[out]] if options.sample else [["check", out], ["plan", out], [out, "--limit", "10"]])
     return OK
+
+
+def _swallowed(options: argparse.Namespace) -> str:
+    """Where the file of rows is: among the values of a flag that takes many."""
+    for flag in ("metrics", "columns"):
+        words = getattr(options, flag)
+        if options.data is None and words and Path(words[-1]).expanduser().exists():
+            return f" {words[-1]} was read as one of --{flag}: write it first, init {words[-1]} --{flag} ..."
+    return ""
 
 
 def _write_sample(out: Path) -> Path:

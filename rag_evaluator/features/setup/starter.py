@@ -6,6 +6,7 @@
 import itertools
 import json
 import re
+import shlex
 import textwrap
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -17,7 +18,7 @@ from typing import Any, Literal
 import jinja2
 import yaml
 
-from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.languages import UNSPACED, find_language, misspelt
 from rag_evaluator.config.schema import make_config, model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset import load_records
@@ -210,6 +211,7 @@ PREFERRED = (
 OF_LOGS = (*RETRIEVAL, "faithfulness", "answer_rubric")  # before those of `PREFERRED`
 INSTEAD_OF = {"context_precision_without_reference": "context_precision_with_reference"}  # one of them is enough
 MATCH_OF_TEXTS: Literal["overlap"] = "overlap"  # `retrieval.match` where the judge has no expected answer
+COUNTS_WORDS = ("quoted_spans_alignment",)  # between spaces: never scored in scripts without them
 FEW = 3  # metrics, where none of those is possible
 RESULTS = "results"  # `output_dir`
 WIDTH = 44  # of what stands before a comment
@@ -276,7 +278,10 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     language = options.language or _language(data, surveyed)
     spoken = find_language(language).name
     unfit = _unfit_embeddings(spoken, options)
-    possible = [name for name in METRICS if _is_possible(_row(name, surveyed), surveyed.present)]
+    unscored = () if UNSPACED.isdisjoint(find_language(language).scripts) else COUNTS_WORDS
+    possible = [
+        name for name in METRICS if name not in unscored and _is_possible(_row(name, surveyed), surveyed.present)
+    ]
     metrics = list(dict.fromkeys(canonical_name(name) or name for name in options.metrics)) or _preferred(
         [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
         surveyed.is_log,
@@ -332,14 +337,24 @@ def _language(data: Path, surveyed: Survey) -> str:
 
 
 def _no_metric(data: Path, surveyed: Survey) -> str:
-    columns = ", ".join(map(repr, [*(name for names in surveyed.names.values() for name in names), *surveyed.unused]))
     read = ", ".join(surveyed.present) or "none"
     missing = next((name for name in TEXT_COLUMNS if name not in surveyed.present), "user_input")
     return (
-        f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
-        f"column holds what: --columns {surveyed.unused[0] if surveyed.unused else 'my_name'}={missing}; the names "
+        f"{data.name}: its columns allow no metric: recognised are {read}, {_received(surveyed, missing)}; the names "
         f"are {', '.join(TEXT_COLUMNS)}."
     )
+
+
+def _received(surveyed: Survey, missing: str) -> str:
+    """The user's columns, and how to say which of them is a missing one."""
+    columns = ", ".join(map(repr, [*(name for names in surveyed.names.values() for name in names), *surveyed.unused]))
+    name = _longest(surveyed) if surveyed.unused else "my_name"
+    return f"received the columns {columns}. Say which column holds what: --columns {shlex.quote(name)}={missing}"
+
+
+def _longest(surveyed: Survey) -> str:
+    """The unused column with the longest texts."""
+    return max(surveyed.unused, key=lambda name: sum(len(str(row.row.get(name) or "")) for row in surveyed.samples))
 
 
 def _warnings(
@@ -350,7 +365,9 @@ def _warnings(
     more: Sequence[str],
     unfit: str | None,
 ) -> Iterable[str]:
-    if language not in (ENGLISH, *languages_in(packaged("prompts"))):
+    if question := misspelt(language):
+        yield f"{question} If so, give that name"
+    elif language not in (ENGLISH, *languages_in(packaged("prompts"))):
         yield (
             f"the package has no prompts in {language}. Make them with your judge, and read them: "
             + command("prompts", "adapt", "--language", language, "--config", options.out)
@@ -374,6 +391,11 @@ def _warnings(
     for package in dict.fromkeys(lacking.values()):
         names = [name for name, needed in lacking.items() if needed == package]
         yield f"{' and '.join(names)} will not run without a package: pip install {package}"
+    if surveyed.unused and not {"retrieved_contexts", "reference_contexts"}.intersection(surveyed.present):
+        yield (
+            "no column was recognised as contexts, which faithfulness and others need. If there is one, name it: "
+            f"--columns {shlex.quote(_longest(surveyed))}=retrieved_contexts"
+        )
     for name in surveyed.paragraphs:
         yield f"cells of {name!r} have blank lines: if these stand between contexts, map it to {LISTS[0]}[\\n\\n]"
 
@@ -390,7 +412,10 @@ def _check(proposal: Proposal, options: InitOptions) -> None:
     for name, metric in chosen_metrics(config).items():
         missing = [column for column in metric.columns if column not in proposal.survey.present]
         if not _is_possible(metric, proposal.survey.present):
-            raise ConfigError(f"--metrics: {name} needs {', '.join(missing)}, which no column was recognised as.")
+            received = _received(proposal.survey, missing[0])
+            raise ConfigError(
+                f"--metrics: {name} needs {', '.join(missing)}, which no column was recognised as: {received}."
+            )
 
 
 def _is_possible(metric: Metric, present: Iterable[str]) -> bool:

@@ -4,7 +4,7 @@ import unicodedata
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.config.languages import Language
+from rag_evaluator.config.languages import UNSPACED, Language
 from rag_evaluator.embeddings.ragas_library import (
     InstanceSpecificRubrics,
     MetricResult,
@@ -80,7 +80,6 @@ class RowRubrics(InstanceSpecificRubrics):
         return result
 
 
-UNSPACED = frozenset({"CJK", "HIRAGANA", "KATAKANA", "THAI"})  # scripts in which each letter is a word of its own here
 BLEU_TOKENIZERS: Mapping[str, str] = {"chinese": "zh", "japanese": "char", "thai": "char"}  # sacrebleu's names
 
 

@@ -17,7 +17,7 @@ from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import refuse_adapter_files, refuse_gguf
 from rag_evaluator.judge.engines.protocol import Engine, Form
 from rag_evaluator.judge.engines.server.dialects import Continuation, Dialect, LlamaCpp, Server, Vllm, open_requests
-from rag_evaluator.judge.engines.server.http import Address, Transport
+from rag_evaluator.judge.engines.server.http import Address, RequestFailure, Transport
 from rag_evaluator.judge.engines.server.openai import QUESTION, SAMPLE, Abilities, OpenAI, OpenAIEngine
 from rag_evaluator.judge.engines.server.writing import write
 from rag_evaluator.judge.grammar.tree import Text
@@ -67,7 +67,10 @@ async def identify_server(transport: Transport, served_model: str | None = None,
                 model = _chosen(models, served_model)
                 return replace(row.describe(model, known), aliases=_aliases(models, model))
     except (JudgeLostError, JudgementError) as error:
-        raise ModelError(f"judge.url: no server can be used there: {_without_key(error)}") from error
+        failure, why = error.__cause__, _without_key(error).rstrip(".")
+        is_down = isinstance(failure, RequestFailure) and not failure.answered
+        advice = " Start it, or correct the address." if is_down else ""
+        raise ModelError(f"judge.url: no server can be used: {why}.{advice}") from error
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             "judge.url: its /v1/models is no list of models, or what it says of itself is not like that of a server "

@@ -282,7 +282,7 @@ def settings_of(config: Settings, language: str | None) -> Config:
 
 
 def judge_source(judge: Any, settings: Config) -> LazyJudge:
-    """The judge as given or configured; a warning where it is the demo judge because nobody named another.
+    """The judge as given or configured; a warning, once, where it is the demo judge because nobody named another.
 
     `warn_of_toy` says the same of a language that this judge was not trained on.
     """
@@ -291,7 +291,7 @@ def judge_source(judge: Any, settings: Config) -> LazyJudge:
     source = source_of(judge, settings.judge, settings.offline)
     is_demo = judge in (None, DEMO) and source.config.model == DEMO
     if is_demo and not unknown_to_toy([DEMO], settings.language):
-        logger.warning("The demo judge is a toy; give a model of your own as judge.")
+        warned_once("The demo judge is a toy; give a model of your own as judge.")
     return source
 
 

@@ -166,4 +166,4 @@ def test_the_examples_of_the_docs_work(evaluator: RAGEvaluator) -> None:
         exec(compile(block, "python.md", "exec"), names)
     assert 0 <= names["score"].value <= 1
     assert isinstance(names["answer"], str)
-    assert names["nearest"].page_content == TEXTS[0]
+    assert names["vector"] == evaluator.embeddings.embed_query(QUESTION)

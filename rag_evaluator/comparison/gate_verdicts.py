@@ -35,6 +35,8 @@ NEEDS = {
 class GateVerdicts(WithOverview, list[Verdict]):
     """The verdicts of `gate`, in the order of the rules; printed, and in a notebook, as sentences and a table.
 
+    True if all rules are kept, as `passed` says: unlike a list, it is false though it has verdicts.
+
     Args:
         judge: who scored, for the sentences, see `gate_conclusion`.
         command: to type next where a rule failed.
@@ -48,6 +50,9 @@ class GateVerdicts(WithOverview, list[Verdict]):
     def passed(self) -> bool:
         """Whether all rules are kept."""
         return all(verdict.passed for verdict in self)
+
+    def __bool__(self) -> bool:
+        return self.passed
 
     @property
     def conclusion(self) -> Conclusion:

@@ -133,8 +133,17 @@ def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]]
             if column not in present:
                 missing.setdefault(column, []).append(metric)
     if missing:
+        _refuse_errors_alone(samples, source_name)
         lines = [_missing_column(samples, column, metrics) for column, metrics in missing.items()]
         raise DatasetError("\n".join(f"{source_name}: {line}" for line in lines))
+
+
+def _refuse_errors_alone(samples: Sequence[Sample], source_name: str) -> None:
+    """DatasetError for rows of `collect` where the system has failed for all questions."""
+    errors = [sample.row.get("error") for sample in samples]
+    if all(isinstance(error, str) for error in errors) and "response" not in present_columns(samples):
+        count = f"{len(errors)} of {len(errors)} questions have no answer"
+        raise DatasetError(f"{source_name}: {count}: {errors[0]}. Correct the system that was asked.")
 
 
 def _missing_column(samples: Sequence[Sample], column: str, metrics: Sequence[str]) -> str:

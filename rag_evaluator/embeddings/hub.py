@@ -55,7 +55,7 @@ def refuse_no_folder(model: str, key: str = "judge.model") -> None:
     folder = Path(model)
     if (folder.is_absolute() or model.startswith((".", "~"))) and not folder.is_dir():
         raise ModelError(
-            f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo'. "
+            f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo', the toy. "
             "Where it is on another machine, run this there."
         )
 
@@ -109,7 +109,7 @@ def load_failure(error: Exception) -> str:
 def in_one_line(error: Exception) -> str:
     """A library's error with its kind, without a full stop."""
     message = " ".join(str(error).split())[:400].rstrip(".!")
-    return f"{type(error).__name__}: {message}"
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
 
 
 def _cached(model: str, key: str) -> str:
@@ -122,7 +122,8 @@ def _cached(model: str, key: str) -> str:
     except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
         raise ModelError(
             f"{key}: '{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids to "
-            f"download it. Give the model's folder, or download it once on a machine with network.{_of_server(key)}"
+            "download it. Give the model's folder, or 'demo', the toy; or download it once on a machine with network."
+            + _of_server(key)
         ) from None
 
 

@@ -1,5 +1,6 @@
 """Judges as ragas LLMs: a prompt and a response model in, a validated object out; and judges before they are loaded."""
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -17,6 +18,7 @@ from rag_evaluator.embeddings.hub import UNNAMED, arguments_part, as_line, finge
 from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import Encoder, Engine, find_engine
 from rag_evaluator.judge.grammar.schema import Schema, off_scale, plain, tighten
@@ -283,13 +285,28 @@ def _text_of(reply: Any) -> str:
 
 def _read(reply: Any, response_model: type[BaseModel]) -> BaseModel:
     """An answer from JSON in a text, or from what has been read of it. Raises `JudgementError`."""
+    answer = _last_object(reply) if isinstance(reply, str) else reply
+    if answer is None:
+        raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
     try:
-        if isinstance(reply, str):
-            return response_model.model_validate_json(reply[reply.find("{") : reply.rfind("}") + 1])
-        return response_model.model_validate(reply)
+        return response_model.model_validate(answer)
     except ValidationError as error:
         first = error.errors()[0]["msg"]
         raise JudgementError(f"the answer {reply!r:.80} is no {response_model.__name__}: {first}") from error
+
+
+def _last_object(text: str) -> Any:
+    """The last JSON object in a text, thoughts left out; None where there is none. Any: JSON."""
+    for opening, end in OPENINGS:
+        text = text.rpartition(end)[2].partition(opening.strip())[0]
+    decoder, place, last = json.JSONDecoder(strict=False), text.find("{"), None
+    while place >= 0:
+        try:
+            last, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            place += 1
+        place = text.find("{", place)
+    return last
 
 
 LLM = InstructorBaseRagasLLM
@@ -315,6 +332,8 @@ class LazyJudge:
 
     def __init__(self, judge: Any, config: JudgeConfig, offline: bool = True) -> None:
         judge = unwrapped(judge)
+        if is_langchain(judge) and is_pipeline(inner := getattr(judge, "llm", None)):  # of a ChatHuggingFace
+            judge = inner
         if isinstance(judge, str | Path):
             config, judge = config.model_copy(update={"model": model_path(str(judge), Path.cwd())}), None
         if not (judge is None or _is_judge(judge) or is_pipeline(judge) or is_langchain(judge)):

@@ -13,8 +13,9 @@ from pydantic import BaseModel
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.embeddings.hub import in_one_line
 from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
-from rag_evaluator.errors import JudgeLostError, PromptTooLongError, UndefinedScoreError
+from rag_evaluator.errors import JudgeLostError, PromptTooLongError, RagEvaluatorError, UndefinedScoreError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import (
     Draw,
@@ -136,7 +137,8 @@ class Recorder(InstructorBaseRagasLLM):
             raise
         except Exception as error:
             self.too_long = self.too_long or isinstance(error, PromptTooLongError)
-            self.failed[question] = message = str(error) or type(error).__name__
+            message = str(error) if isinstance(error, RagEvaluatorError) else in_one_line(error)
+            self.failed[question] = message
             if occurrence == 0:  # some metrics ask again after a failure: recorded once
                 self._write(prompt, None, error=message)
             raise

@@ -9,6 +9,8 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
 from rag_evaluator.results.questions import ROWS_TOGETHER, keep_prompts
@@ -26,6 +28,7 @@ from rag_evaluator.results.rows import (
 from rag_evaluator.results.run_conclusion import REFUSAL, conclude
 from rag_evaluator.results.summary import Summary, reporting_of
 from rag_evaluator.results.tally import tally_of
+from rag_evaluator.results.worst import Texts, WorstRow, in_a_sentence, worst_of
 from rag_evaluator.results.writers import write_table
 
 if TYPE_CHECKING:
@@ -52,6 +55,17 @@ class Row:
         if self.judged is None:
             return self.scores
         return dict(zip(self.scores, self.judged.judged_scores().values(), strict=True))  # metrics may have other names
+
+    def says(self, metric: str) -> list[str]:
+        """What the judge says of a score, as the report shows it: `not supported: “He was a king.” The reason.`
+
+        Of a missing score it is the reason why. Raises `ConfigError` for a metric that was not scored.
+        """
+        if metric not in self.scores:
+            raise ConfigError(f"no scores of '{metric}'.{did_you_mean(metric, self.scores)}")
+        judged = dict(zip(self.scores, (self.judged or self).scores, strict=True))[metric]  # may have another name
+        records = [record for record in map(json.loads, self.details()) if record["metric"] == judged]
+        return [in_a_sentence(verdict) for verdict in explained(records)]
 
 
 @dataclass(frozen=True)
@@ -132,6 +146,15 @@ class Results(WithOverview):
         for row in self._in_memory():
             summary.add(row)
         return summary.to_json()
+
+    def worst(self, n: int = 5) -> list[WorstRow]:
+        """At most `n` rows to look at first, as the report lists them: `number` (from 0), `scores`, `reason`, ..."""
+
+        def texts_of(places: Sequence[int]) -> Iterator[Texts]:
+            rows = {place: row for place, row in enumerate(self) if place in places}
+            yield from ((rows[at].sample.columns, [*map(json.loads, rows[at].details())]) for at in places)
+
+        return worst_of(self.manifest, self.summary(), tally_of(self.scores, self.samples, self.manifest), texts_of, n)
 
     def under(self, names: Mapping[str, str]) -> "Results":
         """The same with other names of metrics, by which their scales are found, too.

@@ -1,7 +1,7 @@
 """The rows to look at first: a combined rank over metrics, and what the judge says of the worst rows."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,7 +9,8 @@ import numpy as np
 
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
-from rag_evaluator.results.rows import BETWEEN
+from rag_evaluator.results.overview import Figures
+from rag_evaluator.results.rows import BETWEEN, Record
 from rag_evaluator.results.run import Run, samples_of
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -22,6 +23,7 @@ RANK_RULE = (
     "the worst third, else of those in the middle, the first with a bad verdict, by the rank in its metric."
 )
 MOST = 10
+Texts = tuple[Mapping[str, object], Sequence[Record]]  # columns of a row, its details
 GOOD = 2 / 3  # of a range: the best third begins there, as in `tone_of`
 
 
@@ -119,39 +121,54 @@ def ranked_scores(manifest: Mapping[str, Any], rows: Tally) -> dict[str, Floats]
 
 
 def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[WorstRow]:
-    """The rows of the highest combined rank with what the judge says; see `RANK_RULE`.
+    """The worst rows of a results folder, see `worst_of`. Raises `ResultsError` if a file cannot be read."""
 
-    Raises `ResultsError` if a file cannot be read.
+    def texts_of(places: Sequence[int]) -> Iterator[Texts]:
+        samples = samples_of((run.row(place) for place in places), run.config)
+        yield from ((sample.columns, run.details(place)) for place, sample in zip(places, samples, strict=True))
+
+    return worst_of(run.manifest, run.summary, tally(run) if rows is None else rows, texts_of, most)
+
+
+def worst_of(
+    manifest: Mapping[str, Any],
+    summary: Mapping[str, Figures],
+    rows: Tally,
+    texts_of: Callable[[Sequence[int]], Iterable[Texts]],
+    most: int = MOST,
+) -> list[WorstRow]:
+    """The rows of the highest combined rank with what the judge says; see `RANK_RULE`. Any: JSON.
+
+    Args:
+        texts_of: the texts of some rows, in the order of their places.
     """
-    rows = tally(run) if rows is None else rows
-    scales = scales_of(run.manifest, run.summary)
-    ranked = ranked_scores(run.manifest, rows)
+    scales = scales_of(manifest, summary)
+    ranked = ranked_scores(manifest, rows)
     places = listed_rows(ranked, scales)[:most]
     if not places:
         return []
     ranks = combined_ranks(ranked, scales)
     by_metric = {metric: _ranks(values, scales[metric]) for metric, values in ranked.items()}
-    samples = samples_of((run.row(place) for place in places), run.config)
     return [
-        _worst_row(run, rows, place, float(ranks[place]), sample.columns, by_metric, scales)
-        for place, sample in zip(places, samples, strict=True)
+        _worst_row(rows, place, float(ranks[place]), texts, by_metric, scales)
+        for place, texts in zip(places, texts_of(places), strict=True)
     ]
 
 
 def _worst_row(
-    run: Run,
     rows: Tally,
     place: int,
     rank: float,
-    columns: Mapping[str, object],
+    texts: Texts,
     by_metric: Mapping[str, Floats],
     scales: Mapping[str, Scale],
 ) -> WorstRow:
+    columns, records = texts
     order = sorted(by_metric, key=lambda metric: -np.nan_to_num(by_metric[metric][place], nan=-1.0))
-    others = [metric for metric in run.metrics if BETWEEN not in metric and metric not in by_metric]
+    others = [metric for metric in rows.scores if BETWEEN not in metric and metric not in by_metric]
     scores = [_score(metric, float(rows.scores[metric][place]), scales[metric]) for metric in (*order, *others)]
     worst = [score.metric for tone in ("bad", "middle", "plain") for score in scores if score.tone == tone]
-    metric, reason = next(_reasons(run, place, worst), ("", ""))
+    metric, reason = next(_reasons(records, worst), ("", ""))
     question, response, reference = (str(columns.get(name) or "") for name in ("user_input", "response", "reference"))
     return WorstRow(place, rank, question, response, reference, scores, metric, reason)
 
@@ -163,9 +180,8 @@ def _score(metric: str, value: float, scale: Scale) -> RowScore:
     )
 
 
-def _reasons(run: Run, place: int, metrics: Sequence[str]) -> Iterator[tuple[str, str]]:
+def _reasons(records: Iterable[Record], metrics: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Metric and what the judge says against the row, for metrics in this order."""
-    records = run.details(place)
     for metric in metrics:
         of_metric = [record for record in records if str(record.get("metric")).partition(BETWEEN)[0] == metric]
         verdict = next((verdict for verdict in explained(of_metric) if verdict.is_bad), None)

@@ -219,6 +219,11 @@ WRONG: dict[str, tuple[dict[str, Any], type[RagEvaluatorError], str]] = {
     "a reference": ({"references": ["a", 1, True]}, DatasetError, r"references\[2\]: .* True"),
     "path": ({"path": "rows.csv"}, ConfigError, "rows.csv: expected a name that ends in .jsonl"),
     "chain": ({"chain": object()}, ConfigError, "chain: expected a LangChain Runnable or a function of a question"),
+    "columns": (
+        {"columns": {"docs": "retrieved_context"}},
+        DatasetError,
+        "collect: columns maps 'docs' to 'retrieved_context', .* Did you mean 'retrieved_contexts'",
+    ),
     "concurrency": ({"max_concurrency": 0}, ConfigError, "max_concurrency is 0: expected 1 or more"),
 }
 
@@ -315,6 +320,71 @@ CHAINS: dict[str, tuple[Any, dict[str, Any]]] = {
 def test_chains_of_langchain_are_asked_as_they_take_questions(make: Any, columns: Any, tmp_path: Path) -> None:
     rows = collect(make(), QUESTIONS[:2], tmp_path / "rows.jsonl")
     assert rows == [{"user_input": question, **columns} for question in QUESTIONS[:2]]
+
+
+@pytest.mark.parametrize("stop", [KeyboardInterrupt, SystemExit])
+def test_what_stops_a_program_stops_a_chain_that_returns_it_as_a_result(stop: Any, tmp_path: Path) -> None:
+    """A sequence of LangChain returns whatever one of its steps raises."""
+    asked, path = [], tmp_path / "rows.jsonl"
+
+    def stopped(question: str) -> str:
+        asked.append(question)
+        if question == QUESTIONS[2]:
+            raise stop
+        return question
+
+    with pytest.raises(stop):
+        collect(RunnableLambda(stopped) | RunnablePassthrough(), [*QUESTIONS, "Who?", "?"], path, max_concurrency=2)
+    assert set(asked[:2]) == set(QUESTIONS[:2]) and "?" not in asked
+    assert [row["user_input"] for row in lines(path)] == QUESTIONS[:2]
+
+
+ADVICE: dict[str, tuple[Any, dict[str, Any], list[str]]] = {
+    "a dict is wanted": (
+        RunnablePassthrough.assign(context=RunnableLambda(lambda row: dict(row)["question"])),
+        {},
+        [
+            "3 of 3 questions without an answer",
+            'If the chain takes a dict, give input_key="question".',
+            "must be a dict",
+        ],
+    ),
+    "contexts under an unknown name": (
+        lambda question: {"answer": "x", "docs": ["c"]},
+        {},
+        ["if 'docs' holds them, give columns={'docs': 'retrieved_contexts'}, or let the chain return"],
+    ),
+    "unknown names": (
+        lambda question: {"reply": "x" * 80, "docs": ["c"]},
+        {},
+        ["but 'reply', 'docs'. Say which name is what, for instance columns={'reply': 'response'}."],
+    ),
+}
+
+
+@pytest.mark.parametrize(("chain", "arguments", "advice"), ADVICE.values(), ids=ADVICE)
+def test_what_is_logged_says_what_to_change(
+    chain: Any, arguments: dict[str, Any], advice: list[str], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    collect(chain, QUESTIONS, tmp_path / "rows.jsonl", **arguments)
+    [message] = caplog.messages
+    assert [part for part in advice if part not in message] == []
+
+
+def test_rows_of_an_earlier_call_without_contexts_are_said_to_be_old(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "rows.jsonl"
+    collect(lambda question: "x", QUESTIONS, path)
+    assert "earlier call" not in caplog.text
+    collect(System(), QUESTIONS, path)
+    assert f"3 of 3 rows are from an earlier call; delete {path} to ask again, or let the chain" in caplog.text
+
+
+def test_the_error_of_a_system_that_is_down_is_why_its_rows_are_not_judged(tmp_path: Path) -> None:
+    rows = collect(System(*QUESTIONS), QUESTIONS, tmp_path / "rows.jsonl", REFERENCES)
+    with pytest.raises(DatasetError, match="data: 3 of 3 questions have no answer: TimeoutError: no answer to Where"):
+        RAGEvaluator({"metrics": ["faithfulness"]}).evaluate(rows)
 
 
 def test_the_key_of_the_question_may_be_given(tmp_path: Path) -> None:

@@ -32,6 +32,11 @@ def test_a_perfect_run_of_thirty_rows_is_above_four_fifths() -> None:
     assert passed(exact(25), ["exact_match >= 0.8", "mean:exact_match >= 0.8"]) == [False, True]
 
 
+def test_verdicts_are_true_where_all_rules_are_kept() -> None:
+    assert rag_evaluator.gate(exact(ROWS), "exact_match >= 0.8")
+    assert not rag_evaluator.gate(exact(25), ["exact_match >= 0.8", "mean:exact_match >= 0.8"])
+
+
 def test_a_metric_is_known_by_any_of_its_names() -> None:
     (verdict,) = rag_evaluator.gate(run_of([1.0] * ROWS, "nv_accuracy"), ["AnswerAccuracy >= 0.8"])
     assert str(verdict.rule) == "answer_accuracy >= 0.8"

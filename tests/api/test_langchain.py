@@ -35,6 +35,8 @@ from rag_evaluator import (
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import EmbeddingsConfig
 from rag_evaluator.embeddings.embeddings import load_embeddings
+from rag_evaluator.results.run import Run
+from rag_evaluator.results.worst import worst_rows
 from rag_evaluator.tasks.question import warned_once
 
 ROOT = Path(__file__).parents[2]
@@ -327,6 +329,12 @@ WRONG: dict[str, tuple[Callable[[], Any], type[RagEvaluatorError], str]] = {
         DatasetError,
         "expected the column 'retrieved_contexts', which faithfulness needs",
     ),
+    "contexts under an unknown name": (
+        lambda: EvaluatorChain().invoke({"query": "q", "docs": ["d"], "response": "x"}),
+        DatasetError,
+        "map it with columns",
+    ),
+    "None": (lambda: EvaluatorChain().invoke(None), DatasetError, "have no answer: the result is None"),
     "no result": (lambda: EvaluatorChain().invoke(3), DatasetError, "received int"),
     "a type": (
         lambda: EvaluatorChain().invoke({"query": "q", "result": "r", "context": [3.5, {"a": 1}]}),
@@ -365,6 +373,20 @@ def test_a_wrong_result_of_a_batch_does_not_stop_the_others_where_errors_are_wan
     assert isinstance(number, DatasetError)
     assert [first["faithfulness_score"], second["faithfulness_score"]] == FAITHFULNESS[:2]
     assert passes == [2]
+
+
+def test_none_or_an_exception_among_results_has_no_score_and_its_reason() -> None:
+    chain, bad = EvaluatorChain(judge=judge()), [None, ValueError("boom")]
+    reasons = ["the result is None", "ValueError: boom"]
+    missing = [{"faithfulness_score": None, "faithfulness_reason": reason} for reason in reasons]
+    assert chain.batch([*results(1), *bad])[1:] == [
+        {"error": reason, **row} for reason, row in zip(reasons, missing, strict=True)
+    ]
+    assert chain.evaluate(QUESTIONS, [*results(1), *bad]) == [{"faithfulness_score": 0.5}, *missing]
+
+
+def test_a_chain_may_be_called_as_chains_of_langchain_could() -> None:
+    assert EvaluatorChain(judge=judge())(results(1)[0])["faithfulness_score"] == 0.5
 
 
 def test_callbacks_of_langchain_see_each_score() -> None:
@@ -437,12 +459,27 @@ def test_a_chain_that_returns_a_text_is_scored_where_the_text_is_enough() -> Non
     assert EvaluatorChain("exact_match").evaluate(examples, ANSWERS) == [{"exact_match_score": 1.0}] * 3
 
 
-def test_the_demo_judge_that_nobody_chose_is_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_python_gets_the_worst_rows_and_what_the_judge_says_as_the_report_shows_them(tmp_path: Path) -> None:
+    scored = RAGEvaluator({"metrics": ["faithfulness"]}, judge=judge()).evaluate(results())
+    worst = scored.worst()
+    assert [(row.number, row.reason) for row in worst] == [
+        (2, "not supported: “It is 900 metres high”. r"),
+        (0, "not supported: “He was a king”. r"),
+    ]
+    assert worst == worst_rows(Run(scored.write(tmp_path))) and scored.worst(1) == worst[:1]
+    first = next(iter(scored))
+    assert first.says("faithfulness") == ["supported: “He was born in Tesk”. r", worst[1].reason]
+    with pytest.raises(ConfigError, match=r"no scores of 'faithfullness'\. Did you mean 'faithfulness'"):
+        first.says("faithfullness")
+
+
+def test_the_demo_judge_that_nobody_chose_is_named_once(caplog: pytest.LogCaptureFixture) -> None:
     warned_once.cache_clear()
     EvaluatorChain("exact_match")
     assert "The demo judge" not in caplog.text
-    EvaluatorChain("faithfulness")
-    assert "The demo judge is a toy" in caplog.text
+    for _ in range(2):
+        EvaluatorChain("faithfulness")
+    assert [message.startswith("The demo judge is a toy") for message in caplog.messages] == [True]
 
 
 def test_the_examples_of_the_docs_work(retriever: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,7 +12,7 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import PromptTemplate
 from langchain_core.vectorstores import InMemoryVectorStore
-from langchain_huggingface import HuggingFacePipeline
+from langchain_huggingface import ChatHuggingFace, HuggingFacePipeline
 from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.llms.base import InstructorBaseRagasLLM
 from ragas.metrics.collections import AnswerRelevancy, ContextRelevance, Faithfulness
@@ -98,6 +98,14 @@ def test_a_pipeline_that_was_given_is_handed_out(model_folder: Callable[..., Pat
     assert inner.pipeline.pipeline is pipeline.pipeline
 
 
+def test_a_chat_model_that_holds_a_pipeline_judges_under_the_grammar(model_folder: Callable[..., Path]) -> None:
+    pipeline = loading.load_pipeline(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL))
+    judge = ChatHuggingFace(llm=pipeline)
+    evaluator: Any = RAGEvaluator({"metrics": ["context_relevance"], "judge": SMALL}, judge=judge)
+    assert not evaluator.evaluate([ROW]).scores["context_relevance"][0].missing
+    assert evaluator.llm.pipeline is pipeline
+
+
 def test_embeddings_are_those_of_ragas_and_of_langchain(evaluator: RAGEvaluator) -> None:
     embeddings = evaluator.embeddings
     assert isinstance(embeddings, BaseRagasEmbedding)
@@ -158,4 +166,4 @@ def test_the_examples_of_the_docs_work(evaluator: RAGEvaluator) -> None:
         exec(compile(block, "python.md", "exec"), names)
     assert 0 <= names["score"].value <= 1
     assert isinstance(names["answer"], str)
-    assert names["nearest"].page_content == TEXTS[0]
+    assert names["vector"] == evaluator.embeddings.embed_query(QUESTION)

@@ -86,7 +86,7 @@ WAYS: Mapping[str, Way] = {
     r"^rag-evaluator testset make": Way(f"--size 1 {SHORT} --set testset.candidates=1", codes=(0, 1, 75)),
     r"^rag-evaluator testset check": Way(SHORT, codes=(0, 1)),  # 1: a row is flagged
     r"^rag-evaluator config\.yaml .*name=pull-request": Way(
-        "--set metrics='[faithfulness, noise_sensitivity]' --set dataset=data.jsonl"
+        "--set metrics='[faithfulness, context_recall]' --set dataset=data.jsonl"
     ),
     r"^rag-evaluator config\.yaml .*dataset=": Way("--set metrics=faithfulness"),
     r"^rag-evaluator config\.yaml .*metrics=": Way(FEW),

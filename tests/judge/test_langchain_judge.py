@@ -50,6 +50,8 @@ class TextModel(BaseChatModel):
         return "small"
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **settings: Any) -> ChatResult:
+        if self.fails:
+            raise ConnectionError("server down")
         self.asked.append(settings.get("tools"))
         return ChatResult(generations=[ChatGeneration(message=self.answer(settings.get("tools")))])
 
@@ -112,11 +114,27 @@ def test_a_model_that_cannot_is_asked_for_text(kind: type[TextModel], rows: list
     assert score_of(kind(text='Sure: {"rating": 2}.'), rows).value == 1.0
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        '<think>\nok, {the} thing\n</think>\n\n{"rating": 2}',
+        '<think>{"rating": 0}</think>{"rating": 2}',
+        'so {"rating": 0}?[/THINK]{"rating": 2}',
+        'In the form {"rating": ...}: {"rating": 2}',
+    ],
+)
+def test_the_last_object_after_the_thoughts_is_the_answer(text: str, rows: list[dict[str, Any]]) -> None:
+    assert score_of(TextModel(text=text), rows).value == 1.0
+
+
 WRONG = {
-    "no JSON": (TextModel(text="I would say 2."), "is no ContextRelevanceOutput"),
-    "no JSON and no call of the tool": (DeafModel(text="I would say 2."), "is no ContextRelevanceOutput"),
+    "no JSON": (TextModel(text="I would say 2."), "the judge's answer holds no JSON: 'I would say 2.'"),
+    "no JSON and no call of the tool": (DeafModel(text="I would say 2."), "the judge's answer holds no JSON"),
+    "a thought alone": (TextModel(text='<think>{"rating": 2}'), "the judge's answer holds no JSON"),
+    "other keys": (TextModel(text='{"score": 2}'), "is no ContextRelevanceOutput: Field required"),
+    "down": (TextModel(fails=True), "ConnectionError: server down"),
     "off the scale": (WrongModel(), r"rating is 9: expected one of 0, 1, 2"),
-    "neither way": (RefusingModel(text="no"), "is no ContextRelevanceOutput"),
+    "neither way": (RefusingModel(text="no"), "the judge's answer holds no JSON: 'no'"),
 }
 
 

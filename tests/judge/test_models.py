@@ -58,7 +58,7 @@ def test_an_empty_folder_is_called_empty(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("model", ["/no/such/folder", "./no-such-folder"])
 def test_a_missing_folder_is_told_with_its_key(model: str) -> None:
-    ways = "Give a model folder, a hub id, or 'demo'. Where it is on another machine, run this there."
+    ways = "Give a model folder, a hub id, or 'demo', the toy. Where it is on another machine, run this there."
     expected = f"no such folder: {model}. {ways}"
     assert judge_error(model) == f"judge.model: {expected}"
     assert embeddings_error(model) == f"embeddings.model: {expected}"

@@ -67,7 +67,7 @@ def test_a_ragas_llm_is_a_judge_that_knows_nothing_of_tokens() -> None:
     [
         ('Sure: {"rating": 2}.', 1.0, None),
         ('{"rating": 7}', None, "rating is 7: expected one of 0, 1, 2"),
-        ("I would say 2.", None, "is no ContextRelevanceOutput"),
+        ("I would say 2.", None, "holds no JSON"),
     ],
 )
 def test_a_langchain_model_is_a_judge_whose_answers_are_held_to_the_scale(

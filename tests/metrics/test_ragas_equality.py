@@ -222,7 +222,14 @@ def test_a_failing_metric_does_not_disturb_its_neighbours(rows: list[dict[str, A
 
     config = {"metrics": ["context_recall", "faithfulness"]}
     summary = RAGEvaluator(config, judge=ScriptedJudge(half)).evaluate(rows).summary()
-    expected = {"mean": None, "coverage": 0.0, "scored": 0, "count": 3, "reasons": {"CUDA error": 3}, "dropped": 0}
+    expected = {
+        "mean": None,
+        "coverage": 0.0,
+        "scored": 0,
+        "count": 3,
+        "reasons": {"RuntimeError: CUDA error": 3},
+        "dropped": 0,
+    }
     assert summary["context_recall"] | expected == summary["context_recall"]
     assert summary["faithfulness"]["coverage"] == 1.0
 

@@ -104,7 +104,7 @@ def test_a_judge_without_probabilities_is_refused_before_it_is_asked(model: Any,
 
 
 FAILURES: list[tuple[Exception, str, bool]] = [
-    (RuntimeError("CUDA error"), "CUDA error", False),
+    (RuntimeError("CUDA error"), "RuntimeError: CUDA error", False),
     (RuntimeError(), "RuntimeError", False),
     (PromptTooLongError("too long"), "too long", True),
 ]

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import json
 import logging
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -12,7 +13,7 @@ from typing import Any
 
 from rag_evaluator.dataset import check_readable, open_dataset
 from rag_evaluator.dataset.checked import check_questions, optional_texts
-from rag_evaluator.dataset.columns import accepted_names
+from rag_evaluator.dataset.columns import ALIASES, ColumnNames, accepted_names
 from rag_evaluator.dataset.readers.json_files import joined
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
@@ -68,6 +69,12 @@ def is_named(canonical: str, row: Mapping[str, Any], columns: Mapping[str, str])
     return any(name in row for name in (*accepted_names(canonical), *names))
 
 
+def unread(names: Iterable[Any], columns: Mapping[str, str]) -> list[str]:
+    """Those names of a result that nobody reads."""
+    read = {name for canonical in ALIASES for name in _names(canonical)} | {*columns, "messages"}
+    return [str(name) for name in names if name not in read]
+
+
 def _known(output: Mapping[str, Any]) -> dict[str, Any]:
     """The mapping under names that are known, also where components of a pipeline or messages of a chat hold them."""
     parts = [part for part in output.values() if isinstance(part, Mapping)]
@@ -82,8 +89,11 @@ def _known(output: Mapping[str, Any]) -> dict[str, Any]:
 
 def _has(output: Mapping[str, Any], canonical: str) -> bool:
     """Whether it has something for a canonical column, under any name."""
-    names = accepted_names(canonical) + OTHER_NAMES.get(canonical, ())
-    return any(output.get(name) is not None for name in names)
+    return any(output.get(name) is not None for name in _names(canonical))
+
+
+def _names(canonical: str) -> tuple[str, ...]:
+    return accepted_names(canonical) + OTHER_NAMES.get(canonical, ())
 
 
 def _readable(row: dict[str, Any]) -> dict[str, Any]:
@@ -219,6 +229,7 @@ def _caught(function: Callable[[Any], Any], item: Any) -> Any:
 
 RETURNED = ("retrieved_contexts", "response")
 SUFFIXES = (".jsonl", ".ndjson")
+WANTS_DICT = re.compile("must be a dict|Expected mapping type|string indices")  # errors of chains that got a text
 BEGINNING = b'{"user_input"'  # of each line
 logger = logging.getLogger(__name__)
 Row = dict[str, Any]  # Any: JSON
@@ -240,7 +251,7 @@ def collect(
 
     Args:
         chain: a LangChain Runnable (chain, graph, agent, retriever, model), or a function of a question; a coroutine
-            function, too. It returns what `rag_evaluator.features.chains.collect` reads. Any: of any library.
+            function, too. It returns an answer and its contexts in a form of docs/langchain.md. Any: of any library.
         questions: each is asked once, also where the list has it several times.
         path: a `.jsonl` file, which gets a row the moment there is an answer. Questions that have one there are not
             asked again. Rows of other questions are never overwritten.
@@ -259,23 +270,37 @@ def collect(
     """
     questions = check_questions("questions", questions)
     expected = optional_texts("references", references, len(questions), "questions")
-    path = _checked(Path(path).expanduser())
+    path, columns = _checked(Path(path).expanduser()), columns or {}
+    ColumnNames(columns).check(columns, "collect")
     if max_concurrency < 1:
         raise ConfigError(f"max_concurrency is {max_concurrency}: expected 1 or more.")
     ask = asking(chain, input_key, max_concurrency)
     wanted = dict(zip(reversed(questions), reversed(expected), strict=True))
     rows = _kept(path, wanted, retry_errors)
     missing = [question for question in dict.fromkeys(questions) if question not in rows]
+    earlier, others = len(rows), list[str]()
     with closing(_appender(path)) as file, shown(progress, "questions") as at:
         at(len(rows), len(wanted))
         for question, output in _outputs(ask, missing, max_concurrency):
             rows[question] = _with_reference(_row(question, output, columns), wanted[question])
             file.append(json_line(rows[question]))
+            others = others or (unread(output, columns) if isinstance(output, Mapping) else [])
             ACTIVITY.missing += "error" in rows[question]
             at(len(rows), len(wanted))
     collected = [_with_reference(rows[question], text) for question, text in zip(questions, expected, strict=True)]
     write_lines(path, collected)
-    _warn(collected)
+    _warn_of_errors(collected, input_key)
+    if any("error" not in row for row in collected) and not any("retrieved_contexts" in row for row in collected):
+        ways = [
+            f"{earlier} of {len(rows)} rows are from an earlier call; delete {path} to ask again" if earlier else "",
+            *(
+                f"if {_quoted(others)} holds them, give columns={{{name!r}: 'retrieved_contexts'}}"
+                for name in others[:1]
+            ),
+            RETURN_CONTEXTS,
+        ]
+        way = ", or ".join(filter(None, ways))
+        logger.warning("no result has contexts, which metrics such as faithfulness need: %s", way)
     return collected
 
 
@@ -329,13 +354,16 @@ def _appender(path: Path) -> Appender:
 
 
 def _outputs(ask: Ask, questions: Sequence[str], together: int) -> Iterator[tuple[str, Any]]:
-    """Each question with what came back, asked in groups."""
+    """Each question with what came back, asked in groups. Raises what must stop a program: LangChain returns it."""
     for start in range(0, len(questions), together):
         group = questions[start : start + together]
-        yield from zip(group, ask(group), strict=True)
+        for question, output in zip(group, ask(group), strict=True):
+            if isinstance(output, BaseException) and not isinstance(output, Exception):
+                raise output
+            yield question, output
 
 
-def _row(question: str, output: Any, columns: Mapping[str, str] | None) -> Row:
+def _row(question: str, output: Any, columns: Mapping[str, str]) -> Row:
     """The row of a question: what was returned, or the error in its place."""
     try:
         if isinstance(output, Exception):
@@ -344,10 +372,10 @@ def _row(question: str, output: Any, columns: Mapping[str, str] | None) -> Row:
         check_readable(samples, RETURNED)
         [sample] = samples
         returned = {name: sample.columns[name] for name in RETURNED if name in sample.columns}
-        if is_named("response", sample.row, columns or {}):
+        if is_named("response", sample.row, columns):
             returned.setdefault("response", "")
         if not returned:
-            raise DatasetError(f"neither a response nor contexts in what was returned: {output!r:.80}.")
+            raise DatasetError(_unnamed(output))
     except Exception as error:  # of any library; nothing is lost: it is what the row says
         text = f"{type(error).__name__}: {error}".encode("utf-8", "backslashreplace").decode("utf-8")
         return {"user_input": question, "error": text}
@@ -359,9 +387,21 @@ def _with_reference(row: Row, reference: str | None) -> Row:
     return columns if reference is None else {**columns, "reference": reference}
 
 
-def _warn(rows: Sequence[Row]) -> None:
+def _unnamed(output: Any) -> str:
+    names = list(output) if isinstance(output, Mapping) else []
+    text = "neither a response nor contexts in what was returned"
+    if not names:
+        return f"{text}: {output!r:.80}."
+    return f"{text}, but {_quoted(names)}. Say which name is what, for instance columns={{{names[0]!r}: 'response'}}."
+
+
+def _quoted(names: Iterable[Any]) -> str:
+    return ", ".join(map(repr, names))
+
+
+def _warn_of_errors(rows: Sequence[Row], input_key: str | None) -> None:
     errors = [row["error"] for row in rows if "error" in row]
     if errors:
-        logger.warning("%d of %d questions without an answer, the first: %s", len(errors), len(rows), errors[0])
-    if len(errors) < len(rows) and not any("retrieved_contexts" in row for row in rows):
-        logger.warning("no result has contexts, which metrics such as faithfulness need: %s", RETURN_CONTEXTS)
+        wants_dict = input_key is None and WANTS_DICT.search(errors[0])
+        hint = ' If the chain takes a dict, give input_key="question".' if wants_dict else ""
+        logger.warning("%d of %d questions without an answer.%s The first: %s", len(errors), len(rows), hint, errors[0])

@@ -8,13 +8,14 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import run_in_executor
 
 from rag_evaluator.config.schema import Config, as_config, make_config
-from rag_evaluator.dataset import check_columns, check_readable, open_dataset
+from rag_evaluator.dataset import check_columns, check_readable, open_dataset, row_names
 from rag_evaluator.dataset.checked import CheckedRows, check_custom_columns, needed_columns
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.dataset.sample import RowChoice
+from rag_evaluator.embeddings.hub import in_one_line
 from rag_evaluator.errors import DatasetError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.chains.collect import RETURN_CONTEXTS, is_named, output_row
+from rag_evaluator.features.chains.collect import RETURN_CONTEXTS, is_named, output_row, unread
 from rag_evaluator.metrics.chosen import for_metrics
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics, with_own
@@ -35,7 +36,8 @@ class _ResultEvaluator(RAGEvaluator):
         check_readable(samples, {column for names in needed.values() for column in names})
         named = {c for c in ALIASES if any(is_named(c, sample.row, columns) for sample in samples)}
         needed = {name: [c for c in names if c not in named] for name, names in needed.items()}
-        if "retrieved_contexts" not in named and all("response" in sample.row for sample in samples):
+        are_answers = all("response" in sample.row for sample in samples) and not unread(row_names(samples), columns)
+        if "retrieved_contexts" not in named and are_answers:
             _check_more_than_answers(needed)
         check_columns(samples, needed, "results")
         return CheckedRows(samples, RowChoice(len(samples)), source)
@@ -57,7 +59,8 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
 
     A result is what `RetrievalQA`, an LCEL chain or a LangGraph graph returns: question, answer and documents under any
     name that datasets may have (docs/data.md), references as well. It comes back with `<metric>_score` for each metric;
-    a score that could not be made is None, and `<metric>_reason` says why.
+    a score that could not be made is None, and `<metric>_reason` says why. None or an exception among several results
+    has no score.
 
     Args:
         metric: one or several, as `metrics` of `RAGEvaluator`; scores have the names given here.
@@ -84,6 +87,8 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> dict[str, Any]:
         return self._call_with_config(lambda result: self._scored([result])[0], input, config, **kwargs)
+
+    __call__ = invoke  # as LangChain's chains had it
 
     def batch(
         self,
@@ -120,8 +125,8 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
             raise DatasetError(f"{len(examples)} examples and {len(predictions)} predictions: expected one each.")
         return self._scores(
             [
-                {**({"user_input": example} if isinstance(example, str) else example), **output_row(prediction)}
-                for example, prediction in zip(examples, predictions, strict=True)
+                {**({"user_input": example} if isinstance(example, str) else example), **row}
+                for example, row in zip(examples, _rows(predictions), strict=True)
             ]
         )
 
@@ -133,13 +138,13 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
 
     def _error(self, result: Any) -> RagEvaluatorError | None:
         try:
-            self._evaluator.check([output_row(result)])
+            self._evaluator.check(_rows([result]))
         except RagEvaluatorError as error:
             return error
         return None
 
     def _scored(self, results: list[Any]) -> list[dict[str, Any]]:
-        rows = [output_row(result) for result in results]
+        rows = _rows(results)
         kept = (result if isinstance(result, Mapping) else row for result, row in zip(results, rows, strict=True))
         return [{**result, **scores} for result, scores in zip(kept, self._scores(rows), strict=True)]
 
@@ -151,11 +156,25 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
             made = self._evaluator.evaluate(list(rows)).scores
         scores: list[dict[str, Any]] = [{} for _ in rows]
         for canonical, name in self._names.items():
-            for row, score in zip(scores, made[canonical], strict=True):
-                row[f"{name}_score"] = None if score.missing else score.value
+            for row, scored, score in zip(rows, scores, made[canonical], strict=True):
+                scored[f"{name}_score"] = None if score.missing else score.value
                 if score.missing:
-                    row[f"{name}_reason"] = score.reason
+                    scored[f"{name}_reason"] = row.get("error") or score.reason
         return scores
+
+
+def _rows(results: Sequence[Any]) -> list[dict[str, Any]]:
+    """The results as rows; of what is none the error, as `collect` writes it."""
+    return [_row(place, result) for place, result in enumerate(results)]
+
+
+def _row(place: int, result: Any) -> dict[str, Any]:
+    if result is None or isinstance(result, Exception):
+        return {"error": "the result is None" if result is None else in_one_line(result)}
+    try:
+        return output_row(result)
+    except DatasetError as error:
+        raise DatasetError(f"row {place}: {error}") from None
 
 
 def _settings(config: Settings, metrics: list[Any]) -> Config:

@@ -221,9 +221,11 @@ def test_few_labels_of_the_rarer_value_leave_the_scores_out_and_that_is_said(
     out = " ".join(capsys.readouterr().out.split())
     assert "mean label of all 40 rows: 0.87" in out
     assert "from 30 labels;" in out
-    assert "labels only: 4 labels of the rarer value; the scores count in a fold if the other folds have 5" in out
+    assert (
+        "labels only, without the scores, in all 5 folds: the other folds have fewer than 5 labels of the rarer" in out
+    )
     found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["metrics"]["exact_match"]["label_mean"]
-    assert found["labels_only"].startswith("labels only: 4 labels")
+    assert found["labels_only"].endswith("(4 in all)")
 
 
 def test_annotators_vote_and_ties_count_nowhere(run: Path, tmp_path: Path) -> None:

@@ -326,6 +326,8 @@ def to_keep(metric: Labelled) -> KeptLabels:
         probabilities=None if draw is None else draw.probabilities,
         strata=None if draw is None else draw.strata,
         drawn=None if labels.drawn is None else labels.drawn.tolist(),
+        better=metric.scale.better if metric.label_scale.in_score_units else "higher",
+        annotators=len(labels.annotators),
     )
 
 

@@ -219,8 +219,8 @@ def test_few_labels_of_the_rarer_value_leave_the_scores_out_and_that_is_said(
     labels = str(table(tmp_path / "l.csv", [0] * 4 + [1] * 26))
     assert main(["certify", str(run), "--labels", labels, "--random", "--out", str(tmp_path / "c.json")]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "mean label of all 40 rows: 0.87" in out
-    assert "from 30 labels;" in out
+    assert "mean label of rows like these: 0.87" in out
+    assert "from 30 labels of 40 rows;" in out
     assert (
         "labels only, without the scores, in all 5 folds: the other folds have fewer than 5 labels of the rarer" in out
     )

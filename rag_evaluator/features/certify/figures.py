@@ -304,7 +304,8 @@ def _agreement(metric: Labelled, level: float) -> dict[str, Any]:
 def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = float) -> dict[str, Any]:
     """Its fields as JSON, with the threshold in the metric's own unit."""
     threshold = None if agreement.threshold is None else in_unit(agreement.threshold)
-    return {**asdict(agreement), "threshold": threshold, "confusion": agreement.confusion._asdict()}
+    confusion = None if agreement.confusion is None else agreement.confusion._asdict()
+    return {**asdict(agreement), "threshold": threshold, "confusion": confusion}
 
 
 def _upright(scale: Scale, value: Value) -> Value:

@@ -74,6 +74,23 @@ def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_p
     assert line.figures.ci_low < 10 / 40 < line.figures.ci_high
 
 
+def test_which_draw_of_the_other_run_was_taken_is_said(
+    runs: tuple[Path, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    a, b = runs
+    label_sheet(a, tmp_path / "a.xlsx", size=24)
+    label_sheet(b, tmp_path / "b.xlsx", like=a)
+    certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
+    label_sheet(a, tmp_path / "more.xlsx", size=30)
+    caplog.clear()
+    assert len(label_sheet(b, tmp_path / "b.xlsx", like=a, force=True).rows) == 24
+    assert caplog.messages == [
+        f"--like {a}: the 24 rows of its certified labels are taken",
+        f"it also has a draw of 30 rows; to take that, certify its labels first: rag-evaluator certify {a} --labels "
+        "FILE",
+    ]
+
+
 def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

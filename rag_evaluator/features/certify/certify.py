@@ -287,8 +287,8 @@ def _labels_there(sheet: LabelSheet, metric: str, kept: KeptLabels) -> dict[int,
     None where nobody knows how the labelled rows were chosen: people may leave the others blank.
     """
     choices = sheet.choices(metric)
-    words = zip((1.0, 0.0), choices, strict=False)
-    known = {float(choice): choice for choice in choices if isinstance(choice, int)} or dict(words)
+    known: dict[float, str | int] = {float(choice): choice for choice in choices if isinstance(choice, int)}
+    known = known or dict(zip((1.0, 0.0), choices, strict=True))
     is_same = (kept.low, kept.high, kept.better) == (min(known), max(known), "higher")
     labels = {row: kept.labels[row] for row in sheet.record.rows if kept.labels[row] is not None}
     if kept.chosen == "unknown" or kept.annotators > 1 or not is_same or not set(labels.values()) <= known.keys():

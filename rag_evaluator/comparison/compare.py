@@ -3,8 +3,9 @@
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from math import inf
+from math import ceil, inf
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
 import numpy as np
@@ -41,10 +42,19 @@ from rag_evaluator.results.comparison_conclusion import conclude_comparison
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import reporting_of, unit_of
 from rag_evaluator.run.status import note_rewritten
-from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
-from rag_evaluator.statistics.paired import EFFECT, Floats, Paired, compare_scores
-from rag_evaluator.statistics.ppi import LabelMean, label_difference, with_clusters, with_weights
+from rag_evaluator.statistics.paired import (
+    EFFECT,
+    MOST_ROWS,
+    POWER,
+    Floats,
+    MetricComparison,
+    Paired,
+    compare_scores,
+    holm,
+)
+from rag_evaluator.statistics.ppi import LabelMean, interval_p_value, label_difference, with_clusters, with_weights
 from rag_evaluator.tasks.manifest import REPORT
 from rag_evaluator.tasks.open_run import open_run
 
@@ -100,7 +110,11 @@ def compare(
     _check_margins(margins, scales)
     lines = table.lines()
     words = {side.run.name: _words(lines, side.run.name) for side in rest}
-    conclusion = conclude_comparison(first, rest, lines, effect, table.level)
+    weight = config.get("weight")
+    labels = _tested(
+        [line for side in rest for line in labelled_differences(first, side, table.level, cluster, weight)]
+    )
+    conclusion = conclude_comparison(first, rest, lines, effect, table.level, labels)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
         runs=tuple(run.name for run in runs),
@@ -128,11 +142,7 @@ def compare(
             )
         ),
         changed_rows=tuple(changed_rows(first, side, pair.metric) for side, pair in pairs),
-        labels=tuple(
-            line
-            for side in rest
-            for line in labelled_differences(first, side, table.level, cluster, config.get("weight"))
-        ),
+        labels=labels,
         judges=tuple(line for run in runs for line in _standings(run, {pair.metric for _, pair in pairs})),
         conclusion=conclusion,
     )
@@ -233,6 +243,15 @@ def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
     return [run.named(name) for run, name in zip(runs, names, strict=True)]
 
 
+def _tested(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
+    """Differences by labels with p-values that hold for all of them together."""
+    adjusted = holm([None if line.tested is None else line.tested.p for line in labels])
+    return tuple(
+        replace(line, tested=None if line.tested is None else replace(line.tested, p_holm=p))
+        for line, p in zip(labels, adjusted, strict=True)
+    )
+
+
 def labelled_differences(
     a: Aligned, b: Aligned, level: float, cluster: str | None = None, weight: str | None = None
 ) -> Iterator[LabelDifference]:
@@ -282,21 +301,57 @@ def _difference(
     gains, changes = labels[1] - labels[0], scores[1] - scores[0]
     kept = np.where(design.get("drawn", True), gains, np.nan)
 
-    def estimate(changes: Array, gains: Array, scale: Scale) -> LabelMean:
-        """Of differences alone, each as two sides of which the worse one is 0."""
-        judged, labelled = ((np.maximum(-values, 0), np.maximum(values, 0)) for values in (changes, gains))
-        most = Scale(0.0, max(-scale.low, scale.high))
-        return label_difference(judged, labelled, most, **design, level=level, units=units, plain_labels=kept)
-
-    figures = with_weights(estimate, changes, kept, wide, counts)
     chances = None if "probabilities" not in design else np.asarray(design["probabilities"])
-    figures = with_clusters(figures, changes, kept, wide, clusters, counts, chances)
-    return LabelDifference(run, metric, both, figures, None)
+
+    def estimate_at(level: float) -> LabelMean:
+        def estimate(changes: Array, gains: Array, scale: Scale) -> LabelMean:
+            """Of differences alone, each as two sides of which the worse one is 0."""
+            judged, labelled = ((np.maximum(-values, 0), np.maximum(values, 0)) for values in (changes, gains))
+            most = Scale(0.0, max(-scale.low, scale.high))
+            return label_difference(judged, labelled, most, **design, level=level, units=units, plain_labels=kept)
+
+        figures = with_weights(estimate, changes, kept, wide, counts)
+        return with_clusters(figures, changes, kept, wide, clusters, counts, chances)
+
+    figures = estimate_at(level)
+    tested = _as_line(metric, figures, kept, wide._replace(better=a.better), interval_p_value(estimate_at))
+    return LabelDifference(run, metric, both, figures, None, tested)
+
+
+def _as_line(metric: str, figures: LabelMean, gains: Array, scale: Scale, p: float | None) -> MetricComparison | None:
+    """A difference by labels as the line of a table, of which p after Holm is not known yet; None without an estimate.
+
+    Labels that a difference like this needs: the interval is as wide as the root of their number, and 1 + z(0.8) /
+    z(level) times as far from 0 as its half width for a power of 0.8.
+    """
+    mean, low, high = figures.label_mean, figures.ci_low, figures.ci_high
+    if mean is None or low is None or high is None:
+        return None
+    further = 1 + NormalDist().inv_cdf(POWER) / NormalDist().inv_cdf((1 + figures.ci_level) / 2)
+    mean = mean if abs(mean) > TIE else 0.0
+    needed = figures.labels * (further * (high - low) / 2 / mean) ** 2 if mean else inf
+    wins, losses = (int(np.count_nonzero(sign * gains > TIE)) for sign in (1, -1))
+    return MetricComparison(
+        metric=metric,
+        scale=scale,
+        mean_a=None,
+        mean_b=None,
+        difference=Estimate(figures.labels, mean, None, None, None, low, high, figures.ci_level, figures.ci_method),
+        p=p,
+        p_holm=None,
+        wins=wins if scale.better == "higher" else losses,
+        ties=figures.labels - wins - losses,
+        losses=losses if scale.better == "higher" else wins,
+        smallest_difference=None,
+        rows_needed=ceil(needed) if needed <= MOST_ROWS else None,
+        only_a=0,
+        only_b=0,
+    )
 
 
 def _reason(a: KeptLabels, b: KeptLabels) -> str | None:
     """Why the labels of two runs say nothing of their difference; None if they do."""
-    if (a.low, a.high) != (b.low, b.high):
+    if (a.low, a.high, a.better) != (b.low, b.high, b.better):
         return f"labels go from {a.low:g} to {a.high:g} in one run, from {b.low:g} to {b.high:g} in the other"
     if a.draw is not None and b.draw is not None and (a.like or a.draw) != (b.like or b.draw):
         return "their rows were drawn separately: 'certify sheet --like' draws the rows of another run"

@@ -14,7 +14,6 @@ from rag_evaluator.results.changes import ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import (
     ComparedMetric,
     Comparison,
-    LabelDifference,
     verdict_words,
     word,
 )
@@ -98,7 +97,7 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: b
         "charts": list(_charts(lines)),
         "lines": lines,
         "groups": {column: (of_column, _group_charts(of_column)) for column, of_column in groups.items()},
-        "labels": [(line, _by_labels(line)) for line in comparison.labels if line.run == run],
+        "labels": [line for line in comparison.labels if line.run == run],
         "changed": [part for part in _changed(comparison, run, names, lower, whole_table) if part.rows or part.links],
         "lower": lower,
     }
@@ -198,12 +197,3 @@ def _group_charts(lines: Sequence[ComparedMetric]) -> dict[str, Markup]:
         metric: chart(dots(rows, _around_zero(rows), zero=True), f"Paired differences by group: {metric}")
         for metric, rows in panels.items()
     }
-
-
-def _by_labels(line: LabelDifference) -> str:
-    """What people's labels say of the difference in a metric."""
-    figures = line.figures
-    if figures is None or figures.label_mean is None:
-        return line.reason or (figures.ci_method if figures else "")
-    only = f"; {figures.labels_only}" if figures.labels_only else ""
-    return _with_ends(figures.label_mean, figures.ci_low, figures.ci_high) + only

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text, write_json
@@ -167,6 +167,8 @@ class KeptLabels:
         chosen: how rows came to have labels: `drawn`, `random`, `all` or `unknown`.
         draw: name of the draw, and of that whose rows it repeats; None where there is none.
         labels, scores: in the same unit; None: none.
+        better: which labels are the better ones.
+        annotators: how many people gave them.
         probabilities, strata, drawn: of the draw; None where there is none.
     """
 
@@ -180,6 +182,8 @@ class KeptLabels:
     probabilities: Sequence[float] | None
     strata: Sequence[int] | None
     drawn: Sequence[bool] | None
+    better: Literal["higher", "lower"] = "higher"
+    annotators: int = 1
 
 
 def write_labels(folder: Path, data: str, metrics: Mapping[str, KeptLabels]) -> None:

@@ -79,6 +79,9 @@ class LabelDifference:
         both: rows that have a label in both runs.
         figures: the mean label of the run minus that of the baseline; None where labels do not say it.
         reason: why there are no figures; None if there are.
+        tested: the same as the line of a table; its p-value belongs to the interval, its `p_holm` holds for all
+            differences by labels together, and its `rows_needed` are labels for a true difference of the size found.
+            None where there is no estimate.
     """
 
     run: str
@@ -86,6 +89,33 @@ class LabelDifference:
     both: int
     figures: LabelMean | None
     reason: str | None
+    tested: MetricComparison | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """The figures, with the p-values and the conclusion."""
+        tested = self.tested
+        return {
+            **{name: value for name, value in asdict(self).items() if name != "tested"},
+            "p": tested and tested.p,
+            "p_holm": tested and tested.p_holm,
+            "labels_needed": tested and tested.rows_needed,
+            "conclusion": tested and tested.verdict,
+        }
+
+    def words(self) -> str:
+        """`better, difference 0.233 [0.042, 0.401], p (Holm) 0.0143`, or why labels do not say it."""
+        if self.figures is None or self.tested is None:
+            return self.why_none()
+        mean = self.figures
+        only = f"; {mean.labels_only}" if mean.labels_only else ""
+        ends = f"{number(mean.label_mean)} [{number(mean.ci_low)}, {number(mean.ci_high)}]"
+        return f"{verdict_words(self.tested)}, difference {ends}, p (Holm) {number(self.tested.p_holm, 4)}{only}"
+
+    def why_none(self) -> str:
+        """Why labels do not say the difference."""
+        if self.reason is None and not self.both:
+            return "no row has a label in both runs"
+        return self.reason or (self.figures.ci_method.removeprefix("none: ") if self.figures else "")
 
 
 @dataclass(frozen=True)
@@ -159,7 +189,7 @@ class Comparison(WithOverview):
             "groups": [line.to_json() for line in self.groups],
             "changed": [change.to_json() for change in self.changed],
             "changed_rows": _as_objects(self.changed_rows),
-            "labels": _as_objects(self.labels),
+            "labels": [line.to_json() for line in self.labels],
             "judges": _as_objects(self.judges),
         }
 
@@ -172,23 +202,23 @@ class Comparison(WithOverview):
 
 def word(line: MetricComparison) -> str:
     """Whether the run is `better` or `worse` than the baseline, if that is shown; `open`: nobody knows."""
-    if line.verdict in ("not settled", "equal within the margin"):
-        return "open"
-    return "better" if line.is_better else "worse"
+    if line.verdict in ("shown", "different, but less than the margin"):
+        return "better" if line.is_better else "worse"
+    return "open"
 
 
 def verdict_words(line: MetricComparison) -> str:
-    """The verdict in a table: `better`, `worse`, `not settled`, `equal within 0.05`, `better, by less than 0.05`."""
+    """The verdict in a table: `better`, `not settled`, `equal within 0.05`, `better, by less than 0.05` and so on."""
     direction = word(line)
     if line.is_within_margin:
         limit = f"{line.margin:g}"
         return f"equal within {limit}" if direction == "open" else f"{direction}, by less than {limit}"
     if direction != "open":
         return direction
-    return "not settled (alone it would count)" if line.alone else "not settled"
+    return "not settled (alone it would count)" if line.alone else line.verdict
 
 
-def _as_objects(values: Sequence[RowMatch | ChangedRows | LabelDifference | JudgeStanding]) -> list[dict[str, Any]]:
+def _as_objects(values: Sequence[RowMatch | ChangedRows | JudgeStanding]) -> list[dict[str, Any]]:
     return list(map(asdict, values))
 
 
@@ -210,7 +240,8 @@ def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
             columns = [("group", "left"), *_right("rows"), ("metric", "left"), *_right(*FIGURES)]
             yield Grid("groups, not tested", columns, rows)
     for difference in comparison.labels:
-        yield _of_labels(difference)
+        about = f"{difference.metric}, by people's labels of {counted(difference.both, 'row')}, {difference.run}"
+        yield f"{about}: {difference.words()}"
 
 
 def match_lines(comparison: Comparison, match: RowMatch) -> Iterator[str]:
@@ -230,15 +261,6 @@ def match_lines(comparison: Comparison, match: RowMatch) -> Iterator[str]:
 def number(value: float | None, digits: int = 3) -> str:
     """A figure of a table; `-` where there is none."""
     return "-" if value is None else f"{value:z.{digits}f}"
-
-
-def _of_labels(line: LabelDifference) -> str:
-    start = f"{line.metric}, by people's labels of {line.both} rows, {line.run}: "
-    if line.figures is None or line.figures.label_mean is None:
-        return start + (line.reason or (line.figures.ci_method if line.figures else ""))
-    mean = line.figures
-    only = f"; {mean.labels_only}" if mean.labels_only else ""
-    return start + f"difference {number(mean.label_mean)} [{number(mean.ci_low)}, {number(mean.ci_high)}]{only}"
 
 
 def _lines_of(lines: Sequence[ComparedMetric], run: str) -> list[ComparedMetric]:

@@ -1,12 +1,12 @@
 """What a comparison says, in sentences: what is shown, what is equal within a margin, what is not settled."""
 
-from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match
 from rag_evaluator.results.certificate import useful_metrics
-from rag_evaluator.results.comparison import ComparedMetric
+from rag_evaluator.results.comparison import ComparedMetric, LabelDifference
 from rag_evaluator.results.conclusion import (
     Conclusion,
     about,
@@ -36,30 +36,40 @@ class Judging:
         words: ends a sentence about metrics that a judge made, such as `, according to this judge`.
         judged: the metrics that it is said of: a judge made them, and no certificate calls it useful for them.
         differing: what differs between the two runs' judging, such as `judge` and `prompts`.
+        scores: the words `by the scores` where a sentence about labels comes first; else empty.
     """
 
     words: str = ""
     judged: Collection[str] = ()
     differing: Sequence[str] = ()
+    scores: str = ""
 
     def of(self, lines: Sequence[MetricComparison]) -> str:
         return self.words if any(line.metric in self.judged for line in lines) else ""
 
 
 def conclude_comparison(
-    first: Aligned, others: Sequence[Aligned], lines: Sequence[ComparedMetric], effect: float, level: float
+    first: Aligned,
+    others: Sequence[Aligned],
+    lines: Sequence[ComparedMetric],
+    effect: float,
+    level: float,
+    labels: Sequence[LabelDifference] = (),
 ) -> Conclusion:
-    """The sentences about each run against the first, and the command that shows its rows.
+    """The sentences about each run against the first, those of people's labels first, and the command that shows rows.
 
     Args:
         lines: of all runs, tested together.
         effect: what `rows_needed` is for.
+        labels: of all runs, tested together.
     """
-    sentences = list[str]()
     names = folder_names([side.run.name for side in (first, *others)])
+    sentences = list(conclude_labels(names, labels))
     for side in others:
         figures = [line.figures for line in lines if line.run == side.run.name]
         judging = judging_of(first.run, side.run, [line.metric for line in figures])
+        if any(line.run == side.run.name for line in labels):
+            judging = replace(judging, scores=" by the scores")
         matched = row_match(first, side).matched
         pair = names[first.run.name], names[side.run.name]
         said = conclude_pair(*pair, figures, matched, len(lines), effect, judging)
@@ -67,7 +77,8 @@ def conclude_comparison(
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
     seen = next_command(("report", *folders)) if is_report else ""
-    return Conclusion(sentences, seen, (difference_rule(level, len(lines)),))
+    rules = [difference_rule(level, len(lines))]
+    return Conclusion(sentences, seen, [*rules, label_rule(level, _tests(labels))] if labels else rules)
 
 
 def _of(run: str, sentence: str) -> str:
@@ -96,9 +107,10 @@ def difference_rule(level: float, tests: int) -> str:
     return (
         f"The {100 * level:g} % interval of the paired difference decides; p belongs to this interval: it is below "
         f"{alpha} exactly where the interval excludes 0. Shown: p after Holm, over the {counted(tests, 'difference')} "
-        f"of this comparison, is at most {alpha}. Not settled: all others. Equal within the margin: both ends of the "
-        "interval lie inside a margin that was given beforehand. Rows that a difference needs: for a power of 0.8, of "
-        "this metric alone, if rows differ as much as these do."
+        f"of this comparison, is at most {alpha}. Not settled: all others. Equal in all rows: no row has another score "
+        "in the second run; other rows may. Equal within the margin: both ends of the interval lie inside a margin "
+        "that was given beforehand. Rows that a difference needs: for a power of 0.8, of this metric alone, if rows "
+        "differ as much as these do."
     )
 
 
@@ -137,8 +149,12 @@ def conclude_pair(
         family = f"{tests} metrics" if tests == len(lines) else f"{tests} differences"
         yield f"{line.metric} alone would count, {_difference(line)}; it is one of {family}."
     rest = [line for line in known if line.verdict == "not settled" and not line.alone]
+    same = [line for line in known if line.verdict == "equal in all rows"]
     if rest:
-        yield _not_settled(rest, effect, is_all=len(rest) == len(known), judging=judging)
+        yield _not_settled(rest, effect, is_all=len(rest) + len(same) == len(known), judging=judging)
+    if same:
+        names = "no score" if len(same) == len(known) else f"no score of {listed(line.metric for line in same)}"
+        yield f"In {counted(max(line.difference.n for line in same), 'row')} {names} differs."
     yield from _coverage(lines, matched)
 
 
@@ -184,15 +200,12 @@ def _difference(line: MetricComparison, digits: int = 2) -> str:
 
 def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool, judging: Judging) -> str:
     rows = max(line.difference.n for line in lines)
-    if all(line.wins == line.losses == 0 for line in lines):
-        names = "no score differs" if is_all else f"no score of {listed(line.metric for line in lines)} differs"
-        return f"In {counted(rows, 'row')} {names}."
     largest = max(lines, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
     if len(lines) == 1:
-        which = "Not settled" if is_all else "Not settled either"
+        which = f"Not settled{judging.scores}" if is_all else "Not settled either"
         difference = f"{largest.metric} differs by {_difference(largest)}"
     else:
-        which = "Nothing is settled" if is_all else "Nothing else is settled"
+        which = f"Nothing is settled{judging.scores}" if is_all else "Nothing else is settled"
         difference = f"the largest difference is {largest.metric} {_difference(largest)}"
     judge = judging.of([largest]) if is_all else ""
     return f"{which} with {counted(rows, 'row')}: {difference}{judge}{_needed(lines, rows, effect)}."
@@ -219,3 +232,66 @@ def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
     whys = {line.difference.ci_method.partition("range: ")[2] for line in lines} - {""}
     for why in sorted(whys):
         yield f"These rows say nothing of others: the interval is the whole range ({why})."
+
+
+def label_rule(level: float, tests: int) -> str:
+    """What decides about the words of differences by labels. `tests`: how many there are."""
+    alpha = f"{1 - level:.2g}"
+    return (
+        f"By people's labels: the {100 * level:g} % interval of the difference of the mean labels decides, which the "
+        "scores narrow where they help; p belongs to it. Shown: p after Holm, over the "
+        f"{counted(tests, 'difference')} by labels of this comparison, is at most {alpha}. Labels that a difference "
+        "needs: for a power of 0.8, of this metric alone, if the true difference is the one found, and the interval "
+        "narrows with the root of their number."
+    )
+
+
+def _tests(labels: Sequence[LabelDifference]) -> int:
+    return sum(line.tested is not None for line in labels)
+
+
+def conclude_labels(names: Mapping[str, str], labels: Sequence[LabelDifference]) -> Iterator[str]:
+    """The sentences about people's labels: what they show of each run, then what they do not settle.
+
+    Args:
+        names: of the runs, in sentences.
+        labels: of all runs.
+    """
+    for run in dict.fromkeys(line.run for line in labels):
+        own = [line for line in labels if line.run == run]
+        known = [line.tested for line in own if line.tested is not None]
+        which_run = "" if len({line.run for line in labels}) == 1 else f" of {names[run]}"
+        if shown := [line for line in known if line.verdict == "shown"]:
+            verbs = listed(_shown(shown, Judging()), most=len(shown))
+            yield f"By people's labels of {_labelled(shown)}, {names[run]} {verbs}."
+        for line in known:
+            if line.verdict == "not settled" and line.alone:
+                family = counted(_tests(labels), "difference")
+                difference = f"{line.metric} alone would count, {_difference(line)}"
+                yield f"By people's labels{which_run}, {difference}; it is one of {family} by labels."
+        if rest := [line for line in known if line.verdict == "not settled" and not line.alone]:
+            largest = max(rest, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
+            which = f"{largest.metric} differs by" if len(rest) == 1 else f"the largest difference is {largest.metric}"
+            rows = next(line.figures.rows for line in own if line.tested is largest and line.figures is not None)
+            needed = _labels_needed(largest, rows)
+            yield f"Not settled by labels of {_labelled(rest)}{which_run}: {which} {_difference(largest)}{needed}."
+        if same := [line for line in known if line.verdict == "equal in all rows"]:
+            yield f"In {_labelled(same)} no label of {listed(line.metric for line in same)} differs{which_run}."
+        unknown = [line for line in own if line.tested is None]
+        for why in dict.fromkeys(line.why_none() for line in unknown):
+            metrics = listed(line.metric for line in unknown if line.why_none() == why)
+            yield f"Not settled by labels{which_run} in {metrics}: {why}."
+
+
+def _labelled(lines: Sequence[MetricComparison]) -> str:
+    """`30 rows`, `28 to 30 rows`: how many have labels in both runs."""
+    fewest, most = (choose(line.difference.n for line in lines) for choose in (min, max))
+    return counted(most, "row") if fewest == most else f"{fewest:,} to {most:,} rows"
+
+
+def _labels_needed(line: MetricComparison, rows: int) -> str:
+    """How many labels would show a difference like the one found. `rows`: of the runs."""
+    if line.rows_needed is None:
+        return ""
+    more = f", more than the {rows:,} rows" if line.rows_needed > rows else ""
+    return f"; a true difference of this size needs {about(line.rows_needed)} labels in each run{more}"

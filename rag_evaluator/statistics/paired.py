@@ -132,7 +132,9 @@ def _power(size: float, n: int) -> float:
 
 
 EFFECT = 0.05  # a difference worth finding, in units of a metric
-Verdict = Literal["shown", "not settled", "equal within the margin", "different, but less than the margin"]
+Verdict = Literal[
+    "shown", "not settled", "equal in all rows", "equal within the margin", "different, but less than the margin"
+]
 
 
 @dataclass(frozen=True)
@@ -179,11 +181,16 @@ class MetricComparison:
 
     @property
     def verdict(self) -> Verdict:
-        """What is known of the difference. The interval decides: `shown` after Holm, equality by both of its ends."""
+        """What is known of the difference. The interval decides: `shown` after Holm, equality by both of its ends.
+
+        `equal in all rows` is said of these rows only: no score differs in any of them.
+        """
         shown = is_shown(self.p_holm, self.difference.ci_level)
         if self.is_within_margin:
             return "different, but less than the margin" if shown else "equal within the margin"
-        return "shown" if shown else "not settled"
+        if shown:
+            return "shown"
+        return "not settled" if self.wins or self.losses or not self.ties else "equal in all rows"
 
     @property
     def is_within_margin(self) -> bool:

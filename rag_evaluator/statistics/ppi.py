@@ -12,6 +12,7 @@ from rag_evaluator.statistics.labelled import LabelledRows, cluster_numbers, mak
 
 METHOD = "cross-fitted-ppi++-t-pseudo-residuals"
 FIGURES = ("label_mean", "ci_low", "ci_high", "judge_weight", "labels_only", "labels_saved")  # None: no estimate
+HALVINGS = 30  # of the range of a p-value
 LEAST_RARER = 5  # labels of the rarer value: with fewer the slope is a guess
 
 
@@ -137,6 +138,25 @@ def _second_minus_first(pair: tuple[ArrayLike, ArrayLike], scale: Scale) -> Arra
     return np.asarray(second - first)
 
 
+def interval_p_value(estimate_at: Callable[[float], LabelMean]) -> float | None:
+    """The two-sided p-value that belongs to the interval: the lowest 1 - level at which it excludes 0.
+
+    Args:
+        estimate_at: the estimate with its interval at a level; the interval is wider at a higher level.
+
+    Returns:
+        None where there is no interval.
+    """
+    low, high = 0.0, 1.0
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        estimate = estimate_at(1 - middle)
+        if estimate.ci_low is None or estimate.ci_high is None:
+            return None
+        low, high = (low, middle) if estimate.ci_low > 0 or estimate.ci_high < 0 else (middle, high)
+    return high
+
+
 class _Residuals(NamedTuple):
     """What labels differ by from what the scores predict for them.
 
@@ -227,11 +247,11 @@ def _labels_only(sample: LabelledRows, lacking: int) -> str | None:
     if not lacking:
         return None
     folds = len(np.unique(sample.folds[sample.labelled]))
-    where = "" if lacking == folds else f" in {lacking} of {folds} folds"
+    where = f"all {folds}" if lacking == folds else f"{lacking} of {folds}"
     count = _rarer(sample, np.flatnonzero(sample.labelled))
     return (
-        f"labels only{where}: {count} labels of the rarer value; the scores count in a fold if the other folds "
-        f"have {LEAST_RARER} of them"
+        f"labels only, without the scores, in {where} folds: the other folds have fewer than {LEAST_RARER} labels of "
+        f"the rarer value ({count} in all)"
     )
 
 

@@ -29,7 +29,7 @@ def test_the_table_and_the_sentences_have_the_figures(run: Path, capsys: Capture
     assert "93 % [" in first
     assert following == f"Next: rag-evaluator compare BASELINE {run}"
     assert "threshold 0.5 (fixed before): both accept 18, only the score 2, only people 1, both reject 19" in shown
-    assert "mean label of all 40 rows: 0.47 [" in shown
+    assert "mean label of rows like these: 0.47 [" in shown
     assert "row 0: label 0, score 1  [bold]Who?[/bold] [31m=1" in shown
     assert f"written to {run / 'certificate.json'}" in shown
     assert "\x1b" not in shown
@@ -57,7 +57,7 @@ def test_a_sheet_is_drawn_filled_in_and_certified(tmp_path: Path, capsys: Captur
     assert main(["certify", str(run), "--labels", str(sheet), "--out", str(tmp_path / "c.json")]) == 0
     shown = capsys.readouterr().out
     assert "not counted: drawn rows without a label: 1" in shown
-    assert "mean label of all 40 rows" in shown
+    assert "mean label of rows like these" in shown
 
 
 def test_labels_of_one_kind_only_and_few_statements_are_said_in_words(tmp_path: Path, capsys: Capture) -> None:
@@ -71,6 +71,16 @@ def test_labels_of_one_kind_only_and_few_statements_are_said_in_words(tmp_path: 
     shown = capsys.readouterr().out
     assert "statements: 21 labels in 21 rows" in shown
     assert "agreement 1.00 [0.8" in shown
+
+
+def test_equal_scores_have_no_threshold_and_no_agreement(tmp_path: Path, capsys: Capture) -> None:
+    folder = graded_run(tmp_path / "run", [{**row, "answer": "no"} for row in exact_rows()])
+    assert main(["certify", str(folder), "--label", "answer_rubric=human"]) == 0
+    shown = capsys.readouterr().out
+    assert "no agreement, balanced accuracy and kappa: all scores are equal, so that no threshold can be" in shown
+    assert "both accept" not in shown
+    figures = json.loads((folder / "certificate.json").read_bytes())["metrics"]["answer_rubric"]["binary"]
+    assert (figures["threshold"], figures["confusion"], figures["agreement"]["mean"]) == (None, None, None)
 
 
 BAD: list[tuple[list[str], str]] = [

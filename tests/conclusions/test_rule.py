@@ -68,7 +68,9 @@ def test_the_sentences_say_what_the_figures_say(table: list[MetricComparison]) -
         assert all(0 < float(low) <= float(mean) <= float(high) for _, mean, low, high in named)
     for line in table:
         assert (f"{line.metric} alone would count" in text) == (line.verdict == "not settled" and line.alone)
-    settled = [line for line in table if line.verdict != "not settled"]
+        is_same = line.wins == line.losses == 0 < line.ties
+        assert (line.verdict == "equal in all rows") == (is_same and not line.is_within_margin)
+    settled = [line for line in table if line.verdict not in ("not settled", "equal in all rows")]
     if settled:
         assert "Nothing is settled" not in text
 

@@ -219,11 +219,13 @@ def test_few_labels_of_the_rarer_value_leave_the_scores_out_and_that_is_said(
     labels = str(table(tmp_path / "l.csv", [0] * 4 + [1] * 26))
     assert main(["certify", str(run), "--labels", labels, "--random", "--out", str(tmp_path / "c.json")]) == 0
     out = " ".join(capsys.readouterr().out.split())
-    assert "mean label of all 40 rows: 0.87" in out
-    assert "from 30 labels;" in out
-    assert "labels only: 4 labels of the rarer value; the scores count in a fold if the other folds have 5" in out
+    assert "mean label of rows like these: 0.87" in out
+    assert "from 30 labels of 40 rows;" in out
+    assert (
+        "labels only, without the scores, in all 5 folds: the other folds have fewer than 5 labels of the rarer" in out
+    )
     found = json.loads((tmp_path / "c.json").read_text(encoding="utf-8"))["metrics"]["exact_match"]["label_mean"]
-    assert found["labels_only"].startswith("labels only: 4 labels")
+    assert found["labels_only"].endswith("(4 in all)")
 
 
 def test_annotators_vote_and_ties_count_nowhere(run: Path, tmp_path: Path) -> None:
@@ -430,6 +432,61 @@ def test_a_sheet_that_was_filled_in_gives_a_weighted_mean_and_counts_blanks(grad
     words[record.rows[0]] = "vielleicht"
     with pytest.raises(DatasetError, match=r"f\.xlsx, row 2, column 'answer_rubric': 'vielleicht' is no label"):
         certify(graded, fill(tmp_path / "s.xlsx", tmp_path / "f.xlsx", words), out=tmp_path / "c.json")
+
+
+@pytest.mark.parametrize(
+    ("count", "said"),
+    [
+        (14, r"14 labels, 20 are needed.* Fill in the 10 rows that are blank, then give the same command: .*s\.xlsx"),
+        (0, "all labels are blank.* Fill in the 24 rows that are blank, then give the same command"),
+    ],
+)
+def test_a_sheet_that_is_not_filled_in_yet_is_to_be_filled_in(
+    graded: Path, tmp_path: Path, count: int, said: str
+) -> None:
+    record = label_sheet(graded, tmp_path / "s.xlsx", size=24)
+    words = [HUMAN[row] if row in record.rows[:count] else None for row in range(ROWS)]
+    with pytest.raises(ResultsError, match=said):
+        certify(graded, fill(tmp_path / "s.xlsx", tmp_path / "s.xlsx", words), out=tmp_path / "c.json")
+
+
+def test_no_more_rows_than_the_run_has_are_to_be_drawn(run: Path, tmp_path: Path) -> None:
+    with pytest.raises(ResultsError, match="--size 40 --out"):
+        certify(run, table(tmp_path / "l.csv", HUMAN[:12]), out=tmp_path / "c.json")
+
+
+def test_a_larger_draw_holds_the_labels_that_its_rows_have(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = graded_run(tmp_path / "run")
+    words = ["yes" if label else "no" for label in HUMAN]
+    first = label_sheet(folder, tmp_path / "s.xlsx", size=24)
+    certify(folder, fill(tmp_path / "s.xlsx", tmp_path / "s.xlsx", words))
+    more = label_sheet(folder, tmp_path / "m.xlsx", size=34)
+    cells = list(openpyxl.load_workbook(tmp_path / "m.xlsx").worksheets[0].iter_rows(min_row=2))
+    again = set(first.rows) & set(more.rows)
+    assert {row[0].value: row[-1].value for row in cells} == {
+        row: words[row] if row in again else None for row in more.rows
+    }
+    assert f"{len(again)} of 34 rows were labelled already: their labels are filled in" in caplog.messages
+    found = part(certify(folder, fill(tmp_path / "m.xlsx", tmp_path / "m.xlsx", words)), "answer_rubric")
+    assert (found["labels"], found["blank"], found["chosen"]) == (34, 0, "drawn")
+
+
+NOT_AGAIN = {
+    "nobody knows how rows were chosen": (["row,answer_rubric"], [f"{row},{HUMAN[row]}" for row in range(30)]),
+    "labels of two people": (
+        ["row,answer_rubric.anna,answer_rubric.bob"], [f"{row},{HUMAN[row]},{HUMAN[row]}" for row in range(ROWS)],
+    ),
+    "grades": (["row,answer_rubric"], [f"{row},{HUMAN[row] or 0.5}" for row in range(ROWS)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lines", NOT_AGAIN.values(), ids=NOT_AGAIN)
+def test_other_labels_are_not_filled_in(tmp_path: Path, lines: tuple[list[str], list[str]]) -> None:
+    folder = graded_run(tmp_path / "run")
+    certify(folder, write_csv(tmp_path / "l.csv", [*lines[0], *lines[1]]))
+    label_sheet(folder, tmp_path / "m.xlsx", size=34)
+    rows = openpyxl.load_workbook(tmp_path / "m.xlsx").worksheets[0].iter_rows(min_row=2)
+    assert {row[-1].value for row in rows} == {None}
 
 
 def test_labels_of_rows_that_were_not_drawn_are_read_and_not_counted(graded: Path, tmp_path: Path) -> None:

@@ -130,6 +130,27 @@ def test_the_sentence_is_the_one_that_a_statistician_would_sign(case: str) -> No
     assert conclusion({"faithfulness": figures}, config).sentences == [expected]
 
 
+@pytest.mark.parametrize(
+    ("word", "labels", "blank", "expected"),
+    [
+        ("too few labels", 15, 15, "Fill in the 15 rows that are blank, then give the same command."),
+        ("not shown", 45, 5, "Fill in the 5 rows that are blank, then give the same command."),
+        ("too few labels", 19, 1, "Fill in the row that is blank, then give the same command."),
+        ("not shown", 46, 4, None),  # people were not sure of them
+        ("useful", 30, 15, None),
+    ],
+)
+def test_drawn_rows_that_are_blank_are_filled_in_before_others_are_drawn(
+    word: str, labels: int, blank: int, expected: str | None
+) -> None:
+    figures = part(word, "AUC 0.550 [0.400, 0.690]", area(0.55, 0.4, 0.69), labels, blank=blank)
+    said = certify_conclusion(
+        {"rows": 500, "metrics": {"faithfulness": {**figures, "labels": labels}}}, JUDGED, FOLDER, again="AGAIN"
+    )
+    assert said.sentences[1:] == ([] if expected is None else [expected])
+    assert (said.next == "AGAIN") == (expected is not None)
+
+
 def test_each_metric_has_a_sentence_of_its_own() -> None:
     useful = part("useful", "AUC 0.910 [0.840, 0.960]", area(0.91, 0.84, 0.96))
     few = part("too few labels", "12 labels, 20 are needed", labels=12)
@@ -145,6 +166,7 @@ def test_each_metric_has_a_sentence_of_its_own() -> None:
         ("not shown", 60, 500, "rag-evaluator certify sheet results/demo --size 120 --out to_label_120.xlsx"),
         ("too few labels", 12, 500, "rag-evaluator certify sheet results/demo --size 100 --out to_label_100.xlsx"),
         ("not shown", 60, 80, "rag-evaluator certify sheet results/demo --size 80 --out to_label_80.xlsx"),
+        ("too few labels", 12, 15, "rag-evaluator view results/demo"),  # a sheet needs 20 rows
         ("not shown", 60, 60, "rag-evaluator view results/demo"),  # all rows have a label
         ("weak", 300, 500, "rag-evaluator view results/demo"),  # more labels do not make it useful
         ("worse than chance", 60, 500, "rag-evaluator view results/demo"),

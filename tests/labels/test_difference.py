@@ -1,8 +1,9 @@
 """Two runs compared by people's labels: the same rows, whole or drawn; else why not."""
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import openpyxl
 import pytest
@@ -10,6 +11,12 @@ from labelled_runs import ROWS, exact_rows, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, label_sheet
 from rag_evaluator.cli.main import main
+from rag_evaluator.comparison.compare import _difference, _tested
+from rag_evaluator.results.certificate import KeptLabels
+from rag_evaluator.results.comparison import LabelDifference
+from rag_evaluator.results.comparison_conclusion import conclude_labels
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.ppi import LabelMean, interval_p_value, label_mean
 
 
 def other_rows() -> list[dict[str, Any]]:
@@ -41,9 +48,15 @@ def test_labels_of_all_rows_give_their_mean_difference(
     assert (line.metric, line.both, line.reason) == ("answer_rubric", ROWS, None)
     assert line.figures is not None
     assert line.figures.label_mean == pytest.approx(10 / 40)  # 19 labels of 1 in one run, 29 in the other
-    assert json.loads(json.dumps(comparison.to_json()))["labels"][0]["figures"]["labels"] == ROWS
+    written = json.loads(json.dumps(comparison.to_json()))
+    assert written["labels"][0]["figures"]["labels"] == ROWS
+    assert (written["labels"][0]["conclusion"], written["labels"][0]["p"]) == ("shown", line.tested and line.tested.p)
+    first, scores, *_ = written["conclusion"]["sentences"]
+    assert first == "By people's labels of 40 rows, b is better in answer_rubric by 0.25 [0.08, 0.39]."
+    assert scores == "b is better in answer_rubric by 0.25 [0.10, 0.39]."
+    assert "over the 1 difference by labels of this comparison" in written["conclusion"]["rules"][1]
     assert main(["compare", *map(str, runs)]) == 0
-    assert "answer_rubric, by people's labels of 40 rows" in capsys.readouterr().out
+    assert "answer_rubric, by people's labels of 40 rows, " in capsys.readouterr().out
 
 
 def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -61,6 +74,23 @@ def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_p
     assert line.figures.ci_low < 10 / 40 < line.figures.ci_high
 
 
+def test_which_draw_of_the_other_run_was_taken_is_said(
+    runs: tuple[Path, Path], tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    a, b = runs
+    label_sheet(a, tmp_path / "a.xlsx", size=24)
+    label_sheet(b, tmp_path / "b.xlsx", like=a)
+    certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
+    label_sheet(a, tmp_path / "more.xlsx", size=30)
+    caplog.clear()
+    assert len(label_sheet(b, tmp_path / "b.xlsx", like=a, force=True).rows) == 24
+    assert caplog.messages == [
+        f"--like {a}: the 24 rows of its certified labels are taken",
+        f"it also has a draw of 30 rows; to take that, certify its labels first: rag-evaluator certify {a} --labels "
+        "FILE",
+    ]
+
+
 def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -76,7 +106,10 @@ def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(
     assert line.figures is not None
     assert (line.figures.judge_weight, line.figures.label_mean) == (0.0, pytest.approx(2 / 30))
     assert main(["compare", *map(str, runs)]) == 0
-    assert "labels only: 2 labels of the rarer value" in " ".join(capsys.readouterr().out.split())
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "labels only, without the scores, in all 5 folds: the other folds have fewer than 5 labels of the " in shown
+    assert shown.startswith("Not settled by labels of 30 rows: answer_rubric differs by 0.07 [-0.07, 0.19]; a true")
+    assert "needs about 240 labels in each run, more than the 40 rows. In 40 rows no score differs." in shown
 
 
 def test_rows_that_were_drawn_separately_are_not_compared(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -86,6 +119,8 @@ def test_rows_that_were_drawn_separately_are_not_compared(runs: tuple[Path, Path
     [line] = compare(*runs).labels
     assert line.figures is None
     assert "drawn separately" in (line.reason or "")
+    first, *_ = compare(*runs).conclusion.sentences
+    assert first.startswith("Not settled by labels in answer_rubric: their rows were drawn separately: ")
 
 
 def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[Path, Path], tmp_path: Path) -> None:
@@ -105,6 +140,68 @@ def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[P
 def test_runs_without_labels_say_nothing_of_labels(runs: tuple[Path, Path]) -> None:
     certify(runs[0], label={"answer_rubric": "human"})
     assert compare(*runs).labels == ()
+
+
+EIGHT, TWENTY = ([1.0] * count + [0.0] * (40 - count) for count in (8, 20))  # what labels differ by, row by row
+LABELS: dict[str, tuple[dict[str, list[float]], list[str]]] = {
+    "one of two is shown": (
+        {"faithfulness": TWENTY, "context_recall": [1.0, -1.0] * 20},
+        [
+            "By people's labels of 40 rows, b is better in faithfulness by 0.50 [0.30, 0.65].",
+            "Not settled by labels of 40 rows: context_recall differs by 0.00 [-0.32, 0.32].",
+        ],
+    ),
+    "a metric of which lower labels are better": (
+        {"noise_sensitivity": TWENTY},
+        ["By people's labels of 40 rows, b is worse in noise_sensitivity by 0.50 [0.30, 0.65]."],
+    ),
+    "no label differs": ({"faithfulness": [0.0] * 40}, ["In 40 rows no label of faithfulness differs."]),
+    "one of many alone would count": (
+        {"faithfulness": EIGHT, **{f"metric{place}": [1.0, -1.0] * 20 for place in range(7)}},
+        [
+            "By people's labels, faithfulness alone would count, 0.20 [0.05, 0.34]; it is one of 8 differences by "
+            "labels.",
+            "Not settled by labels of 40 rows: the largest difference is metric0 0.00 [-0.32, 0.32].",
+        ],
+    ),
+    "few labels": (
+        {"faithfulness": [1.0] * 5 + [-1.0] + [0.0] * 34},
+        [
+            "Not settled by labels of 40 rows: faithfulness differs by 0.10 [-0.04, 0.23]; a true difference of this "
+            "size needs about 160 labels in each run, more than the 40 rows."
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_the_sentences_about_labels_say(case: str) -> None:
+    """All rows have a label in both runs, and the scores say nothing."""
+    gains, sentences = LABELS[case]
+    rows = [range(40)] * 2
+
+    def differences() -> Iterator[LabelDifference]:
+        for metric, values in gains.items():
+            better: Literal["higher", "lower"] = "lower" if metric == "noise_sensitivity" else "higher"
+            sides = ([float(value < 0) for value in values], [float(value > 0) for value in values])
+            pair = [
+                KeptLabels(0.0, 1.0, "all", None, None, side, [0.5] * 40, None, None, None, better) for side in sides
+            ]
+            yield _difference("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None, None)
+
+    assert list(conclude_labels({"b": "b"}, _tested(list(differences())))) == sentences
+
+
+def test_the_p_value_of_a_difference_by_labels_belongs_to_its_interval() -> None:
+    """At the level 1 - p an end of the interval is at 0."""
+
+    def estimate_at(level: float) -> LabelMean:
+        return label_mean([0.0] * 30, [1.0] * 8 + [-1.0] * 2 + [0.0] * 20, Scale(-1.0, 1.0), level=level)
+
+    p = interval_p_value(estimate_at)
+    assert p is not None
+    assert estimate_at(1 - p).ci_low == pytest.approx(0, abs=1e-6)
+    assert interval_p_value(lambda level: label_mean([0.5] * 30, [0.0] * 30, Scale(-1.0, 1.0), level=level)) == 1
 
 
 def test_a_run_with_other_rows_has_no_rows_to_draw_again(runs: tuple[Path, Path], tmp_path: Path) -> None:

@@ -268,6 +268,17 @@ def test_bad_input_is_said_before_a_model_is_loaded(
         probe(config, rows, tmp_path, ScriptedJudge(model_id="none"))
 
 
+@pytest.mark.parametrize(("sample", "is_said"), [(26, True), (39, True), (40, False)])
+def test_a_sample_that_may_give_no_word_is_said_before_it_is_judged(
+    sample: int, is_said: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """20 pairs must count; how many are at the floor only the judge shows."""
+    config = {"metrics": ["context_recall"], "probe": {"sample": sample}}
+    probing(RAGEvaluator(config, judge=judge_of(*JUDGES["perfect"])), rows_of(40))
+    said = [line for line in caplog.messages if "a word other than 'too few' needs 20 pairs that count" in line]
+    assert [line.endswith("Take --sample 50 or more.") for line in said] == [True] * is_said
+
+
 def test_one_row_is_probed_with_what_needs_no_other_row(tmp_path: Path) -> None:
     found = probed("perfect", tmp_path, rows=1)
     assert list(found["metrics"]["context_recall"]) == ["dropped_context", "same_text"]

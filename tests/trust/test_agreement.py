@@ -192,6 +192,17 @@ def test_a_given_threshold_is_used_as_it_is() -> None:
     assert binary_agreement([], []).threshold is None
 
 
+def test_of_scores_that_are_all_equal_no_threshold_is_chosen_and_nothing_agrees() -> None:
+    found = binary_agreement([0.0] * 30, [1] * 26 + [0] * 4)
+    assert (found.threshold, found.confusion, found.cross_fitted) == (None, None, False)
+    for figure in (found.agreement.mean, found.balanced_accuracy.value, found.kappa.value):
+        assert figure is None
+    why = "none: all scores are equal, so that no threshold can be chosen"
+    assert found.agreement.ci_method == found.balanced_accuracy.ci_method == found.kappa.ci_method == why
+    assert found.auc.value == 0.5
+    assert binary_agreement([0.0] * 30, [1] * 26 + [0] * 4, 0.5).agreement.mean == pytest.approx(4 / 30)
+
+
 def test_labels_other_than_0_and_1_and_unequal_lengths_are_refused() -> None:
     with pytest.raises(ValueError, match="0 and 1 are expected"):
         binary_agreement([0.1, 0.2], [1, 2])

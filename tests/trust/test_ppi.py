@@ -239,7 +239,7 @@ def test_fewer_than_five_labels_of_the_rarer_value_leave_labels_only_and_the_rea
     few = label_mean(scores, [1.0] * 26 + [0.0] * 4 + [NAN] * 70)
     assert (few.label_mean, few.judge_weight) == (pytest.approx(26 / 30), 0.0)
     assert few.labels_only is not None
-    assert few.labels_only.startswith("labels only: 4 labels of the rarer value")
+    assert few.labels_only.startswith("labels only, without the scores, in all 5 folds: ")
     many = label_mean(scores, [1.0, 0.0] * 15 + [NAN] * 70)
     assert many.judge_weight is not None and many.judge_weight > 0.6
     assert many.labels_only is None
@@ -250,7 +250,7 @@ def test_labels_of_the_rarer_value_are_counted_where_the_slope_comes_from() -> N
     result = label_mean([1.0, 0.0] * 50, [1.0, 0.0] * 6 + [1.0] * 18 + [NAN] * 70)
     assert result.judge_weight is not None and 0 < result.judge_weight < 0.7
     assert result.labels_only is not None
-    assert "folds: 6 labels of the rarer value" in result.labels_only
+    assert result.labels_only.endswith("labels of the rarer value (6 in all)")
 
 
 def test_each_label_is_corrected_by_the_slope_of_the_other_folds_worked_by_hand() -> None:

@@ -1,7 +1,7 @@
 """How far scores and labels agree: accuracy, kappa, the cross-fitted threshold, and all coefficients together."""
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -22,6 +22,8 @@ from rag_evaluator.statistics.formulas import Array, Estimate
 from rag_evaluator.statistics.intervals import PASS, mean_interval
 from rag_evaluator.statistics.labelled import FOLDS, cluster_numbers, dealt
 
+NO_THRESHOLD = "all scores are equal, so that no threshold can be chosen"
+
 
 class Confusion(NamedTuple):
     """Numbers of rows by verdict (score at least the threshold) and label; not weighted."""
@@ -40,7 +42,8 @@ class BinaryAgreement:
         n: rows with a score and a label.
         positive: those with the label 1.
         auc, spearman: from the scores themselves.
-        threshold: from which on a score counts as 1; None if there are no rows.
+        threshold: from which on a score counts as 1; None if there are no rows, or if it is to be chosen and all scores
+            are equal. Then there are no verdicts: the figures from `confusion` on say nothing, and why.
         cross_fitted: whether it was chosen on the labels. Verdicts are then those of `cross_fitted`, not of this one.
         confusion: of verdicts and labels.
         agreement: the share of rows whose verdict is the label.
@@ -55,7 +58,7 @@ class BinaryAgreement:
     spearman: Coefficient
     threshold: float | None
     cross_fitted: bool
-    confusion: Confusion
+    confusion: Confusion | None
     agreement: Estimate
     balanced_accuracy: Coefficient
     kappa: Coefficient
@@ -120,6 +123,8 @@ def binary_agreement(
     if not np.all(np.isin(rows.labels, (0.0, 1.0))):
         raise ValueError(f"labels are {sorted(set(rows.labels))[:5]}; 0 and 1 are expected")
     chosen = threshold is None and len(rows.scores) > 0
+    if chosen and np.ptp(rows.scores) == 0:
+        return _without_verdicts(rows, level, seed)
     if chosen:
         threshold, verdicts = cross_fitted(*rows, seed=seed)
     else:
@@ -136,6 +141,23 @@ def binary_agreement(
         agreement=mean_interval(right, PASS, level, rows.clusters, rows.weights),
         balanced_accuracy=balanced(rows, right, level),
         kappa=cohen_kappa(verdicts.astype(np.float64), *rows[1:], level=level, seed=seed),
+    )
+
+
+def _without_verdicts(rows: ScoredLabels, level: float, seed: int) -> BinaryAgreement:
+    """Of scores that are all equal, and no threshold: it could only accept all rows, or reject all."""
+    none = undefined(NO_THRESHOLD, level)
+    return BinaryAgreement(
+        n=len(rows.labels),
+        positive=int(rows.labels.sum()),
+        auc=auc(*rows, level=level),
+        spearman=spearman(*rows, level=level, seed=seed),
+        threshold=None,
+        cross_fitted=False,
+        confusion=None,
+        agreement=replace(mean_interval([], PASS, level), ci_method=none.ci_method),
+        balanced_accuracy=none,
+        kappa=none,
     )
 
 

@@ -25,7 +25,7 @@ from rag_evaluator.features.certify.figures import (
 )
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label, LabelTable
-from rag_evaluator.features.certify.verdict import LEAST, calibration, judge_verdict
+from rag_evaluator.features.certify.verdict import LEAST, calibration, fill_in, judge_verdict
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
@@ -174,6 +174,7 @@ class Settings:
         thresholds: fixed before the labels were seen, by metric.
         random: whether the labelled rows of a table without a draw are a random sample.
         level: of intervals.
+        again: the command that compares them.
     """
 
     scales: Mapping[str, Scale]
@@ -181,6 +182,7 @@ class Settings:
     thresholds: Mapping[str, float]
     random: bool
     level: float
+    again: str = ""
 
 
 def by_metric(sources: Sequence[LabelSource]) -> dict[str, tuple[LabelSource, list[Label]]]:
@@ -218,7 +220,7 @@ def compared(
         disagreements += worst
         kept |= {} if rows is None else {metric: to_keep(rows)}
     if all("reason" in part for part in figures.values()):
-        _refuse_few(run, sources, figures)
+        _refuse_few(run, sources, figures, settings.again)
     return figures, disagreements, kept
 
 
@@ -300,9 +302,22 @@ def _disagreement(run: ScoredRows, metric: Labelled, row: int, records: Records)
     )
 
 
-def _refuse_few(run: ScoredRows, sources: Sequence[LabelSource], figures: Mapping[str, Mapping[str, Any]]) -> None:
+def _refuse_few(
+    run: ScoredRows, sources: Sequence[LabelSource], figures: Mapping[str, Mapping[str, Any]], again: str
+) -> None:
     names = ", ".join(source.table.name for source in sources)
     counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items())
     counts = counts or f"all labels are blank, {LEAST} of rows with a score are needed"
-    draw = command("certify", "sheet", run.folder or run.name, "--size", 100, "--out", "to_label.xlsx")
+    blank = max((part.get("blank", 0) for part in figures.values()), default=0) or _blank_lines(sources)
+    if blank:
+        raise ResultsError(f"{names}: too few labels ({counts}). {fill_in(blank)[:-1]}: {again}")
+    size = min(100, len(run.samples))
+    draw = command("certify", "sheet", run.folder or run.name, "--size", size, "--out", "to_label.xlsx")
     raise ResultsError(f"{names}: too few labels ({counts}). 100 labels say much more. Rows to be labelled: {draw}")
+
+
+def _blank_lines(sources: Sequence[LabelSource]) -> int:
+    """Lines of sheets without any label."""
+    labels = [label for source in sources if source.draw is not None for label in source.table.labels]
+    given = {(label.row, label.statement) for label in labels if label.value == label.value}
+    return len({(label.row, label.statement) for label in labels} - given)

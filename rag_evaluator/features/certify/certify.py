@@ -2,8 +2,10 @@
 
 import datetime
 import logging
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,7 @@ from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import match
 from rag_evaluator.results.certificate import (
     CERTIFICATE,
@@ -40,6 +43,7 @@ from rag_evaluator.results.certificate import (
     FORMAT,
     MARK,
     NAME,
+    KeptLabels,
     kept_labels,
     label_figures,
     with_labels,
@@ -135,7 +139,8 @@ def certify(
     scales = scales_for(list(run.scores), [run])[0]
     label_scales = _named(run, parse_scales(scale), "--scale")
     level = run.config.get("ci_level") or LEVEL
-    settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level)
+    again = _again(folder, paths, scale, threshold or {}, on)
+    settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level, again)
     figures, disagreements, kept = compared(run, sources, settings)
     thresholds = thresholds_of(run, sources, level)
     certificate = _certificate(run, sources, figures, thresholds, date or datetime.datetime.now(datetime.UTC).date())
@@ -144,8 +149,18 @@ def certify(
         write_labels(folder, run.data, kept)
         _add_to_summary(certificate, run)
     is_like = any(source.draw is not None and source.draw.like for source in sources)
-    conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
+    conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like, again)
     return Certification(certificate, disagreements, path, conclusion)
+
+
+def _again(
+    folder: Path, paths: Sequence[Path], scale: Sequence[str], threshold: Mapping[str, float], on: str | None
+) -> str:
+    """The command, to be given again when more labels are filled in."""
+    options = [("--labels", path) for path in paths] + [("--scale", text) for text in scale]
+    options += [("--threshold", f"{metric}={number:g}") for metric, number in threshold.items()]
+    options += [] if on is None else [("--on", on)]
+    return command("certify", folder, *chain.from_iterable(options))
 
 
 def _check_files(paths: Sequence[Path], folder: Path) -> None:
@@ -261,7 +276,24 @@ def draw_rows(
         record = replace(draw_like(run, like), data=run.data, metrics=names)
     language = find_language(str(run.config.get("language") or "english")).name
     columns = {column for sample in run.samples for column in sample.columns}
-    return LabelSheet(record, run.samples, run.digests, columns_read(names, columns), scales, language)
+    sheet = LabelSheet(record, run.samples, run.digests, columns_read(names, columns), scales, language)
+    kept = kept_labels(run)
+    return replace(sheet, labels={name: _labels_there(sheet, name, kept[name]) for name in names if name in kept})
+
+
+def _labels_there(sheet: LabelSheet, metric: str, kept: KeptLabels) -> dict[int, str | int]:
+    """Row -> its label, as the cell offers it, for drawn rows that one person has labelled already.
+
+    None where nobody knows how the labelled rows were chosen: people may leave the others blank.
+    """
+    choices = sheet.choices(metric)
+    known: dict[float, str | int] = {float(choice): choice for choice in choices if isinstance(choice, int)}
+    known = known or dict(zip((1.0, 0.0), choices, strict=True))
+    is_same = (kept.low, kept.high, kept.better) == (min(known), max(known), "higher")
+    labels = {row: kept.labels[row] for row in sheet.record.rows if kept.labels[row] is not None}
+    if kept.chosen == "unknown" or kept.annotators > 1 or not is_same or not set(labels.values()) <= known.keys():
+        return {}
+    return {row: known[label] for row, label in labels.items() if label is not None}
 
 
 def draw_like(run: Run, folder: Path) -> DrawRecord:
@@ -272,6 +304,11 @@ def draw_like(run: Run, folder: Path) -> DrawRecord:
     if not certified and len(names) != 1:
         raise ResultsError(f"--like {folder}: it has {len(names)} draws; certify the labels of one of them first.")
     theirs = read_draw(folder, (certified or names)[0], other.data)
+    which = "of its certified labels" if certified else "of its only draw"
+    logger.warning("--like %s: the %d rows %s are taken", folder, len(theirs.rows), which)
+    if (most := max(_sizes(folder, names, other.data))) > len(theirs.rows):
+        again = command("certify", folder, "--labels", "FILE")
+        logger.warning("it also has a draw of %d rows; to take that, certify its labels first: %s", most, again)
     on, (a, b) = match([other, run])
     if (
         a.places.keys() != b.places.keys()
@@ -291,6 +328,13 @@ def draw_like(run: Run, folder: Path) -> DrawRecord:
         strata=[theirs.strata[row] for row in order],
         like=theirs.like or theirs.name,
     )
+
+
+def _sizes(folder: Path, names: Sequence[str], data: str) -> Iterator[int]:
+    """Rows of each draw of the rows as they are now."""
+    for name in names:
+        with suppress(ResultsError):  # of other rows
+            yield len(read_draw(folder, name, data).rows)
 
 
 def _names(run: Run, metrics: Sequence[str]) -> list[str]:
@@ -357,6 +401,7 @@ def label_sheet(
     """Draw rows of a finished run at random and write a workbook in which people label them without seeing a score.
 
     The probabilities are kept in the folder `labels` of the results; `certify` finds them by the sheet's column `draw`.
+    Rows that one person has labelled already, in what was certified last, have their labels.
 
     Args:
         results: results folder.
@@ -384,6 +429,10 @@ def label_sheet(
         metrics = sentence_metrics(open_run(folder), [canonical_name(name) or name for name in metrics])
     sheet = draw_rows(folder, size, metrics, uncertain, seed, None if like is None else Path(like).expanduser())
     lines = sentence_lines(open_run(folder), sheet) if sentences else []
+    if not sentences and (there := set(chain.from_iterable(sheet.labels.values()))):
+        logger.warning(
+            "%d of %d rows were labelled already: their labels are filled in", len(there), len(sheet.record.rows)
+        )
     write_draw(folder, sheet.record)
     write_whole(path, lambda to: write_sentences(sheet, lines, to) if sentences else write_sheet(sheet, to))
     return sheet.record

@@ -77,7 +77,7 @@ def add_sheet_command(commands: Any) -> None:
     )
     command.add_argument("results", type=Path, help="results folder of a finished run")
     command.add_argument("--out", type=Path, required=True, metavar="FILE", help="the workbook, .xlsx")
-    command.add_argument("--size", type=int, default=100, help="rows to draw; default: %(default)s")
+    command.add_argument("--size", type=int, default=100, help="rows to draw, at least 20; default: %(default)s")
     command.add_argument(
         "--metric", action="append", default=[],
         help="to be labelled; may be repeated, rows are drawn by the first; default: all metrics of the run",
@@ -227,6 +227,9 @@ def _of_binary(binary: Mapping[str, Any]) -> Iterator[str]:
     if binary["auc"]["value"] is None:
         yield f"  AUC and kappa are not defined: {binary['auc']['ci_method'].removeprefix('none: ')}"
     confusion = binary["confusion"]
+    if confusion is None:
+        yield f"  no agreement, balanced accuracy and kappa: {binary['kappa']['ci_method'].removeprefix('none: ')}"
+        return
     how = "chosen on the labels, cross-fitted" if binary["cross_fitted"] else "fixed before"
     yield (
         f"  threshold {binary['threshold']:.3g} ({how}): both accept {confusion['true_positive']}, only the score "
@@ -249,19 +252,19 @@ def _of_rows(part: Mapping[str, Any]) -> Iterator[str]:
 
 def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
     if mean["label_mean"] is None:
-        yield f"  mean label of all rows: {mean['ci_method']}"
+        yield f"  mean label of rows like these: {mean['ci_method']}"
         return
     own = "" if mean["judge_mean"] is None else f"; the scores' own mean is {mean['judge_mean']:.2f}"
     yield (
-        f"  mean label of all {rows} rows: {mean['label_mean']:.2f} [{mean['ci_low']:.2f}, {mean['ci_high']:.2f}], "
-        f"from {mean['labels']} labels{' and the scores' if mean['judge_weight'] else ''}{own}"
+        f"  mean label of rows like these: {mean['label_mean']:.2f} [{mean['ci_low']:.2f}, {mean['ci_high']:.2f}], "
+        f"from {mean['labels']} labels{' and the scores' if mean['judge_weight'] else ''} of {rows} rows{own}"
     )
     if mean["labels_only"]:
         yield f"  {mean['labels_only']}"
     if mean["judge_weight"] and mean["labels_saved"] is not None and mean["labels_saved"] >= 1:
         yield f"  the scores are worth {mean['labels_saved']:.0f} more labels"
     elif mean["labels"] < rows and not mean["labels_only"]:
-        yield "  the scores do not make this more precise than the labels alone"
+        yield "  the scores do not help: the labels alone would say as much"
 
 
 def _of_statements(part: Mapping[str, Any], rows_have_labels: bool) -> Iterator[str]:

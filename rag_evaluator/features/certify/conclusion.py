@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from rag_evaluator.features.certify.feature import SHEET
-from rag_evaluator.features.certify.verdict import CHANCE, GOOD, LEAST, LEAST_RARER, LEVEL, SAME_SCORES
+from rag_evaluator.features.certify.verdict import CHANCE, GOOD, LEAST, LEAST_RARER, LEVEL, SAME_SCORES, fill_in
 from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import BETWEEN
@@ -13,6 +13,7 @@ from rag_evaluator.results.verified import SENTENCES, THRESHOLDS
 
 Figures = Mapping[str, Any]  # of a metric, as in `certificate.json`. Any: JSON
 SHEET_SIZE = 100  # labels of a next sheet, at least
+BLANK = 0.1  # share of the drawn rows; with fewer blank ones people were not sure
 RULES = (
     "pairs: of a row that people accept and one that they reject, the share in which the first has the better score; "
     "equal scores count half, 50 % is chance. It is the AUC.",
@@ -62,7 +63,7 @@ class _Judged(NamedTuple):
 
 
 def certify_conclusion(
-    certificate: Mapping[str, Any], config: Mapping[str, Any], folder: Path, is_like: bool = False
+    certificate: Mapping[str, Any], config: Mapping[str, Any], folder: Path, is_like: bool = False, again: str = ""
 ) -> Conclusion:
     """The sentences of a certificate, and the next command.
 
@@ -71,13 +72,28 @@ def certify_conclusion(
         config: of the run that was labelled, as its manifest has it. Any: JSON.
         folder: of the run.
         is_like: whether the rows of another run were drawn again.
+        again: the command that made the certificate.
     """
     metrics = certificate["metrics"]
     sentences = [_sentence(name, part, config) for name, part in metrics.items()]
     thresholds = certificate.get(THRESHOLDS) or {}
     sentences += [_of_threshold(metric, found) for metric, found in thresholds.items()]
     rules = (*RULES, RULE_OF_THRESHOLD) if thresholds else RULES
-    return Conclusion(sentences, _next(list(metrics.values()), certificate["rows"], folder, is_like), rules)
+    parts = list(metrics.values())
+    if blank := max(map(_blank, filter(_is_open, parts)), default=0):
+        return Conclusion([*sentences, fill_in(blank)], again, rules)
+    return Conclusion(sentences, _next(parts, certificate["rows"], folder, is_like), rules)
+
+
+def _is_open(part: Figures) -> bool:
+    """Whether more labels may settle the verdict."""
+    return part["verdict"]["word"] in FEW and part["verdict"]["reason"] != SAME_SCORES
+
+
+def _blank(part: Figures) -> int:
+    """Drawn rows without a label, where they are why there are too few, or at least a tenth of the draw."""
+    blank, labels = part.get("blank", 0), part.get("labels", 0)
+    return blank if labels < LEAST or blank >= BLANK * (blank + labels) else 0
 
 
 def _of_threshold(metric: str, found: Figures) -> str:
@@ -161,11 +177,9 @@ def _next(parts: Sequence[Figures], rows: int, folder: Path, is_like: bool) -> s
     if is_like or all(part["verdict"]["word"] == "useful" for part in parts):
         return next_command(("compare", "BASELINE", folder))
     labelled = [
-        int(part.get("compared", part.get("statements", {}).get("rows", 0)))
-        for part in parts
-        if part["verdict"]["word"] in FEW and part["verdict"]["reason"] != SAME_SCORES
+        int(part.get("compared", part.get("statements", {}).get("rows", 0))) for part in parts if _is_open(part)
     ]
     size = min(rows, max([SHEET_SIZE, *(2 * count for count in labelled)]))
-    if labelled and size > max(labelled):
+    if labelled and size >= LEAST and size > max(labelled):
         return next_command((SHEET, folder, "--size", size, "--out", f"to_label_{size}.xlsx"))
     return next_command(("view", folder), ("report", folder))

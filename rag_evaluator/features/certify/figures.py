@@ -304,7 +304,8 @@ def _agreement(metric: Labelled, level: float) -> dict[str, Any]:
 def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = float) -> dict[str, Any]:
     """Its fields as JSON, with the threshold in the metric's own unit."""
     threshold = None if agreement.threshold is None else in_unit(agreement.threshold)
-    return {**asdict(agreement), "threshold": threshold, "confusion": agreement.confusion._asdict()}
+    confusion = None if agreement.confusion is None else agreement.confusion._asdict()
+    return {**asdict(agreement), "threshold": threshold, "confusion": confusion}
 
 
 def _upright(scale: Scale, value: Value) -> Value:
@@ -326,6 +327,8 @@ def to_keep(metric: Labelled) -> KeptLabels:
         probabilities=None if draw is None else draw.probabilities,
         strata=None if draw is None else draw.strata,
         drawn=None if labels.drawn is None else labels.drawn.tolist(),
+        better=metric.scale.better if metric.label_scale.in_score_units else "higher",
+        annotators=len(labels.annotators),
     )
 
 

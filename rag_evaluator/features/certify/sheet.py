@@ -215,6 +215,7 @@ class LabelSheet:
         columns: of the samples that are shown, of ragas' names.
         scales: of the metrics that are to be labelled.
         language: of the instructions.
+        labels: metric -> row -> what the cell holds already.
     """
 
     record: DrawRecord
@@ -223,6 +224,12 @@ class LabelSheet:
     columns: Sequence[str]
     scales: Mapping[str, Scale]
     language: str
+    labels: Mapping[str, Mapping[int, str | int]] = field(default_factory=dict)
+
+    def choices(self, metric: str) -> list[str | int]:
+        """What the cells of a metric offer."""
+        scale = self.scales[metric]
+        return choices_of(self.language, scale.low, scale.high)
 
 
 AddLabels = Callable[[Any, Mapping[str, Any]], None]  # to a worksheet, with its formats. Any: xlsxwriter's
@@ -262,8 +269,8 @@ def _add_labels(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet) -
     for row in sheet.record.rows:
         texts = [shown_text(sheet.samples[row].columns.get(column)) for column in sheet.columns]
         table.add([row, sheet.digests[row], sheet.record.name, *texts])
-        for place in range(len(columns) - len(metrics), len(columns)):
-            worksheet.write_blank(table.row, place, None, formats["open"])
+        for place, metric in enumerate(metrics, start=len(columns) - len(metrics)):
+            worksheet.write(table.row, place, sheet.labels.get(metric, {}).get(row), formats["open"])
     table.finish(filtered=False, frozen=1)
     for place, column in enumerate(first):
         if column != ROW:
@@ -276,9 +283,7 @@ def _add_labels(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet) -
 
 def _list_of(metric: str, sheet: LabelSheet) -> dict[str, Any]:
     """The answers that a cell offers, with the question beside it."""
-    scale = sheet.scales[metric]
-    choices = choices_of(sheet.language, scale.low, scale.high)
-    return list_of(metric, question_of(metric, sheet.language), choices)
+    return list_of(metric, question_of(metric, sheet.language), sheet.choices(metric))
 
 
 def list_of(column: str, question: str, choices: Sequence[str | int]) -> dict[str, Any]:
@@ -295,8 +300,7 @@ def list_of(column: str, question: str, choices: Sequence[str | int]) -> dict[st
 
 def _asked(metric: str, sheet: LabelSheet) -> tuple[str, str]:
     """A metric with its question and the answers."""
-    scale = sheet.scales[metric]
-    choices = choices_of(sheet.language, scale.low, scale.high)
+    choices = sheet.choices(metric)
     grades = texts_of(sheet.language).grades.format(low=choices[0], high=choices[-1])
     grades = f" {grades}" if isinstance(choices[0], int) else ""
     return metric, f"{question_of(metric, sheet.language)}{grades} ({', '.join(map(str, choices))})"

@@ -224,7 +224,10 @@ def together(tables: Sequence[LabelTable], paths: Sequence[Path]) -> LabelTable:
     _refuse_twice(whose)
     draws = {table.draw for table in tables}
     if len(draws) > 1:
-        raise DatasetError(f"{name}: these sheets come from different draws. Certify the labels of one at a time.")
+        raise DatasetError(
+            f"{name}: these sheets come from different draws. Certify the labels of one at a time: a sheet that is "
+            "made after that holds the labels that its rows have."
+        )
     return LabelTable(name, list(chain(*whose)), draws.pop(), all(table.sampled for table in tables))
 
 

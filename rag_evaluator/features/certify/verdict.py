@@ -157,6 +157,12 @@ def _enough(labels: Array, total: int, share: float) -> Iterator[str]:
         yield f"no AUC is enough with {', '.join(never)}"
 
 
+def fill_in(blank: int) -> str:
+    """What to do about drawn rows without a label."""
+    rows = "row that is" if blank == 1 else f"{blank:,} rows that are"
+    return f"Fill in the {rows} blank, then give the same command."
+
+
 LEAST_LABELS = 100
 
 

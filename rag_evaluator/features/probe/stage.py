@@ -1,6 +1,7 @@
 """`probe` as a task: texts and changed texts, each scored by one metric."""
 
 import json
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -50,6 +51,7 @@ from rag_evaluator.tasks.question import shown
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
 
+logger = logging.getLogger(__name__)
 TASK, STAGE, COLUMN = "probe", "scores", "score"
 FOLDER = Path("probe")
 ROWS, REPORT, MANIFEST = (str(FOLDER / name) for name in ("rows.jsonl", "probe.json", "manifest.json"))
@@ -311,4 +313,11 @@ def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     rows, signatures = evaluator.rows(data), evaluator.signatures_once()
     refuse_without_probabilities(metrics, evaluator.judge, config.place)
     about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
-    return probe_stage(rows, config, metrics, about, evaluator.scorer)
+    stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
+    if len(stage.rows) < 2 * stage.settings.pairs:
+        logger.warning(
+            "%d rows are changed: a word other than 'too few' needs %d pairs that count, and a pair whose sides both "
+            "have the worst score does not count. Take --sample %d or more.",
+            len(stage.rows), stage.settings.pairs, 5 * stage.settings.pairs // 2,
+        )  # fmt: skip
+    return stage

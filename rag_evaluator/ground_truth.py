@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from rag_evaluator.tasks.question import (
     settings_of,
     warn_of_language,
 )
-from rag_evaluator.tasks.references import Output, generate_stage
+from rag_evaluator.tasks.references import Output, Reference, generate_stage
 
 logger = logging.getLogger(__name__)
 
@@ -48,11 +48,29 @@ def generate(
         output_dir: gets `gt/GT_<question>.json` with each answer, its reason where it is empty, the contexts it was
             made from and those that support it; and `result/journal`, from which a call that was stopped continues.
     """
+    source = chat_model if judge is None else judge
+    lists, options = (question_list, contexts_list), {"fast": fast, "seed": seed, "support": support}
+    made = written_references(*lists, source, options, language, config, output_dir, fresh, progress)
+    return [reference.ground_truth for reference in made]
+
+
+def written_references(
+    question_list: Sequence[str],
+    contexts_list: Sequence[Sequence[str]],
+    judge: Any,
+    given: Mapping[str, Any],
+    language: str | None,
+    config: Settings,
+    output_dir: str | Path,
+    fresh: bool,
+    progress: Progress,
+) -> list[Reference]:
+    """What `generate` makes, with the reason where there is no answer; `given`: settings, None those of `config`."""
     questions, contexts = check_lists(question_list, contexts_list)
     settings = settings_of(config, language)
     warn_of_language(questions, contexts, settings)
-    options = with_arguments(settings.generate, fast=fast, seed=seed, support=support)
-    source = judge_source(chat_model if judge is None else judge, settings)
+    options = with_arguments(settings.generate, **given)
+    source = judge_source(judge, settings)
     asking, output_dir = TaskJudge("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
     stage = generate_stage(questions, contexts, options, asking, Output(output_dir / "gt"))
     table = run_and_keep(stage, output_dir / "result", fresh, progress)
@@ -60,4 +78,4 @@ def generate(
     reasons = Counter(reference.reason for reference in references if reference.reason)
     if reasons:
         logger.warning("%d of %d questions have no answer: %s", reasons.total(), len(references), why_of(reasons))
-    return [reference.ground_truth for reference in references]
+    return references

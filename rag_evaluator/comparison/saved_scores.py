@@ -45,7 +45,7 @@ def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ())
 def scales_for(metrics: Sequence[str], runs: Sequence[ScoredRows]) -> tuple[dict[str, Scale], list[str]]:
     """The scale of each metric; and a sentence for each that nobody has described.
 
-    It is that of `METRICS`, else what the manifest of a run says of its own metric. Else the metric is taken for a
+    It is what the manifest of a run says, else that of `METRICS`. Else the metric is taken for a
     continuous one in [0, 1], or in the range that was seen if that is wider.
     """
     scales, remarks = {}, []
@@ -85,8 +85,8 @@ def scales_with_directions(runs: Sequence[ScoredRows], better: Mapping[str, str]
 
 
 def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
-    """The scale of a metric; None where neither `METRICS` nor a manifest describes it."""
-    return scale_of(metric) or _declared(metric, runs)
+    """The scale of a metric, of rubrics that of the run; None where neither a manifest nor `METRICS` describes it."""
+    return _declared(metric, runs) or scale_of(metric)
 
 
 def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> None:
@@ -100,7 +100,7 @@ def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> No
 
 
 def _declared(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
-    """What a manifest says of a metric that the user made."""
+    """What a manifest says of a metric."""
     for run in runs:
         about = run.manifest.get("metrics")
         row = about.get(metric) if isinstance(about, Mapping) else None

@@ -182,6 +182,15 @@ def test_references_that_generate_could_not_write_are_missing_with_its_reason() 
         RAGEvaluator({"metrics": ["exact_match"]}, judge).evaluate([row])
 
 
+def test_lists_without_any_reference_keep_the_scores_that_need_none() -> None:
+    script = {"ReferenceOutput": {"answerable": 0, "answer": ""}, "ContextRelevanceOutput": {"rating": 2}}
+    judge = ScriptedJudge(script, holds_no_answer)
+    scores = evaluate(QUESTIONS, CONTEXTS, ANSWERS, metrics=["context_relevance", "exact_match"], judge=judge)
+    assert scores == {"context_relevance": 1.0, "exact_match": None}
+    reason = "no reference in this row: the judge finds the answer in no context"
+    assert scores.results.summary()["exact_match"]["reasons"] == {reason: 2}
+
+
 LANGUAGE_CALLS: dict[str, Callable[..., Any]] = {
     "sort": lambda **given: sort(QUESTIONS[1:], CONTEXTS[1:], judge=scripted(), **given),
     "generate": lambda **given: generate(QUESTIONS[1:], CONTEXTS[1:], scripted(), **given),

@@ -431,8 +431,8 @@ def test_a_missing_score_is_nan_with_a_reason_or_an_error_where_that_is_asked_fo
     result = evaluate([ROW], metrics=[tone(), "exact_match"], llm=llm)
     assert math.isnan(result["tone"][0])
     assert repr(result) == "{'tone': nan (0/1), 'exact_match': 0.0000 (1/1)}"
-    assert "no DiscreteResponseModel" in str(result.results.scores["tone"][0].reason)
-    assert "tone: 1 of 1 scores are missing: the answer 'no JSON' is no DiscreteResponseModel" in caplog.text
+    assert "holds no JSON" in str(result.results.scores["tone"][0].reason)
+    assert "tone: 1 of 1 scores are missing: the judge's answer holds no JSON: 'no JSON'" in caplog.text
     assert "exact_match: " not in caplog.text
     with pytest.raises(JudgementError, match="row 0, tone: the answer 'no JSON'"):
         evaluate([ROW], metrics=[tone()], llm=llm, raise_exceptions=True)

@@ -12,7 +12,7 @@ from ragas.metrics.collections.domain_specific_rubrics.util import RubricScoreIn
 from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput, InstanceRubricScoreOutput
 from test_ragas_equality import answer_at_random
 
-from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedScoreError, read_questions
+from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedScoreError, compare, read_questions
 from rag_evaluator.judge.grammar.schema import off_scale, tighten
 from rag_evaluator.metrics.own.of_ragas import RowRubrics
 from rag_evaluator.metrics.prompts import RubricsPrompt, load_prompts
@@ -63,6 +63,8 @@ def test_scores_lie_in_the_range_of_the_rubrics_of_the_user(name: str, rows: lis
     assert "score is 5: expected one of 0, 2, 7" in str(results.scores[name][2].reason)
     assert evaluator(name).metrics[name].range == (0.0, 7.0)
     assert results.manifest["metrics"][name]["range"] == [0.0, 7.0]
+    [line] = compare(results, results).lines
+    assert (line.scale[:2], line.mean_a) == ((0.0, 7.0), 3.5)
 
 
 @pytest.mark.parametrize("name", NAMES)

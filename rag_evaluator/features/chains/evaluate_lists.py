@@ -7,11 +7,12 @@ from typing import Any
 
 from rag_evaluator.dataset.checked import check_lists, optional_texts
 from rag_evaluator.dataset.json_values import is_blank
+from rag_evaluator.dataset.sample import REASON
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.progress import Progress, automatic, silent
-from rag_evaluator.ground_truth import generate
+from rag_evaluator.ground_truth import written_references
 from rag_evaluator.metrics.chosen import for_metrics
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_own
@@ -101,9 +102,11 @@ def evaluate(
         if missing:
             lists = [questions[position] for position in missing], [contexts[position] for position in missing]
             bar = automatic if progress is automatic else silent
-            made = generate(*lists, judge=source, config=settings, output_dir=output_dir, fresh=fresh, progress=bar)
+            made = written_references(*lists, source, {}, None, settings, output_dir, fresh, bar)
             for position, reference in zip(missing, made, strict=True):
-                rows[position]["ground_truth"] = reference
+                rows[position]["ground_truth"] = reference.ground_truth
+                if reference.reason:
+                    rows[position][REASON] = reference.reason
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
     asked = {canonical: name for name in reversed(names) for canonical in select_metrics([name], custom=custom)}
     named = results.under({asked[metric]: metric for metric in results.scores})

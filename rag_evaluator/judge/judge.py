@@ -433,6 +433,8 @@ def source_of(judge: Any, config: JudgeConfig, offline: bool = True) -> LazyJudg
 
 
 def _is_judge(judge: Any) -> bool:
+    if isinstance(judge, LazyJudge):  # the check below would read its signature, for which a server is asked
+        return False
     return isinstance(judge, InstructorBaseRagasLLM | JudgeProtocol)
 
 

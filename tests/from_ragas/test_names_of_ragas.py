@@ -434,7 +434,7 @@ def test_a_missing_score_is_nan_with_a_reason_or_an_error_where_that_is_asked_fo
     assert "holds no JSON" in str(result.results.scores["tone"][0].reason)
     assert "tone: 1 of 1 scores are missing: the judge's answer holds no JSON: 'no JSON'" in caplog.text
     assert "exact_match: " not in caplog.text
-    with pytest.raises(JudgementError, match="row 0, tone: the answer 'no JSON'"):
+    with pytest.raises(JudgementError, match="row 0, tone: the judge's answer holds no JSON"):
         evaluate([ROW], metrics=[tone()], llm=llm, raise_exceptions=True)
 
 

@@ -63,8 +63,8 @@ def test_scores_lie_in_the_range_of_the_rubrics_of_the_user(name: str, rows: lis
     assert "score is 5: expected one of 0, 2, 7" in str(results.scores[name][2].reason)
     assert evaluator(name).metrics[name].range == (0.0, 7.0)
     assert results.manifest["metrics"][name]["range"] == [0.0, 7.0]
-    [line] = compare(results, results).lines
-    assert (line.scale[:2], line.mean_a) == ((0.0, 7.0), 3.5)
+    [line] = compare(results, results).metrics
+    assert (line.figures.scale[:2], line.figures.mean_a) == ((0.0, 7.0), 3.5)
 
 
 @pytest.mark.parametrize("name", NAMES)

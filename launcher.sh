@@ -6,6 +6,8 @@
 #
 # --- adapt to your site ------------------------------------------------------------------------------------------
 #SBATCH --job-name=rag-evaluator
+##SBATCH --partition=gpu             # remove a # from both lines where your site needs them
+##SBATCH --account=project
 #SBATCH --nodes=1
 #SBATCH --ntasks-per-node=1          # processes, each with its share of the GPUs
 #SBATCH --cpus-per-task=4
@@ -15,7 +17,7 @@
 #SBATCH --open-mode=append
 #SBATCH --signal=USR1@120            # 120 s before the time limit: finish what is in the making, then continue
 
-# module load python/3.11 cuda/12.8
+# module load python/3.11
 PROJECT=${PROJECT:-${SLURM_SUBMIT_DIR:-$PWD}}    # a clone of the project, if you work in one
 PYTHON=${PYTHON:-$PROJECT/.venv/bin/python}
 RESTARTS=${RESTARTS:-20}                         # how often a job may continue after its time limit
@@ -37,6 +39,7 @@ fi
 srun --unbuffered --kill-on-bad-exit=0 --wait=0 "$PYTHON" -P -m rag_evaluator "$@"
 code=$?
 if [ $code -eq 75 ] && [ "${SLURM_RESTART_COUNT:-0}" -lt "$RESTARTS" ]; then
-  scontrol requeue "$SLURM_JOB_ID" && echo "continues: requeued"   # 75: stopped by a signal, more to do
+  job=${SLURM_ARRAY_JOB_ID:+${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID}   # else Slurm may requeue the whole array
+  scontrol requeue "${job:-$SLURM_JOB_ID}" && echo "continues: requeued"   # 75: stopped by a signal, more to do
 fi
 exit $code

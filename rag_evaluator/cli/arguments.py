@@ -165,8 +165,8 @@ def add_submit_command(commands: Any) -> None:
             "rag-evaluator submit config.yaml --workers 4 --task sort",
             "rag-evaluator submit config.yaml --workers 4 --task duel --runs results/base results/demo",
             "rag-evaluator submit config.yaml --workers 4 --task testset --set testset.documents=[docs]",
-            note="what follows '--' goes to sbatch, for the array; --wait waits for the merge, which has account and\n"
-            "partition of launcher.sh",
+            note="what follows '--' goes to sbatch, for the array; the merge has account, partition and qos of it;\n"
+            "--wait waits for the merge",
         ),
     )
     add_config(slurm)

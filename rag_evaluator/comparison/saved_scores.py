@@ -45,8 +45,8 @@ def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ())
 def scales_for(metrics: Sequence[str], runs: Sequence[ScoredRows]) -> tuple[dict[str, Scale], list[str]]:
     """The scale of each metric; and a sentence for each that nobody has described.
 
-    It is what the manifest of a run says, else that of `METRICS`. Else the metric is taken for a
-    continuous one in [0, 1], or in the range that was seen if that is wider.
+    It is that of `METRICS`, in the range that the manifest of a run names; else what the manifest says of its own
+    metric. Else the metric is taken for a continuous one in [0, 1], or in the range that was seen if that is wider.
     """
     scales, remarks = {}, []
     for metric in metrics:
@@ -86,7 +86,8 @@ def scales_with_directions(runs: Sequence[ScoredRows], better: Mapping[str, str]
 
 def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
     """The scale of a metric, of rubrics that of the run; None where neither a manifest nor `METRICS` describes it."""
-    return _declared(metric, runs) or scale_of(metric)
+    known, declared = scale_of(metric), _declared(metric, runs)
+    return known._replace(low=declared.low, high=declared.high) if known and declared else known or declared
 
 
 def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> None:

@@ -62,7 +62,8 @@ def prepare(
     Args:
         results: results folder of the run; scripts and logs go to `slurm/` in it.
         overrides: `--set` values of the run.
-        sbatch: more arguments of `sbatch` for the array, such as `--partition=gpu`. `--wait` waits for the merge.
+        sbatch: more arguments of `sbatch` for the array; the merge has account, partition and QOS of them. `--wait`
+            waits for the merge.
         task: command that each element runs.
         inputs: its arguments before the `--set` values; None: the configuration.
         launcher: the launcher of the site; None looks in the current folder, beside the configuration, in the package.
@@ -79,11 +80,23 @@ def prepare(
     of_array, waits = [part for part in sbatch if part not in WAIT], [part for part in sbatch if part in WAIT]
     array = ["--parsable", *log, *of_array, f"{folder}/array.sh", task, *arguments, *sets]
     after = ["--dependency=afterany:{array}", "--job-name=rag-evaluator-merge", f"--output={folder}/%x-%j.log"]
-    merge = ["--parsable", *after, *waits, f"{folder}/merge.sh", "merge", str(results)]
+    merge = ["--parsable", *after, *_place(sbatch), *waits, f"{folder}/merge.sh", "merge", str(results)]
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}
     return Submission(
         launcher, scripts, array, merge, {**environment, **{k: os.environ[k] for k in environment if k in os.environ}}
     )
+
+
+PLACE = ("--account", "--partition", "--qos", "-A", "-p", "-q")
+
+
+def _place(sbatch: Sequence[str]) -> list[str]:
+    """Those arguments of `sbatch` that say who pays and where a job runs, with their values."""
+    place: list[str] = []
+    for number, part in enumerate(sbatch):
+        if part.partition("=")[0] in PLACE:
+            place += [part] if "=" in part else sbatch[number : number + 2]
+    return place
 
 
 def whole_node(judges: Sequence[JudgeConfig]) -> list[str]:

@@ -43,13 +43,27 @@ def page() -> str:
 
 
 def _shown(name: str, parser: argparse.ArgumentParser) -> str:
-    lines = [f"## {name}", "", _text(parser.description or ""), "", "```text", _usage(name, parser), "```", ""]
+    lines = [f"## {name}", "", *_described(parser.description or ""), "", "```text", _usage(name, parser), "```", ""]
     rows = [f"| {_names(action)} | {_cell(_help(parser, action))} |" for action in actions(parser)]
     if rows:
         lines += ["| argument | meaning |", "|---|---|", *rows, ""]
     if parser.epilog:
         lines += ["```text", parser.epilog.strip(), "```", ""]
     return "\n".join(lines)
+
+
+def _described(text: str) -> Iterator[str]:
+    """A description; what stands in columns after its first paragraph stays in columns."""
+    first, _, rest = text.partition("\n\n")
+    if "\n  " not in rest:
+        yield _text(text)
+        return
+    yield _text(first)
+    yield from ("", "```text", _plain(rest).strip(), "```")
+
+
+def _plain(text: str) -> str:
+    return text.replace("%(prog)s", "rag-evaluator").replace("%%", "%")
 
 
 def _usage(name: str, parser: argparse.ArgumentParser) -> str:
@@ -79,7 +93,7 @@ def _help(parser: argparse.ArgumentParser, action: argparse.Action) -> str:
 
 
 def _text(text: str) -> str:
-    return PLACEHOLDER.sub(r"`\1`", " ".join(text.replace("%(prog)s", "rag-evaluator").replace("%%", "%").split()))
+    return PLACEHOLDER.sub(r"`\1`", " ".join(_plain(text).split()))
 
 
 def _cell(text: str) -> str:

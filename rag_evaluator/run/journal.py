@@ -141,7 +141,10 @@ def journals_in(results: Path) -> list["Journal"]:
     places = [path.parent for path in (folder / "manifest.json", *sorted(folder.glob("*.*/manifest.json")))]
     journals = [Journal(results, place) for place in places if (place / "manifest.json").is_file()]
     if not journals:
-        raise ResultsError(f"{results}: no run has begun here: there is no journal/manifest.json.")
+        if not results.is_dir():
+            raise ResultsError(f"{results}: no such folder. Give the results folder of a run.")
+        queued = " Its jobs may be waiting: squeue --me." if (results / "slurm").is_dir() else ""
+        raise ResultsError(f"{results}: no run has begun here: there is no journal/manifest.json.{queued}")
     return sorted(journals, key=lambda journal: (journal.place / "manifest.json").stat().st_mtime)
 
 

@@ -848,6 +848,23 @@ def test_utf_16_is_recognised(tmp_path: Path) -> None:
     assert "The file looks like UTF-16." in message_of(write_text(tmp_path / "data.csv", "question\na\n", "utf-16"))
 
 
+@pytest.mark.parametrize(
+    ("text", "encoding", "named"),
+    [
+        ("質問,回答\nノルは誰？,画家です\n", "cp932", "CP932"),
+        ("问题,回答\n谁是诺卢？,他是画家\n", "gbk", "GB18030"),
+        ("вопрос,ответ\nКто это?,художник\n", "cp1251", ""),
+        ("pregunta,respuesta\n¿Quién?,«Él»\n", "cp1252", ""),
+    ],
+)
+def test_what_excel_writes_in_japanese_and_chinese_is_named(
+    text: str, encoding: str, named: str, tmp_path: Path
+) -> None:
+    message = message_of(write_text(tmp_path / "data.csv", text, encoding))
+    assert (f"The file looks like {named}." in message) is bool(named)
+    assert f"iconv -f {named or '<encoding>'} -t UTF-8 data.csv" in message
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
 def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "data.jsonl", TRICKY)

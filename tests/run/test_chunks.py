@@ -343,6 +343,7 @@ def test_a_chunk_whose_rows_are_not_those_of_the_dataset_is_refused(
 def test_merge_and_status_of_a_folder_without_a_run_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("merge", "status"):
         assert "no run has begun here" in error_of(capsys, 2, command, str(tmp_path))
+        assert "nowhere: no such folder" in error_of(capsys, 2, command, str(tmp_path / "nowhere"))
 
 
 def test_two_configurations_on_one_folder_are_told_and_nothing_is_lost(

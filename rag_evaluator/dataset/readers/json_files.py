@@ -1,8 +1,9 @@
 """JSONL and JSON files."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -52,11 +53,28 @@ def read_text(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = error.object.count(b"\n", 0, error.start) + 1
-        utf16 = " The file looks like UTF-16." if data[:2] in (b"\xff\xfe", b"\xfe\xff") else ""
+        encoding = _encoding_of(data)
+        looks = f" The file looks like {encoding}." if encoding else ""
         raise DatasetError(
-            f"{path.name}, line {line}: expected UTF-8, received the byte 0x{error.object[error.start]:02x}.{utf16} "
-            f"Save the file as UTF-8 (Excel: 'CSV UTF-8'; or: iconv -f <encoding> -t UTF-8 {path.name})."
+            f"{path.name}, line {line}: expected UTF-8, received the byte 0x{error.object[error.start]:02x}.{looks} "
+            "Save the file as UTF-8 (Excel: 'CSV UTF-8'; or: "
+            f"iconv -f {encoding or '<encoding>'} -t UTF-8 {path.name})."
         ) from error
+
+
+LETTERS = {"CP932": re.compile("[\u3040-\u30ff]"), "GB18030": re.compile("[的是了在不有和问答]")}
+"""What Japanese and Chinese Excel write -> letters by which it is known: kana, and the commonest Chinese ones."""
+
+
+def _encoding_of(data: bytes) -> str:
+    """What the bytes of a file that is no UTF-8 look like; empty where nobody knows."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "UTF-16"
+    for encoding, letters in LETTERS.items():
+        with suppress(UnicodeDecodeError):
+            if letters.search(data.decode(encoding)):
+                return encoding
+    return ""
 
 
 @contextmanager

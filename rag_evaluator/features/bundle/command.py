@@ -76,13 +76,13 @@ def bundle(options: argparse.Namespace) -> int:
     from rag_evaluator.cli.console import print_json, print_parts, say
     from rag_evaluator.config.schema import load_config
     from rag_evaluator.features.bundle.contents import find_models, make_bundle, models_of
-    from rag_evaluator.features.bundle.wheels import Target, check_choices, program_source
+    from rag_evaluator.features.bundle.wheels import Target, check_torch, program_source
     from rag_evaluator.results.conclusion import Conclusion
 
     target = Target.of(options.python, options.platform)
     config = load_config(options.config) if options.config else None
     extras = [name for name in options.extras.split(",") if name]
-    check_choices(options.torch, extras)
+    check_torch(options.torch)
     models = find_models([*options.models, *(models_of(config) if config else [])], options.all_files)
     source = program_source(options.wheel)
     made = make_bundle(options.out, source, extras, target, options.torch, models)

@@ -99,14 +99,13 @@ class Target:
         }
 
 
-def check_choices(torch: str, extras: Sequence[str]) -> None:
-    """Raises `ConfigError` for a build of torch and for extras that are none."""
+def check_torch(torch: str) -> None:
+    """Raises `ConfigError` for a build that is none."""
     if not (torch in (CPU, CUDA) or "://" in torch or Path(torch).is_dir()):
         raise ConfigError(f"--torch {torch}: expected {CPU}, {CUDA}, the address of an index, or a folder with wheels.")
-    try:
-        known = distribution(DISTRIBUTION).metadata.get_all("Provides-Extra") or []
-    except PackageNotFoundError:  # a clone that runs without being installed: pip says what it thinks of the extras
-        return
+
+
+def _check_extras(extras: Sequence[str], known: Sequence[str]) -> None:
     for name in extras:
         if name not in known:
             raise ConfigError(f"--extras: '{name}' is none of {', '.join(known)}.{did_you_mean(name, known)}")
@@ -153,6 +152,7 @@ def download(folder: Path, source: Path, extras: Sequence[str], target: Target, 
     with ACTIVITY.phase("building the wheel of the program"):
         _pip(target, *build, str(source))
     [wheel] = folder.glob("*.whl")
+    _check_extras(extras, _read(wheel).metadata.get_all("Provides-Extra") or [])
     named = f"[{','.join(extras)}]" if extras else ""
     needed = {canonicalize_name(Requirement(need).name) for need in unmet(folder, f"{DISTRIBUTION}{named}", target)}
     for name in sorted(SOURCE_ONLY & needed):

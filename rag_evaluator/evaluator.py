@@ -197,10 +197,11 @@ class RAGEvaluator:
     def _scoring(self, data: Any) -> Scoring:
         """What all judges do, checked."""
         stages = self.stages(data)
-        for name, evaluator in self.judges.items():
-            if any(metric.judge for metric in evaluator.metrics.values()):
-                warn_of_toy(evaluator.judge, self.config.language)
-                warn_of_language(*questions_of(stages[name].units[:LOOKED_AT]), self.config)
+        asked = [evaluator for evaluator in self.judges.values() if any(m.judge for m in evaluator.metrics.values())]
+        for evaluator in asked:
+            warn_of_toy(evaluator.judge, self.config.language)
+        if asked:  # all judges have the same rows
+            warn_of_language(*questions_of(next(iter(stages.values())).units[:LOOKED_AT]), self.config)
         judges = {name: evaluator._work(stages[name]) for name, evaluator in self.judges.items()}
         return Scoring(self.config, self.metrics, judges)
 

@@ -208,17 +208,18 @@ def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool,
         which = f"Nothing is settled{judging.scores}" if is_all else "Nothing else is settled"
         difference = f"the largest difference is {largest.metric} {_difference(largest)}"
     judge = judging.of([largest]) if is_all else ""
-    return f"{which} with {counted(rows, 'row')}: {difference}{judge}{_needed(lines, rows, effect)}."
+    needed = _needed(largest, effect, where="" if len(lines) == 1 else " in it")
+    return f"{which} with {counted(rows, 'row')}: {difference}{judge}{needed}."
 
 
-def _needed(lines: Sequence[MetricComparison], rows: int, effect: float) -> str:
-    """How many rows would show a difference, as far as the spread of the differences says it."""
-    needed = max((line.rows_needed for line in lines if line.rows_needed is not None), default=None)
+def _needed(line: MetricComparison, effect: float, where: str) -> str:
+    """How many rows would show a difference in this metric, as far as the spread of the differences says it."""
+    needed = line.rows_needed
     if needed is None:
         return ""
-    if needed <= rows:
-        return f"; a difference of {figure(effect)} would be found in 4 of 5 such comparisons"
-    return f"; a difference of {figure(effect)} needs {about(needed)} rows"
+    if needed <= line.difference.n:
+        return f"; a difference of {figure(effect)}{where} would be found in 4 of 5 such comparisons"
+    return f"; a difference of {figure(effect)}{where} needs {about(needed)} rows"
 
 
 def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:

@@ -47,6 +47,15 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
             "In 30 rows no score of context_recall and answer_accuracy differs.",
         ],
     ),
+    "rows that are needed are those of the metric that is named": (
+        {F: [0.0] * 15 + [1.0] * 15, R: [0.5] * 30},
+        {F: [1.0] * 15 + [0.0] * 15, R: [0.6, 0.5, 0.5] * 10},
+        {},
+        [
+            f"Nothing is settled with 30 rows: the largest difference is context_recall 0.03 [-0.03, 0.10], {THIS}; "
+            "a difference of 0.05 in it needs about 59 rows.",
+        ],
+    ),
     "no score differs, without a margin": (
         {F: HALF * 15},
         {F: HALF * 15},
@@ -135,7 +144,7 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
         [
             "faithfulness alone would count, 0.20 [0.03, 0.35]; it is one of 3 metrics.",
             "Nothing else is settled with 30 rows: the largest difference is context_recall 0.00 [-0.38, 0.38]; a "
-            "difference of 0.05 needs about 3,300 rows.",
+            "difference of 0.05 in it needs about 3,300 rows.",
         ],
     ),
     "nothing of two metrics": (
@@ -144,7 +153,7 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
         {},
         [
             f"Nothing is settled with 30 rows: the largest difference is faithfulness 0.00 [-0.38, 0.38], {THIS}; a "
-            "difference of 0.05 needs about 3,300 rows."
+            "difference of 0.05 in it needs about 3,300 rows."
         ],
     ),
     "no judge": (

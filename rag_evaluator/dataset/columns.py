@@ -119,9 +119,14 @@ class ColumnNames:
         """DatasetError unless each name is one of those there and maps to a canonical column of its own."""
         for name, canonical in self.mapping.items():
             if canonical not in ALIASES:
+                turned = name in ALIASES and canonical in present
                 raise DatasetError(
                     f"{source_name}: columns maps '{name}' to '{canonical}', which is no canonical column."
-                    f"{did_you_mean(str(canonical), ALIASES)}"
+                    + (
+                        f" It is one of the file's, whose names come first: '{canonical}' to '{name}'."
+                        if turned
+                        else did_you_mean(str(canonical), ALIASES)
+                    )
                 )
             if name not in present:
                 raise DatasetError(

@@ -26,7 +26,8 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.languages import LANGUAGES
-from rag_evaluator.features.setup.starter import COLUMN_NAMES, InitOptions, Proposal, propose, recognised, write_new
+from rag_evaluator.features.setup.starter import InitOptions, Proposal, propose, write_new
+from rag_evaluator.features.setup.survey import COLUMN_NAMES, recognised
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.resources import packaged
 
@@ -507,6 +508,35 @@ def test_a_log_without_expected_answers_says_what_retrieval_needs_by_names_that_
     assert any("retrieval_* need the expected answer" in warning for warning in proposal.warnings)
     told = proposed(write(tmp_path / "log.csv", [{**line, **EXPECTED} for line in LOG]))
     assert not any("retrieval_* need" in warning for warning in told.warnings)
+
+
+LINES_OF_A_LOG = [
+    {"質問": "画家はどこで生まれましたか", "検索スコア": 0.5, "検索結果": "町は川のそばにあります。", "正解": "テスク"},
+    {
+        "質問": "画家はどこで生まれましたか",
+        "検索スコア": 0.7,
+        "検索結果": "画家はテスクで生まれました。",
+        "正解": "テスク",
+    },
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_told"),
+    [
+        (LINES_OF_A_LOG, {}, True),
+        (LINES_OF_A_LOG, {"検索スコア": "document_score"}, True),
+        (LINES_OF_A_LOG[:1], {}, False),
+        ([{**row, "回答": f"テスクです。{place}"} for place, row in enumerate(LINES_OF_A_LOG)], {}, False),
+        (LOG, {}, False),
+    ],
+)
+def test_lines_of_a_log_that_would_count_as_rows_are_told(
+    tmp_path: Path, rows: list[Row], columns: dict[str, str], is_told: bool
+) -> None:
+    proposal = proposed(write(tmp_path / "rows.csv", rows), columns=columns)
+    told = [line for line in proposal.warnings if "rename '検索結果' to reference" in line]
+    assert bool(told) == is_told
 
 
 def test_what_generate_writes_for_a_log_gets_the_metrics_of_retrieval(tmp_path: Path) -> None:

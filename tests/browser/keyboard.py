@@ -10,7 +10,11 @@ LINE = """() => {
 
 
 def tab_to(page: Page, selector: str, most: int = 80) -> None:
-    """Press Tab until an element is focused, and see that the focus is visible there."""
+    """Press Tab until an element is focused, and see that the focus is visible there.
+
+    It is waited for first: Tab leaves a page that is still empty, and does not come back.
+    """
+    page.locator(selector).first.wait_for()
     for _ in range(most):
         page.keyboard.press("Tab")
         if page.evaluate("(selector) => document.activeElement.matches(selector)", selector):

@@ -500,6 +500,13 @@ def test_a_mapping_chooses_between_two_aliases() -> None:
             "list: columns maps 'question' to 'user_imput', which is no canonical column. Did you mean 'user_input'?",
         ),
         (
+            {"user_input": "question"},
+            (
+                "list: columns maps 'user_input' to 'question', which is no canonical column. It is one of the file's, "
+                "whose names come first: 'question' to 'user_input'."
+            ),
+        ),
+        (
             {"questoin": "user_input"},
             (
                 "list: columns maps 'questoin' to 'user_input', but no row has a column 'questoin'. "

@@ -8,10 +8,8 @@ import json
 import re
 import shlex
 import textwrap
-import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
@@ -21,15 +19,11 @@ import yaml
 from rag_evaluator.config.languages import UNSPACED, find_language, misspelt
 from rag_evaluator.config.schema import make_config, model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
-from rag_evaluator.dataset import load_records
-from rag_evaluator.dataset.columns import LISTS, TEXTS, ColumnNames, accepted_names, column_names
-from rag_evaluator.dataset.readers import iterate_records
-from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import json_or_text
+from rag_evaluator.dataset.columns import LISTS, accepted_names
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
+from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.judge.engines.transformers.loading import find_judge
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
@@ -39,166 +33,6 @@ from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.resources import command, packaged
 from rag_evaluator.results.conclusion import unknown_to_toy
-
-COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
-    Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")
-)
-"""Canonical column -> what people call it, compared without case, accents, blanks and signs."""
-
-NUMBER = re.compile(r"\d+$")
-
-
-def key_of(name: str) -> str:
-    """A name as it is compared with others: `¿Pregunta?` and `PREGUNTA` are the same."""
-    letters = unicodedata.normalize("NFKD", name.casefold())
-    return "".join(letter for letter in letters if letter.isalnum())
-
-
-BY_KEY = {key_of(name): canonical for canonical, names in COLUMN_NAMES.items() for name in names}
-
-
-def recognised(names: Iterable[str]) -> dict[str, str]:
-    """The `columns` of a configuration for the names of a file, without those that are read as they are.
-
-    Where several names may be the same column, the one that is read anyway counts, else the first; of contexts in
-    numbered columns (`chunk_1`, `chunk_2`) all count, in the order of their numbers. Else the order is the file's.
-    """
-    names = list(names)
-    mapping: dict[str, str] = {}
-    for canonical in COLUMN_NAMES:
-        read = [name for name in accepted_names(canonical) if name in names]
-        similar = [name for name in names if BY_KEY.get(key_of(name)) == canonical]
-        numbered = sorted((name for name in names if _is_numbered(name, canonical)), key=_number)
-        if canonical in read or (len(read) == 1 and not numbered):
-            continue
-        if chosen := numbered if canonical in LISTS and not similar else [*read, *similar][:1]:
-            mapping |= dict.fromkeys(chosen, canonical)
-    order = sorted(mapping, key=names.index)
-    first = list(dict.fromkeys(mapping[name] for name in order))
-    return dict(sorted(mapping.items(), key=lambda item: first.index(item[1])))
-
-
-def _is_numbered(name: str, canonical: str) -> bool:
-    key = key_of(name)
-    return NUMBER.search(key) is not None and BY_KEY.get(NUMBER.sub("", key)) == canonical
-
-
-def _number(name: str) -> int:
-    match = NUMBER.search(key_of(name))
-    return int(match[0]) if match else 0
-
-
-MOST = 1000  # rows that are looked at
-MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
-"""What people put between the contexts of a cell; the longer ones first."""
-ID = "id"  # of a row
-PARAGRAPHS = "\n\n"  # between contexts, or between the paragraphs of one
-ENOUGH = 0.5  # of the cells
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What the first rows of a file hold.
-
-    Attributes:
-        columns: of the configuration, without names that are read as they are.
-        names: canonical column -> the user's columns that it is read from.
-        unused: the user's other columns, without `id`, by which `compare` finds the rows of another run.
-        present: canonical columns that some row has something in.
-        samples: the rows, at most `MOST`.
-        is_all: whether the file has no more.
-        paragraphs: columns of contexts whose cells hold one text with blank lines in it.
-        is_log: whether they are a retrieval log, whose `reference` is what was retrieved.
-    """
-
-    columns: Mapping[str, str]
-    names: Mapping[str, Sequence[str]]
-    unused: Sequence[str]
-    present: Sequence[str]
-    samples: Sequence[Sample]
-    is_all: bool
-    paragraphs: Sequence[str]
-    is_log: bool
-
-    @property
-    def compares_texts(self) -> bool:
-        """Whether a log says which contexts are right, but not the answer, by which the judge would decide it."""
-        return self.is_log and "reference_contexts" in self.present and "reference" not in self.present
-
-
-def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
-    """Look at the first rows of a file.
-
-    Args:
-        columns: those that the user has named; they win.
-
-    Raises `DatasetError` if it cannot be read, or a text or context in it cannot be read without guessing.
-    """
-    name, records = iterate_records(path)
-    first = list(islice(records, MOST + 1))
-    rows, user_columns = first[:MOST], columns or {}
-    names_in_file = column_names(record.row for record in rows)
-    taken = {to.partition("[")[0] for to in user_columns.values()}
-    guessed = {
-        name: to for name, to in recognised(names_in_file).items() if name not in user_columns and to not in taken
-    }
-    mapping = _with_marks({**user_columns, **guessed}, rows, names_in_file)
-    names = ColumnNames(mapping)
-    is_log = names.is_log(names_in_file)
-    if is_log:
-        names = ColumnNames({**names.mapping, "reference": "retrieved_contexts"})
-    samples = load_records(name, rows, mapping, TEXTS)
-    present = [column for column in ALL if any(column in sample.columns for sample in samples)]
-    read = {column: _read_from(column, names, names_in_file) for column in present}
-    used = {name for columns in read.values() for name in columns}
-    return Survey(
-        columns=mapping,
-        names=read,
-        unused=[name for name in names_in_file if name not in used and name != ID],
-        present=present,
-        samples=samples,
-        is_all=len(first) <= MOST,
-        paragraphs=[name for name in names_in_file if name in used and _is_text_with(PARAGRAPHS, name, read, rows)],
-        is_log=is_log,
-    )
-
-
-ALL = (*TEXTS, "retrieved_context_ids", "reference_context_ids", "document_score", "answerable", "rubrics")
-
-
-def _read_from(canonical: str, names: ColumnNames, present: Sequence[str]) -> list[str]:
-    """The user's columns that may be read as a canonical one."""
-    mapped = [name for name, to in names.mapping.items() if to == canonical]
-    return mapped or [name for name in accepted_names(canonical) if name in present and name not in names.mapping]
-
-
-def _with_marks(mapping: Mapping[str, str], rows: Sequence[InputRecord], present: Sequence[str]) -> dict[str, str]:
-    """The mapping with the mark between the contexts of a cell, where there is one."""
-    marked = dict(mapping)
-    for canonical in LISTS:
-        for name in _read_from(canonical, ColumnNames(mapping), present):
-            mark = _mark(_texts(name, rows)) if "[" not in marked.get(name, "") else None
-            if mark:
-                marked[name] = f"{canonical}[{mark.strip(' ')}]"
-    return marked
-
-
-def _texts(name: str, rows: Iterable[InputRecord]) -> list[str]:
-    """The cells of a column that are texts, not lists."""
-    values = (json_or_text(record.row.get(name), True) for record in rows)
-    return [value for value in values if isinstance(value, str) and value.strip()]
-
-
-def _mark(texts: Sequence[str]) -> str | None:
-    return next((mark for mark in MARKS if sum(mark in text for text in texts) > ENOUGH * len(texts)), None)
-
-
-def _is_text_with(mark: str, name: str, read: Mapping[str, Sequence[str]], rows: Iterable[InputRecord]) -> bool:
-    if not any(name in read.get(canonical, ()) for canonical in LISTS):
-        return False
-    texts = _texts(name, rows)
-    return sum(mark in text.strip() for text in texts) > ENOUGH * len(texts)
-
 
 PREFERRED = (
     "faithfulness",
@@ -381,6 +215,12 @@ def _warnings(
         yield (
             "retrieval_* need the expected answer of each question, in a column ground_truth. If you have none, let "
             "your judge write them, and run init on the file that this names: " + command("generate", options.out)
+        )
+    if surveyed.has_lines_of_log:
+        name = surveyed.names["retrieved_contexts"][0]
+        yield (
+            "each line counts as a row, though several have the same question. If it is a retrieval log, rename "
+            f"{name!r} to reference, the scores to document_score, and the right answer to correct_answer"
         )
     comparing = [name for name in metrics if (row := _of_table(name)) is not None and row.embeddings]
     if unfit and comparing:

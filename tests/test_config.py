@@ -126,6 +126,21 @@ def test_a_merged_section_may_be_overridden_without_standing_twice(load: Load) -
 )
 def test_broken_yaml_is_told_with_its_line(load: Load, text: str, line: int) -> None:
     assert message(load, text).startswith(f"config.yaml, line {line}: not valid YAML: ")
+    assert message(load, text).endswith(". Check colons and indentation.")
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "sign"),
+    [
+        ("name： x\n" + METRICS, 1, "'：' (fullwidth colon)"),
+        ("# 説明： x\n" + METRICS + "dataset:　rows.csv\nname: x\n", 3, "'　' (ideographic space)"),
+        ("metrics:［faithfulness］\nname: x\n", 1, "'［' (fullwidth left square bracket)"),
+    ],
+)
+def test_full_width_signs_in_broken_yaml_are_named(load: Load, text: str, line: int, sign: str) -> None:
+    assert message(load, text).endswith(
+        f" Line {line} has a full-width sign, {sign}: write it in ASCII, with a blank after ':'."
+    )
 
 
 @pytest.mark.parametrize("text", ["", "- faithfulness\n", "just words\n"])

@@ -53,17 +53,25 @@ def test_with_chromium_there_is_nothing_to_install(tmp_path: Path) -> None:
 def test_the_check_of_a_change_says_aloud_what_it_did_not_test(tmp_path: Path) -> None:
     done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make="echo make $1"))
     assert done.returncode == 0
-    assert done.stdout.split("\n")[:6] == [
-        "make check",
+    first, *beside = done.stdout.split("\n")[:3]
+    assert (first, set(beside)) == ("make setup", {"make check", "make test-package"})
+    assert done.stdout.split("\n")[3:8] == [
         "make test",
         "make test-processes",
         "make test-models",
         "make test-docs",
-        "make test-package",
+        "make test-features",
     ]
     assert "make test-browser" not in done.stdout
     assert "NOT TESTED: Chromium" in done.stderr
     assert "NOT TESTED: Slurm" in done.stderr
+
+
+@pytest.mark.parametrize("fails", ["setup", "check", "test-package", "test", "test-features"])
+def test_the_check_of_a_change_fails_with_each_of_its_parts(tmp_path: Path, fails: str) -> None:
+    done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make=f'echo made $1; test "$1" != {fails}'))
+    assert done.returncode != 0
+    assert f"made {fails}" in done.stdout
 
 
 def test_make_run_installs_the_program_alone_and_nothing_twice(tmp_path: Path) -> None:

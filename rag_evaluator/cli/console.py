@@ -125,7 +125,7 @@ def print_part(plan: Plan) -> None:
 
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
-    models = [judge.model for judge in config.judges] or [config.judge.model]
+    models = [judge.model_name for judge in config.judges or (config.judge,)]
     if judged and (toy := toy_sentence(models, config.language)):
         say(toy)
     if wrote:

@@ -145,7 +145,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     packs = PackSet(owners, options.language, options.folder or config.prompts_dir, all_prompts, wanted)
     judge = LazyJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
-    if config.judge.model == DEMO and config.judge.engine != "server":
+    if config.judge.model_name == DEMO:
         logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")
     with ACTIVITY.counted("texts") as progress:
         done = adapt(packs, judge, instruction, options.force, progress)

@@ -121,6 +121,15 @@ def _on_or_off(value: Any) -> Any:
 Reasons = Literal["full", "short", "none"]
 
 
+def model_of(judge: Mapping[str, Any]) -> str:
+    """The model of a judge's section: of a server whose `model` nobody has set, its name there, or its address.
+
+    Any: JSON. A vLLM server is asked with the tokens of `model`, so `demo` is what it serves.
+    """
+    is_unknown = judge.get("engine") == "server" and judge.get("model") == DEMO and judge.get("dialect") != "vllm"
+    return str((judge.get("served_model") or judge.get("url")) if is_unknown else judge.get("model"))
+
+
 class JudgeConfig(Section):
     """The generative model that judges.
 
@@ -184,6 +193,11 @@ class JudgeConfig(Section):
     def key(self) -> str:
         """The key of the server, where a client of it was given; else empty."""
         return self._key
+
+    @property
+    def model_name(self) -> str:
+        """The model, as `model_of` names it: `demo` is the toy."""
+        return model_of(dict(self))
 
     @property
     def in_flight(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_evaluator.config.features import features
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.sections import DEMO
+from rag_evaluator.config.sections import DEMO, model_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.manifest import config_of, judge_of
 from rag_evaluator.results.overview import printable
@@ -82,8 +82,7 @@ def judged_config(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def judge_models(config: Mapping[str, Any]) -> list[str]:
     """The models of the judge, or of the judges of a panel, as a configuration names them. Any: JSON."""
-    judges = config.get("judges") or [config.get("judge") or {}]
-    return [str(judge.get("model")) for judge in judges]
+    return list(map(model_of, config.get("judges") or [config.get("judge") or {}]))
 
 
 def unknown_to_toy(models: Collection[str], language: str | None) -> str:
@@ -146,7 +145,7 @@ def the_judge(config: Mapping[str, Any]) -> str:
     """
     if config.get("judges"):
         return "The judges"
-    return "The toy judge" if (config.get("judge") or {}).get("model") == DEMO else "The judge"
+    return "The toy judge" if DEMO in judge_models(config) else "The judge"
 
 
 def listed(words: Iterable[str], most: int = 4) -> str:

@@ -293,7 +293,7 @@ def judge_source(judge: Any, settings: Config) -> LazyJudge:
     if judge is None:
         refuse_panel(settings.judges, "this function", settings.place)
     source = source_of(judge, settings.judge, settings.offline)
-    is_demo = judge in (None, DEMO) and source.config.model == DEMO
+    is_demo = judge in (None, DEMO) and source.config.model_name == DEMO
     if is_demo and not unknown_to_toy([DEMO], settings.language):
         warned_once("The demo judge is a toy; give a model of your own as judge.")
     return source
@@ -301,8 +301,8 @@ def judge_source(judge: Any, settings: Config) -> LazyJudge:
 
 def warn_of_toy(judge: LazyJudge, language: str) -> None:
     """Warn, once in a process, if the demo judge was not trained on the language."""
-    if not judge.is_object and unknown_to_toy([judge.config.model], language):
-        warned_once(toy_sentence([judge.config.model], language))
+    if not judge.is_object and unknown_to_toy([judge.config.model_name], language):
+        warned_once(toy_sentence([judge.config.model_name], language))
 
 
 LOOKED_AT = 20  # rows

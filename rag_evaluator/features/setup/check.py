@@ -135,7 +135,7 @@ def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
 def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
     judge = evaluator.config.judge
     evaluator.judge.check()
-    model = "given as an object" if evaluator.judge.is_object else judge.model
+    model = "given as an object" if evaluator.judge.is_object else judge.model_name
     toy = toy_sentence([model], evaluator.config.language)
     checks.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
     if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:

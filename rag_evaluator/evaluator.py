@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.config.schema import Config, as_config, load_config
 from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
+from rag_evaluator.dataset.doubts import doubts
 from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
@@ -32,7 +33,7 @@ from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, stage_of_rows
-from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy
+from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy, warned_once
 from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table, with_judges
 from rag_evaluator.verifiers.source import verifier_of
 
@@ -197,11 +198,14 @@ class RAGEvaluator:
     def _scoring(self, data: Any) -> Scoring:
         """What all judges do, checked."""
         stages = self.stages(data)
+        rows = next(iter(stages.values())).units
+        for doubt in doubts(rows.whole, self.config.columns):
+            warned_once(doubt)
         asked = [evaluator for evaluator in self.judges.values() if any(m.judge for m in evaluator.metrics.values())]
         for evaluator in asked:
             warn_of_toy(evaluator.judge, self.config.language)
         if asked:  # all judges have the same rows
-            warn_of_language(*questions_of(next(iter(stages.values())).units[:LOOKED_AT]), self.config)
+            warn_of_language(*questions_of(rows[:LOOKED_AT]), self.config)
         judges = {name: evaluator._work(stages[name]) for name, evaluator in self.judges.items()}
         return Scoring(self.config, self.metrics, judges)
 

@@ -135,6 +135,7 @@ def test_broken_yaml_is_told_with_its_line(load: Load, text: str, line: int) -> 
         ("name： x\n" + METRICS, 1, "'：' (fullwidth colon)"),
         ("# 説明： x\n" + METRICS + "dataset:　rows.csv\nname: x\n", 3, "'　' (ideographic space)"),
         ("metrics:［faithfulness］\nname: x\n", 1, "'［' (fullwidth left square bracket)"),
+        ("metrics:\n  - faithfulness\n　- exact_match\nname: x\n", 3, "'　' (ideographic space)"),
     ],
 )
 def test_full_width_signs_in_broken_yaml_are_named(load: Load, text: str, line: int, sign: str) -> None:

@@ -84,14 +84,14 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Origin]:
     return data, Origin(path.name, root)
 
 
-FULL_WIDTH = re.compile(r"\s*(?:- )?[\w.-]+\s*(：|:\s*[　［｛])")
+FULL_WIDTH = re.compile(r"[ \t]*(　)|\s*(?:- )?[\w.-]+\s*(：|:\s*[　［｛])")
 
 
 def _full_width(path: Path) -> str | None:
     """The first line whose key is followed by a full-width sign, as keyboards for Chinese and Japanese write it."""
     for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
         if match := FULL_WIDTH.match(text):
-            sign = match[1][-1]
+            sign = (match[1] or match[2])[-1]
             name = unicodedata.name(sign).lower()
             return f"Line {number} has a full-width sign, '{sign}' ({name}): write it in ASCII, with a blank after ':'."
     return None

@@ -97,6 +97,18 @@ def column_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
+def _meant(name: str, canonical: str, present: Collection[str]) -> str:
+    """What somebody meant who mapped a name to what is no canonical column."""
+    if name in ALIASES and canonical in present:
+        return f" It is one of the file's, whose names come first: '{canonical}' to '{name}'."
+    ascii_signs = unicodedata.normalize("NFKC", canonical)
+    if ascii_signs != canonical and DIVIDED.fullmatch(ascii_signs):
+        inner = re.search(r"[\[［](.*)[\]］]", canonical, re.DOTALL)
+        mark = inner[1] if inner else ""
+        return f" Write its brackets in ASCII: '{ascii_signs.partition('[')[0]}[{mark}]'."
+    return did_you_mean(canonical, ALIASES)
+
+
 @dataclass(frozen=True)
 class ColumnNames:
     """The user's names of columns.
@@ -119,14 +131,9 @@ class ColumnNames:
         """DatasetError unless each name is one of those there and maps to a canonical column of its own."""
         for name, canonical in self.mapping.items():
             if canonical not in ALIASES:
-                turned = name in ALIASES and canonical in present
                 raise DatasetError(
                     f"{source_name}: columns maps '{name}' to '{canonical}', which is no canonical column."
-                    + (
-                        f" It is one of the file's, whose names come first: '{canonical}' to '{name}'."
-                        if turned
-                        else did_you_mean(str(canonical), ALIASES)
-                    )
+                    f"{_meant(name, str(canonical), present)}"
                 )
             if name not in present:
                 raise DatasetError(

@@ -1,5 +1,6 @@
 """The metrics of ragas 0.1 to 0.4 by their names there: objects and classes that `RAGEvaluator` takes."""
 
+import sys
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, NoReturn
 
@@ -26,11 +27,18 @@ SETTABLE = {"name", "options", "llm", "embeddings", "key", "_loaded"}
 """Attributes of a metric that its own code or a script sets: its models, and the name of its scores."""
 
 
+NO_PROMPT = (
+    "{thing} would change no score. Other prompts are packs in prompts_dir: docs/languages.md. For a metric of your "
+    "own use MetricWithLLM, SingleTurnMetric, CustomMetric or a function: docs/custom-metrics.md."
+)
+
+
+class NotHereError(ConfigError, AttributeError):
+    """An attribute of ragas' metrics that those here do not have: `hasattr` says so, too."""
+
+
 def _refuse(thing: str) -> NoReturn:
-    raise ConfigError(
-        f"{thing} would change no score. Other prompts are packs in prompts_dir: docs/languages.md. For a metric of "
-        "your own use MetricWithLLM, SingleTurnMetric, CustomMetric or a function: docs/custom-metrics.md."
-    )
+    raise ConfigError(NO_PROMPT.format(thing=thing))
 
 
 class ScoredAlone:
@@ -79,9 +87,9 @@ class ScoredAlone:
 
     def __getattr__(self, name: str) -> Any:
         if name.endswith("prompt") or name == "question_generation":
-            _refuse(f"{type(self).__name__}().{name}")
+            raise NotHereError(NO_PROMPT.format(thing=f"{type(self).__name__}().{name}"))
         if name in ("adapt_prompts", "get_prompts", "load_prompts", "save_prompts", "set_prompts"):
-            raise ConfigError(
+            raise NotHereError(
                 f"{type(self).__name__}.{name}: prompts are packs in prompts_dir, chosen by language: "
                 "evaluate(..., config={'language': 'spanish', 'prompts_dir': 'prompts'}); docs/languages.md."
             )
@@ -197,6 +205,8 @@ def __getattr__(name: str) -> Any:
     elif name in ASPECTS:
         question, better = ASPECTS[name]
         made = AspectCritic(name, question, better=better)
+    elif f"{__name__}.{name}" in sys.modules:  # a module of ragas that this one stands for
+        return sys.modules[f"{__name__}.{name}"]
     else:
         return of_module("ragas.metrics", name)
     globals()[name] = made  # the same object for all who import it

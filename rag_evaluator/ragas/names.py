@@ -108,14 +108,18 @@ INSTEAD: Mapping[str, str] = {
     "multimodal_relevance": IMAGES,
     "IDBasedContextPrecision": IDS,
     "IDBasedContextRecall": IDS,
-    "NonLLMContextPrecisionWithReference": OVERLAP,
+    "NonLLMContextPrecisionWithReference": "Give 'retrieval_map' with retrieval.match: overlap, which compares texts: "
+    "it is an average precision, too.",
     "NonLLMContextRecall": OVERLAP,
     "DataCompyScore": "Make a function with @metric of it: docs/custom-metrics.md.",
     "LLMSQLEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
     "SQLSemanticEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
     "FaithfulnesswithHHEM": "Give 'groundedness', and the folder of HHEM as verifier.model: docs/verifiers.md.",
-    "SimpleCriteriaScore": "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], "
+    **dict.fromkeys(
+        ("SimpleCriteria", "SimpleCriteriaScore"),
+        "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], "
     "scale='0..5'): from rag_evaluator import CustomMetric.",
+    ),
     "Dataset": "Give rows as a list, a frame or a file: `RAGEvaluator(config).evaluate(rows)`.",
     **dict.fromkeys(
         ("experiment", "Experiment"), "Make a run of each system and compare them: rag_evaluator.compare(a, b)."

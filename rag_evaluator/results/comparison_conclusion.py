@@ -18,6 +18,7 @@ from rag_evaluator.results.conclusion import (
     judged_config,
     listed,
     next_command,
+    of_some,
     with_ends,
     with_verifier,
 )
@@ -45,7 +46,9 @@ class Judging:
     scores: str = ""
 
     def of(self, lines: Sequence[MetricComparison]) -> str:
-        return self.words if any(line.metric in self.judged for line in lines) else ""
+        """The words for a sentence about these metrics; which of them they are said of, where not of all."""
+        judged = [line.metric for line in lines if line.metric in self.judged]
+        return of_some(self.words, judged, len(lines)) if judged else ""
 
 
 def conclude_comparison(
@@ -109,8 +112,8 @@ def difference_rule(level: float, tests: int) -> str:
         f"{alpha} exactly where the interval excludes 0. Shown: p after Holm, over the {counted(tests, 'difference')} "
         f"of this comparison, is at most {alpha}. Not settled: all others. Equal in all rows: no row has another score "
         "in the second run; other rows may. Equal within the margin: both ends of the interval lie inside a margin "
-        "that was given beforehand. Rows that a difference needs: for a power of 0.8, of this metric alone, if rows "
-        "differ as much as these do."
+        "that was given beforehand. The largest difference: as a share of the metric's range. Rows that a difference "
+        "needs: for a power of 0.8, of this metric alone, if rows differ as much as these do."
     )
 
 
@@ -243,7 +246,7 @@ def label_rule(level: float, tests: int) -> str:
         "scores narrow where they help; p belongs to it. Shown: p after Holm, over the "
         f"{counted(tests, 'difference')} by labels of this comparison, is at most {alpha}. Labels that a difference "
         "needs: for a power of 0.8, of this metric alone, if the true difference is the one found, and the interval "
-        "narrows with the root of their number."
+        "narrows with the root of their number. A margin is for scores only."
     )
 
 

@@ -123,11 +123,17 @@ def judged_by(manifest: Mapping[str, Any], metrics: Iterable[str], useful: Colle
         manifest: of the run. Any: JSON.
         useful: metrics of which a certificate says that the judge is useful.
     """
-    metrics = set(metrics)
-    asked = {metric for metric in metrics if asks_judge(manifest, metric)}
-    words = judge_words(judged_config(manifest), asked <= set(useful)) if asked else ""
-    doubtful = metrics - set(useful)
-    return with_verifier(words, any(asks_verifier(manifest, metric) for metric in doubtful))
+    metrics = list(dict.fromkeys(metrics))
+    asked = [metric for metric in metrics if asks_judge(manifest, metric)]
+    words = judge_words(judged_config(manifest), set(asked) <= set(useful)) if asked else ""
+    is_verified = any(asks_verifier(manifest, metric) for metric in metrics if metric not in useful)
+    judged = [metric for metric in metrics if is_judged(manifest, metric)]
+    return of_some(with_verifier(words, is_verified), judged, len(metrics))
+
+
+def of_some(words: str, judged: Sequence[str], metrics: int) -> str:
+    """Words of the judge in a sentence about some metrics, with the names of those that it judged if not all."""
+    return words if not words or len(judged) == metrics else f"{words} ({listed(judged)})"
 
 
 def with_verifier(words: str, is_asked: bool) -> str:

@@ -19,6 +19,7 @@ from rag_evaluator.statistics.formulas import (
     Units,
     difference_bounds,
     difference_p,
+    effective_units,
     mean_bounds,
     mean_points,
     moments,
@@ -251,16 +252,19 @@ def difference_p_value(
     return 1.0 if has_one_unit(units.shares) else float(difference_p(units, scale))
 
 
-def difference_squares(
+def difference_units(
     differences: ArrayLike,
     scale: Scale,
     clusters: Sequence[Hashable] | None = None,
     weights: ArrayLike | None = None,
-) -> float:
-    """What the interval of `difference_interval` adds to the sum of squares of the differences, see `pseudo_squares`;
-    0 without a row that counts."""
+) -> tuple[float, float]:
+    """Of the interval of `difference_interval`: the `effective_units`, rows or clusters, and what is added to the sum
+    of squares of their differences, see `pseudo_squares`. Both are 0 without a row that counts."""
     rows = _difference_rows(differences, scale, clusters, weights)
-    return float(pseudo_squares(rows.units(DIFFERENCE.points(scale)), scale)) if len(rows.values) else 0.0
+    if not len(rows.values):
+        return 0.0, 0.0
+    units = rows.units(DIFFERENCE.points(scale))
+    return float(effective_units(units.shares)), float(pseudo_squares(units, scale))
 
 
 def _difference_rows(

@@ -12,7 +12,7 @@ from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.intervals import (
     difference_interval,
     difference_p_value,
-    difference_squares,
+    difference_units,
     mean_interval,
 )
 
@@ -97,8 +97,8 @@ def smallest_difference(std: float | None, n: int, design_effect: float = 1.0, s
     differs from the others.
 
     Args:
-        std: standard deviation of the differences.
-        design_effect: how many rows of clusters tell as much as one independent row.
+        std: standard deviation of the differences between rows, or between the means of clusters.
+        design_effect: how many rows there are for each of these.
         squares: what pseudo-pairs add to the sum of squares, see `difference_squares`.
     """
     from scipy.special import nctdtrinc, stdtrit
@@ -120,7 +120,9 @@ def rows_needed(std: float | None, effect: float, design_effect: float = 1.0, sq
         return not _power(effect / math.sqrt(std**2 + squares / independent), independent) < POWER  # NaN: no doubt
 
     independent = _fewest(is_enough, UNLIMITED)
-    return None if independent is None else math.ceil(independent * design_effect)
+    return (
+        None if independent is None else math.ceil(independent * design_effect * (1 - 1e-12))
+    )  # 58.00000000000001 rows are 58
 
 
 def _power(size: float, n: int) -> float:
@@ -157,7 +159,8 @@ class MetricComparison:
         p: of the test that the interval of the difference belongs to: below 1 - level exactly where that excludes 0;
             None if it was not made. `p_holm` holds for all tests of the table together.
         wins, ties, losses: rows in which b is better than, equal to, worse than a.
-        smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all.
+        smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all, or no
+            difference on the scale is found.
         rows_needed: to find the effect that was asked for.
         only_a, only_b: rows that only this side scored.
         margin: a difference that does not matter, in units of the metric; None: nobody gave one beforehand.
@@ -235,7 +238,7 @@ def compare_scores(
             pair,
             values,
             difference_interval(values, pair.scale, level, clusters, weights),
-            difference_squares(values, pair.scale, clusters, weights),
+            *difference_units(values, pair.scale, clusters, weights),
             counted,
             effect,
         )
@@ -252,12 +255,20 @@ def compare_scores(
 
 
 def _described(
-    pair: Paired, differences: Floats, difference: Estimate, squares: float, weights: Floats, effect: float
+    pair: Paired,
+    differences: Floats,
+    difference: Estimate,
+    units: float,
+    squares: float,
+    weights: Floats,
+    effect: float,
 ) -> MetricComparison:
     a, b, both = pair.a, pair.b, ~np.isnan(differences)
     gains = differences[both] if pair.scale.better == "higher" else -differences[both]
-    design = _design_effect(difference)
-    spread = None if difference.stderr is None else difference.std  # one cluster says nothing of others
+    design = difference.n / units if units else 1.0
+    # of rows or clusters; one cluster says nothing of others
+    spread = None if difference.stderr is None else difference.stderr * math.sqrt(units)
+    smallest = smallest_difference(spread, difference.n, design, squares)
     return MetricComparison(
         metric=pair.metric,
         scale=pair.scale,
@@ -269,7 +280,7 @@ def _described(
         wins=int(np.count_nonzero(gains > TIE)),
         ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
         losses=int(np.count_nonzero(gains < -TIE)),
-        smallest_difference=smallest_difference(spread, difference.n, design, squares),
+        smallest_difference=None if smallest is None or smallest > pair.scale.width else smallest,
         rows_needed=rows_needed(spread, effect, design, squares),
         only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
         only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
@@ -279,10 +290,3 @@ def _described(
 def _mean(values: Floats, weights: Floats) -> float | None:
     total = math.fsum(weights)
     return math.fsum(values * weights) / total if total else None
-
-
-def _design_effect(estimate: Estimate) -> float:
-    """How many rows of these clusters tell as much as one independent row (Kish 1965); 1 without clusters."""
-    if not estimate.std or not estimate.stderr:
-        return 1.0
-    return estimate.n * (estimate.stderr / estimate.std) ** 2

@@ -186,7 +186,11 @@ def _verdict(rule: Rule, measured: Measured, min_coverage: float) -> Verdict:
 
 
 def _remedy(rule: Rule) -> str:
-    return "" if rule.limit == "coverage" else ": first score what is missing, the command of the run with --update"
+    return (
+        ""
+        if rule.limit == "coverage"
+        else ": first score what is missing, the command of the run with --update, or allow it: --min-coverage"
+    )
 
 
 def _lost(measured: Measured) -> list[str]:

@@ -53,7 +53,16 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
         {},
         [
             f"Nothing is settled with 30 rows: the largest difference is context_recall 0.03 [-0.03, 0.10], {THIS}; "
-            "a difference of 0.05 in it needs about 59 rows.",
+            "a difference of 0.05 in it needs about 58 rows.",
+        ],
+    ),
+    "a judge made only one of two metrics that are better": (
+        {F: [0.0] * 30, "rouge_score": [0.1, 0.2, 0.3] * 10},
+        {F: [1.0] * 30, "rouge_score": [0.5, 0.7, 0.8] * 10},
+        {},
+        [
+            "b is better in faithfulness by 1.00 [0.81, 1.00] and rouge_score by 0.47 [0.34, 0.54], "
+            f"{THIS} (faithfulness)."
         ],
     ),
     "no score differs, without a margin": (

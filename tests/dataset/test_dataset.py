@@ -500,6 +500,13 @@ def test_a_mapping_chooses_between_two_aliases() -> None:
             "list: columns maps 'question' to 'user_imput', which is no canonical column. Did you mean 'user_input'?",
         ),
         (
+            {"question": "retrieved_contexts［||］"},
+            (
+                "list: columns maps 'question' to 'retrieved_contexts［||］', which is no canonical column. "
+                "Write its brackets in ASCII: 'retrieved_contexts[||]'."
+            ),
+        ),
+        (
             {"user_input": "question"},
             (
                 "list: columns maps 'user_input' to 'question', which is no canonical column. It is one of the file's, "

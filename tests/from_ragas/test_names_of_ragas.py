@@ -107,6 +107,14 @@ def test_other_names_are_not_there_as_in_any_module() -> None:
     assert not hasattr(ragas_metrics, "nothing")
 
 
+def test_modules_of_ragas_are_attributes_and_metrics_have_no_prompts() -> None:
+    collections = importlib.import_module("rag_evaluator.ragas.metrics.collections")
+    assert ragas_metrics.collections is collections
+    assert ragas_metrics.faithfulness.key == "faithfulness"  # the metric, not the module of this name
+    assert not hasattr(ragas_metrics.Faithfulness(), "nli_statements_prompt")
+    assert not hasattr(ragas_metrics.Faithfulness(), "set_prompts")
+
+
 def test_chats_of_several_turns_are_refused() -> None:
     chat = {"user_input": [HumanMessage(content="Where?")]}
     with pytest.raises(DatasetError, match="row 0: a MultiTurnSample"):

@@ -2,9 +2,11 @@
 
 from itertools import pairwise
 
+import numpy as np
 import pytest
 
-from rag_evaluator.statistics.paired import rows_needed, smallest_difference
+from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.statistics.paired import Paired, compare_scores, rows_needed, smallest_difference
 
 
 def test_half_a_standard_deviation_needs_34_pairs() -> None:
@@ -21,6 +23,24 @@ def test_more_rows_show_a_smaller_difference_in_units_of_the_metric() -> None:
 def test_clusters_count_for_as_many_rows_as_they_are_worth() -> None:
     assert smallest_difference(0.3, 68, design_effect=2.0) == smallest_difference(0.3, 34)
     assert rows_needed(0.3, 0.15, design_effect=2.0) == pytest.approx(2 * 34, abs=1)
+
+
+@pytest.mark.parametrize("scale", [Scale(), Scale(kind="continuous")])
+def test_rows_of_a_cluster_that_are_all_equal_tell_as_much_as_one_of_them(scale: Scale) -> None:
+    a, b = np.array([0.2, 0.4, 0.4, 0.6, 0.9, 0.5]), np.array([0.3, 0.4, 0.7, 0.5, 1.0, 0.8])
+    [alone] = compare_scores([Paired("m", a, b, scale)])
+    five = [str(place) for place in range(6) for _ in range(5)]
+    [of_clusters] = compare_scores([Paired("m", a.repeat(5), b.repeat(5), scale)], five)
+    assert of_clusters.difference.ci_low == pytest.approx(alone.difference.ci_low)
+    assert of_clusters.smallest_difference == pytest.approx(alone.smallest_difference)
+    assert alone.rows_needed is not None
+    assert of_clusters.rows_needed == 5 * alone.rows_needed
+
+
+def test_a_difference_that_the_scale_does_not_have_is_none_that_rows_can_show() -> None:
+    [few] = compare_scores([Paired("m", np.array([0.0, 1.0, 0.0]), np.array([1.0, 0.0, 0.0]), Scale())])
+    assert few.smallest_difference is None
+    assert few.rows_needed is not None
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,7 @@ from rag_evaluator.config.languages import UNSPACED, find_language, misspelt
 from rag_evaluator.config.schema import make_config, model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset.columns import LISTS, accepted_names
+from rag_evaluator.dataset.doubts import doubts
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
@@ -213,15 +214,11 @@ def _warnings(
         yield f"the judge is a toy to try the program with{limit}: set judge.model to the folder of a model of your own"
     if surveyed.is_log and not {"reference", "reference_contexts"}.intersection(surveyed.present):
         yield (
-            "retrieval_* need the expected answer of each question, in a column ground_truth. If you have none, let "
-            "your judge write them, and run init on the file that this names: " + command("generate", options.out)
+            "retrieval_* need the expected answer of each question, in a column ground_truth, or the expected "
+            "contexts, in correct_context. If you have neither, let your judge write answers, and run init on the file "
+            "that this names: " + command("generate", options.out)
         )
-    if surveyed.has_lines_of_log:
-        name = surveyed.names["retrieved_contexts"][0]
-        yield (
-            "each line counts as a row, though several have the same question. If it is a retrieval log, rename "
-            f"{name!r} to reference, the scores to document_score, and the right answer to correct_answer"
-        )
+    yield from doubts(surveyed.samples, surveyed.columns)
     comparing = [name for name in metrics if (row := _of_table(name)) is not None and row.embeddings]
     if unfit and comparing:
         yield f"{' and '.join(comparing)} would compare embeddings that do not fit: {unfit}"

@@ -100,19 +100,6 @@ class Survey:
         """Whether a log says which contexts are right, but not the answer, by which the judge would decide it."""
         return self.is_log and "reference_contexts" in self.present and "reference" not in self.present
 
-    @property
-    def has_lines_of_log(self) -> bool:
-        """Whether rows look like lines of a log, but are not read so: a question is in several of them, and each has
-        one context, and one score or no answer."""
-        is_scored = "document_score" in self.present
-        if self.is_log or not self.samples or ("response" in self.present and not is_scored):
-            return False
-        lists = ("retrieved_contexts", "document_score") if is_scored else ("retrieved_contexts",)
-        questions = {sample.columns.get("user_input") for sample in self.samples}
-        return len(questions) < len(self.samples) and all(
-            len(sample.columns.get(column, ())) == 1 for sample in self.samples for column in lists
-        )
-
 
 def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     """Look at the first rows of a file.

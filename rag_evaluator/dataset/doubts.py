@@ -1,0 +1,43 @@
+"""`doubts`: what rows look like that were read, and is probably meant otherwise."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
+
+from rag_evaluator.dataset import row_names
+from rag_evaluator.dataset.columns import ColumnNames, accepted_names
+from rag_evaluator.dataset.sample import Sample
+
+MOST = 1000  # rows that are looked at
+
+
+def doubts(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[str]:
+    """Sentences, without a full stop, about the first `MOST` rows; `columns` as in the configuration."""
+    names, first = ColumnNames(columns), list(islice(rows, MOST))
+    for name, mark in names.marks.items():
+        texts = [text for row in first if isinstance(text := row.row.get(name), str) and text.strip()]
+        if texts and not any(mark in text for text in texts):
+            yield f"no cell of {name!r} has the mark {mark!r}: each is read as a single text"
+    if not names.is_log(row_names(rows)) and has_lines_of_log(first):
+        yield (
+            "each line counts as a row, though several have the same question. If it is a retrieval log, rename "
+            f"{_of_contexts(names, first)!r} to reference, the scores to document_score, and the right answer to "
+            "correct_answer"
+        )
+
+
+def has_lines_of_log(rows: Sequence[Sample]) -> bool:
+    """Whether rows look like lines of a retrieval log that were read as rows: a question is in several of them, and
+    each has one context, and one score or no answer."""
+    is_scored = any(row.has("document_score") for row in rows)
+    if not rows or (any(row.has("response") for row in rows) and not is_scored):
+        return False
+    lists = ("retrieved_contexts", "document_score") if is_scored else ("retrieved_contexts",)
+    questions = {row.columns.get("user_input") for row in rows}
+    return len(questions) < len(rows) and all(len(row.columns.get(column, ())) == 1 for row in rows for column in lists)
+
+
+def _of_contexts(names: ColumnNames, rows: Sequence[Sample]) -> str:
+    """The user's column of retrieved contexts."""
+    mapped = [name for name, to in names.mapping.items() if to == "retrieved_contexts"]
+    accepted = (name for name in accepted_names("retrieved_contexts") if any(name in row.row for row in rows))
+    return next(iter([*mapped, *accepted]), "retrieved_contexts")

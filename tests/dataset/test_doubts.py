@@ -1,0 +1,64 @@
+"""Rows that look as if somebody meant them otherwise: marks that no cell has, lines of a log that count as rows."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, check
+from rag_evaluator.dataset import load_dataset
+from rag_evaluator.dataset.doubts import doubts
+
+Rows = list[dict[str, Any]]
+QUESTION = "Where was Nolu Brak born?"
+MARKED: Rows = [{"question": QUESTION, "found": "In Tesk.\nHe likes tea."}, {"question": "Who?", "found": "Nolu Brak."}]
+LINES: Rows = [
+    {"question": QUESTION, "chunk": "He likes tea.", "points": 0.4, "reference": "Tesk"},
+    {"question": QUESTION, "chunk": "He was born in Tesk.", "points": 0.8, "reference": "Tesk"},
+]
+LOG = {"chunk": "retrieved_contexts", "points": "document_score"}
+
+
+def written(rows: Rows, folder: Path) -> Path:
+    """As CSV, where a cell may hold a list or a text."""
+    path = folder / "rows.csv"
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        cells = (
+            {name: json.dumps(cell) if isinstance(cell, list) else cell for name, cell in row.items()} for row in rows
+        )
+        writer.writerows(cells)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "words"),
+    [
+        (MARKED, {"found": "retrieved_contexts[||]"}, "no cell of 'found' has the mark '||'"),
+        (MARKED, {"found": "retrieved_contexts[\n]"}, None),
+        (MARKED, {"found": "retrieved_contexts"}, None),
+        (LINES, LOG, "rename 'chunk' to reference"),
+        (LINES, {"chunk": "retrieved_contexts"}, "rename 'chunk' to reference"),
+        (LINES[:1], LOG, None),
+        ([{**row, "answer": f"In Tesk, {place}."} for place, row in enumerate(LINES)], {"chunk": LOG["chunk"]}, None),
+        ([{**row, "chunk": [row["chunk"], "Tesk."]} for row in LINES], {"chunk": LOG["chunk"]}, None),
+    ],
+)
+def test_what_rows_look_like(rows: Rows, columns: dict[str, str], words: str | None, tmp_path: Path) -> None:
+    found = list(doubts(load_dataset(written(rows, tmp_path), columns), columns))
+    assert len(found) == (words is not None)
+    assert words is None or words in found[0]
+
+
+def test_check_and_run_say_it(caplog: pytest.LogCaptureFixture, tmp_path: Path) -> None:
+    config = {"columns": LOG, "metrics": ["exact_match"], "name": "lines"}
+    rows = written([{**row, "response": "Tesk"} for row in LINES], tmp_path)
+    found = {entry.name: entry for entry in check(config, data=rows).checks}
+    assert found["columns"].state == "warning"
+    assert "each line counts as a row" in found["columns"].text
+    caplog.clear()
+    RAGEvaluator(config).evaluate(rows)
+    assert any("each line counts as a row" in record.message for record in caplog.records)

@@ -189,7 +189,7 @@ def _remedy(rule: Rule) -> str:
     return (
         ""
         if rule.limit == "coverage"
-        else ": first score what is missing, the command of the run with --update, or allow it: --min-coverage"
+        else ": first score what is missing, the command of the run with --update, or lower --min-coverage"
     )
 
 

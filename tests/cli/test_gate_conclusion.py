@@ -113,7 +113,7 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
         {"faithfulness": measured(0.9, 0.85, 0.95, coverage=0.35)},
         [
             "Failed: faithfulness: coverage is 0.350, below 0.95: first score what is missing, the command of the run "
-            "with --update, according to this judge."
+            "with --update, or lower --min-coverage, according to this judge."
         ],
     ),
     "too few rows have a score, and those are not good enough": (
@@ -121,7 +121,8 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
         {"faithfulness": measured(0.42, 0.17, 0.71, coverage=0.35)},
         [
             "Failed: faithfulness: coverage is 0.350, below 0.95: first score what is missing, the command of the run "
-            "with --update; 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8, according to this judge."
+            "with --update, or lower --min-coverage; 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8, "
+            "according to this judge."
         ],
     ),
     "no row has a score": (

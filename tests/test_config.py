@@ -121,6 +121,7 @@ def test_a_merged_section_may_be_overridden_without_standing_twice(load: Load) -
         ("metrics: [faithfulness]\n  judge: 3\n", 2),
         ("name: a\n\tdataset: b\n", 2),
         ("name: a\n\n\nname: @b\n", 4),
+        ("about: |\n  　A paragraph.\nname: @b\n", 3),
         (METRICS + "dataset: !!python/object/apply:os.system [ls]\n", 2),
     ],
 )
@@ -136,6 +137,7 @@ def test_broken_yaml_is_told_with_its_line(load: Load, text: str, line: int) -> 
         ("# 説明： x\n" + METRICS + "dataset:　rows.csv\nname: x\n", 3, "'　' (ideographic space)"),
         ("metrics:［faithfulness］\nname: x\n", 1, "'［' (fullwidth left square bracket)"),
         ("metrics:\n  - faithfulness\n　- exact_match\nname: x\n", 3, "'　' (ideographic space)"),
+        ("judge:\n　model: demo\nabout: |\n  　a: b\nname: @x\n", 2, "'　' (ideographic space)"),
     ],
 )
 def test_full_width_signs_in_broken_yaml_are_named(load: Load, text: str, line: int, sign: str) -> None:

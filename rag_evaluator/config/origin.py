@@ -84,7 +84,7 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Origin]:
     return data, Origin(path.name, root)
 
 
-FULL_WIDTH = re.compile(r"[ \t]*(　)|\s*(?:- )?[\w.-]+\s*(：|:\s*[　［｛])")
+FULL_WIDTH = re.compile(r"[ \t]*(　)\s*(?:- |[\w.-]+\s*:)|\s*(?:- )?[\w.-]+\s*(：|:\s*[　［｛])")
 
 
 def _full_width(path: Path) -> str | None:

@@ -120,9 +120,9 @@ def rows_needed(std: float | None, effect: float, design_effect: float = 1.0, sq
         return not _power(effect / math.sqrt(std**2 + squares / independent), independent) < POWER  # NaN: no doubt
 
     independent = _fewest(is_enough, UNLIMITED)
-    return (
-        None if independent is None else math.ceil(independent * design_effect * (1 - 1e-12))
-    )  # 58.00000000000001 rows are 58
+    if independent is None:
+        return None
+    return math.ceil(independent * design_effect * (1 - 1e-12))  # 58.00000000000001 rows are 58
 
 
 def _power(size: float, n: int) -> float:

@@ -284,7 +284,7 @@ def _too_few(rule: Rule, measured: Measured) -> list[str]:
         return []
     needed = _rows_needed(lambda rows: _keeps(rule, scale, perfect(rows)), n)
     if rule.limit == "not worse":
-        return [f"even a run equal to its baseline fails with {n} rows; {needed}"]
+        return [f"even a run equal to its baseline fails with {n} rows; for such a run {needed}"]
     best, end = _best(measured), f"perfect scores: {worse_end(rule, scale, perfect(n)):.3f}"
     subject = (
         f"a perfect run of {n} rows fails, too ({end})"

@@ -120,6 +120,8 @@ def ready_prompts(
         done = adapt(packs, judge, config.prompts.adapt_instruction, shared=(PACKAGED,))
         if done.written:  # else another run has made them meanwhile
             logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
+    elif packs.folder.name != type(config).model_fields["prompts_dir"].default.name and not packs.folder.is_dir():
+        logger.warning("prompts_dir: %s is not there: all prompts are those of the package", packs.folder)
     return packs.load()
 
 

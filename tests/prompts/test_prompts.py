@@ -224,6 +224,15 @@ def test_packs_that_prompts_dir_does_not_have_come_from_the_package(packs: Path)
     assert prompts["faithfulness", "statement_generator_prompt"].source == own.digest
 
 
+@pytest.mark.parametrize(("name", "is_told"), [("my_promts", True), ("prompts", False)])
+def test_a_folder_of_packs_that_is_not_there_is_told_unless_it_is_the_default_one(
+    tmp_path: Path, name: str, is_told: bool, scripted: ScriptedJudge, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {"metrics": ["faithfulness"], "language": "spanish", "prompts_dir": str(tmp_path / name)}
+    RAGEvaluator(config, judge=scripted).evaluate([SPANISH_ROW])
+    assert ("my_promts is not there: all prompts are those of the package" in caplog.text) == is_told
+
+
 def test_a_pack_of_prompts_dir_under_its_older_name_goes_before_that_of_the_package(tmp_path: Path) -> None:
     key = ("faithfulness", "nli_statement_prompt")
     older = tmp_path / "faithfulness_n_l_i_statement_prompt_spanish.json"

@@ -281,7 +281,9 @@ class Scorer:
             result = await metric.ascore(**columns)
             value = float(result.value) + 0.0  # turns -0.0 into 0.0
             outcome = result.reason if self.specs[name].outcomes else None
-            if "function" in self.specs[name].options and result.reason:
+            options = self.specs[name].options
+            is_own = "function" in options or ("object" in options and not recorder.judgements)
+            if is_own and result.reason:  # else the judgements have it
                 recorder.note(name, {"reason": result.reason, "value": value})
         except Exception as error:  # whatever ragas or a model raises costs this score only, and becomes its reason
             value, reason = math.nan, str(error) or type(error).__name__

@@ -20,6 +20,7 @@ from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
 from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, RankingMetric, SingleTurnMetric
 from ragas.metrics.base import MetricWithEmbeddings, MultiTurnMetric
+from ragas.metrics.result import MetricResult
 from ragas.run_config import RunConfig as RunConfigOfRagas
 
 from rag_evaluator import (
@@ -474,6 +475,17 @@ def test_words_of_a_discrete_metric_are_numbers_where_everybody_knows_the_better
 ) -> None:
     llm = FakeListLLM(responses=[ANSWER[0] % value])
     assert evaluate([ROW], metrics=[tone(allowed_values=allowed)], llm=llm)["tone"] == [number]
+
+
+def test_the_reason_that_a_function_gives_is_kept() -> None:
+    def stops(response: str) -> MetricResult:
+        return MetricResult("fail", reason="no full stop at the end")
+
+    metric = ragas_metrics.discrete_metric(name="stops", allowed_values=["pass", "fail"])(stops)
+    result = evaluate([ROW], metrics=[metric], llm=FakeListLLM(responses=[""]))
+    [score] = result.results.scores["stops"]
+    assert score.value == 0.0
+    assert [one["response"] for one in score.judgements] == [{"reason": "no full stop at the end", "value": 0.0}]
 
 
 def test_a_number_outside_its_range_is_no_score() -> None:

@@ -17,7 +17,7 @@ def doubts(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[str]:
         texts = [text for row in first if isinstance(text := row.row.get(name), str) and text.strip()]
         if texts and not any(mark in text for text in texts):
             yield f"no cell of {name!r} has the mark {mark!r}: each is read as a single text"
-    if not names.is_log(row_names(rows)) and has_lines_of_log(first):
+    if _has_lines_of_log(first) and not names.is_log(row_names(rows)):
         yield (
             "each line counts as a row, though several have the same question. If it is a retrieval log, rename "
             f"{_of_contexts(names, first)!r} to reference, the scores to document_score, and the right answer to "
@@ -25,7 +25,7 @@ def doubts(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[str]:
         )
 
 
-def has_lines_of_log(rows: Sequence[Sample]) -> bool:
+def _has_lines_of_log(rows: Sequence[Sample]) -> bool:
     """Whether rows look like lines of a retrieval log that were read as rows: a question is in several of them, and
     each has one context, and one score or no answer."""
     is_scored = any(row.has("document_score") for row in rows)

@@ -99,7 +99,7 @@ def smallest_difference(std: float | None, n: int, design_effect: float = 1.0, s
     Args:
         std: standard deviation of the differences between rows, or between the means of clusters.
         design_effect: how many rows there are for each of these.
-        squares: what pseudo-pairs add to the sum of squares, see `difference_squares`.
+        squares: what pseudo-pairs add to the sum of squares, see `difference_units`.
     """
     from scipy.special import nctdtrinc, stdtrit
 

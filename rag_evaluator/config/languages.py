@@ -125,3 +125,9 @@ def sentences(text: str, language: Language) -> list[str]:
         else:
             parts.append(part)
     return parts
+
+
+def sentences_of(text: str, language: Language) -> list[str]:
+    """The sentences of a text, in order, without spaces around them; what has no letter and no digit is none."""
+    stripped = map(str.strip, sentences(text, language))
+    return [sentence for sentence in stripped if any(map(str.isalnum, sentence))]

@@ -154,6 +154,7 @@ class JudgeConfig(Section):
         thinking_markers: what stands before a thought and after it, for models whose way to think is not known.
         reasons: what the judge writes before a verdict to say why: all that it likes, at most 100 characters, nothing.
             Fewer tokens are quicker; other scores are made.
+        examples: whether its prompts show examples: all of them, or none. A small model may repeat them.
         url: of a server: `http://127.0.0.1:8000/v1` or `unix:/run/judge.sock`.
         api_key_env: of a server: the environment variable that holds its key.
         served_model: of a server: the model's name there; null: the only one it has.
@@ -176,6 +177,7 @@ class JudgeConfig(Section):
     thinking_tokens: int = Field(default=512, ge=1)
     thinking_markers: tuple[Text, Text] | None = None
     reasons: Reasons = "full"
+    examples: Literal["all", "none"] = "all"
     url: str | None = None
     api_key_env: str | None = None
     served_model: str | None = None

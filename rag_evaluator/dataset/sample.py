@@ -12,6 +12,7 @@ from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.files.atomic import short_digest
 
+IN_ROW = "in this row"  # in the reason of a score that is missing as a column is
 REASON = "reference_reason"
 """Column in which `generate` says why it wrote no reference."""
 
@@ -58,7 +59,7 @@ class Sample:
         if not reasons:
             return None
         why = self.row.get(REASON) if "reference" in columns and not self.has("reference") else None
-        return f"{' and '.join(reasons)} in this row{f': {why}' if why else ''}"
+        return f"{' and '.join(reasons)} {IN_ROW}{f': {why}' if why else ''}"
 
     @cached_property
     def digest(self) -> str:

@@ -475,6 +475,7 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
         "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
         "thinking": _thinking(judge),
         **({} if judge.reasons == "full" else {"reasons": judge.reasons}),
+        **({} if judge.examples == "all" else {"examples": judge.examples}),
         "max_new_tokens": judge.max_new_tokens,
     }
 

@@ -18,6 +18,7 @@ from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
+from rag_evaluator.metrics.work_checks import CHECKED, VERSION
 from rag_evaluator.resources import __version__
 from rag_evaluator.results.verified import certified_threshold, check_verifier
 from rag_evaluator.verifiers.reranker import reranker_of
@@ -292,6 +293,8 @@ def signatures(
                 if owner == name and attribute in metric.prompts
             )
             parts["prompts"] = short_digest(sources)
+            if any(prompts[key].prompt.output_model.__name__ in CHECKED for key in prompts if key[0] == name):
+                parts["checks"] = VERSION
         if metric.judge:
             parts |= judge()
         if metric.embeddings:

@@ -10,10 +10,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from rag_evaluator.config.languages import Language, find_language, sentences_of
 from rag_evaluator.config.schema import Config
 from rag_evaluator.embeddings.ragas_library import (
     BasePrompt,
     BaseRagasEmbedding,
+    ContextRecallInput,
     InstanceRubricScoreInput,
     format_rubrics,
 )
@@ -24,7 +26,15 @@ from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, owners_of, questions_of
 from rag_evaluator.prompts.adapt import ready_prompts
-from rag_evaluator.prompts.loading import PACKAGED, PackPrompt, PackSet, TracedPrompt, english_pack, english_source
+from rag_evaluator.prompts.loading import (
+    PACKAGED,
+    PackPrompt,
+    PackSet,
+    TracedPrompt,
+    english_pack,
+    english_source,
+    with_examples,
+)
 from rag_evaluator.prompts.own import own_prompts, prompt_models
 from rag_evaluator.prompts.pack import ENGLISH, Key, Source, pack_path, write_pack, write_schemas
 
@@ -61,6 +71,9 @@ def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource
     prompts = ready_prompts(owners_of(metrics), config, judge, partial(prompts_asked, metrics), questions_of(metrics))
     rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
     prompts |= {key: RubricsPrompt(prompt, rubrics[key[0]]) for key, prompt in prompts.items() if key[0] in rubrics}
+    if RECALL in prompts:
+        prompts[RECALL] = RecallPrompt(prompts[RECALL], find_language(config.language))
+    prompts = with_examples(prompts, config.judge.examples)
     return {
         (name, attribute): prompts[metric.owner or name, attribute]
         for name, metric in metrics.items()
@@ -117,6 +130,35 @@ class _NoEmbeddings(BaseRagasEmbedding):
 
     async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
         raise NotImplementedError("made for its prompts only")
+
+
+RECALL = ("context_recall", "prompt")
+
+
+class RecallInput(ContextRecallInput):
+    """ragas' own, with what is judged one by one."""
+
+    sentences: list[str]
+
+
+class RecallPrompt(TracedPrompt):
+    """ragas' question of context recall; a judge that obeys a schema gives a verdict on each sentence of the reference.
+
+    Left free, a small judge writes one statement in place of all and counts that.
+
+    Args:
+        language: of the reference; it decides where a sentence ends.
+    """
+
+    def __init__(self, prompt: TracedPrompt, language: Language) -> None:
+        super().__init__(prompt.prompt, prompt.name, prompt.pack)
+        self.spoken = language
+
+    def to_string(self, data: BaseModel) -> PromptText:
+        text = super().to_string(data)
+        answer = data.model_dump()["answer"]
+        text.data = RecallInput(**data.model_dump(), sentences=sentences_of(answer, self.spoken) or [answer])
+        return text
 
 
 LINES = re.compile(r"^score\d_description:.*(?:\n+score\d_description:.*)*", flags=re.MULTILINE)

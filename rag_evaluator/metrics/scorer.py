@@ -5,6 +5,7 @@ import copy
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -28,6 +29,7 @@ from rag_evaluator.judge.protocol import (
     shares_of,
 )
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.work_checks import Work, check_work
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
@@ -58,6 +60,7 @@ class Recorder(InstructorBaseRagasLLM):
         too_long: whether a prompt did not fit the judge's window.
         failed: questions that got no answer, with the message; one that is answered when asked again is taken out.
         lost: set once the judge is lost; some metrics swallow errors, so the scorer must raise it.
+        answers: prompt and answer of each question that got one, in the order of asking.
     """
 
     is_async = True  # prompts of users' own ragas metrics look at it
@@ -68,12 +71,14 @@ class Recorder(InstructorBaseRagasLLM):
         self.too_long = False
         self.lost: JudgeLostError | None = None
         self.failed: dict[str, str] = {}
+        self.answers: list[tuple[str, BaseModel]] = []
         self._asked: Counter[str] = Counter()
 
     async def agenerate(self, prompt: str, response_model: type[Answer]) -> Answer:
         opinion = await self._ask(prompt, prompt, lambda judge, draw: judge.opinion(prompt, response_model, draw))
         self._write(prompt, opinion.answer.model_dump(mode="json"), opinion=opinion, thought=opinion)
         assert isinstance(opinion.answer, response_model)
+        self.answers.append((prompt, opinion.answer))
         return opinion.answer
 
     async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
@@ -263,6 +268,7 @@ class Scorer:
             score = await self._ask_ragas(metric, columns, recorder)
             if recorder.lost is not None:
                 raise recorder.lost
+            score = with_work(score, check_work(recorder.answers, [sample.row, sample.columns]))
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):
                 return score
@@ -295,6 +301,13 @@ class Scorer:
         judged = None if contexts is None else tuple(range(len(contexts)))
         lasting = recorder.too_long or undefined
         return Score(value, reason, judged, recorder.judgements, lasting, outcome=outcome)
+
+
+def with_work(score: Score, work: Work) -> Score:
+    """A score with what was seen in the judge's work; missing, and for good, where that forbids one."""
+    if work.reason is None or score.missing:
+        return replace(score, flags=work.flags)
+    return replace(score, value=math.nan, reason=work.reason, outcome=None, lasting=True, flags=work.flags)
 
 
 async def load_scorer(

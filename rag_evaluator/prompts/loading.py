@@ -148,10 +148,22 @@ class TracedPrompt:
 
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
         self.prompt, self.name, self.pack = prompt, name, pack
+        self.language, self.source = pack.language, pack.digest
+        self.answers = [example["output"] for example in pack.examples]
+        self._render(prompt)
+
+    def _render(self, prompt: "BasePrompt[Any, Any]") -> None:
         self._rendered = copy(prompt)
         schema: Any = SchemaOnce(prompt.output_model)  # Any: ragas asks a model that it shows for its schema only
         self._rendered.output_model = schema
-        self.language, self.source = pack.language, pack.digest
+
+    def without_examples(self) -> "TracedPrompt":
+        """The same question without examples."""
+        bare = copy(self)
+        bare.source, bare.answers = short_digest(f"no examples of {self.source}"), []
+        bare._render(PackPrompt(replace(self.pack, examples=()), self.prompt))
+        bare.__dict__.pop("frames", None)
+        return bare
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
@@ -162,10 +174,15 @@ class TracedPrompt:
         text = self._rendered.to_string(data)
         values = data.model_dump(mode="json", exclude_none=True)
         again = put_together(self.frames, values) == text
-        return PromptText(text, data, self.name, self.language, self.source, values if again else None)
+        return PromptText(text, data, self.name, self.language, self.source, values if again else None, self.answers)
 
 
 Prompts = dict[Key, TracedPrompt]
+
+
+def with_examples(prompts: Prompts, shown: str) -> Prompts:
+    """The prompts as they are asked; `shown` is `judge.examples`."""
+    return prompts if shown == "all" else {key: prompt.without_examples() for key, prompt in prompts.items()}
 
 
 class QuestionPrompt(TracedPrompt):

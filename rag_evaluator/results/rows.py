@@ -55,6 +55,8 @@ class Score:
         repeated: the scores whose mean it is, in order; empty where it was made once.
         outcome: what the value stands for, of a metric that names that; None: nothing, or not the same in all repeats.
         counted: `counts` of judgements that were taken out.
+        flags: what was seen in the judge's work, see `rag_evaluator.results.flags`: flag -> the texts that it is about;
+            without texts where judgements were taken out.
     """
 
     value: float
@@ -65,6 +67,7 @@ class Score:
     repeated: Sequence["Score"] = ()
     outcome: str | None = None
     counted: "JudgementCounts | None" = field(default=None, compare=False)
+    flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
     def counts(self) -> "JudgementCounts":
@@ -83,7 +86,8 @@ class Score:
     def without_judgements(self) -> "Score":
         """The same score, light enough to keep thousands of."""
         repeated = tuple(score.without_judgements() for score in self.repeated)
-        return replace(self, judgements=(), repeated=repeated, counted=self.counts)
+        flags = dict.fromkeys(self.flags, ())
+        return replace(self, judgements=(), repeated=repeated, counted=self.counts, flags=flags)
 
     @property
     def repeats(self) -> tuple[float, ...]:
@@ -104,14 +108,16 @@ class Score:
         outcomes = {score.outcome for score in scores if not score.missing}
         outcome = outcomes.pop() if len(outcomes) == 1 else None
         lasting = all(score.lasting for score in scores)
-        return cls(value, reason, contexts, lasting=lasting, repeated=tuple(scores), outcome=outcome)
+        flags = {flag: texts for score in reversed(scores) for flag, texts in score.flags.items()}
+        return cls(value, reason, contexts, lasting=lasting, repeated=tuple(scores), outcome=outcome, flags=flags)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object without `lasting` and `repeated`; a missing value is null, `outcome` only there if it is one."""
+        """JSON object without `lasting` and `repeated`; a missing value is null, `outcome` and `flags` only if any."""
         return {
             "value": None if self.missing else self.value,
             "reason": self.reason,
             **({} if self.outcome is None else {"outcome": self.outcome}),
+            **({"flags": self.flags} if self.flags else {}),
             "contexts": self.contexts,
             "judgements": self.judgements,
         }
@@ -120,7 +126,8 @@ class Score:
     def from_json(cls, data: Mapping[str, Any]) -> "Score":
         """The inverse of `to_json`; keys of other things are left alone."""
         value = math.nan if data["value"] is None else float(data["value"])
-        return cls(value, data["reason"], data["contexts"], data["judgements"], outcome=data.get("outcome"))
+        flags, outcome = data.get("flags", {}), data.get("outcome")
+        return cls(value, data["reason"], data["contexts"], data["judgements"], outcome=outcome, flags=flags)
 
 
 DROPPED = "dropped_contexts"

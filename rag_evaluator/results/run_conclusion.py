@@ -17,6 +17,7 @@ from rag_evaluator.results.conclusion import (
     Conclusion,
     asks_judge,
     asks_verifier,
+    figure,
     is_judged,
     judge_models,
     judged_by,
@@ -27,6 +28,8 @@ from rag_evaluator.results.conclusion import (
     why_of,
     with_ends,
 )
+from rag_evaluator.results.flags import RULES as FLAG_RULES
+from rag_evaluator.results.flags import advice, many_flagged, without_figure
 from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
@@ -96,12 +99,14 @@ def conclude(
         useful: metrics of which a certificate says that the judge is useful.
     """
     whole = {metric: row for metric, row in summary.items() if BETWEEN not in metric}
-    if not any(row["scored"] for row in whole.values()):
+    if not any(row["scored"] for row in whole.values()) and not any(row.get("flagged") for row in whole.values()):
         return Conclusion([_nothing(whole)])
     scales = scales_of(manifest, summary)
     panel = panel_conclusion(whole)
     sentences = [
+        *without_figure(whole),
         *_means(manifest, whole, rows, scales, useful),
+        *many_flagged(whole),
         *_constant(manifest, rows, scales),
         *_missing(whole),
         *_whole_ranges(whole),
@@ -116,7 +121,7 @@ def conclude(
     is_verified = any(asks_verifier(manifest, metric) for metric in whole)
     asked = "the judge or a verifier" if is_verified else "the judge"
     return Conclusion(
-        sentences, rules=(WEAKEST_RULE.format(asked=asked), EQUAL_RULE, LOOK_RULE, RANK_RULE, *panel.rules)
+        sentences, rules=(WEAKEST_RULE.format(asked=asked), EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES, *panel.rules)
     )
 
 
@@ -165,6 +170,8 @@ def _means(
     candidates = candidates_of(manifest, summary, scales)
     if not candidates:
         scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
+        if not scored:
+            return
         means = [f"{metric} {_mean(row)}" for metric, row in scored.items()]
         judge = judged_by(manifest, scored, useful)
         rows_scored = counted(max(row["scored"] for row in scored.values()), "row")
@@ -200,7 +207,12 @@ def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Itera
 
 
 def _mean(row: Figures) -> str:
-    return with_ends(row["mean"], row.get("ci_low"), row.get("ci_high"))
+    """A mean with its interval, and where scores are missing with its limits if each were the lowest or the highest."""
+    mean = with_ends(row["mean"], row.get("ci_low"), row.get("ci_high"))
+    if row["scored"] == row["count"] or row.get("bound_low") is None:
+        return mean
+    low, high = figure(row["bound_low"]), figure(row["bound_high"])
+    return f"{mean} ({low} to {high} with the missing scores)"
 
 
 def _faults(metric: str, scores: Floats, scale: Scale) -> str:
@@ -233,21 +245,18 @@ def is_weakest(metric: str, scores: Mapping[str, Floats], rows: Tally) -> bool:
 
 def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     """The metric that lacks most scores, and how many others lack some."""
-    shares = {metric: 1 - row["scored"] / row["count"] for metric, row in summary.items() if row["count"]}
+    shares = {metric: 1 - row["scored"] / row["count"] for metric, row in summary.items() if row["mean"] is not None}
     notable = {metric: share for metric, share in shares.items() if share >= NOTABLE}
     if not notable:
         return
     metric = max(notable, key=lambda name: notable[name])
     row = summary[metric]
     why = why_of(row["reasons"]) if row["reasons"] else ""
-    bounds = ""
-    if row["mean"] is not None and row.get("bound_low") is not None:
-        bounds = f"; with them its mean would be between {row['bound_low']:.2f} and {row['bound_high']:.2f}"
     others = len(notable) - 1
     more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
     missing = row["count"] - row["scored"]
     verb, reason = "is" if missing == 1 else "are", f" ({why})" if why else ""
-    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{reason}{bounds}.{more}"
+    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{reason}.{more}{advice(metric, row)}"
 
 
 def _whole_ranges(summary: Mapping[str, Figures]) -> Iterator[str]:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.dataset.columns import as_key, value_of, weight_of
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.sample import IN_ROW, Sample
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import check_summary, config_of, read_object
 from rag_evaluator.results.rows import (
@@ -113,7 +113,9 @@ def group_of(sample: Sample, column: str) -> str:
     return NO_VALUE if key is None else key
 
 
-INTERVAL = ("mean", "std", "stderr", "median", "ci_low", "ci_high", "ci_level", "ci_method")
+NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
+INTERVAL = (*NUMBERS, "ci_level", "ci_method")
+NO_FIGURE: Mapping[str, Any] = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
 
 
 @dataclass(frozen=True)
@@ -146,12 +148,14 @@ class MetricScores:
         reasons: row -> why its score is missing.
         dropped: rows of which contexts were left out, as they did not fit the judge's window.
         outcomes: row -> what its score stands for, of metrics that name that.
+        flags: row -> what was seen in the judge's work.
     """
 
     values: NDArray[np.float64]
     reasons: Mapping[int, str]
     dropped: frozenset[int]
     outcomes: Mapping[int, str] = field(default_factory=dict)
+    flags: Mapping[int, Sequence[str]] = field(default_factory=dict)
 
     def of(self, places: Sequence[int]) -> "MetricScores":
         """Those of some rows."""
@@ -161,6 +165,7 @@ class MetricScores:
             {position: self.reasons[place] for position, place in new if place in self.reasons},
             frozenset(position for position, place in new if place in self.dropped),
             {position: self.outcomes[place] for position, place in new if place in self.outcomes},
+            {position: self.flags[place] for position, place in new if place in self.flags},
         )
 
 
@@ -169,11 +174,13 @@ def figures(
 ) -> dict[str, Any]:
     """What `summary.json` says of a metric, as JSON; None where there is no such number."""
     estimate = mean_interval(scores.values, scale, level, rows.clusters, rows.weights)
+    none = NO_FIGURE if has_no_figure(scores) else {}
     low, high = missing_bounds(scores.values, scale, rows.weights)
     count, scored = len(scores.values), len(scores.values) - len(scores.reasons)
     reasons = Counter(scores.reasons.values())
     row = {
         **_json(estimate),
+        **none,
         "bound_low": low,
         "bound_high": high,
         "coverage": scored / count if count else 0.0,
@@ -186,10 +193,19 @@ def figures(
         row["ci_warning"] = warning
     if scores.outcomes:
         row["outcomes"] = dict(sorted(Counter(scores.outcomes.values()).items()))
+    if scores.flags:
+        counts = Counter(flag for flags in scores.flags.values() for flag in flags)
+        row |= {"flagged": len(scores.flags), "flags": dict(sorted(counts.items()))}
     if threshold is not None:
         passes = pass_rate(scores.values, threshold, scale, level, rows.clusters, rows.weights)
-        row["pass_rate"] = {"threshold": threshold, **_json(passes)}
+        row["pass_rate"] = {"threshold": threshold, **_json(passes), **none}
     return row
+
+
+def has_no_figure(scores: MetricScores) -> bool:
+    """Whether fewer than half of the rows that have the metric's columns have a score: there is no mean then."""
+    judged = len(scores.values) - sum(IN_ROW in reason for reason in scores.reasons.values())
+    return 0 < 2 * (len(scores.values) - len(scores.reasons)) < judged
 
 
 def agreement(ratings: Sequence[Sequence[float]], scale: Scale) -> dict[str, Any]:
@@ -233,6 +249,7 @@ class Summary:
         self._reasons: dict[str, dict[int, str]] = {name: {} for name in self._values}
         self._dropped: dict[str, set[int]] = {name: set() for name in self._values}
         self._outcomes: dict[str, dict[int, str]] = {name: {} for name in self._values}
+        self._flags: dict[str, dict[int, Sequence[str]]] = {name: {} for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
         self._counts = {name: JudgementCounts() for name in self._values}
         self._audits: dict[str, list[Audit]] = {name: [] for name in self._values}
@@ -255,6 +272,8 @@ class Summary:
                 self._audits[name].append(Audit(place, counts.audited, counts.agreed))
             if score.outcome is not None:
                 self._outcomes[name][place] = score.outcome
+            if score.flags:
+                self._flags[name][place] = sorted(score.flags)
             if score.missing:
                 self._reasons[name][place] = score.reason or "unknown"
         self._weights.append(weight_of(scored.sample, self.reporting.weight))
@@ -286,7 +305,11 @@ class Summary:
     def _of(self, name: str, rows: RowFacts) -> dict[str, Any]:
         by, scale = self.reporting, self.scale(name)
         scores = MetricScores(
-            np.array(self._values[name]), self._reasons[name], frozenset(self._dropped[name]), self._outcomes[name]
+            np.array(self._values[name]),
+            self._reasons[name],
+            frozenset(self._dropped[name]),
+            self._outcomes[name],
+            self._flags[name],
         )
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}

@@ -255,6 +255,8 @@ def to_record(score: Score) -> Record:
     details: dict[str, Any] = {"contexts": score.contexts, "judgements": score.judgements}
     if score.outcome is not None:
         details["outcome"] = score.outcome
+    if score.flags:
+        details["flags"] = score.flags
     return Record(None if score.missing else score.value, score.reason, score.missing and not score.lasting, details)
 
 
@@ -269,5 +271,7 @@ def _to_score(record: Record) -> Score:
     value = math.nan if record.missing else float(record.value)
     lasting = record.missing and not record.retry
     details = record.details
-    outcome = details.get("outcome")
-    return Score(value, record.reason, details["contexts"], details["judgements"], lasting, outcome=outcome)
+    outcome, flags = details.get("outcome"), details.get("flags", {})
+    return Score(
+        value, record.reason, details["contexts"], details["judgements"], lasting, outcome=outcome, flags=flags
+    )

@@ -40,7 +40,7 @@ from rag_evaluator.metrics.given_metrics import with_metrics
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
-from rag_evaluator.prompts.loading import TracedPrompt
+from rag_evaluator.prompts.loading import TracedPrompt, with_examples
 from rag_evaluator.prompts.own import own_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key
 from rag_evaluator.resources import packaged
@@ -130,7 +130,9 @@ class TaskJudge:
         self.judge = source_of(judge, config.judge, config.offline)
         warn_of_toy(self.judge, config.language)
         self.config = config.model_copy(update={"judge": self.judge.config, "judges": []})
-        self.prompts: Mapping[Key, TracedPrompt] = ready_prompts(owners or [task], config, self.judge, own_prompts)
+        self.prompts: Mapping[Key, TracedPrompt] = with_examples(
+            ready_prompts(owners or [task], config, self.judge, own_prompts), config.judge.examples
+        )
 
     def signature(self, settings: Section | None = None) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""

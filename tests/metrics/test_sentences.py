@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.config.languages import find_language
+from rag_evaluator.config.languages import find_language, sentences_of
 from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.own.judged import sentences_of
 from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.prompts.own import SentencesInput, SentencesOutput
 

@@ -317,6 +317,16 @@ def _repeated(schema: Schema, data: dict[str, Any]) -> Schema:
     return schema
 
 
+def _recalled(schema: Schema, data: dict[str, Any]) -> Schema:
+    """One verdict for each sentence of the reference, where these are known."""
+    array = schema["properties"]["classifications"]
+    if "sentences" not in data:
+        return _bounded("classifications", "answer", 2)(schema, data)
+    array["prefixItems"] = [_with_statement(array["items"], text) for text in data["sentences"]]
+    del array["items"]
+    return schema
+
+
 def _numbers(schema: Schema, data: dict[str, Any]) -> Schema:
     """Any of the numbers of the given sentences, ascending."""
     numbers = range(1, len(data["sentences"]) + 1)
@@ -364,7 +374,7 @@ def _first_of(*rules: Rule) -> Rule:
 RULES: Mapping[str, Rule] = {
     "StatementGeneratorOutput": _first_of(_bounded("statements", "answer", 2), _bounded("statements", "text", 2)),
     "ClaimDecompositionOutput": _bounded("claims", "response", 2),
-    "ContextRecallOutput": _bounded("classifications", "answer", 2),
+    "ContextRecallOutput": _recalled,
     "EntitiesList": _bounded("entities", "text", 1, at_least=0),
     "NLIStatementOutput": _repeated,
     "StatementFaithfulnessOutput": _repeated,

@@ -5,7 +5,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from rag_evaluator.config.languages import LANGUAGES, Language, sentences
+from rag_evaluator.config.languages import LANGUAGES, Language, sentences_of
 from rag_evaluator.embeddings.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.judge.protocol import Option
@@ -66,12 +66,6 @@ class ContextRelevancy(BaseMetric):
         if chosen != sorted(set(chosen)) or not all(1 <= number <= len(texts) for number in chosen):
             raise JudgementError(f"the judge chose the sentences {chosen!r:.80}, expected ascending 1 to {len(texts)}")
         return MetricResult(value=len(chosen) / len(texts), reason=HELPFUL if chosen else INSUFFICIENT)
-
-
-def sentences_of(text: str, language: Language) -> list[str]:
-    """The sentences of a text, in order, without spaces around them; what has no letter and no digit is none."""
-    stripped = map(str.strip, sentences(text, language))
-    return [sentence for sentence in stripped if any(map(str.isalnum, sentence))]
 
 
 class QuestionMetric(BaseMetric):

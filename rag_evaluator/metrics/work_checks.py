@@ -1,0 +1,232 @@
+"""Whether a judge did its work: are the texts that a metric counts made from the row, and judged once each?
+
+No labels are needed, and no language is known: texts are compared by their letters, marks and digits.
+`benchmarks/work_checks.md` says how often honest texts are flagged, and how many copies are found.
+"""
+
+import re
+import unicodedata
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Literal, NamedTuple
+
+from pydantic import BaseModel
+
+from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.results.flags import (
+    CONTRADICTORY,
+    COPIED,
+    FOREIGN,
+    INCOMPLETE,
+    LEAST_COPIED,
+    LEAST_COVERED,
+    LEAST_OWN,
+    REASONS,
+    REPEATED,
+)
+
+VERSION = 1  # part of the signature of each metric whose texts are checked
+
+
+class Sizes(NamedTuple):
+    """Letters of the n-grams by which a text is compared with the examples, and with the row."""
+
+    copied: int
+    own: int
+
+
+SPACED, DENSE = Sizes(6, 4), Sizes(3, 2)
+IN_DENSE = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")  # kana, Han, Hangul
+
+
+@dataclass(frozen=True)
+class Counted:
+    """What of an answer is counted.
+
+    Attributes:
+        field: of the answer: a text, a list of texts, or of objects with a `statement`.
+        kind: `name`: must stand in the text as it is; `question`: need not use its words.
+        divides: the field of the input that these texts divide; empty: they divide none.
+    """
+
+    field: str
+    kind: Literal["statement", "name", "question"] = "statement"
+    divides: str = ""
+
+
+COUNTED: Mapping[str, Counted] = {
+    "StatementGeneratorOutput": Counted("statements", divides="answer"),
+    "ClaimDecompositionOutput": Counted("claims", divides="response"),
+    "ContextRecallOutput": Counted("classifications", divides="answer"),
+    "EntitiesList": Counted("entities", "name"),
+    "ExtractedKeyphrases": Counted("keyphrases", "name"),
+    "QuestionsGenerated": Counted("questions", "question"),
+    "AnswerRelevanceOutput": Counted("question", "question"),
+}
+"""Response model of ragas -> the texts that the judge writes and a metric counts."""
+VERDICTS: Mapping[str, str] = {
+    "NLIStatementOutput": "verdict",
+    "StatementFaithfulnessOutput": "verdict",
+    "ContextRecallOutput": "attributed",
+}
+"""Response model of ragas -> the verdict in each object of its only list."""
+CHECKED = frozenset({*COUNTED, *VERDICTS, "ClassificationWithReason", "AnswersGenerated"})
+
+
+@dataclass(frozen=True)
+class Work:
+    """What was seen in the answers behind a score.
+
+    Attributes:
+        flags: flag -> the texts that it is about; of `incomplete` the share that is covered, `0.18`.
+        reason: why there is no score; None where nothing forbids it.
+    """
+
+    flags: Mapping[str, Sequence[str]]
+    reason: str | None
+
+
+def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> Work:
+    """The flags of all answers behind a score.
+
+    Args:
+        answers: prompt and answer, in the order of asking.
+        row: all columns, with lists and objects of texts. Any: the users' own columns.
+    """
+    flags: dict[str, list[str]] = {}
+    forbidden: list[str] = []
+    row_texts = _Joined(row)
+    for prompt, answer in answers:
+        if type(answer).__name__ not in CHECKED:
+            continue
+        seen = dict(_seen(prompt, answer, row_texts))
+        for flag, texts in seen.items():
+            flags[flag] = [*flags.get(flag, ()), *dict.fromkeys(texts)]
+        is_about_nothing = FOREIGN in seen and len(seen[FOREIGN]) == len(list(_texts(answer)))
+        forbidden += [flag for flag in REASONS if flag in seen and (flag != FOREIGN or is_about_nothing)]
+    return Work(flags, next((why for flag, why in REASONS.items() if flag in forbidden), None))
+
+
+class _Joined:
+    """Texts as one, normalised when first needed."""
+
+    def __init__(self, value: Any) -> None:
+        self._value, self._text = value, ""
+
+    def __contains__(self, part: str) -> bool:
+        self._text = self._text or "\0".join(map(normalised, texts_in(self._value)))
+        return part in self._text
+
+
+def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, list[str]]]:
+    """The flags of one answer that hold for a text or more."""
+    counted, texts = COUNTED.get(type(answer).__name__), list(_texts(answer))
+    asked = prompt.data if isinstance(prompt, PromptText) else None
+    if counted is not None and texts:
+        own = _Joined(None if asked is None else asked.model_dump())
+        examples = _Joined(prompt.examples if isinstance(prompt, PromptText) else ())
+        checks = {
+            COPIED: [text for text in texts if _is_copied(text, counted, examples, row)],
+            FOREIGN: [text for text in texts if asked is not None and _is_foreign(text, counted, own)],
+            REPEATED: _repeated(texts),
+            INCOMPLETE: list(_uncovered(texts, counted, asked)),
+        }
+        yield from ((flag, flagged) for flag, flagged in checks.items() if flagged)
+    if contradictory := _contradictory(answer, asked):
+        yield CONTRADICTORY, contradictory
+
+
+def _texts(answer: BaseModel) -> Iterator[str]:
+    """The texts of an answer that are counted and say something."""
+    counted = COUNTED.get(type(answer).__name__)
+    value = getattr(answer, counted.field) if counted is not None else ()
+    for item in [value] if isinstance(value, str) else value:
+        text = item if isinstance(item, str) else item.statement
+        if normalised(text):
+            yield text
+
+
+def _is_copied(text: str, counted: Counted, examples: _Joined, row: _Joined) -> bool:
+    plain = normalised(text)
+    parts = [plain] if counted.kind == "name" else grams(plain, sizes(plain).copied)
+    shared = [part for part in parts if part in examples]
+    if len(shared) < LEAST_COPIED * len(parts):  # the row is long: it is looked at only where it matters
+        return False
+    return sum(part not in row for part in shared) >= LEAST_COPIED * len(parts)
+
+
+def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
+    plain = normalised(text)
+    if counted.kind == "question":
+        return False
+    parts = [plain] if counted.kind == "name" else grams(plain, sizes(plain).own)
+    return sum(part in own for part in parts) < LEAST_OWN * len(parts)
+
+
+def _repeated(texts: Sequence[str]) -> list[str]:
+    plain = list(map(normalised, texts))
+    return [text for place, text in enumerate(texts) if plain[place] in plain[:place]]
+
+
+def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) -> Iterator[str]:
+    """The share of the divided text that the texts cover, if it is low; claims of low coverage may leave out much."""
+    divided = normalised(str(getattr(asked, counted.divides, getattr(asked, "text", "")))) if counted.divides else ""
+    if not divided or getattr(asked, "coverage", "") == "low":
+        return
+    parts, made = grams(divided, sizes(divided).own), _Joined(texts)
+    share = sum(part in made for part in parts) / len(parts)
+    if share < LEAST_COVERED:
+        yield f"{share:.2f}"
+
+
+def _contradictory(answer: BaseModel, asked: BaseModel | None) -> list[str]:
+    verdicts: dict[str, set[Any]] = {}
+    texts: dict[str, str] = {}
+    for text, verdict in _verdicts(answer, asked):
+        verdicts.setdefault(normalised(text), set()).add(verdict)
+        texts.setdefault(normalised(text), text)
+    return [texts[plain] for plain, given in verdicts.items() if len(given) > 1]
+
+
+def _verdicts(answer: BaseModel, asked: BaseModel | None) -> Iterator[tuple[str, Any]]:
+    """Each text of an answer with what the judge says of it. Any: a number or a text."""
+    kind = type(answer).__name__
+    if kind in VERDICTS:
+        for _, items in answer:
+            yield from ((item.statement, getattr(item, VERDICTS[kind])) for item in items)
+    elif kind == "AnswersGenerated" and asked is not None:
+        yield from zip(getattr(asked, "questions", ()), getattr(answer, "answers", ()), strict=False)
+    elif kind == "ClassificationWithReason":
+        lists = {name: [item.statement for item in items] for name, items in answer}
+        yield from ((text, name) for name in ("TP", "FP") for text in lists[name])
+        left = Counter(getattr(asked, "ground_truth", ())) - Counter(lists["FN"])
+        yield from ((text, name) for name, texts in (("FN", lists["FN"]), ("in both", left)) for text in texts)
+
+
+def texts_in(value: Any) -> Iterator[str]:
+    """All texts in a value as JSON has it, the keys of objects left out."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from (text for part in value.values() for text in texts_in(part))
+    elif isinstance(value, list | tuple):
+        yield from (text for part in value for text in texts_in(part))
+
+
+@lru_cache(maxsize=4096)
+def normalised(text: str) -> str:
+    """Letters, marks and digits of a text only, after NFKC and casefold."""
+    folded = unicodedata.normalize("NFKC", text).casefold()
+    return "".join(sign for sign in folded if sign.isalnum() or unicodedata.category(sign)[0] == "M")
+
+
+def sizes(plain: str) -> Sizes:
+    """The sizes of n-grams for a normalised text."""
+    return DENSE if 2 * len(IN_DENSE.findall(plain)) >= len(plain) else SPACED
+
+
+def grams(plain: str, size: int) -> list[str]:
+    """All runs of so many letters of a normalised text; of a shorter one the whole."""
+    return [plain[start : start + size] for start in range(max(1, len(plain) - size + 1))]

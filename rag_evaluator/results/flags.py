@@ -1,0 +1,88 @@
+"""What can be seen in a judge's work without labels: the flags of a score, their rules, and sentences about them."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from rag_evaluator.results.overview import Figures, counted
+
+COPIED, FOREIGN, REPEATED, CONTRADICTORY, INCOMPLETE = "copied", "foreign", "repeated", "contradictory", "incomplete"
+LEAST_COPIED = 0.5  # share of a text's n-grams that are the examples' and not the row's
+LEAST_OWN = 0.2  # share of a text's n-grams that are the prompt's; below it the text is foreign
+LEAST_COVERED = 0.5  # share of the n-grams of a divided text that its parts have
+REASONS: Mapping[str, str] = {
+    COPIED: "the judge repeats the example of its prompt",
+    FOREIGN: "the judge wrote nothing about this row",
+    CONTRADICTORY: "the judge gave the same statement both verdicts",
+}
+"""Flag -> why a score with it is missing; of `foreign` only where it holds for all texts of an answer."""
+MANY_FLAGGED = 0.1  # share of rows above which a sentence says so
+MUCH = 0.1  # difference of two runs' shares of flagged rows above which a comparison says so
+SHOWN = 3  # reasons in a sentence
+NAMED = 2  # metrics without a figure that have a sentence of their own
+RULES = (
+    f"copied: at least {LEAST_COPIED:.0%} of the 6-grams of a text (3-grams in Han, kana, Hangul) are in the answers "
+    "of the prompt's examples and nowhere in the row. "
+    f"foreign: less than {LEAST_OWN:.0%} of its 4-grams (2-grams) are in the texts that the prompt shows of the row. "
+    "repeated: equal to an earlier text of the same answer. contradictory: equal texts with different verdicts. "
+    f"incomplete: the texts have less than {LEAST_COVERED:.0%} of the 4-grams (2-grams) of the text that they divide. "
+    "A score is missing if a text is copied, all texts of an answer are foreign, or equal ones have different "
+    "verdicts.",
+    "no figure: fewer than half of the rows that have the columns have a score.",
+)
+BY_VERIFIER: Mapping[str, str] = {
+    "faithfulness": "groundedness",
+    "context_recall": "context_coverage",
+    "factual_correctness": "reference_agreement",
+}
+"""Metric whose statements the judge writes -> one that a verifier scores without it."""
+
+
+def without_figure(summary: Mapping[str, Figures]) -> Iterator[str]:
+    """Metrics that have no mean although rows were judged, with what the judge did, and what to do."""
+    lacking = {name: row for name, row in summary.items() if row["mean"] is None and row["reasons"]}
+    for name, row in list(lacking.items())[:NAMED]:
+        missing = sum(row["reasons"].values())
+        whys = [f"in {count:,} {reason}" for reason, count in row["reasons"].items()][:SHOWN]
+        why = "; ".join([whys[0], *(text.replace(" the judge ", " it ", 1) for text in whys[1:])])
+        rows = counted(row["count"], "row")
+        yield f"{name} has no figure: {missing:,} of {rows} could not be scored ({why}).{advice(name, row)}"
+    if (more := len(lacking) - NAMED) > 0:
+        yield f"{counted(more, 'other metric')} {'has' if more == 1 else 'have'} no figure, either."
+
+
+def advice(metric: str, row: Figures) -> str:
+    """What to do where a judge's work costs scores; empty where it does not."""
+    if not set(row["reasons"]) & set(REASONS.values()):
+        return ""
+    other = next((other for name, other in BY_VERIFIER.items() if metric.startswith(name)), None)
+    return f" Take a larger judge{f', or `{other}` with a verifier' if other else ''}."
+
+
+def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:
+    """The metric with the largest share of flagged rows, of those that have a figure, where that is large."""
+    shares = {name: _share(row) for name, row in summary.items() if row["mean"] is not None}
+    shares = {name: share for name, share in shares.items() if share > MANY_FLAGGED}
+    if not shares:
+        return
+    name = max(shares, key=lambda metric: shares[metric])
+    row, others = summary[name], len(shares) - 1
+    more = f", and so in {counted(others, 'other metric')}" if others else ""
+    flags = ", ".join(f"{flag} {count:,}" for flag, count in row["flags"].items())
+    rows = counted(row["count"], "row")
+    yield f"In {row['flagged']:,} of {rows} the judge's work for {name} is doubtful ({flags}){more}: read some of them."
+
+
+def differing(before: Mapping[str, Figures], after: Mapping[str, Figures]) -> Iterator[tuple[str, str]]:
+    """Metrics whose shares of flagged rows differ much between two runs, with a sentence."""
+    for name in before.keys() & after.keys():
+        a, b = (_share(runs[name]) for runs in (before, after))
+        if abs(a - b) > MUCH:
+            yield (
+                name,
+                f"The judge's work for {name} differs: it is flagged in {a:.0%} of the rows of the first run and in "
+                f"{b:.0%} of the second.",
+            )
+
+
+def _share(row: Mapping[str, Any]) -> float:  # Any: JSON
+    return row.get("flagged", 0) / row["count"] if row["count"] else 0.0

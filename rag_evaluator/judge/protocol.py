@@ -160,7 +160,7 @@ class PromptText(str):
         language: language of instruction and examples.
         source: digest of instruction and examples, the same for every sample.
         values: JSON of `data` if the text can be put together again from that and the prompt's frames; else None.
-        examples: the answers in its examples, as JSON.
+        examples: JSON of input and output of each, as its pack has them.
     """
 
     data: BaseModel | None
@@ -168,7 +168,7 @@ class PromptText(str):
     language: str
     source: str
     values: Mapping[str, Any] | None
-    examples: Sequence[Any]
+    examples: Sequence[Mapping[str, Any]]
 
     def __new__(
         cls,
@@ -178,7 +178,7 @@ class PromptText(str):
         language: str = "english",
         source: str = "",
         values: Mapping[str, Any] | None = None,
-        examples: Sequence[Any] = (),
+        examples: Sequence[Mapping[str, Any]] = (),
     ) -> "PromptText":
         prompt = super().__new__(cls, text)
         prompt.data, prompt.name, prompt.language, prompt.source = data, name, language, source

@@ -25,19 +25,22 @@ from rag_evaluator.results.flags import (
     LEAST_OWN,
     REASONS,
     REPEATED,
+    SHORTEST,
+    SHORTEST_DENSE,
 )
 
 VERSION = 1  # part of the signature of each metric whose texts are checked
 
 
 class Sizes(NamedTuple):
-    """Letters of the n-grams by which a text is compared with the examples, and with the row."""
+    """Letters of the n-grams by which a text is compared with the examples, and with the row; of the shortest text."""
 
     copied: int
     own: int
+    shortest: int
 
 
-SPACED, DENSE = Sizes(6, 4), Sizes(3, 2)
+SPACED, DENSE = Sizes(6, 4, SHORTEST), Sizes(3, 2, SHORTEST_DENSE)
 IN_DENSE = re.compile("[\u3041-\u30ff\u3400-\u9fff\uac00-\ud7af\U00020000-\U0003ffff]")  # kana, Han, Hangul
 
 
@@ -126,7 +129,7 @@ def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, l
     asked = prompt.data if isinstance(prompt, PromptText) else None
     if counted is not None and texts:
         own = _Joined(None if asked is None else asked.model_dump())
-        examples = _Joined(prompt.examples if isinstance(prompt, PromptText) else ())
+        examples = _Joined(_answers_of_others(prompt))
         checks = {
             COPIED: [text for text in texts if _is_copied(text, counted, examples, row)],
             FOREIGN: [text for text in texts if asked is not None and _is_foreign(text, counted, own)],
@@ -136,6 +139,14 @@ def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, l
         yield from ((flag, flagged) for flag, flagged in checks.items() if flagged)
     if contradictory := _contradictory(answer, asked):
         yield CONTRADICTORY, contradictory
+
+
+def _answers_of_others(prompt: str) -> list[Any]:
+    """What the examples of a prompt answer, but one that asks just what is asked. Any: JSON."""
+    if not isinstance(prompt, PromptText) or prompt.data is None:
+        return []
+    asked = list(texts_in(prompt.data.model_dump()))
+    return [example["output"] for example in prompt.examples if list(texts_in(example["input"])) != asked]
 
 
 def _texts(answer: BaseModel) -> Iterator[str]:
@@ -159,7 +170,7 @@ def _is_copied(text: str, counted: Counted, examples: _Joined, row: _Joined) -> 
 
 def _is_foreign(text: str, counted: Counted, own: _Joined) -> bool:
     plain = normalised(text)
-    if counted.kind == "question":
+    if counted.kind == "question" or (counted.kind == "statement" and len(plain) < sizes(plain).shortest):
         return False
     parts = [plain] if counted.kind == "name" else grams(plain, sizes(plain).own)
     return sum(part in own for part in parts) < LEAST_OWN * len(parts)

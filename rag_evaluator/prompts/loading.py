@@ -149,7 +149,7 @@ class TracedPrompt:
     def __init__(self, prompt: "BasePrompt[Any, Any]", name: str, pack: Pack) -> None:
         self.prompt, self.name, self.pack = prompt, name, pack
         self.language, self.source = pack.language, pack.digest
-        self.answers = [example["output"] for example in pack.examples]
+        self.examples = pack.examples
         self._render(prompt)
 
     def _render(self, prompt: "BasePrompt[Any, Any]") -> None:
@@ -160,7 +160,7 @@ class TracedPrompt:
     def without_examples(self) -> "TracedPrompt":
         """The same question without examples."""
         bare = copy(self)
-        bare.source, bare.answers = short_digest(f"no examples of {self.source}"), []
+        bare.source, bare.examples = short_digest(f"no examples of {self.source}"), []
         bare._render(PackPrompt(replace(self.pack, examples=()), self.prompt))
         bare.__dict__.pop("frames", None)
         return bare
@@ -174,7 +174,7 @@ class TracedPrompt:
         text = self._rendered.to_string(data)
         values = data.model_dump(mode="json", exclude_none=True)
         again = put_together(self.frames, values) == text
-        return PromptText(text, data, self.name, self.language, self.source, values if again else None, self.answers)
+        return PromptText(text, data, self.name, self.language, self.source, values if again else None, self.examples)
 
 
 Prompts = dict[Key, TracedPrompt]

@@ -236,6 +236,7 @@ class Attempt:
         repeat: number of the repeat, from 1; None where it was made once.
         reason: why it is missing, else None.
         outcome: what the value stands for, of a metric that names that.
+        flags: what was seen in the judge's work -> the texts that it is about, on one line.
         sentences: of a text, with what the judge chose about them; None of a metric that looks at no sentences.
         judgements: without those of sentences.
         prompts_missing: why there are no more prompts.
@@ -245,6 +246,7 @@ class Attempt:
     value: float | None
     reason: ShownText | None
     outcome: str | None
+    flags: Mapping[str, ShownText]
     sentences: Sentences | None
     judgements: tuple[JudgementView, ...]
     prompts: tuple[PromptView, ...]
@@ -274,7 +276,8 @@ class ScoreView:
     def has_details(self) -> bool:
         """Whether there is more to show than the value."""
         return any(
-            made.sentences or made.judgements or made.reason or made.outcome or made.repeat for made in self.attempts
+            made.sentences or made.judgements or made.reason or made.flags or made.outcome or made.repeat
+            for made in self.attempts
         )
 
 
@@ -356,6 +359,7 @@ def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str
         as_score(line.get("value")),
         shown(str(reason), SOURCE) if reason else None,
         short(line["outcome"]) if line.get("outcome") else None,
+        {flag: shown(" · ".join(texts), SOURCE) for flag, texts in line.get("flags", {}).items()},
         sentences,
         tuple(views),
         sent,

@@ -20,9 +20,10 @@ from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
+from rag_evaluator.results.flags import differing
 from rag_evaluator.results.manifest import partial_rows, parts_of
 from rag_evaluator.results.pieces import more_pieces
-from rag_evaluator.results.run import ScoredRows, run_weights
+from rag_evaluator.results.run import Run, ScoredRows, run_weights
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.paired import Floats, Paired
@@ -315,7 +316,7 @@ def caveats(
     """What makes scores of the two runs differ beside the systems."""
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
     judging = [*_of_judging(a, b, list(metrics)), *more_pieces(a, b, metrics)]
-    return [*partial, *judging, *_of_weights(a, b), *_of_rows(a, b, matched, on)]
+    return [*partial, *judging, *_of_work(a, b, metrics), *_of_weights(a, b), *_of_rows(a, b, matched, on)]
 
 
 def partial_run(run: ScoredRows) -> str | None:
@@ -339,6 +340,14 @@ def _of_judging(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> list[str]:
     if has_unnamed_model(a.manifest, metrics):
         return [f"The models that judged {a.name} and {b.name} have no names: that they are the same is not known."]
     return []
+
+
+def _of_work(a: ScoredRows, b: ScoredRows, metrics: Sequence[str]) -> list[str]:
+    """Metrics in whose rows the judge's work is flagged much more often in one of the runs."""
+    if not isinstance(a, Run) or not isinstance(b, Run):
+        return []
+    first, second = ({name: run.summary[name] for name in metrics if name in run.summary} for run in (a, b))
+    return list(differing((a.name, b.name), first, second))
 
 
 def _of_weights(a: ScoredRows, b: ScoredRows) -> list[str]:

@@ -7,7 +7,8 @@ from rag_evaluator.results.overview import Figures, counted
 
 COPIED, FOREIGN, REPEATED, CONTRADICTORY, INCOMPLETE = "copied", "foreign", "repeated", "contradictory", "incomplete"
 LEAST_COPIED = 0.5  # share of a text's n-grams that are the examples' and not the row's
-LEAST_OWN = 0.2  # share of a text's n-grams that are the prompt's; below it the text is foreign
+LEAST_OWN = 0.15  # share of a text's n-grams that are the prompt's; below it the text is foreign
+SHORTEST, SHORTEST_DENSE = 36, 12  # letters, and those in Han, kana and Hangul: a shorter text is not called foreign
 LEAST_COVERED = 0.5  # share of the n-grams of a divided text that its parts have
 REASONS: Mapping[str, str] = {
     COPIED: "the judge repeats the example of its prompt",
@@ -22,7 +23,8 @@ NAMED = 2  # metrics without a figure that have a sentence of their own
 RULES = (
     f"copied: at least {LEAST_COPIED:.0%} of the 6-grams of a text (3-grams in Han, kana, Hangul) are in the answers "
     "of the prompt's examples and nowhere in the row. "
-    f"foreign: less than {LEAST_OWN:.0%} of its 4-grams (2-grams) are in the texts that the prompt shows of the row. "
+    f"foreign: less than {LEAST_OWN:.0%} of its 4-grams (2-grams) are in the texts that the prompt shows of the row; "
+    f"it has at least {SHORTEST} letters ({SHORTEST_DENSE}). A name or key phrase must stand there as it is. "
     "repeated: equal to an earlier text of the same answer. contradictory: equal texts with different verdicts. "
     f"incomplete: the texts have less than {LEAST_COVERED:.0%} of the 4-grams (2-grams) of the text that they divide. "
     "A score is missing if a text is copied, all texts of an answer are foreign, or equal ones have different "
@@ -72,16 +74,20 @@ def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:
     yield f"In {row['flagged']:,} of {rows} the judge's work for {name} is doubtful ({flags}){more}: read some of them."
 
 
-def differing(before: Mapping[str, Figures], after: Mapping[str, Figures]) -> Iterator[tuple[str, str]]:
-    """Metrics whose shares of flagged rows differ much between two runs, with a sentence."""
-    for name in before.keys() & after.keys():
-        a, b = (_share(runs[name]) for runs in (before, after))
-        if abs(a - b) > MUCH:
-            yield (
-                name,
-                f"The judge's work for {name} differs: it is flagged in {a:.0%} of the rows of the first run and in "
-                f"{b:.0%} of the second.",
+def differing(names: tuple[str, str], before: Mapping[str, Figures], after: Mapping[str, Figures]) -> Iterator[str]:
+    """Of each metric whose share of flagged rows differs much between two runs, both shares.
+
+    Args:
+        names: of the runs.
+    """
+    for metric in (name for name in before if name in after):
+        shares = [_share(summary[metric]) for summary in (before, after)]
+        if abs(shares[0] - shares[1]) > MUCH:
+            of_each = " and in ".join(
+                f"{summary[metric].get('flagged', 0):,} of {counted(summary[metric]['count'], 'row')} of {name}"
+                for name, summary in zip(names, (before, after), strict=True)
             )
+            yield f"The judge's work for {metric} is doubtful in {of_each}: the difference may be the judge's."
 
 
 def _share(row: Mapping[str, Any]) -> float:  # Any: JSON

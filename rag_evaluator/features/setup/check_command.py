@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 WIDTH = 22  # of the names
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
+LETTERS = 160  # of texts that a check of the judge's work names
 FIRST_LINES, LAST_LINES = 6, 24  # of a prompt; between them are the examples
 
 
@@ -111,6 +112,8 @@ def _score_lines(metric: str, score: Mapping[str, Any]) -> Iterator[str]:
     tokens = f"{score['prompt_tokens']} + {score['generated_tokens']} tokens"
     cost = f"{questions}, {tokens}, " if score["questions"] else ""
     yield f"{metric}: {value} ({cost}{score['seconds']} s)"
+    for flag, texts in score["flags"].items():
+        yield f"  {flag}: {' · '.join(texts)[:LETTERS]}"
     for reason in score["reasons"]:
         yield f"  {reason}"
 

@@ -21,6 +21,7 @@ from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.scorer import Scorer
+from rag_evaluator.results.flags import REASONS
 from rag_evaluator.results.judgement import explained, judgements_of
 from rag_evaluator.results.rows import Score
 from rag_evaluator.tasks.evaluation import to_record
@@ -175,6 +176,7 @@ def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[st
     return {
         "value": None if score.missing else score.value,
         "missing": score.reason if score.missing else None,
+        "flags": {flag: list(texts) for flag, texts in score.flags.items()},
         "reasons": [verdict.says() for verdict in explained([details])],
         "questions": len(judgements),
         "prompt_tokens": sum(judgement.prompt_tokens for judgement in judgements),
@@ -204,7 +206,11 @@ def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], size: int,
     text = f"{sample.where}: {len(scored)} of {len(scores)} metrics gave a score, {seconds:.1f} s"
     if missing:
         text += f"; none by {', '.join(missing)}"
-    checks.add("row", "failed" if not scored else "warning" if missing else "ok", text, details)
+    flagged = [f"{name} ({', '.join(score['flags'])})" for name, score in scores.items() if score["flags"]]
+    if flagged:
+        text += f"; the judge's work is doubtful for {', '.join(flagged)}"
+    is_bad = not scored or any(score["missing"] in REASONS.values() for score in scores.values())
+    checks.add("row", "failed" if is_bad else "warning" if missing or flagged else "ok", text, details)
 
 
 async def _measure(

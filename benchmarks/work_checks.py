@@ -1,0 +1,156 @@
+"""How often honest texts are flagged, and how many copies are found: `python -m benchmarks.work_checks DATA`.
+
+DATA is a folder with `ragtruth/qa.jsonl` (answers whose unsupported spans people marked) and `xquad/rag_<code>.jsonl`.
+"""
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from benchmarks.report import table
+from rag_evaluator.config.languages import LANGUAGES, find_language, sentences_of
+from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.metrics.prompts import all_prompts
+from rag_evaluator.metrics.work_checks import COUNTED, check_work
+from rag_evaluator.prompts.loading import PACKAGED, TracedPrompt, english_pack
+from rag_evaluator.prompts.pack import ENGLISH, Key, load_pack, pack_path
+from rag_evaluator.results.flags import COPIED, FOREIGN
+
+PAGE = Path(__file__).with_suffix(".md")
+CODES = ("en", "es", "de", "zh")
+COLUMNS = ("texts", "of", "number", "copied", "foreign")
+STATEMENTS, QUESTION = ("faithfulness", "statement_generator_prompt"), ("answer_relevancy", "prompt")
+INTRODUCTION = """# Checks of a judge's work: honest texts that are flagged, and copies that are found
+
+Each text is checked alone, as if a judge had written it, with the code that checks every score. *RAGTruth*: sentences
+of answers in which people marked nothing, against question and passages without the answer itself. *XQuAD*: the row's
+own question against its reference. *Own input*: the answers in the examples of the packs, in ten languages and English,
+with the example's input as the row. *Copies*: the same answers, where the row is one of XQuAD (800 to 3,000 letters).
+`python -m benchmarks.work_checks DATA` makes this page.
+"""
+Row = Mapping[str, Any]  # Any: JSON
+
+
+def rows_of(path: Path) -> list[Row]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def flags_of(prompt: PromptText, model: type[BaseModel], text: str, row: Any) -> set[str]:
+    """The flags of one text as the whole answer; of objects the verdict does not matter."""
+    field = COUNTED[model.__name__].field
+    item = model.model_fields[field].annotation
+    answer: Any = {field: text if item is str else [text]}
+    if model.__name__ == "AnswerRelevanceOutput":
+        answer["noncommittal"] = 0
+    if model.__name__ == "ContextRecallOutput":
+        answer = {field: [{"statement": text, "reason": "", "attributed": 1}]}
+    return set(check_work([(prompt, model.model_validate(answer))], row).flags)
+
+
+def checked_prompts() -> Iterator[tuple[Key, str, TracedPrompt]]:
+    """Every prompt whose texts are counted, with its language."""
+    for key, prompt in all_prompts().items():
+        if prompt.output_model.__name__ in COUNTED:
+            yield key, ENGLISH, TracedPrompt(prompt, key[1], english_pack(prompt))
+            for language in LANGUAGES:
+                path = pack_path(PACKAGED, key, language)
+                if path.is_file():
+                    yield key, language, TracedPrompt(prompt, key[1], load_pack(path, prompt, key))
+
+
+def texts_of(prompt: TracedPrompt, output: Row) -> list[str]:
+    value = output[COUNTED[prompt.prompt.output_model.__name__].field]
+    return (
+        [value] if isinstance(value, str) else [item if isinstance(item, str) else item["statement"] for item in value]
+    )
+
+
+def supported(data: Path, prompts: Mapping[Key, TracedPrompt]) -> Iterator[set[str]]:
+    """Sentences of RAGTruth that people call supported."""
+    prompt = prompts[STATEMENTS]
+    for row in rows_of(data / "ragtruth" / "qa.jsonl"):
+        shown = [row["user_input"], *row["retrieved_contexts"]]
+        asked = prompt.to_string(prompt.prompt.input_model(question=shown[0], answer=" ".join(shown[1:])))
+        place = 0
+        for sentence in sentences_of(row["response"], find_language(ENGLISH)):
+            start = row["response"].find(sentence, place)
+            place = start + len(sentence)
+            if not any(span["start"] < place and start < span["end"] for span in row["spans"]):
+                yield flags_of(asked, prompt.prompt.output_model, sentence, shown)
+
+
+def questions(data: Path, code: str, prompt: TracedPrompt) -> Iterator[set[str]]:
+    """Questions of XQuAD, against the reference alone."""
+    for row in rows_of(data / "xquad" / f"rag_{code}.jsonl"):
+        asked = prompt.to_string(prompt.prompt.input_model(response=row["reference"]))
+        yield flags_of(asked, prompt.prompt.output_model, row["user_input"], row["reference"])
+
+
+def own_input(prompt: TracedPrompt) -> Iterator[set[str]]:
+    """The answers of a pack's examples, with the example's input as the row."""
+    for example in prompt.pack.examples:
+        asked = prompt.to_string(prompt.prompt.input_model(**example["input"]))
+        for text in texts_of(prompt, example["output"]):
+            yield flags_of(asked, prompt.prompt.output_model, text, example["input"])
+
+
+def copies(prompt: TracedPrompt, rows: Sequence[Row]) -> Iterator[set[str]]:
+    """The answers of a pack's examples where another row is asked about."""
+    empty = {
+        name: "" if field.annotation is str else [] for name, field in prompt.prompt.input_model.model_fields.items()
+    }
+    for number, example in enumerate(prompt.pack.examples):
+        for place, text in enumerate(texts_of(prompt, example["output"])):
+            row = rows[(7 * number + place) % len(rows)]
+            inputs = {**empty, **{name: row["response"] for name in ("answer", "text", "response") if name in empty}}
+            asked = prompt.to_string(prompt.prompt.input_model(**inputs))
+            yield flags_of(asked, prompt.prompt.output_model, text, row)
+
+
+def line(name: str, of: str, flags: Sequence[set[str]]) -> list[str]:
+    shares = (sum(flag in each for each in flags) / max(len(flags), 1) for flag in (COPIED, FOREIGN))
+    return [name, of, f"{len(flags):,}", *(f"{100 * share:.2f} %" for share in shares)]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("data", type=Path)
+    data = parser.parse_args().data
+    prompts = list(checked_prompts())
+    english = {key: prompt for key, language, prompt in prompts if language == ENGLISH}
+    of_language = {(key, language): prompt for key, language, prompt in prompts}
+    honest = list(supported(data, english))
+    lines = [line("RAGTruth, supported sentences", "english", honest)]
+    for code in CODES:
+        language = find_language(code).name
+        flags = list(questions(data, code, of_language[QUESTION, language]))
+        lines.append(line("XQuAD, questions", language, flags))
+        honest = [*honest, *flags]
+    keys = list(dict.fromkeys(key for key, _, _ in prompts))
+    for key in keys:
+        flags = [flag for k, _, prompt in prompts if k == key for flag in own_input(prompt)]
+        lines.append(line("own input", " ".join(key), flags))
+        honest += flags
+    lines.append(line("**all honest texts**", "", honest))
+    found: dict[tuple[Key, str], list[set[str]]] = {}
+    for code in CODES:
+        rows, language = rows_of(data / "xquad" / f"rag_{code}.jsonl"), find_language(code).name
+        long = [row for row in rows if 800 <= len(json.dumps(row, ensure_ascii=False)) <= 3000]
+        found |= {(key, language): list(copies(of_language[key, language], long)) for key in keys}
+    for key in keys:
+        lines.append(
+            line("copies", " ".join(key), [flag for (k, _), flags in found.items() if k == key for flag in flags])
+        )
+    for language in dict.fromkeys(language for _, language in found):
+        flags = [flag for (_, spoken), each in found.items() if spoken == language for flag in each]
+        lines.append(line("copies", language, flags))
+    PAGE.write_text(INTRODUCTION + "\n" + table(COLUMNS, lines) + "\n", encoding="utf-8")
+    print(PAGE.read_text(encoding="utf-8"))
+
+
+if __name__ == "__main__":
+    main()

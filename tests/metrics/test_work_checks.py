@@ -1,0 +1,143 @@
+"""Without labels, texts that a metric counts are compared with the row and with the examples of the prompt."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator import RAGEvaluator, ScriptedJudge
+
+EINSTEIN = "Albert Einstein was a German-born theoretical physicist."
+COPIED, TWICE = "the judge repeats the example of its prompt", "the judge gave the same statement both verdicts"
+OWN = "Nolu Brak was born in Tesk."
+ROW = {
+    "user_input": "Where was Nolu Brak born, and where did he live later?",
+    "response": "Nolu Brak was born in Tesk and later moved to the city of Om.",
+    "retrieved_contexts": [OWN],
+    "reference": f"{OWN} Later he moved to the city of Om.",
+}
+Answers = Mapping[str, Any]  # response model -> answer of the judge
+
+
+def faithfulness(statements: Sequence[str], verdicts: Sequence[int] = ()) -> Answers:
+    given = verdicts or [1] * len(statements)
+    judged = [{"statement": text, "reason": "r", "verdict": v} for text, v in zip(statements, given, strict=True)]
+    return {"StatementGeneratorOutput": {"statements": list(statements)}, "NLIStatementOutput": {"statements": judged}}
+
+
+def evaluate(metric: str, answers: Answers, row: Mapping[str, Any] = ROW, **config: Any) -> Any:
+    return RAGEvaluator({"metrics": [metric], **config}, ScriptedJudge(answers), "demo").evaluate([row])
+
+
+@pytest.mark.parametrize(
+    ("metric", "answers", "flags", "reason"),
+    [
+        ("faithfulness", faithfulness([OWN, "Nolu Brak later moved to the city of Om."]), [], None),
+        ("faithfulness", faithfulness([EINSTEIN]), ["copied", "foreign", "incomplete"], COPIED),
+        ("faithfulness", faithfulness([OWN, ROW["response"], EINSTEIN]), ["copied", "foreign"], COPIED),
+        ("faithfulness", faithfulness([OWN, OWN, ROW["response"]], [1, 0, 1]), ["contradictory", "repeated"], TWICE),
+        ("faithfulness", faithfulness([OWN, "nolu brak WAS born in Tesk", ROW["response"]]), ["repeated"], None),
+        ("faithfulness", faithfulness(["Nolu Brak was born"]), ["incomplete"], None),
+        (
+            "faithfulness",
+            faithfulness(["The generated statements follow below, as they were asked for."]),
+            ["foreign", "incomplete"],
+            "the judge wrote nothing about this row",
+        ),
+        (
+            "answer_relevancy",
+            {"AnswerRelevanceOutput": {"question": "Where was Albert Einstein born?", "noncommittal": 0}},
+            ["copied"],
+            COPIED,
+        ),
+        ("context_entity_recall", {"EntitiesList": {"entities": ["Tesk", "Nolu Brak"]}}, [], None),
+        (
+            "context_entity_recall",
+            {"EntitiesList": {"entities": ["Tesk", "Eiffel Tower"]}},
+            ["copied", "foreign"],
+            COPIED,
+        ),
+        ("context_entity_recall", {"EntitiesList": {"entities": ["Tesk", "Paris, Texas"]}}, ["foreign"], None),
+    ],
+)
+def test_flags_and_scores_of_what_a_judge_wrote(
+    metric: str, answers: Answers, flags: list[str], reason: str | None
+) -> None:
+    [score] = evaluate(metric, answers).scores[metric]
+    assert sorted(score.flags) == flags
+    assert (score.reason, score.missing) == (reason, reason is not None)
+
+
+def test_a_row_about_the_example_of_the_prompt_is_no_copy() -> None:
+    row = {**ROW, "response": EINSTEIN, "retrieved_contexts": [EINSTEIN]}
+    [score] = evaluate("faithfulness", faithfulness([EINSTEIN]), row).scores["faithfulness"]
+    assert (score.value, dict(score.flags)) == (1.0, {})
+
+
+@pytest.mark.parametrize("language", ["japanese", "korean", "hindi", "arabic"])
+def test_copies_are_found_in_other_scripts(language: str) -> None:
+    pack = json.loads(Path(f"prompts/faithfulness_statement_generator_prompt_{language}.json").read_text())
+    statements = pack["examples"][0]["output"]["statements"]
+    [score] = evaluate("faithfulness", faithfulness(statements), language=language).scores["faithfulness"]
+    assert score.reason == COPIED
+    own = pack["examples"][0]["input"]["answer"]
+    row = {**ROW, "response": own, "retrieved_contexts": [own]}
+    assert not evaluate("faithfulness", faithfulness([own]), row, language=language).scores["faithfulness"][0].missing
+
+
+def test_without_examples_the_prompt_has_none_and_the_signature_says_so() -> None:
+    judges = {}
+    for shown in ("all", "none"):
+        judges[shown] = ScriptedJudge(faithfulness([OWN]))
+        evaluator = RAGEvaluator({"metrics": ["faithfulness"], "judge": {"examples": shown}}, judges[shown])
+        results = evaluator.evaluate([ROW])
+        assert ("EXAMPLES" in judges[shown].prompts[0], "Einstein" in judges[shown].prompts[0]) == (
+            (shown == "all"),
+        ) * 2
+        judges[shown] = results.signatures["faithfulness"]
+    assert judges["all"] != judges["none"]
+    assert "|checks:1" in judges["all"]
+
+
+def test_the_demo_judge_obeys_the_rows_sentences_in_context_recall() -> None:
+    results = RAGEvaluator({"metrics": ["context_recall"]}).evaluate([ROW])
+    [answer] = [judgement["response"] for judgement in results.scores["context_recall"][0].judgements]
+    assert [row["statement"] for row in answer["classifications"]] == [OWN, "Later he moved to the city of Om."]
+
+
+def test_flags_are_kept_in_files_and_said_first(tmp_path: Path) -> None:
+    rows = [{**ROW, "user_input": f"{ROW['user_input']} ({number})"} for number in range(12)]
+
+    def answer(prompt: str, model: Any) -> Any:
+        bad = "(3)" not in str(prompt.data.model_dump()) and model.__name__ == "StatementGeneratorOutput"
+        texts = [EINSTEIN] if bad else getattr(prompt.data, "statements", [ROW["response"]])
+        return faithfulness(texts)[model.__name__]
+
+    evaluator = RAGEvaluator({"metrics": ["faithfulness"], "name": "x"}, ScriptedJudge(answer, model_id="s"))
+    results = evaluator.evaluate(rows, folder=tmp_path)
+    summary = json.loads((tmp_path / "summary.json").read_text())["faithfulness"]
+    assert (summary["mean"], summary["ci_low"], summary["coverage"]) == (None, None, 1 / 12)
+    assert (summary["flagged"], summary["flags"]["copied"], summary["reasons"]) == (11, 11, {COPIED: 11})
+    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text().splitlines()]
+    assert details[0]["flags"]["copied"] == [EINSTEIN]
+    assert "flags" not in details[3]
+    assert str(results).splitlines()[0] == (
+        "faithfulness has no figure: 11 of 12 rows could not be scored (in 11 the judge repeats the example of its "
+        "prompt). Take a larger judge, or `groundedness` with a verifier."
+    )
+    assert "copied" in (tmp_path / "report.html").read_text()
+
+
+def test_many_flagged_rows_that_have_scores_get_a_sentence() -> None:
+    results = evaluate("faithfulness", faithfulness(["Nolu Brak was born"]))
+    assert str(results).splitlines()[1] == (
+        "In 1 of 1 row the judge's work for faithfulness is doubtful (incomplete 1): read some of them."
+    )
+
+
+def test_rows_without_the_column_do_not_take_the_figure_away() -> None:
+    rows = [ROW, *({name: value for name, value in ROW.items() if name != "reference"} for _ in range(3))]
+    results = RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows)
+    assert results.summary()["exact_match"]["mean"] == 0.0

@@ -119,8 +119,12 @@ class _Joined:
         self._value, self._text = value, ""
 
     def __contains__(self, part: str) -> bool:
-        self._text = self._text or "\0".join(map(normalised, texts_in(self._value)))
+        self._text = self._text or "\0".join(["", *map(normalised, texts_in(self._value)), ""])
         return part in self._text
+
+    def has(self, whole: str) -> bool:
+        """Whether one of the texts is this one."""
+        return f"\0{whole}\0" in self
 
 
 def _seen(prompt: str, answer: BaseModel, row: _Joined) -> Iterator[tuple[str, list[str]]]:
@@ -160,10 +164,13 @@ def _texts(answer: BaseModel) -> Iterator[str]:
 
 
 def _is_copied(text: str, counted: Counted, examples: _Joined, row: _Joined) -> bool:
+    """A name is copied where it is one of the examples'; what is shorter than an n-gram cannot be known."""
     plain = normalised(text)
-    parts = [plain] if counted.kind == "name" else grams(plain, sizes(plain).copied)
+    if counted.kind == "name":
+        return examples.has(plain) and plain not in row
+    parts = grams(plain, sizes(plain).copied)
     shared = [part for part in parts if part in examples]
-    if len(shared) < LEAST_COPIED * len(parts):  # the row is long: it is looked at only where it matters
+    if len(plain) < sizes(plain).copied or len(shared) < LEAST_COPIED * len(parts):  # else the row, which is long
         return False
     return sum(part not in row for part in shared) >= LEAST_COPIED * len(parts)
 
@@ -193,27 +200,30 @@ def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) 
 
 
 def _contradictory(answer: BaseModel, asked: BaseModel | None) -> list[str]:
-    verdicts: dict[str, set[Any]] = {}
+    """Texts that are judged more than once and get different verdicts."""
     texts: dict[str, str] = {}
-    for text, verdict in _verdicts(answer, asked):
-        verdicts.setdefault(normalised(text), set()).add(verdict)
-        texts.setdefault(normalised(text), text)
-    return [texts[plain] for plain, given in verdicts.items() if len(given) > 1]
+    for pairs in _verdicts(answer, asked):
+        given: dict[str, set[Any]] = {}
+        for text, verdict in pairs:
+            given.setdefault(normalised(text), set()).add(verdict)
+            if len(given[normalised(text)]) > 1:
+                texts.setdefault(normalised(text), text)
+    return list(texts.values())
 
 
-def _verdicts(answer: BaseModel, asked: BaseModel | None) -> Iterator[tuple[str, Any]]:
-    """Each text of an answer with what the judge says of it. Any: a number or a text."""
+def _verdicts(answer: BaseModel, asked: BaseModel | None) -> Iterator[Iterable[tuple[str, Any]]]:
+    """The texts of each list that was judged, with what the judge says of them. Any: a number or a text."""
     kind = type(answer).__name__
     if kind in VERDICTS:
         for _, items in answer:
-            yield from ((item.statement, getattr(item, VERDICTS[kind])) for item in items)
-    elif kind == "AnswersGenerated" and asked is not None:
-        yield from zip(getattr(asked, "questions", ()), getattr(answer, "answers", ()), strict=False)
+            yield [(item.statement, getattr(item, VERDICTS[kind])) for item in items]
+    elif kind == "AnswersGenerated":
+        yield zip(getattr(asked, "questions", ()), getattr(answer, "answers", ()), strict=False)
     elif kind == "ClassificationWithReason":
         lists = {name: [item.statement for item in items] for name, items in answer}
-        yield from ((text, name) for name in ("TP", "FP") for text in lists[name])
+        yield [(text, name) for name in ("TP", "FP") for text in lists[name]]
         left = Counter(getattr(asked, "ground_truth", ())) - Counter(lists["FN"])
-        yield from ((text, name) for name, texts in (("FN", lists["FN"]), ("in both", left)) for text in texts)
+        yield [*((text, "FN") for text in lists["FN"]), *((text, "in both") for text in left)]
 
 
 def texts_in(value: Any) -> Iterator[str]:

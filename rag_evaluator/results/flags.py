@@ -22,7 +22,7 @@ SHOWN = 3  # reasons in a sentence
 NAMED = 2  # metrics without a figure that have a sentence of their own
 RULES = (
     f"copied: at least {LEAST_COPIED:.0%} of the 6-grams of a text (3-grams in Han, kana, Hangul) are in the answers "
-    "of the prompt's examples and nowhere in the row. "
+    "of the prompt's examples and nowhere in the row; of a name or key phrase the whole. "
     f"foreign: less than {LEAST_OWN:.0%} of its 4-grams (2-grams) are in the texts that the prompt shows of the row; "
     f"it has at least {SHORTEST} letters ({SHORTEST_DENSE}). A name or key phrase must stand there as it is. "
     "repeated: equal to an earlier text of the same answer. contradictory: equal texts with different verdicts. "

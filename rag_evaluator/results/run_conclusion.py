@@ -1,7 +1,7 @@
 """What an evaluation says, in sentences: lowest mean, missing scores, agreement of judges, where to look."""
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -103,12 +103,13 @@ def conclude(
         return Conclusion([_nothing(whole)])
     scales = scales_of(manifest, summary)
     panel = panel_conclusion(whole)
+    means = list(_means(manifest, whole, rows, scales, useful))
     sentences = [
         *without_figure(whole),
-        *_means(manifest, whole, rows, scales, useful),
+        *means,
         *many_flagged(whole),
         *_constant(manifest, rows, scales),
-        *_missing(whole),
+        *_missing(whole, means),
         *_whole_ranges(whole),
         *panel.sentences,
     ]
@@ -243,8 +244,8 @@ def is_weakest(metric: str, scores: Mapping[str, Floats], rows: Tally) -> bool:
     return True
 
 
-def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
-    """The metric that lacks most scores, and how many others lack some."""
+def _missing(summary: Mapping[str, Figures], means: Sequence[str]) -> Iterator[str]:
+    """The metric that lacks most scores, and how many others lack some; `means`: the sentences about means."""
     shares = {metric: 1 - row["scored"] / row["count"] for metric, row in summary.items() if row["mean"] is not None}
     notable = {metric: share for metric, share in shares.items() if share >= NOTABLE}
     if not notable:
@@ -252,11 +253,13 @@ def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     metric = max(notable, key=lambda name: notable[name])
     row = summary[metric]
     why = why_of(row["reasons"]) if row["reasons"] else ""
+    bounds = "" if any(f"{metric} {_mean(row)}" in sentence for sentence in means) else f": {_mean(row)}"
     others = len(notable) - 1
     more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
     missing = row["count"] - row["scored"]
     verb, reason = "is" if missing == 1 else "are", f" ({why})" if why else ""
-    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{reason}.{more}{advice(metric, row)}"
+    todo = more + advice(metric, row)
+    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{reason}{bounds}.{todo}"
 
 
 def _whole_ranges(summary: Mapping[str, Figures]) -> Iterator[str]:

@@ -35,11 +35,24 @@ def answer_at_random(prompt: str, response_model: type[BaseModel]) -> dict[str, 
     schema = tighten(response_model)
     if numbers := _rubrics_given(prompt):
         schema["properties"]["score"] = {"enum": numbers}
-    answer: dict[str, Any] = _fill(schema, random.Random(prompt), prompt)
+    answer: dict[str, Any] = _fill(schema, _Texts(prompt), prompt)
     return answer
 
 
-def _fill(schema: dict[str, Any], rng: random.Random, prompt: str) -> Any:
+class _Texts(random.Random):
+    """Texts of the row that is asked about, each once: others would be no work of a judge."""
+
+    def __init__(self, prompt: str) -> None:
+        super().__init__(prompt)
+        self.left = sorted({*re.findall(r"\w+", prompt.rsplit("input: ", 1)[-1].partition(": ")[2])})
+        self.shuffle(self.left)
+
+    def draw(self) -> str:
+        self.left = [*self.left[1:], f"{self.left[0]} {len(self.left)}"]
+        return self.left[-1].rpartition(" ")[0]
+
+
+def _fill(schema: dict[str, Any], rng: _Texts, prompt: str) -> Any:
     if "anyOf" in schema:
         schema = rng.choice(schema["anyOf"])
     if "const" in schema:
@@ -53,7 +66,7 @@ def _fill(schema: dict[str, Any], rng: random.Random, prompt: str) -> Any:
         return [_fill(schema["items"], rng, prompt) for _ in range(count)]
     if '"questions": [' in prompt.rsplit("input: ", 1)[-1]:  # of a summary: each is answered by one of these
         return rng.choice(["0", "1"])
-    return rng.choice(["Tesk", "Nolu Brak was born in Tesk.", "It was opened in 1921.", "Who built it?"])
+    return rng.draw()
 
 
 def _statements_given(prompt: str) -> int:

@@ -95,7 +95,10 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Answers]] = {
         {},
         [statements("s0"), statements("s0", "s1", "s2"), verdicts(1), verdicts(1, 0, 1), verdicts(1, 0, 0)],
     ),
-    "context_entity_recall": ({}, [{"entities": ["Tesk", "Vosk", "1921"]}, {"entities": ["Tesk", "1921", "Om"]}]),
+    "context_entity_recall": (
+        {"retrieved_contexts": ["Tesk, Vosk, 1921"], "reference": "Tesk, 1921, Om"},
+        [{"entities": ["Tesk", "Vosk", "1921"]}, {"entities": ["Tesk", "1921", "Om"]}],
+    ),
     **dict.fromkeys(("groundedness", "reference_agreement"), ({"response": "S0. S1. S2."}, choices(1, 0, 1))),
     "context_coverage": ({"reference": "S0. S1. S2. S3."}, choices(1, 0, 1, 1)),
     "reference_coverage": ({"reference": "S0. S1."}, choices(1, 0)),
@@ -111,7 +114,7 @@ EXAMPLES: dict[str, tuple[dict[str, Any], Answers]] = {
     ),
     "summary_score": (
         {"response": "r" * 20, "reference_contexts": ["c" * 80]},
-        [{"keyphrases": ["k"]}, {"questions": ["q", "p"]}, {"answers": ["1", "0"]}],
+        [{"keyphrases": ["c"]}, {"questions": ["q", "p"]}, {"answers": ["1", "0"]}],
     ),
     "quoted_spans_alignment": (
         {"response": '"on the river Om" and "near the old mill"', "retrieved_contexts": ["It lies on the river Om."]},

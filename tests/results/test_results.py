@@ -91,7 +91,7 @@ def test_a_missing_score_is_null_in_json_nan_in_pandas_and_empty_in_spreadsheets
 def test_mean_and_coverage_are_of_what_was_scored(three: Results) -> None:
     summary = three.summary()
     assert (summary["one"]["mean"], summary["one"]["coverage"]) == (0.5, pytest.approx(2 / 3))
-    assert (summary["two"]["mean"], summary["two"]["coverage"]) == (1.0, pytest.approx(1 / 3))
+    assert (summary["two"]["mean"], summary["two"]["coverage"]) == (None, pytest.approx(1 / 3))
     assert (summary["none"]["mean"], summary["none"]["coverage"]) == (None, 0.0)
     assert [(row["scored"], row["count"]) for row in summary.values()] == [(2, 3), (1, 3), (0, 3)]
 

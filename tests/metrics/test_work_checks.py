@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import RAGEvaluator, ScriptedJudge, check, compare, gate
 
 EINSTEIN = "Albert Einstein was a German-born theoretical physicist."
 COPIED, TWICE = "the judge repeats the example of its prompt", "the judge gave the same statement both verdicts"
@@ -141,3 +141,28 @@ def test_rows_without_the_column_do_not_take_the_figure_away() -> None:
     rows = [ROW, *({name: value for name, value in ROW.items() if name != "reference"} for _ in range(3))]
     results = RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows)
     assert results.summary()["exact_match"]["mean"] == 0.0
+
+
+@pytest.mark.parametrize(
+    ("statements", "state"),
+    [([OWN, ROW["response"]], "ok"), ([EINSTEIN], "failed"), (["Nolu Brak was born"], "warning")],
+)
+def test_check_calls_a_trial_row_with_doubtful_work_bad(statements: list[str], state: str) -> None:
+    config = {"metrics": ["faithfulness", "exact_match"]}
+    report = check(config, ScriptedJudge(faithfulness(statements)), "demo", [ROW])
+    [row] = [each for each in report.checks if each.name == "row"]
+    assert (row.state, "doubtful for faithfulness" in row.text) == (state, state != "ok")
+
+
+def test_compare_and_gate_name_another_share_of_flagged_rows(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    for name, statements in (
+        ("a", [OWN, ROW["response"]]),
+        ("b", [OWN, "nolu brak was born in tesk", ROW["response"]]),
+    ):
+        judge = ScriptedJudge(lambda prompt, model, texts=statements: faithfulness(texts)[model.__name__], model_id="s")
+        config = {"metrics": ["faithfulness"], "output_dir": str(tmp_path), "name": name}
+        RAGEvaluator(config, judge, "demo").evaluate([ROW, {**ROW, "user_input": "Where?"}], folder=tmp_path / name)
+    sentence = "The judge's work for faithfulness is doubtful in 0 of 2 rows of"
+    assert any(sentence in caveat for caveat in compare(tmp_path / "a", tmp_path / "b").caveats)
+    gate(tmp_path / "b", not_worse_than=tmp_path / "a", margin=0.1)
+    assert sentence in caplog.text

@@ -216,8 +216,10 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
             "rag-evaluator prompts export my_prompts --language spanish",
         ),
     )
-    export.add_argument("folder", type=Path, nargs="?", help="default: orig_prompts, with a language prompts")
+    folders = "default: orig_prompts; of another language than English prompts_dir of the configuration, else prompts"
+    export.add_argument("folder", type=Path, nargs="?", help=folders)
     export.add_argument("--language", help="the packs of this language that come with the program; default: English")
+    export.add_argument("--config", type=Path, help="take language and prompts_dir from this file")
     check = actions.add_parser(
         "check",
         help="check packs against their English sources",

@@ -5,11 +5,11 @@ import json
 import os
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.cli.options import FAILED, OK, typed_words
+from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, load_config
 from rag_evaluator.dataset.readers import existing
@@ -101,13 +101,13 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     began = now()
     if start == "fresh" or not is_finished(config, chosen):
         _run(config, chosen, worker, start, stop)
-    summary = read_summary(config.results_dir)
+    summary, conclusion = read_summary(config.results_dir), _conclusion(config, typed_words(options, *ROWS))
     if options.json:
-        _print_as_json(config, summary, _conclusion(config))
+        _print_as_json(config, summary, conclusion)
     else:
         about, wrote, changed = end_of_run(config, chosen, began)
         asks_judge = any(metric.judge for metric in chosen.values())
-        print_summary(_conclusion(config), summary, rows_of(about), config, asks_judge, wrote, changed)
+        print_summary(conclusion, summary, rows_of(about), config, asks_judge, wrote, changed)
         _print_reported(config)
     return OK if any(row["scored"] for row in summary.values()) else FAILED
 
@@ -122,14 +122,14 @@ def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: St
         evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
 
 
-def _conclusion(config: Config) -> "Conclusion":
-    """What the finished run says; why nothing can be said of files that somebody has changed."""
+def _conclusion(config: Config, words: Sequence[object]) -> "Conclusion":
+    """What the finished run says, see `conclude_run`; why nothing can be said of files that somebody has changed."""
     from rag_evaluator.results.conclusion import Conclusion
     from rag_evaluator.results.run import Run
     from rag_evaluator.results.run_conclusion import conclude_run
 
     try:
-        return conclude_run(Run(config.results_dir))
+        return conclude_run(Run(config.results_dir), words=words)
     except ResultsError as error:
         return Conclusion([f"No conclusion: {error}"])
 

@@ -50,8 +50,9 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts export`: write ragas' English prompts, or the packs of a language to be changed."""
     from rag_evaluator.metrics.prompts import export, export_packs
 
-    language = find_language(options.language or ENGLISH).name
-    folder = options.folder or Path(PROMPTS_DIR if options.language else "orig_prompts")
+    language = find_language(options.language or (config.language if options.config else ENGLISH)).name
+    packs = config.prompts_dir if options.config else PROMPTS_DIR
+    folder = options.folder or (Path("orig_prompts") if language == ENGLISH else packs)
     if language == ENGLISH:
         written = export(folder)
         print(f"{len(written)} English prompts in {folder}/: those of the installed ragas, and of sort and generate")

@@ -1,11 +1,13 @@
 """`doubts`: what rows look like that were read, and is probably meant otherwise."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from rag_evaluator.dataset import row_names
-from rag_evaluator.dataset.columns import ColumnNames, accepted_names
+from rag_evaluator.dataset.columns import LISTS, ColumnNames, accepted_names
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.values import json_or_text
 
 MOST = 1000  # rows that are looked at
 
@@ -17,11 +19,12 @@ def doubts(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[str]:
         texts = [text for row in first if isinstance(text := row.row.get(name), str) and text.strip()]
         if texts and not any(mark in text for text in texts):
             yield f"no cell of {name!r} has the mark {mark!r}: each is read as a single text"
+    yield from _joined(names, first)
     if _has_lines_of_log(first) and not names.is_log(row_names(rows)):
+        contexts = _read_from("retrieved_contexts", names, first)[0]
         yield (
             "each line counts as a row, though several have the same question. If it is a retrieval log, rename "
-            f"{_of_contexts(names, first)!r} to reference, the scores to document_score, and the right answer to "
-            "correct_answer"
+            f"{contexts!r} to reference, the scores to document_score, and the right answer to correct_answer"
         )
 
 
@@ -36,8 +39,23 @@ def _has_lines_of_log(rows: Sequence[Sample]) -> bool:
     return len(questions) < len(rows) and all(len(row.columns.get(column, ())) == 1 for row in rows for column in lists)
 
 
-def _of_contexts(names: ColumnNames, rows: Sequence[Sample]) -> str:
-    """The user's column of retrieved contexts."""
-    mapped = [name for name, to in names.mapping.items() if to == "retrieved_contexts"]
-    accepted = (name for name in accepted_names("retrieved_contexts") if any(name in row.row for row in rows))
-    return next(iter([*mapped, *accepted]), "retrieved_contexts")
+def _joined(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
+    """Columns of contexts where most cells are a text with '|' in it, and no mark is set. A table begins with '|'."""
+    for canonical in LISTS:
+        for name in _read_from(canonical, names, rows):
+            values = (json_or_text(row.row.get(name), True) for row in rows)
+            texts = [text for value in values if isinstance(value, str) and (text := value.strip())]
+            count = sum("|" in text and not text.startswith("|") for text in texts)
+            if name not in names.marks and count > len(texts) / 2:
+                key = json.dumps({name: f"{canonical}[|]"}, ensure_ascii=False)
+                yield (
+                    f"cells of {name!r} hold '|' ({count} of {len(texts)}), and each is read as one context. If '|' "
+                    f"separates contexts, write columns: {key}"
+                )
+
+
+def _read_from(canonical: str, names: ColumnNames, rows: Sequence[Sample]) -> list[str]:
+    """The user's columns that are read as a canonical one."""
+    mapped = [name for name, to in names.mapping.items() if to == canonical]
+    accepted = (name for name in accepted_names(canonical) if any(name in row.row for row in rows))
+    return mapped or [name for name in accepted if name not in names.mapping] or [canonical]

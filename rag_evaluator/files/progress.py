@@ -27,7 +27,7 @@ def silent(done: int, total: int) -> None:
 
 
 def automatic(done: int, total: int) -> None:
-    """The progress where nobody asked for one: a bar in a notebook, else nothing."""
+    """The progress where nobody asked for one: a bar in a notebook, else lines on standard error."""
 
 
 @dataclass

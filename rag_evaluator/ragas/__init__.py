@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from rag_evaluator.ragas.names import METRIC_MODULES, no_counterpart
+from rag_evaluator.ragas.names import INSTEAD, METRIC_MODULES, no_counterpart
 
 MODULES = {
     "dataset_schema": "evaluation",
@@ -16,7 +16,8 @@ MODULES = {
     "llms.base": "models",
     "embeddings": "models",
     "embeddings.base": "models",
-    **dict.fromkeys(("cache", "exceptions"), "models"),  # their names say what to use instead
+    **dict.fromkeys(("cache", "exceptions", "messages", "testset"), "models"),  # their names say what to use instead
+    **{f"testset.{name}": "models" for name in ("generator", "graph", "synthesizers", "transforms")},
     "metrics.base": "metrics",
     "metrics.collections": "metrics",
     "metrics.critique": "metrics",
@@ -45,7 +46,7 @@ def __getattr__(name: str) -> Any:
     for module, names in NAMES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)
-    if name in MODULES:
+    if name in MODULES and name not in INSTEAD:
         return sys.modules[f"{__name__}.{name}"]
     return no_counterpart("ragas", name, [*__all__, *MODULES])
 

@@ -94,14 +94,22 @@ IMAGES = "Images are not judged."
 IDS = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: exact, which compares ids or texts."
 OVERLAP = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: overlap, which compares texts."
 INSTEAD: Mapping[str, str] = {
-    "AgentGoalAccuracy": CHATS,
-    "AgentGoalAccuracyWithReference": CHATS,
-    "AgentGoalAccuracyWithoutReference": CHATS,
-    "MultiTurnSample": CHATS,
-    "ToolCallAccuracy": CHATS,
-    "ToolCallF1": CHATS,
-    "TopicAdherence": CHATS,
-    "TopicAdherenceScore": CHATS,
+    **dict.fromkeys(
+        (
+            "AIMessage", "AgentGoalAccuracy", "AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference",
+            "HumanMessage", "MultiTurnSample", "ToolCall", "ToolCallAccuracy", "ToolCallF1", "ToolMessage",
+            "TopicAdherence", "TopicAdherenceScore", "messages",
+        ),
+        CHATS,
+    ),
+    **dict.fromkeys(
+        (
+            "KnowledgeGraph", "Testset", "TestsetGenerator", "TestsetSample", "default_query_distribution",
+            "default_transforms", "testset",
+        ),
+        "Make a test set with `rag-evaluator testset make config.yaml --documents docs/`, or in Python with "
+        "rag_evaluator.make_testset(documents): docs/testset.md.",
+    ),
     "MultiModalFaithfulness": IMAGES,
     "MultiModalRelevance": IMAGES,
     "multimodal_faithness": IMAGES,

@@ -66,12 +66,15 @@ CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITH
 LOW = 0.5  # below it a row scores low
 
 
-def conclude_run(run: Run, rows: Tally | None = None, folder: str | None = None) -> Conclusion:
+def conclude_run(
+    run: Run, rows: Tally | None = None, folder: str | None = None, words: Sequence[object] = ("CONFIG",)
+) -> Conclusion:
     """The sentences about a finished evaluation, from its summary and the scores of its rows.
 
     Args:
         rows: of the run; None reads them.
         folder: what the next command calls the folder of the run; None: by its path.
+        words: the configuration and the keys of the command that was typed, without those for which rows are taken.
 
     Raises `ResultsError` if a file cannot be read.
     """
@@ -81,7 +84,8 @@ def conclude_run(run: Run, rows: Tally | None = None, folder: str | None = None)
         outcomes = {record["row"]: record.get("outcome") for record in run.all_details({REFUSAL})}
     useful = useful_metrics(run)
     return replace(
-        conclude(run.manifest, run.summary, rows, outcomes, useful), next=_next(run, useful, folder or str(run.folder))
+        conclude(run.manifest, run.summary, rows, outcomes, useful),
+        next=_next(run, useful, folder or str(run.folder), words),
     )
 
 
@@ -136,7 +140,7 @@ def _nothing(summary: Mapping[str, Figures]) -> str:
     return f"No score could be made in {counted(count, 'row')}: {why}."
 
 
-def _next(run: Run, useful: Collection[str], folder: str) -> str:
+def _next(run: Run, useful: Collection[str], folder: str, words: Sequence[object]) -> str:
     if not any(row["scored"] for row in run.summary.values()):
         return next_command(("status", folder))
     if not any(is_judged(run.manifest, metric) for metric in run.metrics):
@@ -145,9 +149,9 @@ def _next(run: Run, useful: Collection[str], folder: str) -> str:
     if asks and DEMO in judge_models(judged_config(run.manifest)):
         if Path(run.config.get("dataset") or "").name in SAMPLES:
             return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
-        return next_command(("evaluate", "CONFIG", "--set", "judge.model=MODEL", "--set", "name=NAME"))
+        return next_command(("evaluate", *words, "--set", "judge.model=MODEL", "--set", "name=NAME"))
     if run.manifest.get(PART):
-        return next_command(("evaluate", "CONFIG"))  # all rows
+        return next_command(("evaluate", *words))  # all rows
     if not useful:
         return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
     return next_command(("compare", "BASELINE", folder))

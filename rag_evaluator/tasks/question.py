@@ -23,6 +23,7 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import (
     ACTIVITY,
     CHECKING,
+    LEAST,
     CallbackDisplay,
     Display,
     Displays,
@@ -32,6 +33,7 @@ from rag_evaluator.files.progress import (
     Watch,
     automatic,
     line_of,
+    write_to,
 )
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.judge import LazyJudge, source_of
@@ -362,13 +364,22 @@ def shown(progress: Progress, noun: str) -> Iterator[Progress]:
 
 def _displays(progress: Progress) -> list[Display]:
     displays: list[Display] = []
-    if progress is automatic and in_notebook():
-        displays.append(NotebookBar())
+    if progress is automatic:
+        displays.extend(_automatic_displays())
     if callable(show := getattr(progress, "show", None)):
         displays.append(CallbackDisplay(show))
-    if progress is automatic and progress_log.isEnabledFor(logging.INFO):
-        displays.append(Lines(lambda line: progress_log.info("%s", line)))
     return displays
+
+
+def _automatic_displays() -> Iterator[Display]:
+    """A bar in a notebook; lines in the log where it has them, else on standard error. Commands show their own."""
+    is_logged = progress_log.isEnabledFor(logging.INFO)
+    if in_notebook():
+        yield NotebookBar()
+    elif not is_logged and not SHELL.get():
+        yield Lines(write_to(sys.stderr), first=LEAST)
+    if is_logged:
+        yield Lines(lambda line: progress_log.info("%s", line))
 
 
 def in_notebook() -> bool:

@@ -346,6 +346,22 @@ WRONG: dict[str, tuple[Callable[[], Any], type[RagEvaluatorError], str]] = {
         DatasetError,
         "row 1: column 'query'",
     ),
+    "a number as an example": (
+        lambda: EvaluatorChain().evaluate([*QUESTIONS[:2], 3], results()),
+        DatasetError,
+        r"examples\[2\]: expected a question or a dict, received int",
+    ),
+    "one example": (lambda: EvaluatorChain().evaluate("a", results(1)), DatasetError, "examples: expected a list"),
+    "one prediction": (
+        lambda: EvaluatorChain().evaluate(QUESTIONS, results(1)[0]),
+        DatasetError,
+        "predictions: expected a list, received dict",
+    ),
+    "a stream": (
+        lambda: EvaluatorChain().evaluate(iter(QUESTIONS), results()),
+        DatasetError,
+        "examples: expected a li",
+    ),
     "numbers": (lambda: EvaluatorChain().evaluate(QUESTIONS, results(2)), DatasetError, "3 examples and 2 predictions"),
 }
 

@@ -1,17 +1,17 @@
-"""From Python nothing is printed: there is a callback, the log, and in a notebook a bar."""
+"""From Python there is a callback; without one a bar in a notebook, lines in the log or on standard error elsewhere."""
 
 import json
 import logging
-import sys
+import re
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
-from rag_evaluator.files.progress import ACTIVITY, Activity, State, Watch, automatic, silent
+from rag_evaluator.errors import SHELL
+from rag_evaluator.files.progress import ACTIVITY, Activity, Lines, State, Watch, automatic, silent
 from rag_evaluator.tasks import question as showing
 
 Rows = list[dict[str, Any]]
@@ -61,22 +61,31 @@ def test_a_callback_with_a_method_show_gets_states_and_the_counts_as_before(
     assert {0, 1, 2} <= {state.done for state in told.states}
 
 
-@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING])
-def test_the_log_has_progress_if_its_level_is_info(
-    level: int, rows: Rows, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("level", "progress", "where"),
+    [
+        (logging.INFO, automatic, "log"),
+        (logging.WARNING, automatic, "standard error"),
+        (logging.WARNING, silent, None),
+    ],
+)
+def test_a_script_gets_lines_in_its_log_if_the_level_is_info_else_on_standard_error(
+    level: int,
+    progress: Any,
+    where: str | None,
+    rows: Rows,
+    caplog: pytest.LogCaptureFixture,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     quick(monkeypatch)
-    monkeypatch.setattr(showing, "Lines", lambda write: showing_lines(write))
+    lines = {"first": 0.0, "least": 0.0, "most": 0.0}
+    monkeypatch.setattr(showing, "Lines", lambda write, **arguments: Lines(write, **lines))
     caplog.set_level(level, "rag_evaluator")
-    evaluator().evaluate(rows)
-    said = [record.getMessage() for record in caplog.records if "scores" in record.getMessage()]
-    assert bool(said) == (level == logging.INFO)
-
-
-def showing_lines(write: Callable[[str], None]) -> Any:
-    from rag_evaluator.files.progress import Lines
-
-    return Lines(write, first=0.0, least=0.0, most=0.0)
+    evaluator().evaluate(rows, progress)
+    logged = any("scores 1/3" in record.getMessage() for record in caplog.records)
+    printed = re.search(r"scores 1/3 \(33 %\), [\d.]+/s, 00:00:00 left", capsys.readouterr().err) is not None
+    assert (logged, printed) == (where == "log", where == "standard error")
 
 
 def test_a_notebook_gets_a_bar_that_is_exchanged_in_place_and_gone_at_the_end(
@@ -105,10 +114,12 @@ def test_a_notebook_gets_a_bar_that_is_exchanged_in_place_and_gone_at_the_end(
     assert "script" not in "".join(html)
 
 
-def test_outside_of_a_notebook_there_is_no_bar_and_no_thread() -> None:
+def test_outside_of_a_notebook_there_is_no_bar_and_a_command_shows_its_own_progress() -> None:
     assert not showing.in_notebook()
+    assert [type(display) for display in showing._displays(automatic)] == [Lines]
+    reset = SHELL.set(True)
     assert showing._displays(automatic) == []
-    assert "IPython" not in sys.modules or not showing.in_notebook()
+    SHELL.reset(reset)
 
 
 def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

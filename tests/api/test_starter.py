@@ -368,7 +368,7 @@ def test_columns_that_are_not_recognised_can_be_named(tmp_path: Path) -> None:
 FAULTS: list[tuple[str, bytes, type[RagEvaluatorError], str]] = [
     ("rows.csv", b"", DatasetError, "empty file"),
     ("rows.csv", b"pregunta;respuesta\n", DatasetError, "received none"),
-    ("rows.csv", "pregunta;respuesta\n¿Dónde?;Aquí\n".encode("cp1252"), DatasetError, "expected UTF-8"),
+    ("rows.csv", "pregunta;respuesta\n¿Dónde?;Aquí\n".encode("cp1252"), DatasetError, "looks like CP1252"),
     ("rows.csv", "pregunta;respuesta\n".encode("utf-16"), DatasetError, "looks like UTF-16"),
     ("rows.csv", b"question,answer,contexts\na,b,\"['c', 'd']\"\n", DatasetError, "json.dumps"),
     ("rows.csv", b"question,answer\n12,34\n", ConfigError, "--language es"),
@@ -417,8 +417,9 @@ def test_the_folder_of_a_judge_is_written_whole_so_that_it_is_found_from_everywh
     folder = model_folder("llama-bytelevel")
     monkeypatch.chdir(folder.parent)
     path = write(tmp_path / "rows.jsonl", [ENGLISH])
-    proposed(path, judge=folder.name, embeddings=folder.name, language="es")
+    proposal = proposed(path, judge=folder.name, embeddings=folder.name, language="es")
     config = load_config(tmp_path / "config.yaml")
+    assert f'"{folder}" # the folder' in proposal.text
     assert (config.judge.model, config.embeddings.model) == (str(folder), str(folder))
     assert "answer_relevancy" in config.metrics
 

@@ -1,4 +1,4 @@
-"""`rag-evaluator init`: what it prints, asks on a terminal, writes, and never overwrites."""
+"""`rag-evaluator init`: what it prints, asks on a terminal, writes, and overwrites only with `--force`."""
 
 import os
 import pty
@@ -55,11 +55,21 @@ def test_every_flag_is_heard(folder: Path) -> None:
 FAULTS = [
     (["--judge", "./nothing"], "judge.model: no such folder"),
     (["--columns", "pregunta"], "expected NAME=COLUMN"),
-    (["--out", "there.yaml"], "not overwritten. Choose another name with --out, or delete it"),
+    (["--out", "there.yaml"], "Choose another name with --out, or overwrite it with --force"),
     (["--judge", "qwen3:8b"], "write judge: {engine: server, url: http://127.0.0.1:11434/v1} (docs/engines.md)"),
     (["--judge", "http://localhost:8000/v1"], "If a server runs it (Ollama, vLLM), write judge: {engine: server"),
     (["--metrics", "faithfullness"], "Did you mean 'faithfulness'"),
 ]
+
+
+def test_force_overwrites_the_configuration_and_nothing_else(folder: Path) -> None:
+    (folder / "config.yaml").write_text("mine", encoding="utf-8")
+    assert main(["init", "preguntas.csv", "--judge", "./nothing", "--force"]) == 2
+    assert (folder / "config.yaml").read_text(encoding="utf-8") == "mine"
+    assert main(["init", "preguntas.csv", "--force"]) == 0
+    assert load_config(folder / "config.yaml").name == "preguntas"
+    (folder / "sample.jsonl").write_text("mine", encoding="utf-8")
+    assert main(["init", "--sample", "--force"]) == 2
 
 
 @pytest.mark.parametrize(("flags", "words"), FAULTS, ids=[words for _, words in FAULTS])

@@ -853,8 +853,8 @@ def test_a_json_row_that_is_no_object_is_an_error(tmp_path: Path) -> None:
 def test_another_encoding_is_an_error_with_the_line(tmp_path: Path, name: str) -> None:
     path = write_text(tmp_path / name, '{"question": "a"}\n{"question": "año"}\n', "latin-1")
     assert message_of(path) == (
-        f"{name}, line 2: expected UTF-8, received the byte 0xf1. Save the file as UTF-8 (Excel: 'CSV UTF-8'; or: "
-        f"iconv -f <encoding> -t UTF-8 {name})."
+        f"{name}, line 2: expected UTF-8, received the byte 0xf1. The file looks like CP1252. Save the file as UTF-8 "
+        f"(Excel: 'CSV UTF-8'; or: iconv -f CP1252 -t UTF-8 {name})."
     )
 
 
@@ -868,10 +868,12 @@ def test_utf_16_is_recognised(tmp_path: Path) -> None:
         ("質問,回答\nノルは誰？,画家です\n", "cp932", "CP932"),
         ("问题,回答\n谁是诺卢？,他是画家\n", "gbk", "GB18030"),
         ("вопрос,ответ\nКто это?,художник\n", "cp1251", ""),
-        ("pregunta,respuesta\n¿Quién?,«Él»\n", "cp1252", ""),
+        ("pregunta,respuesta\n¿Quién?,«Él»\n", "cp1252", "CP1252"),
+        ("question,answer\nWho?,Nolu’s friend\n", "cp1252", "CP1252"),
+        ("pytanie\nCo to jest „różnica”, która była ważna?\n", "cp1250", ""),
     ],
 )
-def test_what_excel_writes_in_japanese_and_chinese_is_named(
+def test_what_excel_writes_in_japanese_chinese_and_western_languages_is_named(
     text: str, encoding: str, named: str, tmp_path: Path
 ) -> None:
     message = message_of(write_text(tmp_path / "data.csv", text, encoding))

@@ -18,6 +18,7 @@ LINES: Rows = [
     {"question": QUESTION, "chunk": "He likes tea.", "points": 0.4, "reference": "Tesk"},
     {"question": QUESTION, "chunk": "He was born in Tesk.", "points": 0.8, "reference": "Tesk"},
 ]
+JOINED: Rows = [{"question": f"Where is {town}?", "contexts": f"{town}.|By the river."} for town in ("Tesk", "Harn")]
 LOG = {"chunk": "retrieved_contexts", "points": "document_score"}
 
 
@@ -40,6 +41,11 @@ def written(rows: Rows, folder: Path) -> Path:
         (MARKED, {"found": "retrieved_contexts[||]"}, "no cell of 'found' has the mark '||'"),
         (MARKED, {"found": "retrieved_contexts[\n]"}, None),
         (MARKED, {"found": "retrieved_contexts"}, None),
+        (JOINED, {}, "'contexts' hold '|' (2 of 2)"),
+        (JOINED, {"contexts": "reference_contexts"}, 'columns: {"contexts": "reference_contexts[|]"}'),
+        (JOINED, {"contexts": "retrieved_contexts[|]"}, None),
+        ([*MARKED, {"question": "Where?", "found": "A|B"}], {"found": "retrieved_contexts"}, None),
+        ([{**row, "contexts": [row["contexts"]]} for row in JOINED], {}, None),
         (LINES, LOG, "rename 'chunk' to reference"),
         (LINES, {"chunk": "retrieved_contexts"}, "rename 'chunk' to reference"),
         (LINES[:1], LOG, None),

@@ -94,6 +94,12 @@ def test_what_has_no_counterpart_says_what_to_use(name: str) -> None:
         ("from rag_evaluator.ragas.metrics import Faithfullness", "metrics has no 'Faithfullness'. Did you mean 'Fait"),
         ("from rag_evaluator.ragas.metrics import faithfullness", "Did you mean 'faithfulness'?"),
         ("from rag_evaluator.ragas.llms import LangchainLlmWrapper", "Did you mean 'LangchainLLMWrapper'?"),
+        ("from rag_evaluator.ragas import TestsetGenerator", "rag-evaluator testset make"),
+        ("from rag_evaluator.ragas import testset", "rag-evaluator testset make"),
+        ("from rag_evaluator.ragas.testset import TestsetGenerator", "docs/testset.md"),
+        ("from rag_evaluator.ragas.testset.generator import TestsetGenerator", "docs/testset.md"),
+        ("from rag_evaluator.ragas import messages", "chats of several turns"),
+        ("from rag_evaluator.ragas.messages import HumanMessage", "chats of several turns"),
         ("from rag_evaluator.ragas import evalute", "rag_evaluator.ragas has no 'evalute'. Did you mean 'evaluate'"),
     ],
 )

@@ -448,6 +448,20 @@ def test_what_makes_an_adapted_text_doubtful_is_seldom_found_in_good_translation
     assert len([text for text, doubt in found if not doubt.reason.startswith("names in quotes")]) <= 2
 
 
+@pytest.mark.parametrize(("language", "folder"), [("es", "mine"), ("english", "orig_prompts")])
+def test_export_takes_language_and_folder_from_a_configuration(
+    language: str, folder: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """English prompts are written again, so they never go to the folder of packs that may have been changed."""
+    monkeypatch.chdir(tmp_path)
+    text = f"metrics: [faithfulness]\nlanguage: {language}\nprompts_dir: mine\n"
+    Path("config.yaml").write_text(text, encoding="utf-8")
+    assert main(["prompts", "export", "--config", "config.yaml"]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"config.yaml", folder}
+    pack = f"faithfulness_nli_statement_prompt_{find_language(language).name}.json"
+    assert (tmp_path / folder / pack).exists()
+
+
 def test_packs_of_a_language_are_exported_and_checked_with_those_of_the_package(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -282,6 +282,16 @@ class TestOtherTasks:
         assert then in (asked.asked - before, None)
         assert "holds the scores of all rows" in said(capsys, 2, command, config, *flags, "--limit", "2")
 
+    def test_the_next_command_names_the_configuration_that_was_given(
+        self, asked: ScriptedJudge, tmp_path: Path, model_folder: Any, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        config = str(write_config(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
+        shown = said(capsys, 0, config, "--limit", "2")
+        assert f"Next: rag-evaluator evaluate {config} --set judge.model=MODEL --set name=NAME\n" in shown
+        keys = ("--set", f"judge.model={model_folder('llama-bytelevel')}", "--set", "name=b")
+        shown = said(capsys, 0, config, *keys, "--limit", "2")
+        assert f"Next: rag-evaluator evaluate {config} {' '.join(keys)}\n" in shown
+
     def test_a_duel_of_some_pairs_goes_on_with_all(
         self, asked: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:

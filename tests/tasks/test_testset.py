@@ -179,6 +179,7 @@ def test_a_smaller_set_is_chosen_without_asking(tmp_path: Path) -> None:
     config = {"metrics": ["faithfulness"], "testset": settings}
     made = make_testset([documents], 2, judge=judge, config=config, output_dir=tmp_path / "out")
     assert (len(made.rows), judge.asked) == (2, asked)
+    assert list(made.to_pandas()["user_input"]) == [row["user_input"] for row in made.rows]
 
 
 def test_more_questions_than_the_corpus_can_give_are_refused_before_anything_is_asked(tmp_path: Path) -> None:

@@ -62,8 +62,16 @@ def read_text(path: Path) -> str:
         ) from error
 
 
-LETTERS = {"CP932": re.compile("[\u3040-\u30ff]"), "GB18030": re.compile("[的是了在不有和问答]")}
-"""What Japanese and Chinese Excel write -> letters by which it is known: kana, and the commonest Chinese ones."""
+WESTERN = "À-ÏÑ-ÖØ-Üß-ïñ-öø-üÿŒœ"
+LETTERS = {
+    "CP932": re.compile("[\u3040-\u30ff]"),
+    "GB18030": re.compile("[的是了在不有和问答]"),
+    "CP1252": re.compile(
+        rf"(?=.*[a-z][’{WESTERN}])[\x00-\x7f{WESTERN}€‚„…•–—‘’“”‹›«»¡¿ªº°·§©®™£±½²´\xa0]*\Z", re.DOTALL
+    ),
+}
+"""What Excel writes in Japan, China and the West -> what it is known by: kana, the commonest Chinese letters; no signs
+but Western ones, one of them behind a Latin letter."""
 
 
 def _encoding_of(data: bytes) -> str:

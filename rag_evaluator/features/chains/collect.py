@@ -262,7 +262,7 @@ def collect(
         max_concurrency: questions under way at a time. A Runnable is asked by its own `batch`, a coroutine function in
             one event loop, any other function one by one.
         retry_errors: whether questions that failed in an earlier call are asked again.
-        progress: called with (questions done, questions); see docs/progress.md. By default a bar in notebooks.
+        progress: called with (questions done, questions); see docs/progress.md. By default a bar or lines.
 
     Returns the rows as they are in the file, in the order of the questions: `user_input`, `retrieved_contexts`,
     `response`, `reference`, and `error` in place of an answer where the chain failed. Raises `RagEvaluatorError` for

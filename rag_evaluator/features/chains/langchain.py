@@ -121,14 +121,13 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
             examples: what was asked: questions, or dicts such as `{"query": ..., "ground_truths": ...}`.
             predictions: what the chain returned for each.
         """
+        for name, values in {"examples": examples, "predictions": predictions}.items():
+            if isinstance(values, str | Mapping) or not hasattr(values, "__len__"):
+                raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
         if len(examples) != len(predictions):
             raise DatasetError(f"{len(examples)} examples and {len(predictions)} predictions: expected one each.")
-        return self._scores(
-            [
-                {**({"user_input": example} if isinstance(example, str) else example), **row}
-                for example, row in zip(examples, _rows(predictions), strict=True)
-            ]
-        )
+        asked = [_asked(place, example) for place, example in enumerate(examples)]
+        return self._scores([{**example, **row} for example, row in zip(asked, _rows(predictions), strict=True)])
 
     def _scored_apart(self, results: list[Any]) -> list[Exception | dict[str, Any]]:
         """The results with scores; those that cannot be read are errors, and do not stop the others."""
@@ -161,6 +160,14 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
                 if score.missing:
                     scored[f"{name}_reason"] = row.get("error") or score.reason
         return scores
+
+
+def _asked(place: int, example: Any) -> Mapping[str, Any]:
+    if isinstance(example, str):
+        return {"user_input": example}
+    if not isinstance(example, Mapping):
+        raise DatasetError(f"examples[{place}]: expected a question or a dict, received {type(example).__name__}.")
+    return example
 
 
 def _rows(results: Sequence[Any]) -> list[dict[str, Any]]:

@@ -19,8 +19,7 @@ def add_init_command(commands: Any) -> None:
         "init",
         help="write a first configuration for a file of rows",
         description="Look at the first rows of a file, recognise columns and language, propose metrics, and write a\n"
-        "commented configuration. On a terminal it asks for what is not given. It never overwrites a file, and loads\n"
-        "no model.",
+        "commented configuration. On a terminal it asks for what is not given. It loads no model.",
         **with_examples(
             "rag-evaluator init my_rows.csv",
             "rag-evaluator init --sample --out trial/config.yaml",
@@ -38,6 +37,7 @@ def add_init_command(commands: Any) -> None:
     command.add_argument("--embeddings", default="demo", metavar="MODEL", help="the same of the embedding model")
     command.add_argument("--name", help="of the run: its results folder; default: the file's name")
     command.add_argument("--out", type=Path, help=f"the file to be written; default: {CONFIG}")
+    command.add_argument("--force", action="store_true", help="overwrite the configuration if it is there")
     command.add_argument("--language", help="of the rows, by name or code; default: recognised from the texts")
     command.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="instead of those proposed")
     command.add_argument(
@@ -54,6 +54,7 @@ def init(options: argparse.Namespace) -> int:
     from rag_evaluator.config.sections import DEMO
     from rag_evaluator.errors import ConfigError, ResultsError
     from rag_evaluator.features.setup.starter import (
+        EXISTS,
         RESULTS,
         InitOptions,
         propose,
@@ -68,8 +69,8 @@ def init(options: argparse.Namespace) -> int:
         )
     asks = sys.stdin.isatty() and sys.stdout.isatty() and not options.sample
     out = options.out or CONFIG
-    if out.exists() and not (asks and options.out is None):
-        raise ResultsError(_exists_message(out))
+    if out.exists() and not options.force and not (asks and options.out is None):
+        raise ResultsError(EXISTS.format(out))
     metrics = options.metrics or (sample_metrics(options.embeddings) if options.sample else [])
     wanted = InitOptions(out, options.name, options.language, metrics, options.judge or DEMO, options.embeddings)
     data = options.data or _write_sample(out)
@@ -78,7 +79,7 @@ def init(options: argparse.Namespace) -> int:
     if asks:
         wanted = _with_answers(options, wanted, run_name(data, out.expanduser().absolute().parent / RESULTS))
         proposal = propose(data, _named(wanted, options.columns))
-    write_new(wanted.out.expanduser(), proposal.text)
+    write_new(wanted.out.expanduser(), proposal.text, options.force)
     out = wanted.out
     _print_next(proposal, out, [[out]] if options.sample else [["check", out], ["plan", out], [out, "--limit", "10"]])
     return OK
@@ -110,10 +111,6 @@ def _write_sample(out: Path) -> Path:
     return path
 
 
-def _exists_message(out: Path) -> str:
-    return f"{out}: is there already, and is not overwritten. Choose another name with --out, or delete it."
-
-
 def _named(wanted: Any, columns: list[str]) -> Any:
     """The options with the columns of `NAME=COLUMN`. Any: `InitOptions`, imported late."""
     from dataclasses import replace
@@ -131,11 +128,13 @@ def _with_answers(options: argparse.Namespace, wanted: Any, name: str) -> Any:
     """The options with what the user says on the terminal. Any: `InitOptions`, imported late."""
     from dataclasses import replace
 
+    from rag_evaluator.features.setup.starter import EXISTS
+
     judge = options.judge or _judge()
     name = options.name or _answer("name of the run", name)
     out = options.out or Path(_answer("file to write", str(CONFIG)))
-    while out.exists():
-        print(_exists_message(out), file=sys.stderr)
+    while out.exists() and not options.force:
+        print(EXISTS.format(out), file=sys.stderr)
         out = Path(_answer("file to write", "config2.yaml"))
     return replace(wanted, judge=judge, name=name, out=out)
 

@@ -131,16 +131,17 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     return proposal
 
 
-def write_new(path: Path, text: str) -> None:
-    """Write a file that must not be there. Raises `ResultsError`."""
+EXISTS = "{}: is there already. Choose another name with --out, or overwrite it with --force."
+
+
+def write_new(path: Path, text: str, force: bool = False) -> None:
+    """Write a file that must not be there, unless `force` is given. Raises `ResultsError`."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("x", encoding="utf-8", newline="\n") as file:
+        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
             file.write(text)
     except FileExistsError:
-        raise ResultsError(
-            f"{path}: is there already, and is not overwritten. Choose another name with --out, or delete it."
-        ) from None
+        raise ResultsError(EXISTS.format(path)) from None
     except OSError as error:
         raise ResultsError(f"{path}: cannot be written: {error}. Choose another place with --out.") from error
 
@@ -323,7 +324,7 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
         has_demo_embeddings=_has_demo_embeddings(),
     )
     lines = (line.partition("\t") for line in text.removesuffix("\n").split("\n"))
-    return "".join(f"{start:<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)
+    return "".join(f"{start + ' ':<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)
 
 
 def _retrieved(surveyed: Survey) -> Sequence[str]:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config, with_arguments
@@ -51,6 +51,9 @@ from rag_evaluator.tasks.question import (
     run_and_keep,
     settings_of,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"
@@ -271,6 +274,12 @@ class MadeTestset:
     rows: list[dict[str, Any]] = field(repr=False)
     summary: Mapping[str, Any]  # Any: JSON
 
+    def to_pandas(self) -> "pd.DataFrame":
+        """`rows` as a frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.rows)
+
 
 def make_testset(
     documents: Sequence[Any] | None = None,
@@ -299,7 +308,7 @@ def make_testset(
         config: a `Config`, a mapping with its keys or a YAML file.
         output_dir: gets the files, and a journal from which a call that was stopped continues; None: `results/<name>`.
         fresh: forget candidates of earlier calls.
-        progress: called with (candidates done, candidates); see docs/progress.md. By default a bar in notebooks.
+        progress: called with (candidates done, candidates); see docs/progress.md. By default a bar or lines.
 
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """

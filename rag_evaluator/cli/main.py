@@ -10,6 +10,7 @@ from pathlib import Path
 from rag_evaluator.cli.arguments import all_commands, parser_of_commands
 from rag_evaluator.cli.options import ASKED, BAD_INPUT, INTERRUPTED, TRY_AGAIN, complete
 from rag_evaluator.cli.watching import end_watching, watching
+from rag_evaluator.config import gone
 from rag_evaluator.config.features import load
 from rag_evaluator.config.offline import libraries_quiet, prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
@@ -29,10 +30,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         arguments[:2] = [two_words]
     if arguments and not arguments[0].startswith("-") and arguments[0] not in commands:
         if not _is_path(arguments[0]):
-            print(
-                f"error: '{arguments[0]}' is neither a command nor a file.{did_you_mean(arguments[0], commands)}",
-                file=sys.stderr,
-            )
+            what = f"is neither a command nor a file.{did_you_mean(arguments[0], commands)}"
+            if arguments[0] in gone.COMMANDS:
+                what = f"is no command any more. {gone.COMMANDS[arguments[0]]}"
+            print(f"error: '{arguments[0]}' {what}", file=sys.stderr)
             return BAD_INPUT
         arguments.insert(0, "evaluate")
     cut = arguments.index("--") if "--" in arguments else len(arguments)

@@ -13,6 +13,7 @@ from typing import Any
 import yaml
 from pydantic_core import ErrorDetails
 
+from rag_evaluator.config import gone
 from rag_evaluator.errors import ConfigError, did_you_mean
 
 Key = tuple[str | int, ...]
@@ -181,6 +182,8 @@ def _key_of(detail: ErrorDetails, known: Mapping[Key, bool]) -> Key:
 
 def _explain(key: Key, details: Sequence[ErrorDetails], origin: Origin, known: Mapping[Key, bool]) -> str:
     detail = details[0]
+    if detail["type"] == "extra_forbidden" and dotted(key) in gone.KEYS:
+        return f"is no key any more. {gone.KEYS[dotted(key)]}"
     if detail["type"] == "extra_forbidden":
         return f"is not a known key.{nearest_keys(key, list(known))}"
     if detail["type"] == "missing":

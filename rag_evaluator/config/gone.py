@@ -1,0 +1,10 @@
+"""What earlier versions had, and what to use in its place: the answer to an old key, command or name."""
+
+from collections.abc import Mapping
+
+KEYS: Mapping[str, str] = {}
+"""Key of the configuration, as in messages -> what to do."""
+COMMANDS: Mapping[str, str] = {}
+"""Command -> what to do."""
+NAMES: Mapping[str, str] = {}
+"""Public name of the package -> what to do."""

@@ -138,9 +138,13 @@ def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
 def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
     judge = evaluator.config.judge
     evaluator.judge.check()
-    model = "given as an object" if evaluator.judge.is_object else judge.model_name
-    toy = toy_sentence([model], evaluator.config.language)
-    checks.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
+    toy = toy_sentence([judge.model_name], evaluator.config.language)
+    checks.add(
+        "model",
+        "warning" if toy else "ok",
+        toy or judge.model_name,
+        {"model": judge.model_name, "engine": judge.engine},
+    )
     if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
         checks.add(*_memory(memory_of(judge, evaluator.config.offline)))
 
@@ -153,7 +157,7 @@ def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
         text = f"{model} is for English only, the rows are {spoken}: set embeddings.model"
         checks.add("embeddings", "warning", text, details)
         return
-    checks.add("embeddings", "ok", "given as an object" if evaluator._embeddings.is_object else model, details)
+    checks.add("embeddings", "ok", model, details)
 
 
 def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:

@@ -273,7 +273,8 @@ def probe(
 
     Returns:
         What `probe/probe.json` says: for each metric and probe falls, ties, rises, the win share with its interval,
-        and a word: `always worst`, `too few`, `reliable`, `wrong way`, `weak`, `no better than chance`, `undecided`.
+        and a word: `always worst`, `too few`, `reliable`, `wrong way`, `weak`, `not above the control`,
+        `no better than chance`, `undecided`; `above_control` is the share less that of `same_text`.
 
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """

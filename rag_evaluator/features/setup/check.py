@@ -27,9 +27,7 @@ from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence
-from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.stages import refuse_used
 from rag_evaluator.verifiers.reranker import reranker_of
 from rag_evaluator.verifiers.verifier import Verifier
 
@@ -214,11 +212,7 @@ def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
 def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks) -> None:
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
     folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
-    refuse_foreign(folder, stage.files)
-    begun = read_manifest(place_of(folder, stage.plan.task, stage.plan.stage))
-    if begun is not None and not Journal(folder).is_empty:
-        refuse_changes(folder, stage.plan.changes(begun.plan, unnamed=False))
-        refuse_fewer_rows(folder, stage.plan, begun.plan)
+    refuse_used(folder, stage)
     with ACTIVITY.phase("counting what is done"), closing(known_records(folder, stage.plan)) as known:
         done = sum(known.has(key_of(stage, cell)) for cell in cells_of(stage, range(len(stage.units))))
     total = stage.plan.cells

@@ -34,6 +34,7 @@ from rag_evaluator.results.aligned import (
     require_column,
     weights_of,
 )
+from rag_evaluator.results.certificate import do_not_rely
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.statistics.formulas import Estimate, Scale
@@ -363,10 +364,12 @@ def gate(
             "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
     _refuse_unknown_direction(parsed, scales, runs, better or {})
+    of_scores = {rule.metric for rule in parsed if rule.limit != "coverage"}
     return GateVerdicts(
         check_rules(parsed, measured, differences, least),
-        judge_of(scores, {rule.metric for rule in parsed if rule.limit != "coverage"}),
+        judge_of(scores, of_scores),
         following(*reversed(runs)),
+        do_not_rely(scores, of_scores),
     )
 
 

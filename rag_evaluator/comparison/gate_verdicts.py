@@ -1,6 +1,7 @@
 """The verdicts of a gate: as sentences, whether all rules are kept and what is settled, and as a table."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rag_evaluator.results.certificate import useful_metrics
 from rag_evaluator.results.conclusion import (
@@ -40,11 +41,14 @@ class GateVerdicts(WithOverview, list[Verdict]):
     Args:
         judge: who scored, for the sentences, see `gate_conclusion`.
         command: to type next where a rule failed.
+        doubts: what certificates say against the scores.
     """
 
-    def __init__(self, verdicts: Iterable[Verdict] = (), judge: str = "", command: str = "") -> None:
+    def __init__(
+        self, verdicts: Iterable[Verdict] = (), judge: str = "", command: str = "", doubts: Sequence[str] = ()
+    ) -> None:
         super().__init__(verdicts)
-        self.judge, self.command = judge, command
+        self.judge, self.command, self.doubts = judge, command, doubts
 
     @property
     def passed(self) -> bool:
@@ -57,7 +61,9 @@ class GateVerdicts(WithOverview, list[Verdict]):
     @property
     def conclusion(self) -> Conclusion:
         """Whether the rules are kept, in sentences."""
-        return gate_conclusion(self, self.judge, self.command)
+        conclusion = gate_conclusion(self, self.judge, self.command)
+        first, *others = conclusion.sentences
+        return replace(conclusion, sentences=[first, *self.doubts, *others])
 
     def overview(self) -> Overview:
         rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]

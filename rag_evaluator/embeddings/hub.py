@@ -332,15 +332,18 @@ def identity_of(model: Any, inner: Any) -> str | None:
     None if it has neither, or an adapter that its folder does not hold. A model whose weights were changed after it was
     loaded is not noticed: it must be saved to a folder of its own.
     """
-    if has_adapter(inner):
-        return None
+    name = None if has_adapter(inner) else name_of(model, inner)
+    return None if name is None else fingerprint(name)
+
+
+def name_of(model: Any, inner: Any) -> str | None:
+    """The folder a loaded model came from, or the name it goes by; None: neither. Arguments as in `identity_of`."""
     names = (
         getattr(model, "model_id", None),
         getattr(model, "model_name", None),
         inner if isinstance(inner, str) else getattr(inner, "name_or_path", None),
     )
-    name = next((str(name) for name in names if name), None)
-    return None if name is None else fingerprint(name)
+    return next((str(name) for name in names if name), None)
 
 
 def has_adapter(model: Any) -> bool:

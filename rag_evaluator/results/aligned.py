@@ -21,7 +21,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
-from rag_evaluator.results.manifest import partial_rows, parts_of
+from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.pieces import more_pieces
 from rag_evaluator.results.run import Run, ScoredRows, run_weights
 from rag_evaluator.results.summary import NO_VALUE
@@ -250,7 +250,6 @@ def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
     return metrics
 
 
-UNNAMED = ":(unnamed)"  # in the signature of a score whose model has no name
 CONDITIONS = {  # part of a signature -> what it is called
     "language": "language",
     "prompts": "prompts",
@@ -289,7 +288,7 @@ def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, 
 
 def has_unnamed_model(manifest: Values, metrics: list[str]) -> bool:
     """Whether a model behind these metrics has no name, so that nobody can say whether two are the same."""
-    return any(UNNAMED in manifest.get("signatures", {}).get(metric, "") for metric in metrics)
+    return any(f":{UNNAMED}" in manifest.get("signatures", {}).get(metric, "") for metric in metrics)
 
 
 def _parts(manifest: Values, metric: str) -> dict[str, str]:

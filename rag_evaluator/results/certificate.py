@@ -1,7 +1,7 @@
 """`certificate.json`: what people's labels say of a judge, and for which runs that holds."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import read_summary
 
 CERTIFICATE, FORMAT = "certificate.json", 2
-CERTIFIED = "certified"  # begins what is said of a useful judge
+CERTIFIED, WORSE = "certified", "worse than chance"  # begin what is said of a useful judge, and of a harmful one
 MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
 Certificate = Mapping[str, Any]  # Any in this module: JSON
 
@@ -101,19 +101,28 @@ def own_standing(run: ScoredRows) -> dict[str, str]:
 
 
 def useful_metrics(run: ScoredRows) -> set[str]:
-    """The metrics of which a certificate says that the judge is useful: the run's own, or that of its configuration.
+    """The metrics of which a certificate says that the judge is useful: the run's own, or that of its configuration."""
+    return {metric for metric, words in _held(run) if words.startswith(CERTIFIED)}
 
-    One that cannot be read says nothing.
-    """
+
+def do_not_rely(run: ScoredRows, metrics: Collection[str] | None = None) -> list[str]:
+    """A sentence for each metric, or each of these, for which such a certificate says worse than chance."""
+    worse = {metric: words for metric, words in _held(run) if words.startswith(WORSE)}
+    return [
+        f"Do not rely on {metric}: a certificate says {words}."
+        for metric, words in worse.items()
+        if metrics is None or metric in metrics
+    ]
+
+
+def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:
+    """Metrics with what the certificates of a run say of them, its own first. One that cannot be read says nothing."""
     configured = run.config.get("certificate")
     paths = [*([run.folder / CERTIFICATE] if isinstance(run, Run) else []), *([Path(configured)] if configured else [])]
-    useful: set[str] = set()
     for path in paths:
         if path.is_file() and isinstance(run, Run):
             with suppress(ResultsError):
-                by_metric = standing(read_certificate(path), run.manifest.get("signatures", {}), run.data)
-                useful |= {metric for metric, words in by_metric.items() if words.startswith(CERTIFIED)}
-    return useful
+                yield from standing(read_certificate(path), run.manifest.get("signatures", {}), run.data).items()
 
 
 def standing(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, str]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, TypeAdapter, ValidationError
 
+from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import file_digest, json_text
@@ -285,14 +286,17 @@ def _is_ours(folder: Path) -> bool:
     return known or any(path.is_file() for path in journals)
 
 
+UNNAMED = "(unnamed)"  # in a signature, of a model that nothing tells from others
 FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
 
 
 def judge_of(manifest: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
-    """The judge that judged, by the signatures: its configuration; the name of one given in Python; None: none."""
+    """The judge that judged, by the signatures: its configuration; the name of one without a digest; None: none."""
     lines = (manifest.get("signatures") or {}).values()
     identity = next((parts["judge"] for line in lines if "judge" in (parts := parts_of(line))), None)
     judge: Mapping[str, Any] = config_of(manifest).get("judge") or {}
+    if identity == UNNAMED and judge.get("model") != DEMO:  # older folders have the demo judge's name
+        return str(judge.get("model"))
     is_configured = identity is None or FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity
     return None if identity is None and "signatures" in manifest else judge if is_configured else identity
 

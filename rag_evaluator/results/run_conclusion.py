@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config.sections import DEMO
-from rag_evaluator.results.certificate import useful_metrics
+from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
     MOST_DIGITS,
     Conclusion,
@@ -83,10 +83,9 @@ def conclude_run(
     if REFUSAL in run.metrics:
         outcomes = {record["row"]: record.get("outcome") for record in run.all_details({REFUSAL})}
     useful = useful_metrics(run)
-    return replace(
-        conclude(run.manifest, run.summary, rows, outcomes, useful),
-        next=_next(run, useful, folder or str(run.folder), words),
-    )
+    conclusion = conclude(run.manifest, run.summary, rows, outcomes, useful)
+    sentences = [*do_not_rely(run), *conclusion.sentences]
+    return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
 
 def conclude(

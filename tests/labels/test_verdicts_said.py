@@ -74,6 +74,14 @@ def test_evaluate_says_certified_of_a_useful_judge_only(tmp_path: Path, capsys: 
     said = "certified on other data: useful, AUC 1.000" if word == "useful" else f"{word} on other data: AUC 0."
     assert f"exact_match: {said}" in shown
     assert ("certified" in shown) == (word == "useful")
+    doubt = "Do not rely on exact_match: a certificate says worse than chance on "
+    assert shown.startswith(f"{doubt}other data: AUC 0.") == (word != "useful")
+    for of in (folder, tmp_path / "results" / "again"):
+        assert main(["gate", str(of), "--min", "exact_match=0.2"]) == 0
+        passed, *others = capsys.readouterr().out.splitlines()
+        assert passed.startswith("Passed: exact_match: ")
+        said = f"{doubt}{'these rows' if of == folder else 'other data'}"
+        assert any(line.startswith(said) for line in others) == (word != "useful")
 
 
 def test_the_verdict_is_by_the_95_per_cent_interval_whatever_the_run_reports(tmp_path: Path) -> None:

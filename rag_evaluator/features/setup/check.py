@@ -27,9 +27,7 @@ from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence
-from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.stages import refuse_used
 from rag_evaluator.verifiers.reranker import reranker_of
 from rag_evaluator.verifiers.verifier import Verifier
 
@@ -138,9 +136,13 @@ def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
 def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
     judge = evaluator.config.judge
     evaluator.judge.check()
-    model = "given as an object" if evaluator.judge.is_object else judge.model_name
-    toy = toy_sentence([model], evaluator.config.language)
-    checks.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
+    toy = toy_sentence([judge.model_name], evaluator.config.language)
+    checks.add(
+        "model",
+        "warning" if toy else "ok",
+        toy or judge.model_name,
+        {"model": judge.model_name, "engine": judge.engine},
+    )
     if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
         checks.add(*_memory(memory_of(judge, evaluator.config.offline)))
 
@@ -153,7 +155,7 @@ def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
         text = f"{model} is for English only, the rows are {spoken}: set embeddings.model"
         checks.add("embeddings", "warning", text, details)
         return
-    checks.add("embeddings", "ok", "given as an object" if evaluator._embeddings.is_object else model, details)
+    checks.add("embeddings", "ok", model, details)
 
 
 def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
@@ -210,11 +212,7 @@ def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
 def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks) -> None:
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
     folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
-    refuse_foreign(folder, stage.files)
-    begun = read_manifest(place_of(folder, stage.plan.task, stage.plan.stage))
-    if begun is not None and not Journal(folder).is_empty:
-        refuse_changes(folder, stage.plan.changes(begun.plan, unnamed=False))
-        refuse_fewer_rows(folder, stage.plan, begun.plan)
+    refuse_used(folder, stage)
     with ACTIVITY.phase("counting what is done"), closing(known_records(folder, stage.plan)) as known:
         done = sum(known.has(key_of(stage, cell)) for cell in cells_of(stage, range(len(stage.units))))
     total = stage.plan.cells

@@ -35,7 +35,7 @@ SPANISH = (
 )
 FEW = "metrics=[faithfulness, answer_relevancy, exact_match]"
 TWO = "metrics=[faithfulness, exact_match]"
-TEXT = "metrics=[exact_match, rouge_score, non_llm_string_similarity]"
+TEXT = "metrics=[exact_match, rouge_score, non_llm_string_similarity, quoted_spans_alignment]"
 THINKER = (
     "{model: '{inputs}/thinker', chat_template: '{inputs}/chat.jinja', "
     "thinking: 'on', thinking_tokens: 4, thinking_markers: [<a>, e]}"

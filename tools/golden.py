@@ -214,7 +214,7 @@ def differences(name: str, old: Outcome, new: Outcome) -> tuple[list[str], list[
     """A line for each difference in figures and in words, and for what is gone."""
     failures = [f"{tree}: {side.failure}" for tree, side in (("base", old), ("working tree", new)) if side.failure]
     if failures:
-        return ([], [], failures) if name in GONE else (failures, [], [])
+        return ([], [], [f"instead: {GONE[name]}; {line}" for line in failures]) if name in GONE else (failures, [], [])
     figures, words, gone = [], [], []
     for place in {**old.cells, **new.cells}:
         before, after = (side.cells.get(place, MISSING) for side in (old, new))
@@ -239,9 +239,8 @@ def outcome(step: Step, tree: Tree) -> Outcome:
         step.before(command, environment, tree.out)
     process = subprocess.run(command, cwd=tree.out, env=environment, capture_output=True, text=True)
     (tree.out / f"{step.name}.out").write_text(process.stdout + process.stderr, encoding="utf-8")
-    if process.returncode not in (0, 1) or (
-        program == [] and process.returncode
-    ):  # 1: a rule is not kept, a test set has flags
+    rule_failed = process.returncode == 1 and program  # a rule is not kept, a test set has flags
+    if (process.returncode and not rule_failed) or "Traceback (most" in process.stderr:
         last = (process.stderr.strip() or MISSING).splitlines()[-1]
         return Outcome({}, f"ended with {process.returncode}: {last}")
     cells = {"exit code": process.returncode, **cells_of_output(process.stdout, tree.hidden)}

@@ -58,7 +58,7 @@ GONE = {  # step, or pattern of a cell, that may be missing in one tree -> what 
     "*manifest.json config/*": "what a key does is seen in the figures",
 }
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0", "COLUMNS": "120"}
-MOST = 8  # cells of a step that are listed
+MOST = 8  # cells of a kind that are listed for a step
 MISSING = "(nothing)"
 
 
@@ -71,7 +71,7 @@ class Tree:
     inputs: Path
 
     def filled(self, word: str) -> str:
-        """An argument with the folders in place of their names."""
+        """Return an argument with the folders in place of their names."""
         places = {"{tree}": self.code, "{out}": self.out, "{inputs}": self.inputs}
         return reduce(lambda text, name: text.replace(name, str(places[name])), places, word)
 
@@ -191,27 +191,25 @@ def compare(base: str, only: Iterable[str], folder: Path) -> int:
     inputs = folder / "inputs"
     inputs.mkdir(parents=True)
     write_inputs(inputs)
-    counts = {"figures": 0, "different": 0, "words": 0}
+    different = total = 0
     with worktree(base) as code, ThreadPoolExecutor(2) as pool:
         trees = [Tree(code, folder / "old" / "runs", inputs), Tree(ROOT, folder / "new" / "runs", inputs)]
         for tree in trees:
             tree.out.mkdir(parents=True)
         for step in _chosen(set(only)):
             old, new = pool.map(lambda tree, step=step: outcome(step, tree), trees)
-            counts["figures"] += sum(not is_words(place) for place in {**old.cells, **new.cells})
             figures, words, gone = differences(step.name, old, new)
-            counts["different"] += len(figures)
-            counts["words"] += len(words)
+            count = sum(not is_words(place) for place in {**old.cells, **new.cells})
+            print(f"{step.name}: {len(figures)} of {count} figures differ, {len(words)} words, {len(gone)} gone")
             for kind, lines in (("FIGURE", figures), ("words", words), ("gone", gone)):
-                print("".join(f"{step.name}: {kind}: {line}\n" for line in lines[:MOST]), end="", flush=True)
-                if len(lines) > MOST:
-                    print(f"{step.name}: {kind}: {len(lines) - MOST} more")
-    print(f"{counts['different']} of {counts['figures']} figures differ, {counts['words']} cells of words")
-    return counts["different"]
+                print("".join(f"    {kind}: {line}\n" for line in lines[:MOST]), end="", flush=True)
+            different, total = different + len(figures), total + count
+    print(f"{different} of {total} figures differ")
+    return different
 
 
 def differences(name: str, old: Outcome, new: Outcome) -> tuple[list[str], list[str], list[str]]:
-    """A line for each difference in figures and in words, and for what is gone."""
+    """Return a line for each difference in figures and in words, and for what is gone."""
     failures = [f"{tree}: {side.failure}" for tree, side in (("base", old), ("working tree", new)) if side.failure]
     if failures:
         return ([], [], [f"instead: {GONE[name]}; {line}" for line in failures]) if name in GONE else (failures, [], [])

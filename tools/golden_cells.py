@@ -40,7 +40,9 @@ def is_words(place: str) -> bool:
 
 
 def cells_of_path(path: Path, name: str, hidden: Mapping[str, str]) -> Cells:
-    """The cells of a file, by its suffix, or of all result files below a folder, the journal left out.
+    """Return the cells of a file, by its suffix, or of all result files below a folder, the journal left out.
+
+    What is not there has none.
 
     Args:
         hidden: text, such as a path -> what takes its place.
@@ -53,6 +55,8 @@ def cells_of_path(path: Path, name: str, hidden: Mapping[str, str]) -> Cells:
             for child in children
             for place, value in cells_of_path(child, str(child.relative_to(path)), hidden).items()
         }
+    if not path.exists():
+        return {}
     content = _READERS.get(path.suffix, Path.read_text)(path)
     return dict(_leaves(steady(content, hidden), f"{name} "))
 

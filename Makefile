@@ -6,7 +6,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 RUN := .venv/.setup-run
 SETUP := .venv/.setup-done
 
-.PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval test-demo-judge prompts containers clean
+.PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench prompts containers clean
 
 run: $(RUN) ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -78,15 +78,6 @@ fix: setup ## format and mend what can be mended
 
 bench: setup ## measure; writes benchmarks/results.md
 	$(BIN)/python -m benchmarks
-
-demo-judge: setup ## train the bundled demo judge
-	$(BIN)/python -m tools.demo_judge.train --out rag_evaluator/demo/judge
-
-test-demo-judge: setup ## the tests of the training of the demo judge
-	$(BIN)/python -m pytest tools/demo_judge/tests -n 2
-
-demo-judge-eval: setup ## measure the bundled demo judge
-	$(BIN)/python -m tools.demo_judge.evaluate
 
 prompts: setup ## write ragas' English prompts to orig_prompts/
 	$(BIN)/python main.py prompts export

@@ -157,7 +157,7 @@ def _refuse_toy(options: argparse.Namespace, config: Config, chosen: Mapping[str
     """Raises `ConfigError` for the demo judge with several workers, or with GPUs."""
     scores = all_tasks()[options.task].inputs is None and options.task not in OF_ROWS
     asks = not scores or any(metric.judge for metric in chosen.values())
-    is_toy = all(judge.model_name == DEMO for judge in config.judges or [config.judge])
+    is_toy = not config.judges and config.judge.model_name == DEMO
     if asks and is_toy and (gpus or options.workers > 1):
         raise ConfigError(
             f"judge.model: {DEMO} is a toy for one process without a GPU, received "

@@ -22,6 +22,7 @@ from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.manifest import partial_rows, parts_of
 from rag_evaluator.results.pieces import more_pieces
+from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
@@ -264,6 +265,9 @@ OWN = {"options": "options", "source": "functions"}
 JUDGE = "judge"  # what every other part of a signature belongs to
 HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
 NOISE = "repeats"  # how often, by the same judge: the mean of more scores is the same but for its noise
+DEFAULTS = {"reasons": "full"}
+"""Parts that are written only where they differ from this."""
+ABSENT = "absent"  # any other part that a signature lacks: equal to no value
 Values = Mapping[str, Any]  # Any: JSON
 
 
@@ -299,7 +303,8 @@ def _parts(manifest: Values, metric: str) -> dict[str, str]:
 
 def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
     for part in dict.fromkeys((*a, *b)):
-        values = a.get(part, "none"), b.get(part, "none")
+        default = DEFAULTS.get(part.partition(BETWEEN)[0], ABSENT)
+        values = a.get(part, default), b.get(part, default)
         if values[0] != values[1]:
             yield part, values
 

@@ -324,6 +324,7 @@ def test_a_score_beyond_its_range_by_rounding_is_cut_to_it(compare: Compare) -> 
             {},
             r"judged differently \(judge: max_new_tokens 1024 / 512\), so judges are",
         ),
+        ({"judge": {"reasons": "none"}}, {}, r"judged differently \(judge: reasons full / none\), so judges are"),
         ({"language": "es"}, {}, r"prompts: prompts \w+ / \w+"),
         ({"language": "es"}, {}, r"language: language english / spanish"),
         ({}, {"ground_truth": "Nobody."}, "20 of 20 questions have another reference"),
@@ -348,7 +349,7 @@ def test_other_options_are_said_for_each_metric_that_has_them(compare: Compare) 
     )
     [caveat] = compare(a, b).caveats
     assert caveat == (
-        'run and run (2) were judged differently (options: rouge_score none / {"mode": "recall"}, retrieval_recall '
+        'run and run (2) were judged differently (options: rouge_score absent / {"mode": "recall"}, retrieval_recall '
         '{"match": "overlap"} / {"k": 2, "match": "overlap"}), so judges are compared, not systems.'
     )
 

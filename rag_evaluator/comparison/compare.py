@@ -12,10 +12,11 @@ import numpy as np
 
 from rag_evaluator.comparison.changed import changed_rows, changed_scores
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
+from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.results.aligned import (
     Aligned,
     align,
@@ -269,7 +270,15 @@ def labelled_differences(
     for metric in first:
         if metric in second:
             pair = first[metric], second[metric]
-            yield _difference(b.run.name, metric, pair, rows, units, level, clusters, counts)
+            equal = _equal_texts(metric, a.run, b.run, rows)
+            yield _difference(b.run.name, metric, pair, rows, units, level, clusters, counts, equal)
+
+
+def _equal_texts(metric: str, a: ScoredRows, b: ScoredRows, rows: Sequence[Sequence[int]]) -> list[int]:
+    """The places of the rows that are equal in all that is shown for a label."""
+    reads = METRICS[metric].reads if metric in METRICS else READ
+    digests = [[run.samples[row].digest_of(reads) for row in own] for run, own in zip((a, b), rows, strict=True)]
+    return [place for place, pair in enumerate(zip(*digests, strict=True)) if pair[0] == pair[1]]
 
 
 def _difference(
@@ -281,7 +290,9 @@ def _difference(
     level: float,
     clusters: Sequence[str | None] | None,
     counts: Array | None,
+    equal: Sequence[int],
 ) -> LabelDifference:
+    """The line of a metric. `equal`: places of the rows whose texts are equal, so that their labels should be."""
     a, b = pair
     labels = tuple(_of(kept.labels, drawn_rows) for kept, drawn_rows in zip((a, b), rows, strict=True))
     both = int(np.count_nonzero(~np.isnan(labels[0] + labels[1])))
@@ -299,6 +310,8 @@ def _difference(
         }
     wide = Scale(a.low - a.high, a.high - a.low)
     gains, changes = labels[1] - labels[0], scores[1] - scores[0]
+    noise = [place for place in equal if abs(gains[place]) > TIE]
+    gains[noise] = 0.0
     kept = np.where(design.get("drawn", True), gains, np.nan)
 
     chances = None if "probabilities" not in design else np.asarray(design["probabilities"])
@@ -315,7 +328,8 @@ def _difference(
 
     figures = estimate_at(level)
     tested = _as_line(metric, figures, kept, wide._replace(better=a.better), interval_p_value(estimate_at))
-    return LabelDifference(run, metric, both, figures, None, tested)
+    contradicting = tuple(rows[0][place] for place in noise)
+    return LabelDifference(run, metric, both, figures, None, tested, contradicting)
 
 
 def _as_line(metric: str, figures: LabelMean, gains: Array, scale: Scale, p: float | None) -> MetricComparison | None:

@@ -82,6 +82,8 @@ class LabelDifference:
         tested: the same as the line of a table; its p-value belongs to the interval, its `p_holm` holds for all
             differences by labels together, and its `rows_needed` are labels for a true difference of the size found.
             None where there is no estimate.
+        contradicting: rows of the baseline whose texts are equal in both runs, and whose labels are not: noise of the
+            labels, which counts as no difference.
     """
 
     run: str
@@ -90,6 +92,7 @@ class LabelDifference:
     figures: LabelMean | None
     reason: str | None
     tested: MetricComparison | None = None
+    contradicting: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The figures, with the p-values and the conclusion."""

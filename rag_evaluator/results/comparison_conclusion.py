@@ -246,7 +246,8 @@ def label_rule(level: float, tests: int) -> str:
         "scores narrow where they help; p belongs to it. Shown: p after Holm, over the "
         f"{counted(tests, 'difference')} by labels of this comparison, is at most {alpha}. Labels that a difference "
         "needs: for a power of 0.8, of this metric alone, if the true difference is the one found, and the interval "
-        "narrows with the root of their number. A margin is for scores only."
+        "narrows with the root of their number. Labels of texts that are equal in both runs count as equal. A margin "
+        "is for scores only."
     )
 
 
@@ -279,8 +280,16 @@ def conclude_labels(names: Mapping[str, str], labels: Sequence[LabelDifference])
             rows = next(line.figures.rows for line in own if line.tested is largest and line.figures is not None)
             needed = _labels_needed(largest, rows)
             yield f"Not settled by labels of {_labelled(rest)}{which_run}: {which} {_difference(largest)}{needed}."
+        noise = {line.metric: line.contradicting for line in own if line.contradicting}
         if same := [line for line in known if line.verdict == "equal in all rows"]:
-            yield f"In {_labelled(same)} no label of {listed(line.metric for line in same)} differs{which_run}."
+            where = " where the texts do" if any(line.metric in noise for line in same) else ""
+            yield f"In {_labelled(same)} no label of {listed(line.metric for line in same)} differs{which_run}{where}."
+        for metric, rows in noise.items():
+            yield (
+                f"In {counted(len(rows), 'row')} the texts are equal in both runs, and the labels of {metric} are not: "
+                "that is noise of the labels and counts as no difference. Label again, in both runs (rows of "
+                f"{next(iter(names.values()))}, counted from 0): {listed(map(str, rows))}."
+            )
         unknown = [line for line in own if line.tested is None]
         for why in dict.fromkeys(line.why_none() for line in unknown):
             metrics = listed(line.metric for line in unknown if line.why_none() == why)

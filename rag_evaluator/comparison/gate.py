@@ -24,7 +24,8 @@ from rag_evaluator.results.aligned import (
     Aligned,
     align,
     caveats,
-    column_of,
+    cluster_column,
+    clusters_of,
     common_metrics,
     equal_rows,
     keys_of,
@@ -72,12 +73,13 @@ class Differences:
         self.matched = matched[0], matched[1]
         self.a, self.b = align([baseline, run], matched, baseline.config.get("weight"), whole=True)
         self.metrics = common_metrics(self.a, self.b, self.on)
-        self.cluster = cluster or baseline.config.get("cluster") or run.config.get("cluster")
+        self.cluster, self.remarks = cluster_column([baseline, run], cluster)
         self.weights = weights_of(self.a)
 
     def measured(self) -> dict[str, Measured]:
         """Every metric of the baseline; one that the run does not have cannot pass."""
-        for sentence in caveats(self.baseline, self.run, self.matched, self.on, self.metrics):
+        warnings = caveats(self.baseline, self.run, self.matched, self.on, self.metrics)
+        for sentence in (*warnings, *self.remarks):
             logger.warning(sentence)
         if new := [metric for metric in self.run.scores if metric not in self.a.scores]:
             logger.warning("%s has no scores of %s: not compared.", self.baseline.name, ", ".join(new))
@@ -88,11 +90,8 @@ class Differences:
 
     @cached_property
     def labels(self) -> Sequence[str | None] | None:
-        """The cluster of each key, as the baseline has it; as the run has it where the baseline has no such column."""
-        if not self.cluster:
-            return None
-        has_column = any(key is not None for key in keys_of(self.baseline.samples, self.cluster))
-        return column_of(self.a if has_column else self.b, self.cluster)
+        """The cluster of each key."""
+        return clusters_of([self.a, self.b], self.cluster) if self.cluster else None
 
     @cached_property
     def fault(self) -> str | None:

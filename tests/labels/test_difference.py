@@ -87,6 +87,20 @@ def test_other_labels_of_equal_texts_are_noise_and_no_difference(tmp_path: Path)
     assert noise.startswith("In 12 rows the texts are equal in both runs")
 
 
+def test_the_cluster_of_the_second_run_counts_for_labels_too(tmp_path: Path) -> None:
+    graded_run(tmp_path / "a")
+    for name in ("plain", "by document"):
+        rows = [{**row, "document": f"d{place // 8}"} for place, row in enumerate(other_rows())]
+        graded_run(tmp_path / name, rows, cluster="document" if name == "by document" else None)
+    for folder in ("a", "plain", "by document"):
+        certify(tmp_path / folder, label={"answer_rubric": "human"})
+    plain, clustered = (compare(tmp_path / "a", tmp_path / name).labels[0].figures for name in ("plain", "by document"))
+    assert plain is not None and clustered is not None
+    assert clustered.ci_method.endswith("clustered")
+    assert clustered.label_mean == pytest.approx(plain.label_mean)
+    assert not plain.ci_method.endswith("clustered")
+
+
 def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_path: Path) -> None:
     a, b = runs
     first = label_sheet(a, tmp_path / "a.xlsx", size=24)

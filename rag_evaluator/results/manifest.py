@@ -113,6 +113,8 @@ def check_manifest(manifest: Any) -> None:
     """Raises `ValueError` for a manifest that nobody can read, naming the key."""
     if not isinstance(manifest, dict):
         raise ValueError("it is no object")
+    if not _names_us(manifest):
+        raise ValueError("it has neither 'program' nor 'signatures', which every run writes")
     _check(TypeAdapter(_Manifest), manifest)
 
 
@@ -280,9 +282,14 @@ def _is_ours(folder: Path) -> bool:
         manifest = json.loads((folder / "manifest.json").read_bytes())
     except (OSError, ValueError):
         manifest = None
-    known = isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
+    known = isinstance(manifest, dict) and _names_us(manifest)
     journals = [folder / "journal" / "manifest.json", *(folder / "journal").glob("*.*/manifest.json")]
     return known or any(path.is_file() for path in journals)
+
+
+def _names_us(manifest: Mapping[str, Any]) -> bool:
+    """Whether it is a manifest of this program; those of older versions have signatures only."""
+    return "program" in manifest or "signatures" in manifest
 
 
 FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files

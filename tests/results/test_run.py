@@ -36,7 +36,7 @@ def test_a_line_of_megabytes_is_read_about_once(tmp_path, row):
 def test_a_row_is_read_without_those_before_it(tmp_path):
     rows = [{"user_input": f"question {number}" * number} for number in range(9)]
     (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text('{"program": ""}')
     run = Run(tmp_path)
 
     assert [run.row(number) for number in (8, 0, 4)] == [rows[8], rows[0], rows[4]]
@@ -47,7 +47,7 @@ def test_a_row_is_read_without_those_before_it(tmp_path):
 
 def test_a_damaged_file_is_named_with_the_way_out(tmp_path):
     (tmp_path / "scores.jsonl").write_text("{")
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text('{"program": ""}')
     with pytest.raises(ResultsError, match=r"scores\.jsonl: cannot be read.*merge"):
         Run(tmp_path).row(0)
 

@@ -187,11 +187,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def read_object(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
     """What a JSON file of a results folder says. Raises `ResultsError` if it cannot be read, or `check` refuses it."""
     try:
+        refuse_special(path)
         value: dict[str, Any] = json.loads(path.read_bytes())
         check(value)
     except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error
     return value
+
+
+def refuse_special(path: Path) -> None:
+    """Raises `OSError` for a pipe or whatever else is there and is no file: to read it may take for ever."""
+    if path.exists() and not path.is_file():
+        raise OSError("it is no file")
 
 
 def as_sealed(folder: Path, rows: int) -> dict[str, Any]:
@@ -215,6 +222,7 @@ def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES
     digests, expected, path = written.get("sha256"), written.get("rows", manifest.get("rows")), folder / name
     digest = digests.get(name) if isinstance(digests, Mapping) else None
     try:
+        refuse_special(path)
         if digest is not None and file_digest(path) == digest:
             return True
         held = _lines(path) if rows is None else rows

@@ -217,12 +217,12 @@ def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool,
 
 def _needed(line: MetricComparison, effect: float, where: str) -> str:
     """How many rows would show a difference in this metric, as far as the spread of the differences says it."""
-    needed = line.rows_needed
+    needed, clustered = line.rows_needed, line.difference.is_clustered
     if needed is None:
-        return ""
+        return "; more rows of the same clusters do not help, more clusters do" if clustered else ""
     if needed <= line.difference.n:
         return f"; a difference of {figure(effect)}{where} would be found in 4 of 5 such comparisons"
-    return f"; a difference of {figure(effect)}{where} needs {about(needed)} rows"
+    return f"; a difference of {figure(effect)}{where} needs {about(needed)} rows{' in more clusters' * clustered}"
 
 
 def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:

@@ -67,6 +67,11 @@ class Estimate:
     ci_level: float
     ci_method: str
 
+    @property
+    def is_clustered(self) -> bool:
+        """Whether rows depend on each other, by clusters of which there are several."""
+        return ", clustered" in self.ci_method
+
 
 Array = NDArray[np.float64]
 LEAST_UNITS = 1.1  # with fewer effective units a t quantile of 95 % is above 1e12: the interval is the whole range

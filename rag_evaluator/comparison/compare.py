@@ -71,6 +71,7 @@ def compare(
     cluster: str | None = None,
     group_by: Sequence[str] | None = None,
     margin: float | Mapping[str, float] | None = None,
+    better: Mapping[str, str] | None = None,
 ) -> Comparison:
     """What other runs differ in from a baseline, row by row, and how sure that is.
 
@@ -86,6 +87,7 @@ def compare(
             the figures. A metric whose interval lies inside is called equal.
         group_by: columns; the figures are given for the rows of each of their values, too. None takes those of the
             baseline's configuration.
+        better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
 
     Where the baseline's configuration has a `weight`, means, intervals and tests are weighted.
 
@@ -101,7 +103,8 @@ def compare(
     on, matched = match(runs, on)
     first, *rest = align(runs, matched, runs[0].config.get("weight"))
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
-    scales, remarks = scales_for(list(dict.fromkeys(metric for metrics in common.values() for metric in metrics)), runs)
+    metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
+    scales, remarks = scales_for(metrics, runs, better)
     pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
     config = runs[0].config
     cluster, clustered = cluster_column(runs, cluster)

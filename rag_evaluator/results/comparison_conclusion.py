@@ -163,13 +163,17 @@ def conclude_pair(
 
 def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]:
     """`is better in faithfulness by 0.18 [0.02, 0.34]`; `scores better` where runs were judged differently."""
+    unknown = [line for line in lines if not line.scale.is_directed]
     for is_better in (True, False):
-        group = [line for line in lines if line.is_better == is_better]
+        group = [line for line in lines if line.is_better == is_better and line.scale.is_directed]
         verb = "is better" if is_better else "is worse"
         if judging.differing:
             verb = "scores better" if is_better else "scores worse"
         if group:
             yield f"{verb} in {listed((_by(line) for line in group), most=len(group))}"
+    if unknown:
+        differences = (f"{line.metric} by {_difference(line)}" for line in unknown)
+        yield f"differs in {listed(differences, most=len(unknown))}"
 
 
 def _by(line: MetricComparison) -> str:

@@ -18,7 +18,7 @@ from scipy import stats
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge
 from rag_evaluator.results.changes import ScorePair
-from rag_evaluator.results.comparison import Comparison
+from rag_evaluator.results.comparison import Comparison, verdict_words
 
 Rows = list[dict[str, Any]]
 Compare = Callable[..., Comparison]
@@ -150,6 +150,35 @@ def test_columns_of_ragas_to_pandas_are_metrics_by_their_names(compare: Compare)
         "my_score",
     ]
     assert any("my_score is not a metric of this program" in sentence for sentence in comparison.caveats)
+
+
+@pytest.mark.parametrize(
+    ("better", "sentence", "words", "direction", "counts"),
+    [
+        (None, "run 2 differs in toxicity by 0.80 [0.23, 1.00].", "differs", "differs", "-"),
+        ("higher", "run 2 is better in toxicity by 0.80 [0.23, 1.00].", "better", "better", "8/0/0"),
+        ("lower", "run 2 is worse in toxicity by 0.80 [0.23, 1.00].", "worse", "worse", "0/0/8"),
+    ],
+)
+def test_a_metric_whose_direction_nobody_has_said_differs(
+    compare: Compare, better: str | None, sentence: str, words: str, direction: str, counts: str
+) -> None:
+    rows = [0.1, 0.1001] * 4
+    a, b = table(toxicity=rows), table(toxicity=[value + 0.8 for value in rows])
+    comparison = compare(a, b, better=better and {"toxicity": better})
+    assert comparison.conclusion.sentences[0] == sentence
+    [line] = comparison.metrics
+    assert verdict_words(line.figures) == words
+    assert line.to_json()["better"] == better
+    assert {change.direction for change in comparison.changed} == {direction}
+    assert f" {counts} " in f" {' '.join(str(comparison.overview()).split())} "
+    assert ("--better toxicity=lower" in " ".join(comparison.caveats)) == (better is None)
+
+
+def test_a_direction_of_a_metric_that_is_not_compared_is_refused(compare: Compare) -> None:
+    a, b = table(toxicity=[0.1, 0.2]), table(toxicity=[0.9, 0.8], other=[1, 2])
+    with pytest.raises(RagEvaluatorError, match=r"--better other=lower: there are no scores of 'other'"):
+        compare(a, b, better={"other": "lower"})
 
 
 def test_a_csv_file_is_compared_with_a_folder(folders: tuple[Path, Path], compare: Compare) -> None:

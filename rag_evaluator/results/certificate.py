@@ -138,14 +138,12 @@ def _standing(certificate: Certificate, metric: str, signatures: Mapping[str, st
     differing = differing_conditions(sides[0], sides[1], [metric])
     if has_unnamed_model(sides[0], [metric]) or has_unnamed_model(sides[1], [metric]):
         return "the certificate does not apply: a judge without a name cannot be recognised"
-    refused = [name for name in differing if name not in ("language", "prompts", "versions")]
+    refused = [name for name in differing if name not in ("prompts", "versions")]
     if refused:
         return f"the certificate does not apply: it is of {_shown(differing, refused)}"
-    remarks = []
-    if "language" in differing:
-        remarks.append(f"in another language ({differing['language']['language'][0]})")
-    elif "prompts" in differing:
+    if "prompts" in differing:
         return "the certificate does not apply: it is of other prompts"
+    remarks = []
     if certificate.get("data") != data:
         remarks.append("on other data")
     if "versions" in differing:

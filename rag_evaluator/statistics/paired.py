@@ -161,7 +161,7 @@ class MetricComparison:
         wins, ties, losses: rows in which b is better than, equal to, worse than a.
         smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all, or no
             difference on the scale is found.
-        rows_needed: to find the effect that was asked for.
+        rows_needed: to find the effect that was asked for; None where rows do not differ, and of one or two clusters.
         only_a, only_b: rows that only this side scored.
         margin: a difference that does not matter, in units of the metric; None: nobody gave one beforehand.
     """
@@ -269,6 +269,7 @@ def _described(
     # of rows or clusters; one cluster says nothing of others
     spread = None if difference.stderr is None else difference.stderr * math.sqrt(units)
     smallest = smallest_difference(spread, difference.n, design, squares)
+    is_hopeless = difference.is_clustered and units <= FEWEST + TIE  # more rows of so few clusters do not help
     return MetricComparison(
         metric=pair.metric,
         scale=pair.scale,
@@ -281,7 +282,7 @@ def _described(
         ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
         losses=int(np.count_nonzero(gains < -TIE)),
         smallest_difference=None if smallest is None or smallest > pair.scale.width else smallest,
-        rows_needed=rows_needed(spread, effect, design, squares),
+        rows_needed=None if is_hopeless else rows_needed(spread, effect, design, squares),
         only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
         only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
     )

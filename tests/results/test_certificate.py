@@ -1,4 +1,4 @@
-"""A certificate is named where it holds: the same judge and prompts; other data or another language are said."""
+"""A certificate is named where it holds: the same judge, prompts and language; other data are said."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ CASES = {
     "another language": (
         LINE.replace("english", "german").replace("p1", "p2"),
         "d2",
-        "certified in another language (english), on other data",
+        "does not apply: it is of language english instead of german",
     ),
     "another judge": (LINE.replace("j1", "j2"), "d1", "does not apply: it is of judge j1 instead of j2"),
     "another dtype": (
@@ -34,6 +34,8 @@ CASES = {
         "d1",
         "does not apply: it is of dtype auto instead of bfloat16",
     ),
+    "no reasons": (LINE + "|reasons:none", "d1", "does not apply: it is of reasons full instead of none"),
+    "an older run": (LINE + "|checks:none", "d1", "does not apply: it is of checks absent instead of none"),
     "other prompts": (LINE.replace("p1", "p2"), "d1", "does not apply: it is of other prompts"),
     "another ragas": (LINE.replace("0.4.3", "0.4.4"), "d1", "certified with ragas 0.4.3 instead of 0.4.4"),
     "more repeats": (LINE + "|repeats:5", "d1", "certified on these rows"),

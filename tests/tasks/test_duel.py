@@ -464,7 +464,7 @@ def test_wrong_input_ends_with_one_line_and_2_before_a_model_is_loaded(
 
 def test_a_manifest_without_configuration_needs_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = four_rows(tmp_path)
-    (a / "manifest.json").write_text("{}", encoding="utf-8")
+    (a / "manifest.json").write_text('{"program": "rag_evaluator"}', encoding="utf-8")
     shutil.rmtree(a / "journal")  # it knows the manifest
     assert main(["duel", str(a), str(b)]) == 2
     assert "Give the configuration with --config" in capsys.readouterr().err

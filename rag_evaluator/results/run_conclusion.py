@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config.sections import DEMO
+from rag_evaluator.results.aligned import EQUAL
 from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
     MOST_DIGITS,
@@ -114,6 +115,7 @@ def conclude(
         *_constant(manifest, rows, scales),
         *_missing(whole, means),
         *_whole_ranges(whole),
+        *_repeats(rows),
         *panel.sentences,
     ]
     config = judged_config(manifest)
@@ -208,6 +210,16 @@ def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Itera
             equal.append(f"{metric} ({known[0]:g})")
     if equal:
         yield f"All scores of {listed(equal)} are equal: read some rows to see whether the judge is right."
+
+
+def _repeats(rows: Tally) -> Iterator[str]:
+    """Rows that intervals count as independent, and that are not."""
+    if rows.repeats and rows.repeats >= EQUAL * len(rows.lengths):
+        yield (
+            f"{rows.repeats:,} of {counted(len(rows.lengths), 'row')} have the question, contexts and response of an "
+            "earlier row, and intervals count them as independent: put them together with a cluster, such as cluster: "
+            "question."
+        )
 
 
 def _mean(row: Figures) -> str:

@@ -31,12 +31,15 @@ class Tally:
         lengths: characters of each response; NaN where there is none.
         facts: clusters and weights of the rows.
         level: of intervals.
+        repeats: rows with the question, the contexts and the response of an earlier row, of which intervals do not
+            know that they depend on it: it is in another cluster.
     """
 
     scores: Mapping[str, Floats]
     lengths: Floats
     facts: RowFacts
     level: float
+    repeats: int = 0
 
     def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
         """The mean score of some rows with its interval."""
@@ -50,7 +53,8 @@ def tally(run: Run) -> Tally:
     scores = {metric: array("d") for metric in run.metrics}
     lengths, weights, clusters = array("d"), array("d"), array("q")
     numbers: dict[str, int] = {}  # of a cluster, by its name
-    read = [name for name in ALIASES if name in ("response", reporting.cluster)]
+    read = [name for name in ALIASES if name in (*REPEATED, reporting.cluster)]
+    repeats = _Repeats()
     for place, row in enumerate(run.rows()):
         for metric, values in scores.items():
             score = as_score(row.get(metric))
@@ -61,9 +65,10 @@ def tally(run: Run) -> Tally:
         weights.append(weight_of(sample, reporting.weight))
         key = cluster_of(sample, reporting)
         clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
+        repeats.add(columns, clusters[-1])
     facts = RowFacts(clusters if reporting.cluster else None, weights if reporting.weight else None)
     arrays = {metric: np.array(values) for metric, values in scores.items()}
-    return Tally(arrays, np.array(lengths), facts, reporting.ci_level)
+    return Tally(arrays, np.array(lengths), facts, reporting.ci_level, repeats.count)
 
 
 def tally_of(scores: Mapping[str, Sequence[Score]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
@@ -73,7 +78,32 @@ def tally_of(scores: Mapping[str, Sequence[Score]], samples: Sequence[Sample], m
     weights = [weight_of(sample, reporting.weight) for sample in samples] if reporting.weight else None
     lengths = [len(str(sample.columns.get("response") or "")) or math.nan for sample in samples]
     arrays = {metric: np.array([score.value for score in column]) for metric, column in scores.items()}
-    return Tally(arrays, np.array(lengths, dtype=np.float64), RowFacts(clusters, weights), reporting.ci_level)
+    repeats = _Repeats()
+    for place, (sample, label) in enumerate(zip(samples, clusters or [None] * len(samples), strict=True)):
+        repeats.add(sample.columns, place if label is None else label)
+    facts = RowFacts(clusters, weights)
+    return Tally(arrays, np.array(lengths, dtype=np.float64), facts, reporting.ci_level, repeats.count)
+
+
+REPEATED = ("user_input", "retrieved_contexts", "response")
+
+
+class _Repeats:
+    """Counts `repeats`; of texts only a number is kept, so that a million rows fit."""
+
+    def __init__(self) -> None:
+        self.texts, self.apart = array("q"), array("q")
+
+    @property
+    def count(self) -> int:
+        return len(np.unique(self.apart)) - len(np.unique(self.texts))
+
+    def add(self, columns: Mapping[str, Any], cluster: object) -> None:
+        """Add a row; one without a question is no repeat."""
+        if columns.get(REPEATED[0]) is not None:
+            text = repr([columns.get(name) for name in REPEATED])
+            self.texts.append(hash(text))
+            self.apart.append(hash((text, cluster)))
 
 
 def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:

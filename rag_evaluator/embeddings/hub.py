@@ -55,7 +55,7 @@ def refuse_no_folder(model: str, key: str = "judge.model") -> None:
     folder = Path(model)
     if (folder.is_absolute() or model.startswith((".", "~"))) and not folder.is_dir():
         raise ModelError(
-            f"{key}: no such folder: {model}. Give a model folder, a GGUF file, a hub id, or 'demo', the toy. "
+            f"{key}: no such folder: {model}. Give a model folder, a hub id, or 'demo', the toy. "
             "Where it is on another machine, run this there."
         )
 

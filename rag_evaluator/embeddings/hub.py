@@ -211,10 +211,12 @@ UNNAMED = "(unnamed)"  # in place of the name of a model that has none
 def fingerprint(folder: str | Path) -> str:
     """16 hexadecimal digits that change with a model: path, size and content of its weights and of its other files.
 
-    A copy has the same. Of a hub id that is not on disk it is the id itself. Raises `ModelError` for a file that cannot
-    be read.
+    A copy has the same. Of a GGUF file it is that of its content, of a hub id that is not on disk the id itself. Raises
+    `ModelError` for a file that cannot be read.
     """
     folder = Path(folder)
+    if folder.is_file():
+        return file_fingerprint(folder)
     if not folder.is_dir():
         return str(folder)
     try:
@@ -225,7 +227,7 @@ def fingerprint(folder: str | Path) -> str:
 
 
 def file_fingerprint(path: Path) -> str:
-    """The same of one file, for instance a GGUF. Raises `ModelError`."""
+    """The same of one file. Raises `ModelError`."""
     try:
         return _digests([path])[0][:16]
     except OSError as error:

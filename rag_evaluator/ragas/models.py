@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.files.gguf import gguf_of
 from rag_evaluator.judge.judge import LLM, LazyJudge
 from rag_evaluator.ragas.names import no_counterpart
 from rag_evaluator.tasks.question import judge_source, settings_of
@@ -105,7 +106,7 @@ def llm_factory(
         key = getattr(client, "api_key", settings.get("api_key"))
         config._key = key if isinstance(key, str) else ""  # it may be a function
         return ServerJudge(None, config)
-    if Path(model).is_dir():
+    if Path(model).is_dir() or gguf_of(model) is not None:
         return LangchainLLMWrapper(model)
     logger.warning(
         "llm_factory(%r): no service is asked; the configured judge judges, without one the demo judge. Give a model "

@@ -197,7 +197,8 @@ def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:
 def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
     """Whether the weights fit: on GPUs if there are some."""
     where, free = ("on the GPUs", memory.gpus) if memory.gpus else ("in main memory", memory.main)
-    text = f"weights {size(memory.weights)}, free {where} {size(free)}"
+    unpacked = f" (unpacked; the file has {size(memory.file)})" if memory.file else ""
+    text = f"weights {size(memory.weights)}{unpacked}, free {where} {size(free)}"
     details = {"weights": memory.weights, "free_gpus": memory.gpus, "free_main": memory.main}
     if not memory.weights:
         return "memory", "ok", f"the size of the weights is not known; free {where} {size(free)}", details

@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluator.cli.options import OK
 from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO, USUAL
+from rag_evaluator.config.sections import DEMO, USUAL, JudgeConfig
 from rag_evaluator.errors import ConfigError, MissingChunksError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.metrics.metric import Metric
@@ -157,7 +157,8 @@ def _refuse_toy(options: argparse.Namespace, config: Config, chosen: Mapping[str
     """Raises `ConfigError` for the demo judge with several workers, or with GPUs."""
     scores = all_tasks()[options.task].inputs is None and options.task not in OF_ROWS
     asks = not scores or any(metric.judge for metric in chosen.values())
-    is_toy = all(judge.model_name == DEMO for judge in config.judges or [config.judge])
+    judges: Sequence[JudgeConfig] = config.judges or [config.judge]
+    is_toy = all(judge.model_name == DEMO for judge in judges)
     if asks and is_toy and (gpus or options.workers > 1):
         raise ConfigError(
             f"judge.model: {DEMO} is a toy for one process without a GPU, received "

@@ -1,7 +1,6 @@
 """What can be seen in a judge's work without labels: the flags of a score, their rules, and sentences about them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from rag_evaluator.results.overview import Figures, counted
 

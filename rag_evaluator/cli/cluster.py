@@ -8,7 +8,7 @@ from typing import Any
 from rag_evaluator.cli.options import OK
 from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO, USUAL, JudgeConfig
+from rag_evaluator.config.sections import DEMO, USUAL
 from rag_evaluator.errors import ConfigError, MissingChunksError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.metrics.metric import Metric

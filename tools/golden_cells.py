@@ -29,7 +29,9 @@ _ANSWERS = "/response/"  # what the judge wrote is a figure
 _VERSION = re.compile(
     r"\b(rag-evaluator|ragas|transformers|torch|rag_evaluator)([:= ]{1,2})\d+(\.\d+)+\S*?(?=[|\s,;)]|$)"
 )
-_TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\S*)|\b\d+(\.\d+)? (s|seconds|min|MiB|GiB|GB)\b|\d\d:\d\d:\d\d")
+_TIMES = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\S*)|\b\d+(\.\d+)? (s|seconds|min|MiB|GiB|GB)\b|\d\d:\d\d:\d\d"
+)
 _NO_RESULTS = {".npy", "", "written.json"}  # vectors of a corpus, its lock, times and digests of files
 _SKIPPED_TAGS = {"script", "style", "svg"}
 

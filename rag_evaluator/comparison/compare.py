@@ -282,7 +282,7 @@ def labelled_differences(
 
 def _equal_texts(metric: str, a: ScoredRows, b: ScoredRows, rows: Sequence[Sequence[int]]) -> list[int]:
     """The places of the rows that are equal in all that is shown for a label."""
-    reads = METRICS[metric].reads if metric in METRICS else READ
+    reads = METRICS[metric].reads if metric in METRICS else tuple(READ)
     digests = [[run.samples[row].digest_of(reads) for row in own] for run, own in zip((a, b), rows, strict=True)]
     return [place for place, pair in enumerate(zip(*digests, strict=True)) if pair[0] == pair[1]]
 

@@ -288,11 +288,11 @@ def conclude_labels(names: Mapping[str, str], labels: Sequence[LabelDifference])
         if same := [line for line in known if line.verdict == "equal in all rows"]:
             where = " where the texts do" if any(line.metric in noise for line in same) else ""
             yield f"In {_labelled(same)} no label of {listed(line.metric for line in same)} differs{which_run}{where}."
-        for metric, rows in noise.items():
+        for metric, noisy in noise.items():
             yield (
-                f"In {counted(len(rows), 'row')} the texts are equal in both runs, and the labels of {metric} are not: "
-                "that is noise of the labels and counts as no difference. Label again, in both runs (rows of "
-                f"{next(iter(names.values()))}, counted from 0): {listed(map(str, rows))}."
+                f"In {counted(len(noisy), 'row')} the texts are equal in both runs, and the labels of {metric} are not"
+                ": that is noise of the labels and counts as no difference. Label again, in both runs (rows of "
+                f"{next(iter(names.values()))}, counted from 0): {listed(map(str, noisy))}."
             )
         unknown = [line for line in own if line.tested is None]
         for why in dict.fromkeys(line.why_none() for line in unknown):

@@ -67,8 +67,9 @@ COUNTED: Mapping[str, Counted] = {
     "ExtractedKeyphrases": Counted("keyphrases", "name"),
     "QuestionsGenerated": Counted("questions", "question"),
     "AnswerRelevanceOutput": Counted("question", "question"),
+    "ReferenceOutput": Counted("answer"),
 }
-"""Response model of ragas -> the texts that the judge writes and a metric counts."""
+"""Response model -> the texts that the judge writes and a metric counts, or that become a reference."""
 VERDICTS: Mapping[str, str] = {
     "NLIStatementOutput": "verdict",
     "StatementFaithfulnessOutput": "verdict",

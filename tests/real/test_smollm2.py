@@ -45,7 +45,8 @@ def test_the_first_sentence_about_the_bundled_sample_names_copies_and_contradict
     results = RAGEvaluator({"metrics": ["faithfulness"]}, judge).evaluate(rows)
     assert str(results).splitlines()[0] == (
         "faithfulness has no figure: 12 of 12 rows could not be scored (in 11 the judge repeats the example of its "
-        "prompt; in 1 it gave the same statement both verdicts). Take a larger judge, or `groundedness` with a verifier."
+        "prompt; in 1 it gave the same statement both verdicts). Take a larger judge, or `groundedness` with a "
+        "verifier."
     )
 
 
@@ -67,11 +68,12 @@ def test_sort_puts_every_context_in_its_order(judge: Judge, sample: Rows, tmp_pa
     assert sorted(made["contexts"]) == sorted(contexts)
 
 
-def test_generate_writes_a_reference(judge: Judge, sample: Rows, tmp_path: Path) -> None:
+def test_the_example_of_the_prompt_is_no_reference(judge: Judge, sample: Rows, tmp_path: Path) -> None:
+    """This judge answers what the example of its prompt answers, about a film."""
     (written,) = generate(
         [sample[0]["user_input"]], [sample[0]["retrieved_contexts"]], judge=judge, output_dir=tmp_path
     )
-    assert written.endswith(".")
+    assert "film" not in written.lower()
 
 
 @pytest.mark.slow
@@ -82,6 +84,4 @@ def test_each_judged_metric_scores_a_row(judge: Judge, sample: Rows) -> None:
     results = RAGEvaluator({"metrics": judged}, judge).evaluate([row])
     missing = {name: scores[0].reason for name, scores in results.scores.items() if scores[0].missing}
     assert set(missing.values()) <= set(REASONS.values())
-    assert {
-        name: scores[0].flags for name, scores in results.scores.items() if scores[0].flags
-    }.keys() >= missing.keys()
+    assert all(results.scores[name][0].flags for name in missing)

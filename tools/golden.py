@@ -87,7 +87,6 @@ STEPS = (
     Step("report", ("report", "{out}/sample", "{out}/other", "--out", "{out}/two.html"), file="two.html"),
     Step("merge", ("merge", "{out}/other", "--json")),
     Step("status", ("status", "{out}/other", "--json")),
-    Step("plan", ("plan", str(ROOT / "config.yaml"), "--set=output_dir={out}/plan", "--sample", "0", "--json")),
     Step("check", ("check", str(ROOT / "config.yaml"), "--json")),
     *(Step(f"list_{kind}", ("list", kind, "--json")) for kind in ("engines", "languages", "metrics", "readers")),
 )  # fmt: skip

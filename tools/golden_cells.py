@@ -18,7 +18,7 @@ Parts = Mapping[str, Any]  # what a cell is made of, by name: JSON
 VOLATILE = frozenset(
     "age_seconds at batch_sizes cpu_seconds created date digest duration ended environment eta_seconds "
     "finished free free_main host ignored libraries machine modified peak_memory pid process rate "
-    "seconds seconds_within seen source started time times updated versions workers".split()
+    "seconds seen source started time times updated versions workers".split()
 )
 _VERSION = re.compile(
     r"\b(rag-evaluator|ragas|transformers|torch|rag_evaluator)([:= ]{1,2})\d+(\.\d+)+\S*?(?=[|\s,;)]|$)"

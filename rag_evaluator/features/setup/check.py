@@ -19,7 +19,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.check_judge import look_at_judge
 from rag_evaluator.features.setup.checks import Check, CheckReport, Checks, Shown, State
-from rag_evaluator.features.setup.trial import cells_of, key_of, known_records
+from rag_evaluator.features.setup.versions import look_at_versions
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.transformers.loading import Memory, memory_of
 from rag_evaluator.metrics.prompts import prompts_asked
@@ -28,8 +28,9 @@ from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence
 from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.journal import Journal, place_of, read_manifest
+from rag_evaluator.run.journal import Journal, Key, KnownRecords, place_of, read_manifest
 from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.worker_journal import record_files, spare_files
 from rag_evaluator.verifiers.reranker import reranker_of
 from rag_evaluator.verifiers.verifier import Verifier
 
@@ -62,6 +63,7 @@ def check(
     text = f"{config.source}: run '{config.name}', {config.language}: {', '.join(metrics)}"
     details = {"name": config.name, "language": config.language, "metrics": metrics}
     checks.add("configuration", "ok", text, details)
+    look_at_versions(checks)
     rows = _rows(evaluator, data, checks)
     report = list(checks.checks)
     for name, judge_evaluator in evaluator.judges.items():
@@ -210,14 +212,23 @@ def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
 def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks) -> None:
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
     folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
+    plan, place = stage.plan, place_of(folder, stage.plan.task, stage.plan.stage)
     refuse_foreign(folder, stage.files)
-    begun = read_manifest(place_of(folder, stage.plan.task, stage.plan.stage))
+    begun = read_manifest(place)
     if begun is not None and not Journal(folder).is_empty:
-        refuse_changes(folder, stage.plan.changes(begun.plan, unnamed=False))
-        refuse_fewer_rows(folder, stage.plan, begun.plan)
-    with ACTIVITY.phase("counting what is done"), closing(known_records(folder, stage.plan)) as known:
-        done = sum(known.has(key_of(stage, cell)) for cell in cells_of(stage, range(len(stage.units))))
-    total = stage.plan.cells
+        refuse_changes(folder, plan.changes(begun.plan, unnamed=False))
+        refuse_fewer_rows(folder, plan, begun.plan)
+    files = [] if begun is None else record_files(Journal(folder, place))
+    with (
+        ACTIVITY.phase("counting what is done"),
+        closing(KnownRecords(plan, [*files, *spare_files(place)])) as known,
+    ):
+        done = sum(
+            known.has(Key(stage.digest(unit, column), column, plan.columns[column], repeat))
+            for unit in stage.units
+            for column, repeat in plan.slots
+        )
+    total = plan.cells
     left = "a run goes on there" if done < total else "a run would judge nothing"
     text = f"{done} of {total} scores are there, {left}" if done else f"nothing there yet, {total} scores to make"
     checks.add("results", "ok", f"{folder}: {text}", {"done": done, "cells": total})

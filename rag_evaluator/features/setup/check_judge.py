@@ -1,6 +1,7 @@
 """The part of `check` that loads the judge: its engine, a prompt, one judged row, its window, its batches."""
 
 import json
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -20,7 +21,9 @@ from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator.metrics.chosen import times_of
 from rag_evaluator.metrics.scorer import Scorer
+from rag_evaluator.results.conclusion import about
 from rag_evaluator.results.flags import REASONS
 from rag_evaluator.results.judgement import explained, judgements_of
 from rag_evaluator.results.rows import Score
@@ -115,6 +118,7 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks:
         if scorer.judge is not None:
             with ACTIVITY.phase("measuring the longest rows"):
                 await _measure(evaluator, scorer, scorer.judge, rows, checks)
+        _add_cost(evaluator, scorer.judge, len(rows), checks)
     except RagEvaluatorError as error:
         checks.add(step, "failed", str(error), error=error)
 
@@ -127,15 +131,15 @@ async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     if scorer.judge is None:
         checks.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
         return scorer
-    about = dict(scorer.judge.about)
-    path, why = about.get("path", ""), about.get("why") or about.get("alone")
+    described = dict(scorer.judge.about)
+    path, why = described.get("path", ""), described.get("why") or described.get("alone")
     engine = "a judge that was given" if evaluator.judge.is_object else evaluator.config.judge.engine
     because = evaluator.config.judge.because
     engine += f" (auto: {because})" if because else ""
     slow = (f"because {why}", FASTER) if why else ()
     parts = [engine, PATHS.get(path, path), *slow, f"ready in {seconds} s"]
     state: State = "warning" if why else "ok"
-    details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **about}
+    details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **described}
     details |= {"because": because} if because else {}
     checks.add("engine", state, ", ".join(filter(None, parts)), details)
     return scorer
@@ -239,6 +243,22 @@ async def _measure(
         text = f"{together} of batch_size {asked} at a time for the longest row"
         details = {"together": together, "batch_size": asked}
         checks.add("batches", "ok" if together >= asked else "warning", text, details)
+
+
+def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, checks: Checks) -> None:
+    """Questions and time of the whole run, if all rows take what the one that was judged took."""
+    known = {check.name: check.details for check in checks.checks}
+    scores, times = known["row"]["scores"], times_of(evaluator.metrics, evaluator.config.repeats)
+    most = 1 if judge is None else judge.capabilities.in_flight
+    together = max(1, min(most, known.get("batches", {}).get("together", most)))
+    questions, seconds = (
+        rows * sum(times[metric] * score[part] for metric, score in scores.items()) for part in ("questions", "seconds")
+    )
+    least, longest = (f"{max(1, math.ceil(part / 60)):,} min" for part in (seconds / together, seconds))
+    time = f"{least} ({together} questions at a time) to {longest} (one at a time)" if together > 1 else longest
+    text = f"{about(questions)} questions to the judge and {time}, if all {rows:,} rows take what this one row took"
+    details = {"questions": questions, "seconds": [seconds / together, seconds], "rows": rows}
+    checks.add("cost", "ok", text, details)
 
 
 async def _longest_prompt(

@@ -290,9 +290,13 @@ def test_standard_error_has_the_lines_of_progress_only(
     assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in capsys.readouterr().err.splitlines())
 
 
-def test_the_cost_of_a_run_counts_rows_and_repeats_and_what_is_made_at_a_time(rows: Rows) -> None:
+def test_the_cost_of_a_run_counts_rows_and_repeats_and_what_is_made_at_a_time(
+    rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
     settings = {"metrics": ["context_relevance", "exact_match"], "repeats": 5}
-    report = check(settings, ScriptedJudge(RATING), data=rows)
+    judge = ScriptedJudge(RATING)
+    monkeypatch.setattr(ScriptedJudge, "greedy", False)
+    report = check(settings, judge, data=rows)
     scores, cost = found(report, "row").details["scores"], found(report, "cost").details
     longest = 3 * (5 * scores["context_relevance"]["seconds"] + scores["exact_match"]["seconds"])
     assert (cost["questions"], cost["seconds"]) == (3 * 5 * 2, pytest.approx([longest / IN_FLIGHT, longest]))

@@ -81,7 +81,7 @@ def init(options: argparse.Namespace) -> int:
         proposal = propose(data, _named(wanted, options.columns))
     write_new(wanted.out.expanduser(), proposal.text, options.force)
     out = wanted.out
-    _print_next(proposal, out, [[out]] if options.sample else [["check", out], ["plan", out], [out, "--limit", "10"]])
+    _print_next(proposal, out, [[out]] if options.sample else [["check", out], [out, "--limit", "10"]])
     return OK
 
 

@@ -38,8 +38,8 @@ NOT_RUN: Mapping[str, str] = {
 """Commands that are not run -> why."""
 
 NAMES_ONLY = re.compile(
-    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| generate| check"
-    r"| bundle)?$"
+    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| generate"
+    r"| check| bundle)?$"
 )
 """Commands that a sentence names without their arguments."""
 

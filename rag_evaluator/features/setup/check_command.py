@@ -57,10 +57,11 @@ def check(options: argparse.Namespace) -> int:
     if options.config is None and (options.set or options.prompt):
         raise ConfigError(f"check: the configuration is missing: {command('check', 'config.yaml')}")
     shown = partial(_print, whole_prompt=options.prompt) if not options.json else lambda check: None
-    with loading_libraries():
-        from rag_evaluator.features.setup.checks import CheckReport, Checks
-        from rag_evaluator.features.setup.versions import look_at_versions
     if options.config is None:
+        with loading_libraries():
+            from rag_evaluator.features.setup.checks import CheckReport, Checks
+            from rag_evaluator.features.setup.versions import look_at_versions
+
         look_at_versions(checks := Checks(shown))
         report = CheckReport(checks.checks)
     else:
@@ -78,8 +79,7 @@ def check(options: argparse.Namespace) -> int:
 
 def _code(report: "CheckReport") -> int:
     """As a run that meets the same would end; what needs a hand comes first."""
-    failed = [check for check in report.checks if check.state == "failed"]
-    codes = {_code_of(check) for check in failed}
+    codes = {_code_of(check) for check in report.checks if check.state == "failed"}
     return next((code for code in (BAD_INPUT, TRY_AGAIN, FAILED) if code in codes), OK)
 
 

@@ -3,7 +3,8 @@
 import json
 import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
@@ -26,6 +27,7 @@ from rag_evaluator.metrics.scorer import Scorer
 from rag_evaluator.results.conclusion import about
 from rag_evaluator.results.flags import REASONS
 from rag_evaluator.results.judgement import explained, judgements_of
+from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import Score
 from rag_evaluator.tasks.evaluation import to_record
 
@@ -95,14 +97,8 @@ def shown_prompt(judge: JudgeProtocol, prompt: str) -> str:
     return str(prompt)
 
 
-def sequences_that_fit(judge: JudgeProtocol, length: int) -> int | None:
-    """How many sequences of a length in tokens are decoded together; None where a server decides."""
-    decoder = getattr(engine_of(judge), "decoder", None)
-    return None if decoder is None else int(decoder.batch_size.that_fit(length))
-
-
 LOOKED_AT = 1000  # rows, for one that has all columns
-LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit one after the other, the longest first
+LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit, or not, one after the other, longest first
 NAMED = 3  # rows in a message
 COPIES = 6  # of a score's details: journal, details, report, workbook
 
@@ -166,13 +162,12 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
 
 def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
     """The first row that most metrics can score, and these metrics."""
-    best: tuple[Sample, list[str]] = (rows[0], [])
-    for place, row in enumerate(rows):
-        fitting = [name for name, metric in evaluator.metrics.items() if all(map(row.has, metric.needs(row.has)))]
-        best = max(best, (row, fitting), key=lambda pair: len(pair[1]))
-        if len(best[1]) == len(evaluator.metrics) or place >= LOOKED_AT:
-            break
-    return best
+
+    def fitting(row: Sample) -> list[str]:
+        return [name for name, metric in evaluator.metrics.items() if not row.missing(metric.needs(row.has))]
+
+    fullest = max(islice(rows, LOOKED_AT), key=lambda row: len(fitting(row)))
+    return fullest, fitting(fullest)
 
 
 def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -237,9 +232,9 @@ async def _measure(
         if fit == ENOUGH:
             break
     _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, checks)
-    together = sequences_that_fit(judge, max(rehearsal.longest, 1))
-    if together is not None and rehearsal.longest:
-        asked = judge.capabilities.in_flight
+    decoder = getattr(engine_of(judge), "decoder", None)  # None where a server decides
+    if decoder is not None and rehearsal.longest:
+        together, asked = int(decoder.batch_size.that_fit(rehearsal.longest)), judge.capabilities.in_flight
         text = f"{together} of batch_size {asked} at a time for the longest row"
         details = {"together": together, "batch_size": asked}
         checks.add("batches", "ok" if together >= asked else "warning", text, details)
@@ -283,38 +278,24 @@ async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]],
         advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
         checks.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
         return
-    prompts = sorted(prompts, key=lambda prompt: pieces(prompt[1]))
-    why = await _refusal(engine, prompts[-1][1]) if prompts else ""
-    missing = [where for where, _ in await _refused(engine, prompts)] if why else []
+    missing, why = list[str](), ""
+    for where, prompt in sorted(prompts, key=lambda prompt: -pieces(prompt[1])):
+        try:
+            await engine.try_prompt(prompt)
+        except JudgementError as error:
+            missing, why = [*missing, where], why or str(error)
+        else:
+            break
+        if len(missing) == ENOUGH:
+            break
     longest = max((len(prompt) for _, prompt in prompts), default=0)
     details = {"characters": longest, "missing": missing}
     if not missing:
         checks.add("window", "ok", f"the longest prompt, {longest} characters, is read whole", details)
         return
-    rows = f"{len(missing)} {'row' if len(missing) == 1 else 'rows'}"
-    text = f"scores of {rows} would be missing: {', '.join(missing[::-1][:NAMED])}: {why}"
+    rows = f"{'at least ' if len(missing) == ENOUGH else ''}{counted(len(missing), 'row')}"
+    text = f"scores of {rows} would be missing: {', '.join(missing[:NAMED])}: {why}"
     checks.add("window", "warning", text, details)
-
-
-async def _refusal(engine: TextEngine, prompt: str) -> str:
-    """Why the server does not read a prompt whole; empty where it does."""
-    try:
-        await engine.try_prompt(prompt)
-    except JudgementError as error:
-        return str(error)
-    return ""
-
-
-async def _refused(engine: TextEngine, prompts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """Those from the shortest on that is not read whole, by bisection; the last one is not."""
-    low, high = 0, len(prompts) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if await _refusal(engine, prompts[middle][1]):
-            high = middle
-        else:
-            low = middle + 1
-    return prompts[low:]
 
 
 def _likely_answer(row: Sample) -> str:
@@ -351,21 +332,17 @@ def _add_window(
         checks.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
         return
     rows = dict.fromkeys(loss["where"] for loss in losses)
-    listed = "; ".join(_loss_texts(losses, list(rows)[:NAMED]))
+    listed = "; ".join(
+        f"{where}: {', '.join(_loss_text(loss) for loss in losses if loss['where'] == where)}"
+        for where in list(rows)[:NAMED]
+    )
     text = f"{window} tokens are too few for {'at least ' if more else ''}{len(rows)} rows: {listed}"
     checks.add("window", "warning", text, details)
 
 
-def _loss_texts(losses: Sequence[Mapping[str, Any]], rows: Sequence[str]) -> Iterator[str]:
-    for where in rows:
-        of_row = [loss for loss in losses if loss["where"] == where]
-        texts = [
-            f"{loss['metric']} missing"
-            if loss["missing"]
-            else f"{loss['metric']} with {loss['kept']} of {loss['contexts']} contexts"
-            for loss in of_row
-        ]
-        yield f"{where}: {', '.join(texts)}"
+def _loss_text(loss: Mapping[str, Any]) -> str:
+    kept = "missing" if loss["missing"] else f"with {loss['kept']} of {loss['contexts']} contexts"
+    return f"{loss['metric']} {kept}"
 
 
 def _length(row: Sample) -> int:

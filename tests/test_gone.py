@@ -6,8 +6,8 @@ import rag_evaluator
 from rag_evaluator.cli.main import main
 
 COMMANDS = [  # command -> what its message names
-    ("plan", "rag-evaluator check config.yaml"),
-    ("doctor", "rag-evaluator check"),
+    ("plan", "Type check in its place"),
+    ("doctor", "Type check, without a configuration"),
 ]
 NAMES = [  # public name -> what its message names
     ("plan", "check(config)"),

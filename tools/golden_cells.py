@@ -18,7 +18,7 @@ Cells = dict[str, Any]  # place -> text, number, true, false or null
 VOLATILE = frozenset(
     "age_seconds at available batch_sizes cpu_seconds created date digest duration ended environment eta_seconds "
     "finished free free_main host ignored libraries machine modified peak_memory pid process rate "
-    "seconds seconds_within seen source started time times updated versions workers".split()
+    "seconds seen source started time times updated versions workers".split()
 )
 _WORDS = re.compile(  # places of sentences
     r"(\.html|\.xml) |^output$| instructions/|sentences/\d+$|^output checks/\d+/text$|"

@@ -27,7 +27,6 @@ SPANISH_METRICS = (
     "context_precision_with_reference, context_recall, faithfulness, answer_relevancy, answer_correctness, "
     "factual_correctness, noise_sensitivity, context_entity_recall, response_groundedness, answer_accuracy, rouge_score"
 )
-FEW = "[faithfulness, answer_relevancy, exact_match]"
 ROWS = 5  # that are sorted and answered, each with the contexts of NEIGHBOURS rows
 NEIGHBOURS = 3
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0", "COLUMNS": "120"}
@@ -60,13 +59,6 @@ STEPS = (
     Step.run("generate", "generate", "generate.group_size=3", "dataset={out}/many_contexts.jsonl"),
     Step.run("other", "evaluate", "dataset={out}/other_answers.jsonl", "group_by=[topic]", "cluster=topic"),
     Step.run("twice", "evaluate", "dataset={out}/twice.jsonl", "metrics=[faithfulness, exact_match]"),
-    Step.run(
-        "panel",
-        "evaluate",
-        "dataset={out}/other_answers.jsonl",
-        f"metrics={FEW}",
-        "judges=[{name: a, model: demo}, {name: b, model: demo, dtype: bfloat16}]",
-    ),
     Step.run("probe", "probe", f"dataset={SAMPLE}", "metrics=[faithfulness, exact_match]"),
     Step("probe_json", ("probe", str(ROOT / "config.yaml"), "--json", *(f"--set={setting}" for setting in (
         "name=probe", "output_dir={out}", f"dataset={SAMPLE}", "metrics=[faithfulness, exact_match]")))),

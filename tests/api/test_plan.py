@@ -279,17 +279,6 @@ class TestKeptForTheRun:
         assert (found.rows, found.count) == ("5 of 8 rows (limit)", 5)
         assert found.judges[0].all == Expected(10)
 
-    def test_a_panel_has_a_plan_for_each_judge(self, tmp_path: Path) -> None:
-        judges = {"a": ratings("a"), "b": ratings("b")}
-        found = plan(RATED, ROWS, tmp_path, judges, sample=2)
-        assert [(judge.judge, judge.all, judge.left) for judge in found.judges] == [
-            ("a", Expected(16), Expected(12)),
-            ("b", Expected(16), Expected(12)),
-        ]
-        again = {"a": ratings("a"), "b": ratings("b")}
-        RAGEvaluator(RATED, judge=again).evaluate(ROWS, folder=tmp_path)
-        assert [judge.asked for judge in again.values()] == [12, 12]
-
 
 class TestCommand:
     @pytest.fixture
@@ -343,7 +332,7 @@ class TestCommand:
     def test_what_is_estimated_is_shown_with_its_range(self, capsys: pytest.CaptureFixture[str]) -> None:
         part = Expected(40, 1000, 200, Expected(0, 9, 31))
         metric = PlannedMetric("faithfulness", 20, 4, part, part, 0.5, 300)
-        judge = PlannedJudge(None, [metric], part, part, 4, 10.0, 3600.0, None, None, seconds_within=600.0)
+        judge = PlannedJudge([metric], part, part, 4, 10.0, 3600.0, None, None, seconds_within=600.0)
         print_plan(PlannedRun("run", "all 20 rows", 20, 2, 0.95, 0.05, [judge]))
         shown = capsys.readouterr().out
         [line] = [line for line in shown.splitlines() if "faithfulness" in line]

@@ -14,15 +14,11 @@ def planned(
     judged: int = 20,
     done: int = 20,
     workers: int = 1,
-    names: tuple[str | None, ...] = (None,),
 ) -> PlannedRun:
     """A plan for 60 rows and one metric; loading takes 600 s."""
     metric = PlannedMetric("faithfulness", 60, done, left, left, 0.5, needed)
-    judges = [
-        PlannedJudge(name, [metric], left, left, judged, 600.0, seconds, None, None, seconds_within=within)
-        for name in names
-    ]
-    return PlannedRun("run", "all 60 rows", 60, workers, 0.95, 0.05, judges)
+    judge = PlannedJudge([metric], left, left, judged, 600.0, seconds, None, None, seconds_within=within)
+    return PlannedRun("run", "all 60 rows", 60, workers, 0.95, 0.05, [judge])
 
 
 CALLS = Expected(1170, within=Expected(140))  # 140 of 1170 are 11.97 %
@@ -45,15 +41,6 @@ CASES: dict[str, tuple[PlannedRun, list[str], str]] = {
             NEEDED,
         ],
         "rag-evaluator submit c.yaml --workers 4",
-    ),
-    "two judges": (  # one after the other
-        planned(CALLS, 7200.0, 1200.0, names=("a", "b")),
-        [
-            "About 2,400 (±12 %) questions to the judges and 4 h 20 min [3 h 40 min, 5 h] with 1 worker on this "
-            "machine, for 60 rows (40 of 120 scores are made), estimated from 20 of them.",
-            NEEDED,
-        ],
-        "rag-evaluator evaluate c.yaml",
     ),
     "one row was judged: nobody knows how rows vary": (
         planned(Expected(1170), 7200.0, None, None, 1, 1),

@@ -54,8 +54,7 @@ def check(
         shown: called with each check as soon as it is made.
 
     What is found wrong is in the report, and the checks that do not depend on it are made all the same. Only a
-    configuration that cannot be read raises an error, `ConfigError`. Judges of a panel are looked at one after the
-    other.
+    configuration that cannot be read raises an error, `ConfigError`.
     """
     evaluator = RAGEvaluator(config, judge, embeddings)
     config, metrics, checks = evaluator.config, list(evaluator.metrics), Checks(shown)
@@ -63,10 +62,7 @@ def check(
     details = {"name": config.name, "language": config.language, "metrics": metrics}
     checks.add("configuration", "ok", text, details)
     rows = _rows(evaluator, data, checks)
-    report = list(checks.checks)
-    for name, judge_evaluator in evaluator.judges.items():
-        report += _of_judge(judge_evaluator, rows, Checks(shown, name or None))
-    return CheckReport(report)
+    return CheckReport(_of_judge(evaluator, rows, checks))
 
 
 def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | None:
@@ -139,7 +135,7 @@ def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
     judge = evaluator.config.judge
     evaluator.judge.check()
     model = "given as an object" if evaluator.judge.is_object else judge.model_name
-    toy = toy_sentence([model], evaluator.config.language)
+    toy = toy_sentence(model, evaluator.config.language)
     checks.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
     if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
         checks.add(*_memory(memory_of(judge, evaluator.config.offline)))

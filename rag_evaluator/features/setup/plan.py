@@ -24,7 +24,6 @@ from rag_evaluator.run.journal import KnownRecords, place_of, read_manifest
 from rag_evaluator.run.task import Cell, Record
 from rag_evaluator.statistics.paired import rows_for_interval
 from rag_evaluator.tasks.evaluation import Evaluation, to_score
-from rag_evaluator.tasks.scoring import configs_of
 
 LEVEL = 0.95  # nominal, of the ranges
 
@@ -182,7 +181,6 @@ class PlannedJudge:
     """What one judge has to do.
 
     Attributes:
-        judge: its name in a panel; None: it is the only one.
         metrics: in the order of the configuration.
         all, left: of all metrics; a question that several metrics ask counts once. None: not known.
         judged: rows that were judged for the plan.
@@ -193,7 +191,6 @@ class PlannedJudge:
         notes: what must be known before the run, such as a folder that holds another run.
     """
 
-    judge: str | None
     metrics: Sequence[PlannedMetric]
     all: Expected | None
     left: Expected | None
@@ -223,7 +220,7 @@ class PlannedRun:
         rows: which ones, `20 of 1,000 rows (limit)`; `count` how many.
         workers: that share the work.
         level, within: of the intervals: nominal coverage, half the width.
-        judges: one, or those of a panel, which work one after the other.
+        judges: what the judge has to do.
     """
 
     name: str
@@ -285,23 +282,10 @@ def plan(
     evaluator = RAGEvaluator(config, judge, embeddings)
     config = evaluator.config
     folder = config.results_dir if folder is None else Path(folder).expanduser()
-    if not config.judges:
-        parts: dict[str | None, tuple[RAGEvaluator, Path, Evaluation]] = {
-            None: (evaluator, folder, evaluator.stage(data))
-        }
-    else:
-        stages = evaluator.stages(data)
-        parts = {
-            name: (evaluator.judges[name], folder / member.output_dir.name / name, stages[name])
-            for name, member in configs_of(config, evaluator.metrics).items()
-        }
-    judges = []
-    for name, (scorer, place, stage) in parts.items():
-        judges.append(_Planning(scorer, stage, place, sample, within).plan(name, progress, stop))
-        if config.judges:
-            scorer.judge.release()
-    units = next(iter(parts.values()))[2].units
-    return PlannedRun(config.name, str(units.choice), len(units), workers, config.ci_level, within, judges)
+    stage = evaluator.stage(data)
+    planned = _Planning(evaluator, stage, folder, sample, within).plan(progress, stop)
+    units = stage.units
+    return PlannedRun(config.name, str(units.choice), len(units), workers, config.ci_level, within, [planned])
 
 
 @dataclass
@@ -337,7 +321,7 @@ class _Planning:
         self.greedy = bool(capabilities and capabilities.greedy)
         self.records: dict[tuple[int, str, int], Record] = {}
 
-    def plan(self, name: str | None, progress: Progress, stop: Stop | None) -> PlannedJudge:
+    def plan(self, progress: Progress, stop: Stop | None) -> PlannedJudge:
         if self.places:
             self.records = make_some(self.stage, self.places, self.folder, run, progress, stop, most_memory)
         with ACTIVITY.phase("reading all rows"), closing(known_records(self.folder, self.stage.plan)) as known:
@@ -349,7 +333,6 @@ class _Planning:
         cost = read_measured(self.folder, self.stage.plan)
         seconds = _seconds(cost, rows)
         return PlannedJudge(
-            judge=name,
             metrics=metrics,
             all=_together([metric.all for metric in metrics], share),
             left=left,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.cli.options import OK, add_json, add_rows, add_set, typed_words, with_examples
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.files.progress import ACTIVITY, duration
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import GRACE, Stop
 
 if TYPE_CHECKING:
@@ -121,11 +121,10 @@ def print_plan(planned: "PlannedRun") -> None:
         (f"rows for ±{planned.within:g}", "right"),
     ]
     for judge in planned.judges:
-        name = f", judge {judge.judge}" if judge.judge else ""
         rows = [_row(metric, judge.judged) for metric in judge.metrics]
         for label, part in (("together", judge.all), ("not done yet", judge.left)):
             rows.append([label, "", *_figures(part), ""])
-        print_table(f"plan of {planned.name}: {planned.rows}{name}", columns, rows)
+        print_table(f"plan of {planned.name}: {planned.rows}", columns, rows)
         for line in _lines(judge, planned):
             say(line)
 
@@ -159,8 +158,6 @@ def _estimate(count: float | None, margin: float | None) -> str:
 
 def _lines(judge: "PlannedJudge", planned: "PlannedRun") -> Iterator[str]:
     seconds = judge.seconds_with(planned.workers)
-    if judge.judge is not None:
-        yield f"time of {judge.judge}: {_duration(seconds)}{_range(seconds, judge.seconds_within, planned.workers)}"
     if seconds and judge.load_seconds:
         yield f"of the time {judge.load_seconds:.0f} s are for loading the models"
     if judge.memory is not None:
@@ -171,20 +168,6 @@ def _lines(judge: "PlannedJudge", planned: "PlannedRun") -> Iterator[str]:
         if any(part and part.within for part in (judge.all, judge.left)):
             yield "± says how these rows vary; rows in which the judge writes far more than in these are not in it"
     yield from judge.notes
-
-
-def _range(seconds: float | None, within: float | None, workers: int) -> str:
-    """` (00:58:10 to 01:10:20)`."""
-    if not seconds or not within:
-        return ""
-    low, high = (max(0.0, seconds + sign * within / workers) for sign in (-1, 1))
-    return f" ({duration(low)} to {duration(high)})"
-
-
-def _duration(seconds: float | None) -> str:
-    if seconds is None:
-        return "not known"
-    return f"~{duration(seconds)}" if seconds else "nothing is left to be scored"
 
 
 def _size(count: int) -> str:

@@ -1,19 +1,17 @@
 """`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+import logging
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.schema import Config, as_config, load_config
-from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
 from rag_evaluator.dataset.doubts import doubts
 from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
-from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.judge.judge import LLM, judges_by_name, source_of
+from rag_evaluator.judge.judge import LLM, source_of
 from rag_evaluator.metrics.chosen import (
     check_certified,
     check_chosen,
@@ -30,12 +28,16 @@ from rag_evaluator.metrics.scorer import Scorer, load_scorer
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.status import changed_files
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.evaluation import Evaluation, stage_of_rows
+from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, scored_table, stage_of_rows
+from rag_evaluator.tasks.manifest import run_digest_of
 from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy, warned_once
-from rag_evaluator.tasks.scoring import JudgeWork, Scoring, configs_of, only_of, panel_table, with_judges
 from rag_evaluator.verifiers.source import verifier_of
+
+logger = logging.getLogger(__name__)
 
 
 class RAGEvaluator:
@@ -47,7 +49,7 @@ class RAGEvaluator:
             own: `CustomMetric`, functions with `@metric`.
         judge: in place of the configured model: a folder or hub id, a `HuggingFacePipeline` or transformers pipeline
             already loaded, any ragas `InstructorBaseRagasLLM` such as `ScriptedJudge`, a LangChain language model, or a
-            `JudgeProtocol`. A mapping from names to such judges makes a panel, as `judges` of the configuration does.
+            `JudgeProtocol`.
         embeddings: in place of the configured model: a folder or hub id, a `HuggingFaceEmbeddings` or another
             langchain embedding already loaded, or a ragas one.
         verifier: in place of the configured model: a folder or hub id, a `Verifier`, or another `VerifierProtocol`.
@@ -75,11 +77,6 @@ class RAGEvaluator:
             judge, embeddings = model_of(metrics, "llm", judge), model_of(metrics, "embeddings", embeddings)
             config = with_metrics({**config, "metrics": metrics})
         config = as_config(config)
-        judges: Mapping[str, Any] = {}
-        if config.judges and judge is not None:
-            raise ConfigError(f"{config.place('judges')}: 'judges' is set, and a judge was given. Remove one of them.")
-        if (several := judges_by_name(judge)) is not None:
-            config, judge, judges = with_judges(config, several), None, several
         self.judge = source_of(judge, config.judge, config.offline)
         self._embeddings = embeddings_of(embeddings, config.embeddings, config.offline)
         self._verifier = verifier_of(verifier, config.verifier, config.language)
@@ -93,24 +90,6 @@ class RAGEvaluator:
         self.metrics = chosen_metrics(self.config) if chosen is None or is_other else chosen
         check_chosen(self.config, self.metrics)
         self.prompts: Prompts = {}
-        self._panel = self._of_judges(judges) if config.judges else {}
-
-    def _of_judges(self, judges: Mapping[str, Any]) -> dict[str, "RAGEvaluator"]:
-        """The evaluator of each judge of a panel; all share the embeddings and the verifier.
-
-        Args:
-            judges: those that were given as objects, by name; the others are those of the configuration.
-        """
-        evaluators = {}
-        for name, config in configs_of(self.config, self.metrics).items():
-            chosen = only_of(config, self.metrics)
-            evaluators[name] = type(self)(config, judges.get(name), self._embeddings, self._verifier, chosen=chosen)
-        return evaluators
-
-    @property
-    def judges(self) -> "Mapping[str, RAGEvaluator]":
-        """The evaluator of each judge, by name; the only judge has none. The first one has all metrics."""
-        return self._panel or {"": self}
 
     @classmethod
     def from_config(cls, path: str | Path, overrides: Sequence[str] = ()) -> "RAGEvaluator":
@@ -122,9 +101,8 @@ class RAGEvaluator:
         """The judge, for `ragas.metrics.collections` (`Faithfulness(llm=evaluator.llm)`); loaded when first asked for.
 
         A judge that was given as a ragas LLM is that one; `llm.pipeline` of all others is the `HuggingFacePipeline` of
-        a model that runs in this process, for LangChain. Raises `ConfigError` for a panel, `ModelError`.
+        a model that runs in this process, for LangChain. Raises `ModelError`.
         """
-        refuse_panel(self.config.judges, "llm", self.config.place)
         return self.judge.llm
 
     @property
@@ -141,10 +119,6 @@ class RAGEvaluator:
 
         Raises `PromptError` naming the packs that are missing. Making them loads the judge.
         """
-        if self._panel:
-            for evaluator in self._panel.values():
-                evaluator.set_prompts()
-            return
         self.prompts = prompts_of(self.metrics, self.config, self.judge)
 
     def evaluate(
@@ -168,8 +142,14 @@ class RAGEvaluator:
         reason and does not stop the others. Works inside a running event loop, too.
         """
         with shown(progress, "scores") as at:
-            scoring = self._scoring(data)
-            return scoring.in_memory(at) if folder is None else scoring.in_folder(Path(folder).expanduser(), at, start)
+            stage = self._checked(data)
+            if folder is None:
+                return score_in_memory(stage, at)
+            journal = self._run(stage, Path(folder).expanduser(), ALONE, at, None, start)
+            table = scored_table(journal, stage)
+            if changed := changed_files(journal):
+                logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
+            return results_of(table)
 
     def run(
         self,
@@ -190,56 +170,35 @@ class RAGEvaluator:
             stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
             start: `continue` refuses a folder of another configuration, `fresh` forgets it once the first new score is
                 on disk, `update` keeps what holds.
-
-        Of a panel it is the part of every judge's run, one after the other, and the journal is that of the first judge.
         """
-        return self._scoring(data).run(folder, worker, progress, stop, start)
+        return self._run(self._checked(data), folder, worker, progress, stop, start)
 
-    def _scoring(self, data: Any) -> Scoring:
-        """What all judges do, checked."""
-        stages = self.stages(data)
-        rows = next(iter(stages.values())).units
-        for doubt in doubts(rows.whole, self.config.columns):
+    def _checked(self, data: Any) -> Evaluation:
+        """What is to be done, with warnings about the rows."""
+        stage = self.stage(data)
+        for doubt in doubts(stage.units.whole, self.config.columns):
             warned_once(doubt)
-        asked = [evaluator for evaluator in self.judges.values() if any(m.judge for m in evaluator.metrics.values())]
-        for evaluator in asked:
-            warn_of_toy(evaluator.judge, self.config.language)
-        if asked:  # all judges have the same rows
-            warn_of_language(*questions_of(rows[:LOOKED_AT]), self.config)
-        judges = {name: evaluator._work(stages[name]) for name, evaluator in self.judges.items()}
-        return Scoring(self.config, self.metrics, judges)
+        if any(metric.judge for metric in self.metrics.values()):
+            warn_of_toy(self.judge, self.config.language)
+            warn_of_language(*questions_of(stage.units[:LOOKED_AT]), self.config)
+        return stage
 
-    def _work(self, stage: Evaluation) -> JudgeWork:
-        is_configured = stage.units.source is self.config.dataset
-        models = (self.judge, self._embeddings, self._verifier)
-        of_objects = not is_configured or any(model.is_object for model in models)
-        return JudgeWork(stage, self.judge.release, None if of_objects else self.config)
+    def _run(
+        self, stage: Evaluation, folder: Path, worker: Worker, progress: Progress, stop: Stop | None, start: Start
+    ) -> Journal:
+        def run_digest() -> str | None:
+            """By it a later start knows that nothing has changed; None where an object takes part."""
+            is_configured = stage.units.source is self.config.dataset
+            models = (self.judge, self._embeddings, self._verifier)
+            if not is_configured or any(model.is_object for model in models):
+                return None
+            return run_digest_of(self.config, stage.plan.data, stage.metrics)
 
-    def stages(self, data: Any = None) -> dict[str, Evaluation]:
-        """What each judge has to do, checked as far as that needs no model. Raises `RagEvaluatorError`."""
-        if not self._panel:
-            return {"": self.stage(data)}
-        rows = self.rows(data)  # a fault of the rows is no judge's
-        stages = {}
-        for place, (name, evaluator) in enumerate(self._panel.items()):
-            with self._about_judge(place, name):
-                evaluator.judge.check()
-                stages[name] = evaluator.stage(rows)
-        return stages
-
-    @contextmanager
-    def _about_judge(self, place: int, name: str) -> Iterator[None]:
-        """Says in an error which judge of the panel it is about."""
-        try:
-            yield
-        except RagEvaluatorError as error:
-            where = self.config.place("judges", place)
-            raise type(error)(f"{where}: judges[{place}] ({name}): {error}") from None
+        return run_stage(stage, folder, worker, progress, stop, start, run_digest)
 
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
-        """What is to be done, checked as far as that needs no model; a panel has a stage for each judge instead."""
-        refuse_panel(self.config.judges, "a stage", self.config.place)
+        """What is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
         rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
         self._warn_of_scripts(rows)
         return stage_of_rows(rows, self.config, self.metrics, self.prompts, signatures, times, self.scorer)
@@ -254,22 +213,16 @@ class RAGEvaluator:
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""
-        if self._panel:
-            self.stages(data)
-            return
         self.rows(data)
         self.signatures()
         self._times()
 
     def signatures(self) -> dict[str, str]:
         """Metric -> what its numbers depend on. Finds the models, loads none but to make missing prompts."""
-        if self._panel:
-            tables = {name: _unscored(evaluator.signatures()) for name, evaluator in self._panel.items()}
-            return panel_table(self.config, self.metrics, tables).signatures
         return with_repeats(self.signatures_once(), times_of(self.metrics, self.config.repeats))
 
     def signatures_once(self) -> dict[str, str]:
-        """The same of a single repeat; not for a panel."""
+        """The same of a single repeat."""
         if not self.prompts:
             self.set_prompts()
         models = (self.judge, self._embeddings, self._verifier)
@@ -296,8 +249,3 @@ class RAGEvaluator:
         scorer = await load_scorer(self.metrics, self.config.language, self.prompts, *models)
         self._times()  # now its capabilities are known
         return scorer
-
-
-def _unscored(signatures: Mapping[str, str]) -> Results:
-    """The results of a judge before its first row."""
-    return Results([], dict.fromkeys(signatures, ()), signatures, {"signatures": signatures})

@@ -111,7 +111,6 @@ def add_evaluate_command(commands: Any) -> None:
         **with_examples(
             "rag-evaluator config.yaml",
             "rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set dataset=my_rows.jsonl",
-            "rag-evaluator config.yaml --set judges='[{model: /models/Qwen3-8B}, {model: /models/Llama-3.1-8B}]'",
             "rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh",
             "rag-evaluator config.yaml --limit 20",
             "rag-evaluator config.yaml --worker 3/16",

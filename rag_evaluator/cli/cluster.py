@@ -13,8 +13,7 @@ from rag_evaluator.errors import ConfigError, MissingChunksError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import is_panel
-from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
+from rag_evaluator.run.journal import MAIN_TASK, journals_in
 from rag_evaluator.run.workers import ALONE, process_name, run_id
 from rag_evaluator.tasks import all_tasks
 
@@ -30,7 +29,7 @@ def merge(options: argparse.Namespace) -> int:
 
     incomplete: list[MissingChunksError] = []
     merged: list[dict[str, Any]] = []
-    for journal in _journals(options.folder):
+    for journal in journals_in(options.folder):
         stage, plan = stage_of(journal), journal.plan
         try:
             merge(WorkerJournal(journal.results, stage, process_name(ALONE), MERGE), stage, run_id(), None)
@@ -44,11 +43,8 @@ def merge(options: argparse.Namespace) -> int:
             print_part(plan)
     if incomplete:
         raise MissingChunksError(" ".join(map(str, incomplete)))
-    judges = _merge_panel(options.folder) if is_panel(options.folder) else None
     if options.json:
-        print_json({"results": str(options.folder), "merged": merged, "judges": judges})
-    elif judges:
-        say(f"the panel of {', '.join(judges)} written to {options.folder}")
+        print_json({"results": str(options.folder), "merged": merged})
     return OK
 
 
@@ -57,54 +53,12 @@ def status(options: argparse.Namespace) -> int:
     from rag_evaluator.cli.console import print_json, print_status
     from rag_evaluator.run.status import read_status
 
-    if is_panel(options.folder):
-        return _print_panel_status(options.folder, options.json)
     stages = read_status(options.folder)
     if options.json:
         print_json({"stages": [stage.to_json() for stage in stages]})
         return OK
     for stage in stages:
         print_status(stage)
-    return OK
-
-
-def _journals(folder: Path) -> list[Journal]:
-    """The journals in a results folder; in that of a panel those of its judges first."""
-    if not is_panel(folder):
-        return journals_in(folder)
-    from rag_evaluator.tasks.scoring import panel_of
-
-    remaining = journals_in(folder) if any((folder / "journal").glob("*.*/manifest.json")) else []
-    return [*panel_of(folder).journals().values(), *remaining]
-
-
-def _merge_panel(folder: Path) -> list[str]:
-    """Write the panel's own files from the scores of its judges; their names."""
-    from rag_evaluator.tasks.scoring import panel_of
-
-    panel = panel_of(folder)
-    panel.write()
-    return list(panel.folders)
-
-
-def _print_panel_status(folder: Path, as_json: bool) -> int:
-    """How far each judge is."""
-    from rag_evaluator.cli.console import print_json, print_status, say
-    from rag_evaluator.run.status import read_status
-    from rag_evaluator.tasks.scoring import panel_of
-
-    panel = panel_of(folder)
-    begun = {name: (place / "journal" / "manifest.json").is_file() for name, place in panel.folders.items()}
-    stages = {name: read_status(place) if begun[name] else [] for name, place in panel.folders.items()}
-    if as_json:
-        judges = {name: [stage.to_json() for stage in part] for name, part in stages.items()}
-        print_json({"judges": judges, "written": panel.is_written()})
-        return OK
-    for name, part in stages.items():
-        say(f"judge {name}:" if begun[name] else f"judge {name}: not begun")
-        for stage in part:
-            print_status(stage)
-    say("panel written" if panel.is_written() else "panel not written yet")
     return OK
 
 
@@ -120,7 +74,7 @@ def submit(options: argparse.Namespace) -> int:
     if options.runs and not all_tasks()[options.task].takes_runs:
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
     task, results, inputs = _submitted(options, config)
-    node = slurm.whole_node(config.judges or [config.judge]) if options.whole_nodes else []
+    node = slurm.whole_node(config.judge) if options.whole_nodes else []
     submission = slurm.prepare(
         options.config,
         results,
@@ -157,7 +111,7 @@ def _refuse_toy(options: argparse.Namespace, config: Config, chosen: Mapping[str
     """Raises `ConfigError` for the demo judge with several workers, or with GPUs."""
     scores = all_tasks()[options.task].inputs is None and options.task not in OF_ROWS
     asks = not scores or any(metric.judge for metric in chosen.values())
-    is_toy = not config.judges and config.judge.model_name == DEMO
+    is_toy = config.judge.model_name == DEMO
     if asks and is_toy and (gpus or options.workers > 1):
         raise ConfigError(
             f"judge.model: {DEMO} is a toy for one process without a GPU, received "
@@ -189,7 +143,7 @@ def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> 
     if makes_packs:
         return
     evaluator.set_prompts()
-    is_known = not config.judges and config.judge.engine == USUAL and not config.judge.because
+    is_known = config.judge.engine == USUAL and not config.judge.because
     if task == MAIN_TASK and is_known and (config.results_dir / "journal" / "manifest.json").is_file():
         refuse_used(config.results_dir, evaluator.stage(rows))
 

@@ -14,7 +14,7 @@ from rag_evaluator.files.progress import duration
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import Conclusion, toy_sentence
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
-from rag_evaluator.results.rows import BETWEEN, LABELS
+from rag_evaluator.results.rows import LABELS
 from rag_evaluator.run.status import Status
 from rag_evaluator.run.task import Plan
 
@@ -42,12 +42,10 @@ def print_summary(
         wrote: whether this run has written the result files.
         changed: result files that are not as they were written.
     """
-    metrics = {name: row for name, row in summary.items() if not (config.judges and BETWEEN in name)}
     print_parts(conclusion.lines())
-    print_parts(means(f"{config.name}: {rows}", "metric", metrics, "no score", REASONS_SHOWN))
-    print_panel(summary)
+    print_parts(means(f"{config.name}: {rows}", "metric", summary, "no score", REASONS_SHOWN))
     print_labels(summary)
-    print_groups(metrics)
+    print_groups(summary)
     print_end(config, asks_judge, wrote, changed)
 
 
@@ -58,23 +56,6 @@ def print_labels(summary: Mapping[str, Mapping[str, Any]]) -> None:
         if labels and labels["label_mean"] is not None:
             mean = interval({**labels, "mean": labels["label_mean"]})
             say(f"  {name}: mean label {mean} by {labels['labels']} labels of people")
-
-
-def print_panel(summary: Mapping[str, Mapping[str, Any]]) -> None:
-    """How far the judges of a panel agree, and what each gives on average."""
-    panels = {metric: row["panel"] for metric, row in summary.items() if "panel" in row}
-    judges = list(dict.fromkeys(judge for panel in panels.values() for judge in panel["judges"]))
-    rows = [
-        [metric, *(_figure(panel["judges"][judge]) for judge in judges), _figure(panel["alpha"])]
-        for metric, panel in panels.items()
-    ]
-    if panels:
-        columns = [("metric", "left"), *((judge, "right") for judge in judges), ("agreement (alpha)", "right")]
-        print_table("means of the judges", columns, rows)
-
-
-def _figure(number: float | None) -> str:
-    return "-" if number is None else f"{number:z.2f}"
 
 
 def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
@@ -125,8 +106,7 @@ def print_part(plan: Plan) -> None:
 
 def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
-    models = [judge.model_name for judge in config.judges or (config.judge,)]
-    if judged and (toy := toy_sentence(models, config.language)):
+    if judged and (toy := toy_sentence(config.judge.model_name, config.language)):
         say(toy)
     if wrote:
         say(f"written to {config.results_dir}")

@@ -57,14 +57,10 @@ def refuse_wrong_paths(config: Config, chosen: Mapping[str, Metric] | None = Non
         existing(config.dataset)
     metrics = list((chosen or {}).values())
     if chosen is None or any(metric.judge for metric in metrics):
-        judges = {
-            f"judges[{place}] ({judge.name}): judge.model": judge.model for place, judge in enumerate(config.judges)
-        }
-        for key, model in (judges or {"judge.model": config.judge.model}).items():
-            if (file := gguf_of(model)) is not None:
-                read_header(file)
-            else:
-                refuse_no_folder(model, key)
+        if (file := gguf_of(config.judge.model)) is not None:
+            read_header(file)
+        else:
+            refuse_no_folder(config.judge.model, "judge.model")
     if any(metric.embeddings for metric in metrics):
         refuse_no_folder(config.embeddings.model, "embeddings.model")
     if any(metric.verifier == "model" for metric in metrics):
@@ -99,18 +95,20 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.manifest import rows_of
     from rag_evaluator.results.summary import read_summary
-    from rag_evaluator.tasks.scoring import end_of_run, is_finished
+    from rag_evaluator.run.journal import Journal
+    from rag_evaluator.run.status import outcome
+    from rag_evaluator.tasks.manifest import is_scored
 
     began = now()
-    if start == "fresh" or not is_finished(config, chosen):
+    if start == "fresh" or not is_scored(config, chosen):
         _run(config, chosen, worker, start, stop)
     summary, conclusion = read_summary(config.results_dir), _conclusion(config, typed_words(options, *ROWS))
     if options.json:
         _print_as_json(config, summary, conclusion)
     else:
-        about, wrote, changed = end_of_run(config, chosen, began)
+        journal = Journal(config.results_dir)
         asks_judge = any(metric.judge for metric in chosen.values())
-        print_summary(conclusion, summary, rows_of(about), config, asks_judge, wrote, changed)
+        print_summary(conclusion, summary, rows_of(journal.about), config, asks_judge, *outcome(journal, began))
         _print_reported(config)
     return OK if any(row["scored"] for row in summary.values()) else FAILED
 

@@ -11,7 +11,7 @@ from rag_evaluator.cli.options import BAD_INPUT, OK
 from rag_evaluator.config.languages import find_language, misspelt
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, default_config, load_config
-from rag_evaluator.config.sections import DEMO, refuse_panel
+from rag_evaluator.config.sections import DEMO
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.progress import ACTIVITY
@@ -139,7 +139,6 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
         from rag_evaluator.prompts.adapt import adapt
         from rag_evaluator.prompts.loading import PackSet, definition_prompts
 
-    refuse_panel(config.judges, "prompts adapt", config.place)
     questions = questions_of(own_metrics(config))
     owners = choose_owners(options.metrics, {**all_prompts(), **definition_prompts(questions)})
     wanted = {name: question for name, question in questions.items() if name in owners}

@@ -17,7 +17,6 @@ from rag_evaluator.results.changes import (
     verdict_changes,
 )
 from rag_evaluator.results.judgement import explained, few_lines
-from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import Paired
 
@@ -118,23 +117,13 @@ def _changed_score(
 
 
 def _records(side: Aligned, changes: Sequence[_Change]) -> list[Records]:
-    """What was recorded of these scores on one side, each record with the columns of its row.
-
-    Of the mean of a panel the records are those of its judges.
-    """
-    cells = [
-        [(row, name) for row in side.rows(change.at) for name in _names(side, change.pair.metric)] for change in changes
-    ]
+    """What was recorded of these scores on one side, each record with the columns of its row."""
+    cells = [[(row, change.pair.metric) for row in side.rows(change.at)] for change in changes]
     details = side.run.records({cell for of_change in cells for cell in of_change})
     return [
         [(record, side.run.samples[row].columns) for row, name in of_change for record in details.get((row, name), ())]
         for of_change in cells
     ]
-
-
-def _names(side: Aligned, metric: str) -> list[str]:
-    """The metric, and what each judge of a panel gave for it."""
-    return [name for name in side.run.scores if name == metric or name.startswith(f"{metric}{BETWEEN}")]
 
 
 def _response(side: Aligned, at: int) -> str | None:

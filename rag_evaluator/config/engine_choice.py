@@ -8,14 +8,14 @@ import sys
 from functools import cache
 from pathlib import Path
 
-from rag_evaluator.config.sections import AUTO, DEMO, FAST, OWN_KEYS, USUAL, AnyJudge, JudgeConfig
+from rag_evaluator.config.sections import AUTO, DEMO, FAST, OWN_KEYS, USUAL, JudgeConfig
 from rag_evaluator.files.gguf import gguf_of
 
 HIDDEN = ("", "-1", "NoDevFiles")  # what CUDA_VISIBLE_DEVICES is where a process may use no GPU
 SECONDS = 20.0  # for the driver, which may wake a GPU up
 
 
-def with_engine(judge: AnyJudge) -> AnyJudge:
+def with_engine(judge: JudgeConfig) -> JudgeConfig:
     """The judge with the name of an engine in place of `auto`, and `because`; any other as it is."""
     if judge.engine != AUTO:
         return judge

@@ -2,7 +2,10 @@
 
 from collections.abc import Mapping
 
-KEYS: Mapping[str, str] = {}
+KEYS: Mapping[str, str] = {
+    "judges": "Run each judge alone (--set judge.model=MODEL --set name=NAME), then: rag-evaluator compare "
+    "results/NAME results/OTHER",
+}
 """Key of the configuration, as in messages -> what to do."""
 COMMANDS: Mapping[str, str] = {
     "plan": "Type check in its place: it says what a run takes. How many rows a difference needs, compare says.",

@@ -18,6 +18,7 @@ from pydantic import (
     create_model,
 )
 
+from rag_evaluator.config import gone
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.features import features, load
 from rag_evaluator.config.languages import find_language
@@ -25,21 +26,17 @@ from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, ex
 from rag_evaluator.config.sections import (
     BY_JUDGE,
     DEMO,
-    AnyJudge,
     AnySection,
     EmbeddingsConfig,
     GenerateConfig,
     JudgeConfig,
     Number,
-    PanelJudge,
     PromptsConfig,
     RetrievalConfig,
     Section,
     SortConfig,
     VerifierConfig,
     check_engine_keys,
-    name_judges,
-    refuse_both,
     section_of,
 )
 from rag_evaluator.errors import ConfigError
@@ -102,7 +99,6 @@ class Config(Section):
         prompts_dir: packs, as `<metric>_<prompt>_<language>.json`; what is not there comes from the package.
         prompts: what to do where a language has no pack.
         judge: the language model that judges.
-        judges: a panel, in place of `judge`: two or more judges that score the same rows.
         embeddings: the model for metrics that compare meanings.
         verifier: the model that says whether a text supports a sentence.
         sort: of the command and the function `sort`.
@@ -136,7 +132,6 @@ class Config(Section):
     prompts_dir: Path = Path("prompts")
     prompts: PromptsConfig = PromptsConfig()
     judge: JudgeConfig = JudgeConfig()
-    judges: list[PanelJudge] = Field(default_factory=list)
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     verifier: VerifierConfig = VerifierConfig()
     sort: SortConfig = SortConfig()
@@ -227,20 +222,19 @@ def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
 def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Path | None = None) -> Config:
     """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
     origin = origin or Origin()
+    data = {key: value for key, value in data.items() if value or key not in gone.KEYS}  # runs of old saved all keys
     try:
-        config = config_class().model_validate(dict(data))
+        config = config_class().model_validate(data)
     except ValidationError as error:
-        raise ConfigError("\n".join(explain(error.errors(), origin, _known_keys(data)))) from None
+        raise ConfigError("\n".join(explain(error.errors(), origin, _keys_in(config_class(), data)))) from None
     config._origin = origin
-    refuse_both(data, origin.place)
-    listed = [(("judges", place), judge) for place, judge in enumerate(config.judges)]
     of_features = [
         ((name, key), value)
         for name, section in config.feature_sections()
         for key, value in section
         if isinstance(value, JudgeConfig)
     ]
-    check_engine_keys([(("judge",), config.judge), *listed, *of_features], origin.place)
+    check_engine_keys([(("judge",), config.judge), *of_features], origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:
@@ -278,7 +272,6 @@ def _resolve_paths(config: Config, base: Path) -> Config:
 
     paths = ("dataset", "output_dir", "prompts_dir", "certificate")
     resolved = {name: _try(config, (name,), resolve) for name in paths if getattr(config, name) is not None}
-    judges = [_resolve_judge(config, judge, base, "judges", place) for place, judge in enumerate(config.judges)]
     embeddings = {"model": _try(config, ("embeddings", "model"), lambda model: model_path(model, base))}
     verifier = {
         key: _try(config, ("verifier", key), lambda model: model_path(model, base))
@@ -297,7 +290,6 @@ def _resolve_paths(config: Config, base: Path) -> Config:
         update={
             **resolved,
             "judge": _resolve_judge(config, config.judge, base, "judge"),
-            "judges": name_judges(judges, config.place),
             "embeddings": config.embeddings.model_copy(update=embeddings),
             "verifier": config.verifier.model_copy(update=verifier),
             "retrieval": config.retrieval.model_copy(update={"reranker": reranker}),
@@ -318,7 +310,7 @@ def _resolved_section(config: Config, name: str, section: Section, base: Path) -
             )
 
 
-def _resolve_judge(config: Config, judge: AnyJudge, base: Path, *key: str | int) -> AnyJudge:
+def _resolve_judge(config: Config, judge: JudgeConfig, base: Path, *key: str) -> JudgeConfig:
     paths = {
         "model": _try(config, (*key, "model"), lambda model: model_path(model, base)),
         "chat_template": _try(config, (*key, "chat_template"), lambda template: _template_path(template, base)),
@@ -346,23 +338,17 @@ def _try(config: Config, key: Key, read: Callable[[Any], Any]) -> Any:
         raise ConfigError(f"{config.place(*key)}: '{dotted(key)}' is {error}") from None
 
 
-def _known_keys(data: Mapping[str, Any]) -> dict[Key, bool]:
-    """Every key of a configuration, and whether what is below it is the user's own: names, items of a list."""
-    known = _keys_in(config_class(), data)
-    listed = data.get("judges")
-    for place in range(len(listed)) if isinstance(listed, list) else ():
-        known |= {("judges", place, *key): is_collection for key, is_collection in _keys_in(PanelJudge, {}).items()}
-    return known
-
-
 def _keys_in(section: type[Section], data: Any) -> dict[Key, bool]:
-    """The keys of a section and of those in it; those of one that may be null only where `data` has it."""
+    """Every key of a section and of those in it, and whether what is below it is the user's own: names, list items.
+
+    Those of a section that may be null only where `data` has it.
+    """
     known: dict[Key, bool] = {}
     for name, field in section.model_fields.items():
         known[(name,)] = get_origin(field.annotation) in (dict, list)
         inner, written = section_of(field.annotation), data.get(name) if isinstance(data, Mapping) else None
         if inner is None and written:
             inner = next(filter(None, map(section_of, get_args(field.annotation))), None)
-        if inner is not None and get_origin(field.annotation) is not list:
+        if inner is not None:
             known |= {(name, *key): is_collection for key, is_collection in _keys_in(inner, written).items()}
     return known

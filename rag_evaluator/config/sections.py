@@ -1,14 +1,11 @@
-"""The sections of the configuration: keys, types and defaults; what it says of judges, a panel among them."""
+"""The sections of the configuration: keys, types and defaults."""
 
-import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from math import prod
-from pathlib import Path
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import (
-    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -24,7 +21,6 @@ from rag_evaluator.errors import ConfigError
 
 DEMO = "demo"
 AnySection = TypeVar("AnySection", bound="Section")
-AnyJudge = TypeVar("AnyJudge", bound="JudgeConfig")
 Text = Annotated[str, Field(min_length=1)]
 
 
@@ -386,77 +382,3 @@ def check_engine_keys(judges: Iterable[tuple[Key, JudgeConfig]], place: Callable
                 f"{place(*key, 'engine')}: '{dotted((*key, needed))}' is missing, which the engine '{section.engine}' "
                 "needs. Give the server's address, for instance http://127.0.0.1:8000/v1 or unix:/run/judge.sock."
             )
-
-
-LONGEST = 60  # letters of a name
-NAME = re.compile(r"\w[\w.\- ]*(?<![. ])")
-
-
-def _fit_for_columns(name: str) -> str:
-    if len(name) > LONGEST or NAME.fullmatch(name) is None:
-        raise ValueError(
-            "the name of a judge becomes a folder and the end of column names: expected at most "
-            f"{LONGEST} letters, digits, '_', '-', '.' and spaces, a letter or digit first, no space or dot last"
-        )
-    return name
-
-
-class PanelJudge(JudgeConfig):
-    """A judge of a panel: the keys of `judge`, and a name.
-
-    Attributes:
-        name: becomes a folder and a part of column names; null: that of the model's folder.
-    """
-
-    name: Annotated[str, AfterValidator(_fit_for_columns)] | None = None
-
-    @property
-    def alone(self) -> JudgeConfig:
-        """The same as the only judge of a run."""
-        return JudgeConfig.model_validate(self.model_dump(exclude={"name"}))
-
-
-def name_judges(judges: Sequence[PanelJudge], place: Callable[..., str]) -> list[PanelJudge]:
-    """The judges with their names. Raises `ConfigError` for a single judge, and for two of one name.
-
-    Args:
-        place: where a key was written.
-    """
-    if len(judges) == 1:
-        raise ConfigError(
-            f"{place('judges')}: 'judges' has one judge: expected two or more. For one judge set 'judge'."
-        )
-    named: list[PanelJudge] = []
-    for position, judge in enumerate(judges):
-        name = judge.name or _name_of(judge.model)
-        for before, other in enumerate(named):
-            if (other.name or "").casefold() == name.casefold():
-                raise ConfigError(
-                    f"{place('judges', position)}: 'judges[{position}]' has the name '{name}', as judges[{before}] "
-                    "has. Give each a 'name' of its own."
-                )
-        named.append(judge.model_copy(update={"name": name}))
-    return named
-
-
-def refuse_both(data: Mapping[str, Any], place: Callable[..., str]) -> None:
-    """Raises `ConfigError` if both `judge` and `judges` are set.
-
-    A `judge` whose keys all have their defaults counts as not set: a saved configuration and the project's config.yaml
-    have it so.
-    """
-    defaults, judge = JudgeConfig().model_dump(mode="json"), data.get("judge")
-    if data.get("judges") and judge is not None and {**defaults, **judge} != defaults:
-        raise ConfigError(f"{place('judge')}: 'judge' and 'judges' are both set. Remove one of them.")
-
-
-def refuse_panel(judges: Sequence[PanelJudge], task: str, place: Callable[..., str]) -> None:
-    """Raises `ConfigError` if a task that asks one judge has a panel."""
-    if judges:
-        raise ConfigError(f"{place('judges')}: 'judges': {task} asks one judge. Set 'judge' in place of 'judges'.")
-
-
-def _name_of(model: str) -> str:
-    """The folder's name, or the last part of a hub id, without what no judge's name may have."""
-    name = re.sub(r"[^\w.\- ]", "-", Path(model).name)[:LONGEST].strip("-. ")
-    return name or "judge"

@@ -432,11 +432,6 @@ class LazyJudge:
         return None if self.identity is None else self.line
 
 
-def judges_by_name(judge: Any) -> Mapping[str, Any] | None:
-    """The judges of a panel, by name; None for a single judge. Any: whatever the user gave."""
-    return judge if isinstance(judge, Mapping) else None
-
-
 def source_of(judge: Any, config: JudgeConfig, offline: bool = True) -> LazyJudge:
     """The source of a judge as users give it; a source as it is. Raises `ModelError` for what cannot judge."""
     return judge if isinstance(judge, LazyJudge) else LazyJudge(judge, config, offline)

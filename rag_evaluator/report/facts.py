@@ -13,7 +13,7 @@ from rag_evaluator.report.pages import number, render, with_interval
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
 from rag_evaluator.results.overview import by_stage
-from rag_evaluator.results.rows import BETWEEN, LABELS, judges_of
+from rag_evaluator.results.rows import LABELS
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import reporting_of
 from rag_evaluator.results.tally import scales_of
@@ -102,11 +102,6 @@ def _dataset(config: Json) -> str:
 
 
 def _judges(run: Run) -> Iterator[RunFact]:
-    panel = {str(about.get("name")): about for about in run.config.get("judges") or () if isinstance(about, Mapping)}
-    for name in judges_of(run.manifest):
-        yield RunFact(f"Judge {name}", *_judge(panel.get(name) or {}))
-    if judges_of(run.manifest):
-        return
     model = judge_of(run.manifest)
     if model is None:
         yield RunFact("Judge", "none: no metric asks one")
@@ -286,7 +281,6 @@ class MetricLine:
     """
 
     metric: str
-    of_judge: bool
     better: str
     row: Figures
     mark: IntervalMark
@@ -313,7 +307,6 @@ def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None
     """A metric's line."""
     return MetricLine(
         metric=metric,
-        of_judge=BETWEEN in metric,
         better=scale.better,
         row=row,
         mark=mark(row, scale, threshold),
@@ -368,10 +361,6 @@ def _notes(row: Figures) -> Iterator[str]:
     if row.get("repeats"):
         noise, icc = number(row.get("stderr_rerun"), 4), number(row.get("icc"))
         yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
-    if panel := row.get("panel"):
-        means = ", ".join(f"{judge} {number(mean)}" for judge, mean in panel["judges"].items())
-        alpha = number(panel["alpha"]) if panel.get("alpha") is not None else f"– ({panel.get('alpha_reason')})"
-        yield f"agreement of the judges: alpha {alpha} over {panel['rows']:,} rows; {means}"
     if labels := row.get("labels"):
         yield f"mean of people's labels: {_shown(labels, 'label_mean')}"
 

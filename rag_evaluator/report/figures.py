@@ -26,7 +26,6 @@ from rag_evaluator.report.pages import render, with_interval
 from rag_evaluator.resources import NAME, program
 from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.judgement import judgements_of
-from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
@@ -142,12 +141,11 @@ def by_rank(run: Run, tally: Tally) -> dict[str, list[Estimate]]:
 
 
 def _wanted(metrics: Sequence[str]) -> list[str]:
-    """Metrics, also those of a panel's judges, `context_precision_with_reference@qwen`."""
-    chosen: dict[tuple[str, str], str] = {}
+    """Metrics whose verdicts have ranks; of `CHUNKS` the first."""
+    chosen: dict[str, str] = {}
     for metric in metrics:
-        base, _, judge = metric.partition("@")
-        if base in RANKED or base in CHUNKS:
-            chosen.setdefault(("chunks" if base in CHUNKS else base, judge), metric)
+        if metric in RANKED or metric in CHUNKS:
+            chosen.setdefault("chunks" if metric in CHUNKS else metric, metric)
     return list(chosen.values())
 
 
@@ -177,7 +175,7 @@ def verdicts_of(record: Mapping[str, Any], most: int | None = None) -> list[floa
     """
     asked = [judgement for judgement in judgements_of(record) if judgement.prompt in ONE_BY_ONE]
     verdicts = [float(judgement.verdict) for judgement in asked if judgement.verdict is not None]
-    contexts, limit = len(record.get("contexts") or ()), most if record["metric"].partition("@")[0] in CHUNKS else None
+    contexts, limit = len(record.get("contexts") or ()), most if record["metric"] in CHUNKS else None
     return verdicts if len(verdicts) == len(asked) == (contexts if limit is None else min(contexts, limit)) else []
 
 
@@ -220,7 +218,7 @@ def _judged_by(run: Run) -> str:
 
 def runs_html(runs: Sequence[Run]) -> str:
     """The means of several runs beside each other, each on the range of its metric."""
-    metrics = dict.fromkeys(metric for run in runs for metric in run.metrics if BETWEEN not in metric)
+    metrics = dict.fromkeys(metric for run in runs for metric in run.metrics)
     known: dict[str, Scale] = {}
     for run in runs:
         known = {**scales_of(run.manifest, run.summary), **known}
@@ -272,7 +270,6 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
                 (scales[metric].low, scales[metric].high),
             )
             for metric, groups in by_metric.items()
-            if BETWEEN not in metric
         }
         yield Groups(
             column,

@@ -29,7 +29,6 @@ class MarkSource:
 
     metric: str
     section: str
-    judge: str
     confidence: str
     count: int
 
@@ -45,11 +44,10 @@ class ContextMark:
 
 @dataclass(frozen=True)
 class TextMarks:
-    """The sentences of a text by one metric, and one judge of a panel; `section`: that of the metric."""
+    """The sentences of a text by one metric; `section`: that of the metric."""
 
     metric: str
     section: str
-    judge: str
     sentences: tuple[SentenceView, ...]
 
     @property
@@ -80,7 +78,7 @@ def context_views(column: str, columns: Json, metrics: Iterable[MetricView], dro
     scores = columns.get("document_score") or ()
     metrics = tuple(metrics)
     supports = tuple(_supports(column, metrics))
-    marks: dict[int, dict[tuple[Tone, str], Counter[tuple[str, str, str, str]]]] = {}
+    marks: dict[int, dict[tuple[Tone, str], Counter[tuple[str, str, str]]]] = {}
     for place, verdict, source in _marks(column, metrics):
         marks.setdefault(place, {}).setdefault(verdict, Counter())[source] += 1
     return tuple(
@@ -98,22 +96,19 @@ def context_views(column: str, columns: Json, metrics: Iterable[MetricView], dro
     )
 
 
-def _marks(
-    column: str, metrics: Iterable[MetricView]
-) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str, str]]]:
+def _marks(column: str, metrics: Iterable[MetricView]) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str]]]:
     """Every verdict on a single context: its place, what it says, and who says it."""
     for metric in metrics:
-        for score in (metric.score, *metric.judges):
-            for judgement in (judgement for made in score.attempts for judgement in made.judgements):
-                if judgement.context and judgement.context[0] == column:
-                    for verdict in judgement.verdicts:
-                        confidence = verdict.confidence if len(score.attempts) == 1 else ""
-                        source = metric.name, metric.section, score.judge, confidence
-                        yield judgement.context[1], (verdict.tone, verdict.word), source
+        attempts = metric.score.attempts
+        for judgement in (judgement for made in attempts for judgement in made.judgements):
+            if judgement.context and judgement.context[0] == column:
+                for verdict in judgement.verdicts:
+                    source = metric.name, metric.section, verdict.confidence if len(attempts) == 1 else ""
+                    yield judgement.context[1], (verdict.tone, verdict.word), source
 
 
 def _supports(column: str, metrics: Iterable[MetricView]) -> Iterator[TextMarks]:
-    """The sentences that a column supports, by metric and judge."""
+    """The sentences that a column supports, by metric."""
     for marks, sentences in _judged(metrics):
         if sentences.compared.evidence == column:
             yield replace(marks, sentences=tuple(view for view in marks.sentences if view.supported))
@@ -127,10 +122,9 @@ def _by_context(marks: TextMarks, place: int) -> TextMarks:
 def _judged(metrics: Iterable[MetricView]) -> Iterator[tuple[TextMarks, Sentences]]:
     """The sentences of each score; of one that was made several times the first ones."""
     for metric in metrics:
-        for score in (metric.score, *metric.judges):
-            sentences = next((made.sentences for made in score.attempts if made.sentences), None)
-            if sentences is not None:
-                yield TextMarks(metric.name, metric.section, score.judge, sentences.sentences), sentences
+        sentences = next((made.sentences for made in metric.score.attempts if made.sentences), None)
+        if sentences is not None:
+            yield TextMarks(metric.name, metric.section, sentences.sentences), sentences
 
 
 def _marks_of(column: str, metrics: Iterable[MetricView]) -> TextMarks | None:
@@ -163,9 +157,8 @@ class RowView:
 
     @property
     def attempts(self) -> list[Attempt]:
-        """All that was made, of any metric and judge."""
-        scores = [score for metric in self.metrics for score in (metric.score, *metric.judges)]
-        return [attempt for score in scores for attempt in score.attempts]
+        """All that was made, of any metric."""
+        return [attempt for metric in self.metrics for attempt in metric.score.attempts]
 
     @property
     def has_sentences(self) -> bool:

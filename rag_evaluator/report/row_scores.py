@@ -1,4 +1,4 @@
-"""The scores of a row as a page shows them: each metric with what every judge said, and the prompts as they were sent.
+"""The scores of a row as a page shows them: each metric with what the judge said, and the prompts as they were sent.
 
 The text of a prompt before its input is the same in every row: a page has it once, see `frames_of`.
 """
@@ -14,7 +14,7 @@ from rag_evaluator.report.pages import MOST, ShownText, clean, percent, short, s
 from rag_evaluator.report.row_sentences import Sentences, sentences_of
 from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of, tone_of
 from rag_evaluator.results.questions import input_values, questions_of
-from rag_evaluator.results.rows import BETWEEN, DETAILS, judges_of
+from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import as_score
 
@@ -260,9 +260,8 @@ class Attempt:
 
 @dataclass(frozen=True)
 class ScoreView:
-    """What one judge, or the only one, says of a metric; `judge`: its name in a panel, else empty."""
+    """What the judge says of a metric."""
 
-    judge: str
     value: float | None
     attempts: tuple[Attempt, ...]
 
@@ -289,7 +288,6 @@ class MetricView:
         section: by which links find it in the row; a name may have signs that no id has.
         stage: `retrieval` or `generation`; empty where nobody knows.
         tone: whether the score is good news; plain where there is none, or nobody knows the range.
-        judges: one for each judge of a panel.
     """
 
     name: str
@@ -298,30 +296,26 @@ class MetricView:
     tone: Tone
     better: str
     score: ScoreView
-    judges: tuple[ScoreView, ...]
 
     @property
     def has_details(self) -> bool:
-        return self.score.has_details or any(judge.has_details for judge in self.judges)
+        return self.score.has_details
 
 
 def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[MetricView, ...]:
-    """The metrics in the order of the run; those of a panel's judges within the metric that they judge."""
+    """The metrics in the order of the run."""
     lines: dict[str, list[Json]] = {}
     for line in run.details(row):
         lines.setdefault(str(line["metric"]), []).append(line)
     prompts: Json = {}
     with suppress(ResultsError):
         prompts = run.prompts
-    judges = judges_of(run.manifest)
 
-    def score(name: str, metric: str, section: str, judge: str = "") -> ScoreView:
-        about = _about(run, metric)
+    def score(name: str, section: str) -> ScoreView:
+        about = _about(run, name)
         made = tuple(_attempt(line, about, columns, prompts, section) for line in lines.get(name, ()))
-        return ScoreView(judge, as_score(values.get(name)), made)
+        return ScoreView(as_score(values.get(name)), made)
 
-    names = run.metrics
-    unjudged = [name for name in names if name.partition(BETWEEN)[2] not in judges or BETWEEN not in name]
     return tuple(
         MetricView(
             name,
@@ -329,14 +323,9 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
             str(_about(run, name).get("stage") or ""),
             _tone(as_score(values.get(name)), _about(run, name)),
             str(_about(run, name).get("better") or ""),
-            score(name, name, f"m{place}"),
-            tuple(
-                score(full, name, f"m{place}-j{number}", judge)
-                for number, judge in enumerate(judges)
-                if (full := f"{name}{BETWEEN}{judge}") in names
-            ),
+            score(name, f"m{place}"),
         )
-        for place, name in enumerate(unjudged)
+        for place, name in enumerate(run.metrics)
     )
 
 

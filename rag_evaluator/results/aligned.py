@@ -23,7 +23,6 @@ from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
 from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.pieces import more_pieces
-from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run, ScoredRows, run_weights
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
@@ -330,7 +329,7 @@ def _parts(manifest: Values, metric: str) -> dict[str, str]:
 
 def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
     for part in dict.fromkeys((*a, *b)):
-        default = DEFAULTS.get(part.partition(BETWEEN)[0], ABSENT)
+        default = DEFAULTS.get(part, ABSENT)
         values = a.get(part, default), b.get(part, default)
         if values[0] != values[1]:
             yield part, values

@@ -229,7 +229,7 @@ Records = Sequence[tuple[Json, Json]]  # of the details of a run, each with the 
 def verdict_changes(first: Records, second: Records, direction: Direction) -> tuple[VerdictChange, ...]:
     """The verdicts that changed: first those that both sides have, then those that go the way of the score.
 
-    Verdicts about the same on which a side does not agree with itself, such as several judges, are left out.
+    Verdicts about the same on which a side does not agree with itself, such as repeats, are left out.
 
     Args:
         first, second: what is known of a score on each side.

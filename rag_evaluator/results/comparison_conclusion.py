@@ -96,11 +96,10 @@ def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
     is_known = a.manifest.get("signatures") and b.manifest.get("signatures")
     differing = list(differing_conditions(a.manifest, b.manifest, metrics)) if is_known else []
     configs = [judged_config(run.manifest) for run in (a, b)]
-    judges = [config.get("judge") or {} for config in configs]
     by_judge, by_verifier = (
         any(asks(run.manifest, metric) for run in (a, b) for metric in judged) for asks in (asks_judge, asks_verifier)
     )
-    words = judge_words({**configs[1], "judges": judges} if differing else configs[1]) if by_judge else ""
+    words = judge_words(*(configs if differing else configs[1:])) if by_judge else ""
     return Judging(with_verifier(words, by_verifier), doubtful, differing)
 
 

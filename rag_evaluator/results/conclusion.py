@@ -59,9 +59,8 @@ def next_command(*choices: Sequence[object]) -> str:
 
 
 def asks_judge(manifest: Mapping[str, Any], metric: str) -> bool:
-    """Whether a language model judged, by the signature; that of a panel may name each judge. Any: JSON."""
-    line = (manifest.get("signatures") or {}).get(metric, "")
-    return "|judge:" in line or "|judge@" in line
+    """Whether a language model judged, by the signature. Any: JSON."""
+    return "|judge:" in (manifest.get("signatures") or {}).get(metric, "")
 
 
 def asks_verifier(manifest: Mapping[str, Any], metric: str) -> bool:
@@ -80,34 +79,34 @@ def judged_config(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**config, "judge": {"model": model}} if isinstance(model, str) else config
 
 
-def judge_models(config: Mapping[str, Any]) -> list[str]:
-    """The models of the judge, or of the judges of a panel, as a configuration names them. Any: JSON."""
-    return list(map(model_of, config.get("judges") or [config.get("judge") or {}]))
+def judge_model(config: Mapping[str, Any]) -> str:
+    """The model of the judge, as a configuration names it. Any: JSON."""
+    return model_of(config.get("judge") or {})
 
 
-def unknown_to_toy(models: Collection[str], language: str | None) -> str:
-    """The language, `Japanese`, if the demo judge is among the models and was not trained on it; else empty."""
+def unknown_to_toy(model: str, language: str | None) -> str:
+    """The language, `Japanese`, if the model is the demo judge, which was not trained on it; else empty."""
     name = find_language(language or TOY_LANGUAGES[0]).name
-    return "" if DEMO not in models or name in TOY_LANGUAGES else name.replace("_", " ").title()
+    return "" if model != DEMO or name in TOY_LANGUAGES else name.replace("_", " ").title()
 
 
-def toy_sentence(models: Collection[str], language: str | None) -> str:
-    """What a user should know of the demo judge, if it is among the models; else empty."""
-    unknown = unknown_to_toy(models, language)
+def toy_sentence(model: str, language: str | None) -> str:
+    """What a user should know of the demo judge; empty for another model."""
+    unknown = unknown_to_toy(model, language)
     limit = f" that was trained on English and Spanish, not on {unknown}" if unknown else ""
-    return f"The demo judge is a toy{limit}: set judge.model to a model of your own." if DEMO in models else ""
+    return f"The demo judge is a toy{limit}: set judge.model to a model of your own." if model == DEMO else ""
 
 
-def judge_words(config: Mapping[str, Any], trusted: bool = False) -> str:
+def judge_words(*configs: Mapping[str, Any], trusted: bool = False) -> str:
     """`, according to this judge`; empty where a certificate says that the judge is useful.
 
     Args:
-        config: of the run, as its manifest has it. Any: JSON.
+        configs: of the run, as its manifest has it; of two runs with different judges both. Any: JSON.
         trusted: whether it does, for the metrics that the sentence is about.
     """
-    models = judge_models(config)
+    models = list(map(judge_model, configs))
     if DEMO in models:
-        unknown = unknown_to_toy(models, config.get("language"))
+        unknown = unknown_to_toy(DEMO, configs[-1].get("language"))
         limit = f", which does not know {unknown}" if unknown else ""
         others = "" if set(models) == {DEMO} else f"{',' if limit else ''} and others"
         return f", according to {TOY}{limit}{others}"
@@ -125,7 +124,7 @@ def judged_by(manifest: Mapping[str, Any], metrics: Iterable[str], useful: Colle
     """
     metrics = list(dict.fromkeys(metrics))
     asked = [metric for metric in metrics if asks_judge(manifest, metric)]
-    words = judge_words(judged_config(manifest), set(asked) <= set(useful)) if asked else ""
+    words = judge_words(judged_config(manifest), trusted=set(asked) <= set(useful)) if asked else ""
     is_verified = any(asks_verifier(manifest, metric) for metric in metrics if metric not in useful)
     judged = [metric for metric in metrics if is_judged(manifest, metric)]
     return of_some(with_verifier(words, is_verified), judged, len(metrics))
@@ -144,14 +143,12 @@ def with_verifier(words: str, is_asked: bool) -> str:
 
 
 def the_judge(config: Mapping[str, Any]) -> str:
-    """The judge as the subject of a sentence: `The judge`, `The toy judge`; of a panel `The judges`.
+    """The judge as the subject of a sentence: `The judge`, `The toy judge`.
 
     Args:
         config: of the run, as its manifest has it. Any: JSON.
     """
-    if config.get("judges"):
-        return "The judges"
-    return "The toy judge" if DEMO in judge_models(config) else "The judge"
+    return "The toy judge" if judge_model(config) == DEMO else "The judge"
 
 
 def listed(words: Iterable[str], most: int = 4) -> str:

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
-from rag_evaluator.results.rows import AUDIT, BETWEEN, DECIDED_BY, VERIFIED
+from rag_evaluator.results.rows import AUDIT, DECIDED_BY, VERIFIED
 
 Tone = Literal["good", "middle", "bad", "plain"]
 SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plain": "•"}
@@ -406,7 +406,7 @@ def judgements_of(record: Json) -> list[Judgement]:
     Args:
         record: of the details of a run.
     """
-    metric = str(record.get("metric", "")).partition(BETWEEN)[0]
+    metric = str(record.get("metric", ""))
     return [Judgement.from_json(data, metric) for data in record.get("judgements") or ()]
 
 

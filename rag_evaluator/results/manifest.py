@@ -17,7 +17,7 @@ from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import file_digest, json_text
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import Add, Heading, Scored, ignore, is_panel
+from rag_evaluator.results.rows import Add, Heading, Scored, ignore
 from rag_evaluator.statistics.formulas import Better, Kind
 
 # Any in this module: JSON.
@@ -45,17 +45,12 @@ class _Config(_Shape):
     language: str | None = None
     columns: dict[str, str] | None = None
     judge: dict[str, Any] | None = None
-    judges: list[dict[str, Any]] | None = None
     embeddings: dict[str, Any] | None = None
     retrieval: dict[str, Any] | None = None
     group_by: list[str] | None = None
     cluster: str | None = None
     weight: str | None = None
     ci_level: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = None
-
-
-class _Panel(_Shape):
-    judges: Part
 
 
 class _Manifest(_Shape):
@@ -67,7 +62,6 @@ class _Manifest(_Shape):
     config: _Config = _Config()
     prompts: Part
     versions: Part
-    panel: _Panel = _Panel(judges={})
 
 
 class _Figures(_Shape):
@@ -103,7 +97,6 @@ class _MetricFigures(_Figures):
     stage: str | None = None
     verdicts: _Verdicts | None = None
     groups: Annotated[dict[str, dict[str, _Figures]], Field(default_factory=dict)]
-    panel: Part
     labels: Part
 
 
@@ -182,7 +175,15 @@ def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def read_manifest(folder: Path) -> dict[str, Any]:
     """What `manifest.json` says. Raises `ResultsError` if it cannot be read, or is not what is written there."""
+    refuse_panel(folder)
     return read_object(folder / "manifest.json", check_manifest)
+
+
+def refuse_panel(folder: Path) -> None:
+    """Raises `ResultsError` for the folder of a run with several judges, as earlier versions wrote it."""
+    if (folder / "judges" / "panel.json").is_file():
+        runs = ", ".join(str(path) for path in sorted((folder / "judges").iterdir()) if path.is_dir())
+        raise ResultsError(f"{folder}: a run has one judge now. Each judge's own run is here, give one of them: {runs}")
 
 
 def read_object(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
@@ -243,7 +244,7 @@ def changed(path: Path, what: str) -> ResultsError:
 
 def again(folder: Path) -> str:
     """What writes the files of a results folder again, as a sentence."""
-    if (folder / "journal" / "manifest.json").is_file() or is_panel(folder):
+    if (folder / "journal" / "manifest.json").is_file():
         return f"'{command('merge', folder)}' writes it again."
     return (
         f"There is no journal from which '{command('merge', folder)}' could write it again: copy the folder anew from "
@@ -277,6 +278,7 @@ def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def refuse_foreign(folder: Path, files: Iterable[str]) -> None:
     """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
+    refuse_panel(folder)
     held = [name for name in files if (folder / name).exists()]
     if held and not _is_ours(folder):
         raise ResultsError(

@@ -1,7 +1,7 @@
 """A score, a scored row as the result files hold it, and `details.jsonl`: each score with its judgements, one a line.
 
 A run may have a million rows, so that records which nobody asks for are not parsed, and those of a row are found by
-binary search. The columns of a panel are named here, too.
+binary search.
 """
 
 import json
@@ -355,27 +355,3 @@ def _row(line: bytes) -> int:
     if head is None:
         raise ValueError(f"expected a line that begins with its row, received {line[:40]!r}")
     return int(head[1])
-
-
-BETWEEN = "@"  # of metric and judge: no name of either has it
-
-
-PANEL = "panel"  # part of the manifest
-
-
-FOLDER, NOTE = "judges", "panel.json"  # the folder of the judges' runs, and what says that it is one
-
-
-def column_of(metric: str, judge: str) -> str:
-    """The column of what one judge says: `faithfulness@qwen`."""
-    return f"{metric}{BETWEEN}{judge}"
-
-
-def judges_of(manifest: Mapping[str, Any]) -> list[str]:
-    """The names of the judges of a panel; empty for a run with one judge. Any: JSON."""
-    return list(manifest.get(PANEL, {}).get("judges", {}))
-
-
-def is_panel(folder: Path) -> bool:
-    """Whether a results folder is that of a panel."""
-    return (folder / FOLDER / NOTE).is_file()

@@ -29,7 +29,6 @@ from rag_evaluator.results.manifest import (
     refuse_special,
 )
 from rag_evaluator.results.rows import (
-    BETWEEN,
     DETAILS,
     DROPPED,
     Cell,
@@ -117,7 +116,7 @@ def of_own_table(path: Path, canonical: Canonical) -> ScoreTable | None:
     if "program" not in manifest or not isinstance(about, Mapping):
         return None
     columns = {name for sample in open_dataset(path) for name in sample.row}
-    no_scores = {name for name in columns if name not in about and BETWEEN not in name}
+    no_scores = {name for name in columns if name not in about}
     scores = of_table(path, str(path), canonical, no_scores)
     refuse_changed(path.parent, manifest, path.name, len(scores.samples))
     return replace(scores, manifest={"metrics": about})

@@ -1,6 +1,5 @@
-"""What an evaluation says, in sentences: lowest mean, missing scores, agreement of judges, where to look."""
+"""What an evaluation says, in sentences: lowest mean, missing scores, where to look."""
 
-import math
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -14,13 +13,12 @@ from rag_evaluator.config.sections import DEMO
 from rag_evaluator.results.aligned import EQUAL
 from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
-    MOST_DIGITS,
     Conclusion,
     asks_judge,
     asks_verifier,
     figure,
     is_judged,
-    judge_models,
+    judge_model,
     judged_by,
     judged_config,
     listed,
@@ -34,7 +32,6 @@ from rag_evaluator.results.flags import advice, many_flagged, without_figure
 from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
-from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
@@ -102,33 +99,29 @@ def conclude(
         outcomes: row -> outcome of `refusal_correctness`, where it was asked.
         useful: metrics of which a certificate says that the judge is useful.
     """
-    whole = {metric: row for metric, row in summary.items() if BETWEEN not in metric}
-    if not any(row["scored"] for row in whole.values()) and not any(row.get("flagged") for row in whole.values()):
-        return Conclusion([_nothing(whole)])
+    if not any(row["scored"] or row.get("flagged") for row in summary.values()):
+        return Conclusion([_nothing(summary)])
     scales = scales_of(manifest, summary)
-    panel = panel_conclusion(whole)
-    means = list(_means(manifest, whole, rows, scales, useful))
+    means = list(_means(manifest, summary, rows, scales, useful))
     sentences = [
-        *without_figure(whole),
+        *without_figure(summary),
         *means,
-        *many_flagged(whole),
+        *many_flagged(summary),
         *_constant(manifest, rows, scales),
-        *_missing(whole, means),
-        *_whole_ranges(whole),
+        *_missing(summary, means),
+        *_whole_ranges(summary),
         *_repeats(rows),
-        *panel.sentences,
     ]
     config = judged_config(manifest)
-    if not unknown_to_toy(judge_models(config), config.get("language")):
+    if not unknown_to_toy(judge_model(config), config.get("language")):
         sentences += where_to_look(rows, outcomes, judged_by(manifest, (RECALL, FAITHFULNESS), useful))
     worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows (counted from 0): {', '.join(map(str, worst))}.")
-    is_verified = any(asks_verifier(manifest, metric) for metric in whole)
+    is_verified = any(asks_verifier(manifest, metric) for metric in summary)
     asked = "the judge or a verifier" if is_verified else "the judge"
-    return Conclusion(
-        sentences, rules=(WEAKEST_RULE.format(asked=asked), EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES, *panel.rules)
-    )
+    rules = (WEAKEST_RULE.format(asked=asked), EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES)
+    return Conclusion(sentences, rules=rules)
 
 
 def _nothing(summary: Mapping[str, Figures]) -> str:
@@ -147,7 +140,7 @@ def _next(run: Run, useful: Collection[str], folder: str, words: Sequence[object
     if not any(is_judged(run.manifest, metric) for metric in run.metrics):
         return next_command(("compare", "BASELINE", folder))
     asks = any(asks_judge(run.manifest, metric) for metric in run.metrics)
-    if asks and DEMO in judge_models(judged_config(run.manifest)):
+    if asks and judge_model(judged_config(run.manifest)) == DEMO:
         if Path(run.config.get("dataset") or "").name in SAMPLES:
             return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
         return next_command(("evaluate", *words, "--set", "judge.model=MODEL", "--set", "name=NAME"))
@@ -360,50 +353,3 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f}"
-
-
-AGREE, TENTATIVE = 0.8, 0.667
-FEWEST = 20  # rows: fewer say nothing of others
-AGREEMENTS = {
-    "The judges agree": (AGREE, math.inf),
-    "The judges agree enough for tentative conclusions": (TENTATIVE, AGREE),
-    "The judges agree too little": (-math.inf, TENTATIVE),
-}
-"""What is said -> the least alpha, and the one below which it must be."""
-AGREEMENT_RULES = (
-    f"agreement: Krippendorff's alpha; 1 is full agreement, 0 what chance gives. The judges agree from {AGREE:g} on; "
-    f"from {TENTATIVE:g} on enough for tentative conclusions; below that too little (Krippendorff 2004, Content "
-    "Analysis, 2nd edition, chapter 11). Alpha has no interval here.",
-    f"too few rows to say: fewer than {FEWEST} rows with scores of two judges.",
-)
-
-
-def panel_conclusion(summary: Mapping[str, Mapping[str, Any]]) -> Conclusion:
-    """The sentences of a panel; none where the run has one judge. Any: JSON, as in `summary.json`.
-
-    Full agreement does not show that the judges are right: they can share a fault.
-    """
-    panels = {metric: row["panel"] for metric, row in summary.items() if "panel" in row}
-    return Conclusion(list(_agreement(panels)), "", AGREEMENT_RULES if panels else ())
-
-
-def _agreement(panels: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
-    known = {metric: panel for metric, panel in panels.items() if panel["alpha"] is not None}
-    enough = {metric: panel for metric, panel in known.items() if panel["rows"] >= FEWEST}
-    for words, (low, high) in AGREEMENTS.items():
-        if shown := [_alpha(metric, panel) for metric, panel in enough.items() if low <= panel["alpha"] < high]:
-            yield f"{words} in {', '.join(shown)}."
-    if few := [_alpha(metric, panel) for metric, panel in known.items() if metric not in enough]:
-        yield f"Too few rows to say whether the judges agree in {', '.join(few)}: {FEWEST} are needed."
-    reasons = {metric: panel["alpha_reason"] for metric, panel in panels.items() if metric not in known}
-    for reason in dict.fromkeys(reasons.values()):
-        metrics = [metric for metric, why in reasons.items() if why == reason]
-        yield f"Not known whether the judges agree in {', '.join(metrics)}: {reason}."
-
-
-def _alpha(metric: str, panel: Mapping[str, Any]) -> str:
-    """`faithfulness (alpha 0.84 over 60 rows)`, on its side of both limits."""
-    alpha, digits = panel["alpha"], 2
-    while digits < MOST_DIGITS and any((round(alpha, digits) >= x) != (alpha >= x) for x in (AGREE, TENTATIVE)):
-        digits += 1
-    return f"{metric} (alpha {alpha:z.{digits}f} over {counted(panel['rows'], 'row')})"

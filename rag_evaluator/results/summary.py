@@ -16,19 +16,9 @@ from rag_evaluator.dataset.columns import as_key, value_of, weight_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import check_summary, config_of, read_object
-from rag_evaluator.results.rows import (
-    BETWEEN,
-    Add,
-    Heading,
-    JudgementCounts,
-    Scored,
-    column_of,
-    dropped_contexts,
-    judges_of,
-)
+from rag_evaluator.results.rows import Add, Heading, JudgementCounts, Scored, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
-from rag_evaluator.statistics.krippendorff import Measure, krippendorff_alpha
 
 REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require", "report")
 """Keys of the configuration that are no part of a run's identity."""
@@ -52,7 +42,6 @@ class Reporting:
         thresholds: metric -> the score from which a row passes.
         scales: metric -> what kind of number its scores are.
         stages: metric -> `retrieval` or `generation`.
-        judges: names of the judges of a panel; empty: there is one judge.
     """
 
     ci_level: float = 0.95
@@ -62,7 +51,6 @@ class Reporting:
     thresholds: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, Scale] = field(default_factory=dict)
     stages: Mapping[str, str] = field(default_factory=dict)
-    judges: Sequence[str] = ()
 
 
 def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
@@ -75,13 +63,12 @@ def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
         thresholds=thresholds,
         scales={name: _scale(name, row) for name, row in metrics.items()},
         stages={name: row["stage"] for name, row in metrics.items()},
-        judges=judges_of(manifest),
     )
 
 
 def _scale(name: str, row: Mapping[str, Any]) -> Scale:
     low, high = row["range"]
-    atoms = row.get("atoms", ATOMS.get(name.partition(BETWEEN)[0], ()))
+    atoms = row.get("atoms", ATOMS.get(name, ()))
     return Scale(low, high, row["kind"], row["better"], tuple(atoms))
 
 
@@ -208,21 +195,6 @@ def has_no_figure(scores: MetricScores) -> bool:
     return 0 < 2 * (len(scores.values) - len(scores.reasons)) < judged
 
 
-def agreement(ratings: Sequence[Sequence[float]], scale: Scale) -> dict[str, Any]:
-    """How far judges agree, as JSON: Krippendorff's alpha over the rows that two or more of them scored.
-
-    Grades on a scale of whole numbers (1 to 5) are ordinal; shares and means are numbers, so interval. For scores that
-    are 0 or 1 the nominal alpha is the same number.
-
-    Args:
-        ratings: a score per row, NaN where it is missing, of each judge.
-    """
-    graded = scale.kind == "judged" and scale.low.is_integer() and scale.high.is_integer() and scale.width > 1
-    level: Measure = "ordinal" if graded else "interval"
-    alpha = krippendorff_alpha(ratings, level)
-    return {"alpha": alpha.alpha, "level": level, "rows": alpha.units, "alpha_reason": alpha.reason}
-
-
 def scale_seen(values: NDArray[np.float64]) -> Scale:
     """The scale of scores of which nothing is known: judged where all lie in [0, 1], else over the range seen."""
     seen = values[~np.isnan(values)]
@@ -283,20 +255,10 @@ class Summary:
             groups.setdefault(group_of(scored.sample, column), []).append(place)
 
     def to_json(self) -> dict[str, dict[str, Any]]:
-        """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures.
-
-        Of a panel each metric also has `panel`: the judges' means and how far they agree.
-        """
+        """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures."""
         weights = None if self.reporting.weight is None else list(self._weights)
         rows = RowFacts(None if self.reporting.cluster is None else self._clusters, weights)
-        metrics = {name: self._of(name, rows) for name in self._values}
-        for name in metrics:
-            columns = {judge: column_of(name, judge) for judge in self.reporting.judges}
-            if columns and all(column in metrics for column in columns.values()):
-                means = {judge: metrics[column]["mean"] for judge, column in columns.items()}
-                values = [self._values[column] for column in columns.values()]
-                metrics[name]["panel"] = {"judges": means, **agreement(values, self.scale(name))}
-        return metrics
+        return {name: self._of(name, rows) for name in self._values}
 
     def scale(self, name: str) -> Scale:
         """The scale of a metric; if nobody has described it, that of the scores seen."""
@@ -341,8 +303,7 @@ def flat_rows(summary: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, An
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     rates = {f"pass_{name}": value for name, value in row.get("pass_rate", {}).items()}
-    alpha = {"alpha": row["panel"]["alpha"]} if "panel" in row else {}
-    return {**{name: value for name, value in row.items() if not isinstance(value, Mapping)}, **alpha, **rates}
+    return {**{name: value for name, value in row.items() if not isinstance(value, Mapping)}, **rates}
 
 
 def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:

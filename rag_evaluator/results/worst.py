@@ -10,7 +10,7 @@ import numpy as np
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
 from rag_evaluator.results.overview import Figures
-from rag_evaluator.results.rows import BETWEEN, Record
+from rag_evaluator.results.rows import Record
 from rag_evaluator.results.run import Run, samples_of
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -111,13 +111,9 @@ def _share(values: Floats, scale: Scale) -> Floats:
 
 
 def ranked_scores(manifest: Mapping[str, Any], rows: Tally) -> dict[str, Floats]:
-    """The scores that rank rows: of metrics that a model judged, else of all; those of a panel's judges are left out.
-
-    Any: JSON.
-    """
-    metrics = [metric for metric in rows.scores if BETWEEN not in metric]
-    judged = [metric for metric in metrics if is_judged(manifest, metric)]
-    return {metric: rows.scores[metric] for metric in judged or metrics}
+    """The scores that rank rows: of metrics that a model judged, else of all. Any: JSON."""
+    judged = [metric for metric in rows.scores if is_judged(manifest, metric)]
+    return {metric: rows.scores[metric] for metric in judged or rows.scores}
 
 
 def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[WorstRow]:
@@ -165,7 +161,7 @@ def _worst_row(
 ) -> WorstRow:
     columns, records = texts
     order = sorted(by_metric, key=lambda metric: -np.nan_to_num(by_metric[metric][place], nan=-1.0))
-    others = [metric for metric in rows.scores if BETWEEN not in metric and metric not in by_metric]
+    others = [metric for metric in rows.scores if metric not in by_metric]
     scores = [_score(metric, float(rows.scores[metric][place]), scales[metric]) for metric in (*order, *others)]
     worst = [score.metric for tone in ("bad", "middle", "plain") for score in scores if score.tone == tone]
     metric, reason = next(_reasons(records, worst), ("", ""))
@@ -183,7 +179,7 @@ def _score(metric: str, value: float, scale: Scale) -> RowScore:
 def _reasons(records: Iterable[Record], metrics: Sequence[str]) -> Iterator[tuple[str, str]]:
     """Metric and what the judge says against the row, for metrics in this order."""
     for metric in metrics:
-        of_metric = [record for record in records if str(record.get("metric")).partition(BETWEEN)[0] == metric]
+        of_metric = [record for record in records if record.get("metric") == metric]
         verdict = next((verdict for verdict in explained(of_metric) if verdict.is_bad), None)
         if verdict is not None:
             yield metric, in_a_sentence(verdict)

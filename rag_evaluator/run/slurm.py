@@ -99,14 +99,14 @@ def _place(sbatch: Sequence[str]) -> list[str]:
     return place
 
 
-def whole_node(judges: Sequence[JudgeConfig]) -> list[str]:
+def whole_node(judge: JudgeConfig) -> list[str]:
     """Arguments of `sbatch` for a node that nobody shares: all its cores and memory, and one process if that is vLLM's.
 
     GPUs have to be asked for in spite of `--exclusive`: a job step has only those that were.
     """
-    servers = [judge.vllm for judge in judges if judge.engine == FAST or judge.because]  # its node may choose vLLM
-    gpus = max((server.gpus for server in servers), default=1)
-    one_task = ["--ntasks-per-node=1"] if servers else []
+    is_vllm = judge.engine == FAST or judge.because  # its node may choose vLLM
+    gpus = judge.vllm.gpus if is_vllm else 1
+    one_task = ["--ntasks-per-node=1"] if is_vllm else []
     return ["--exclusive", "--mem=0", *one_task, *([f"--gres=gpu:{gpus}"] if gpus > 1 else [])]
 
 

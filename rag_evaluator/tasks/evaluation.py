@@ -21,7 +21,6 @@ from rag_evaluator.results.manifest import config_of, read_manifest
 from rag_evaluator.results.questions import are_kept, keep_prompts
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.rows import DROPPED, Score, Scored
-from rag_evaluator.results.rows import Table as ScoreTable
 from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, read_summary, reported_as
 from rag_evaluator.results.writers import WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
@@ -237,17 +236,13 @@ def score_in_memory(stage: Evaluation, progress: Progress) -> Results:
     return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
 
 
-def results_of(table: ScoreTable, samples: Sequence[Sample], on_disk: bool = True) -> Results:
-    """The results of a finished run.
-
-    Args:
-        on_disk: whether the judgements stay there until they are asked for.
-    """
+def results_of(table: ScoredTable) -> Results:
+    """The results of a finished run, whose judgements stay on disk until they are asked for."""
     scores: dict[str, list[Score]] = {name: [] for name in table.metrics}
     for row in table:
         for name, score in row.scores.items():
-            scores[name].append(score.without_judgements() if on_disk else score)
-    return Results(samples, scores, table.manifest.get("signatures", {}), table.manifest, table if on_disk else None)
+            scores[name].append(score.without_judgements())
+    return Results(table.stage.units, scores, table.manifest.get("signatures", {}), table.manifest, table)
 
 
 def to_record(score: Score) -> Record:

@@ -22,7 +22,6 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import __version__, command, packaged
 from rag_evaluator.results.manifest import PART, PROMPT_TEXTS, read_manifest
 from rag_evaluator.results.questions import are_kept
-from rag_evaluator.results.rows import is_panel
 from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import is_complete, note_rewritten, read_finished
@@ -57,7 +56,7 @@ def write_own_report(folder: Path) -> bool:
 def refresh_report(folder: Path) -> None:
     """Write a report anew that is there, after figures were added to its run; not if that would take long."""
     is_quick = (folder / REPORT).is_file() and int(read_manifest(folder).get("rows") or 0) <= QUICK
-    if is_quick and not is_panel(folder) and write_own_report(folder):
+    if is_quick and write_own_report(folder):
         note_rewritten(folder, [REPORT])
 
 

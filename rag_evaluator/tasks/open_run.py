@@ -5,12 +5,11 @@ from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
-from rag_evaluator.results.manifest import SCORES, changed
-from rag_evaluator.results.rows import DETAILS, is_panel
+from rag_evaluator.results.manifest import SCORES, changed, refuse_panel
+from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
 from rag_evaluator.run.status import differing_files, read_finished
-from rag_evaluator.tasks.scoring import Panel, panel_of
 
 SUMMARY = "summary.json"
 READ = {"manifest.json", SUMMARY, SCORES, DETAILS}  # by whoever reads scores
@@ -22,11 +21,12 @@ def open_run(folder: Path) -> Run:
 
     Raises `ResultsError` for a folder without scores, a run that is not finished, and files that are not as written.
     """
-    journals, panel = _journals(folder), panel_of(folder) if is_panel(folder) else None
-    _refuse_unfinished(folder, journals, panel)
+    refuse_panel(folder)
+    journals = _journals(folder)
+    _refuse_unfinished(folder, journals)
     _require_scores(folder)
     run = Run(folder)
-    has_digest, noted = run.has_digest, _noted_files(journals, panel)
+    has_digest, noted = run.has_digest, _noted_files(journals)
     for name in differing_files(folder, {name: noted[name] for name in noted if name in READ}):
         raise changed(folder / name, "it has been changed since")
     if not has_digest and SCORES not in noted:
@@ -37,17 +37,12 @@ def open_run(folder: Path) -> Run:
 
 
 def _journals(folder: Path) -> list[Journal]:
-    """The journals of the evaluation itself; a panel has those of its judges, in their own folders."""
+    """The journals of the evaluation itself."""
     journals = journals_in(folder) if (folder / "journal").is_dir() else ()
     return [journal for journal in journals if journal.plan.task == MAIN_TASK]
 
 
-def _refuse_unfinished(folder: Path, journals: list[Journal], panel: Panel | None) -> None:
-    if panel is not None and not panel.is_written():
-        how_far = command("status", folder)
-        raise ResultsError(
-            f"{folder}: this panel is not finished. Start it again to continue it. How far each judge is: {how_far}"
-        )
+def _refuse_unfinished(folder: Path, journals: list[Journal]) -> None:
     for journal in journals:
         if read_finished(journal) is None:
             raise ResultsError(f"{folder}: this run is not finished: {_what_is_left(journal)}")
@@ -64,12 +59,9 @@ def _require_scores(folder: Path) -> None:
         )
 
 
-def _noted_files(journals: list[Journal], panel: Panel | None) -> dict[str, list[object]]:
+def _noted_files(journals: list[Journal]) -> dict[str, list[object]]:
     """Name -> size, time of change and digest, as noted when the file was written."""
     notes = [note.files for note in map(read_finished, journals) if note is not None]
-    if panel is not None:
-        files = panel.note.get("files", {})
-        notes.append({name: stamp for name, stamp in files.items() if name != SUMMARY})  # labels are added to it
     return {name: list(stamp) for files in notes for name, stamp in files.items()}
 
 

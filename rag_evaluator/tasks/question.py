@@ -15,7 +15,7 @@ from typing import Any, Generic, Protocol, TypeVar
 from markupsafe import escape
 
 from rag_evaluator.config.schema import Config, load_config, make_config
-from rag_evaluator.config.sections import DEMO, Section, refuse_panel
+from rag_evaluator.config.sections import DEMO, Section
 from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import SHELL, ResultsError
@@ -127,11 +127,9 @@ class TaskJudge:
 
     @ACTIVITY.phase(CHECKING)
     def __init__(self, task: str, config: Config, judge: Any = None, owners: Sequence[str] | None = None) -> None:
-        if judge is None:
-            refuse_panel(config.judges, task, config.place)
         self.judge = source_of(judge, config.judge, config.offline)
         warn_of_toy(self.judge, config.language)
-        self.config = config.model_copy(update={"judge": self.judge.config, "judges": []})
+        self.config = config.model_copy(update={"judge": self.judge.config})
         self.prompts: Mapping[Key, TracedPrompt] = with_examples(
             ready_prompts(owners or [task], config, self.judge, own_prompts), config.judge.examples
         )
@@ -294,19 +292,17 @@ def judge_source(judge: Any, settings: Config) -> LazyJudge:
 
     `warn_of_toy` says the same of a language that this judge was not trained on.
     """
-    if judge is None:
-        refuse_panel(settings.judges, "this function", settings.place)
     source = source_of(judge, settings.judge, settings.offline)
     is_demo = judge in (None, DEMO) and source.config.model_name == DEMO
-    if is_demo and not unknown_to_toy([DEMO], settings.language):
+    if is_demo and not unknown_to_toy(DEMO, settings.language):
         warned_once("The demo judge is a toy; give a model of your own as judge.")
     return source
 
 
 def warn_of_toy(judge: LazyJudge, language: str) -> None:
     """Warn, once in a process, if the demo judge was not trained on the language."""
-    if unknown_to_toy([judge.config.model_name], language):
-        warned_once(toy_sentence([judge.config.model_name], language))
+    if unknown_to_toy(judge.config.model_name, language):
+        warned_once(toy_sentence(judge.config.model_name, language))
 
 
 LOOKED_AT = 20  # rows

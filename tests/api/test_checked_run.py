@@ -25,8 +25,8 @@ STATEMENTS = {
 }
 
 
-def found(report: CheckReport, name: str, judge: str | None = None) -> Check:
-    return next(check for check in report.checks if (check.name, check.judge) == (name, judge))
+def found(report: CheckReport, name: str) -> Check:
+    return next(check for check in report.checks if check.name == name)
 
 
 def states(report: CheckReport) -> dict[str, str]:
@@ -256,14 +256,6 @@ def test_the_row_that_is_judged_has_what_the_metrics_need(rows: Rows) -> None:
     assert found(report, "row").details["row"] == 1
     assert found(report, "rows").text == "4 rows; 1 without what context_relevance needs"
     assert found(report, "rows").state == "warning"
-
-
-def test_each_judge_of_a_panel_is_checked(rows: Rows, tmp_path: Path) -> None:
-    judges = {"first": ScriptedJudge(RATING), "second": ScriptedJudge({})}
-    report = check({"metrics": ["context_relevance"], "output_dir": tmp_path}, judges, data=rows)
-    assert [found(report, "row", name).state for name in judges] == ["ok", "failed"]
-    assert len([entry for entry in report.checks if entry.name == "rows"]) == 1
-    assert not list(tmp_path.iterdir())
 
 
 def test_the_command_prints_each_check_the_prompt_and_the_reasons(

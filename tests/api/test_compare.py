@@ -335,17 +335,6 @@ def test_a_long_response_is_whole_in_the_value_and_cut_in_json(compare: Compare)
     assert "row_a" not in line
 
 
-def test_the_verdicts_behind_the_mean_of_a_panel_are_those_of_its_judges(compare: Compare) -> None:
-    panels = []
-    for changed in (None, CHANGED):
-        judges = {name: ScriptedJudge(judge, model_id=name) for name in ("mild", "strict")}
-        panels.append(RAGEvaluator({"metrics": ["faithfulness"]}, judge=judges).evaluate(rows_of(changed)))
-    [change] = compare(*panels).changed
-    assert change.metric == "faithfulness"
-    assert change.says() == [("the claim “He lives.” is no longer supported", "denied")]
-    assert [pair.metric for pair in change.also] == ["faithfulness@mild", "faithfulness@strict"]
-
-
 def test_a_weight_of_the_configuration_counts(compare: Compare) -> None:
     rows = [{**row, "share": 3.0 if place == CHANGED else 1.0} for place, row in enumerate(rows_of())]
     a, b = (

@@ -18,7 +18,7 @@ from ragas.llms.base import InstructorBaseRagasLLM
 from ragas.metrics.collections import AnswerRelevancy, ContextRelevance, Faithfulness
 from ragas.metrics.collections.context_relevance.util import ContextRelevanceOutput
 
-from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator, ScriptedJudge
+from rag_evaluator import Judge, ModelError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.embeddings import LocalEmbeddings
 from rag_evaluator.judge.engines.transformers import loading
@@ -147,12 +147,6 @@ def test_a_langchain_model_that_was_given_scores_metrics_of_ragas() -> None:
         assert llm.pipeline
     again = RAGEvaluator({"metrics": ["context_relevance"]}, judge=llm)
     assert again.evaluate([ROW]).scores["context_relevance"][0].value == 1.0
-
-
-def test_a_panel_has_no_llm() -> None:
-    panel = RAGEvaluator({"metrics": ["context_relevance"]}, judge={"a": ScriptedJudge(), "b": ScriptedJudge()})
-    with pytest.raises(ConfigError, match=r"llm asks one judge"):
-        assert panel.llm
 
 
 def test_the_examples_of_the_docs_work(evaluator: RAGEvaluator) -> None:

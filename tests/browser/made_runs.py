@@ -164,13 +164,6 @@ def japanese(folder: Path) -> Path:
     return evaluated(rows, name="japanese", metrics=FEW).write(folder)
 
 
-def panel(folder: Path) -> Path:
-    """Two judges, of whom one asks for more."""
-    judges = {"mild": scripted("mild", strict=0.5), "strict": scripted("strict", strict=1.0)}
-    RAGEvaluator({"metrics": FEW, "name": "panel"}, judge=judges).evaluate(sample_rows(), folder=folder)
-    return folder
-
-
 SENTENCES = ("groundedness", "context_coverage", "reference_coverage", "reference_agreement")
 
 
@@ -233,7 +226,7 @@ def many(folder: Path) -> Path:
 
 
 RUNS: Mapping[str, Callable[[Path], Path]] = {
-    made.__name__: made for made in (plain, other, missing, hostile, arabic, japanese, panel, long)
+    made.__name__: made for made in (plain, other, missing, hostile, arabic, japanese, long)
 }
 
 

@@ -35,7 +35,7 @@ def faults(page: Page) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "names", [("plain",), ("missing",), ("panel",), ("arabic",), ("verified",), ("both_orders",), ("plain", "other")]
+    "names", [("plain",), ("missing",), ("arabic",), ("verified",), ("both_orders",), ("plain", "other")]
 )
 def test_a_report_and_an_open_row_have_no_serious_fault(
     offline_page: Page, reports: Reports, names: tuple[str, ...]
@@ -50,7 +50,7 @@ def test_a_report_and_an_open_row_have_no_serious_fault(
     assert faults(offline_page) == []
 
 
-@pytest.mark.parametrize("names", [("missing",), ("panel",), ("plain", "other")])
+@pytest.mark.parametrize("names", [("missing",), ("plain", "other")])
 def test_a_report_in_a_narrow_window_has_no_serious_fault(
     new_context: Callable[..., Any], reports: Reports, names: tuple[str, ...]
 ) -> None:

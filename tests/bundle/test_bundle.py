@@ -76,8 +76,7 @@ def test_models_of_a_configuration_are_found_in_the_cache(
     make: Make, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(model.parents[2]))
-    judges = "judges: [{name: a, model: org/Tiny-Judge}, {name: b, model: demo}]"
-    Path("config.yaml").write_text(f"dataset: rows.jsonl\nmetrics: [faithfulness]\n{judges}\n")
+    Path("config.yaml").write_text("dataset: rows.jsonl\nmetrics: [faithfulness]\njudge: {model: org/Tiny-Judge}\n")
     assert make("--config", "config.yaml", "--json") == 0
     shown = json.loads(capsys.readouterr().out)
     assert [entry["source"] for entry in shown["models"]] == ["org/Tiny-Judge"]

@@ -75,7 +75,7 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
     "merge": (
         "merge results/part",
         0,
-        {"results": "results/part", "merged.0.units": 6, "merged.0.part.limit": 6, "judges": None},
+        {"results": "results/part", "merged.0.units": 6, "merged.0.part.limit": 6},
     ),
     "submit": (
         "submit config.yaml --workers 2 --limit 4 --dry-run",

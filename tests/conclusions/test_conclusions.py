@@ -387,10 +387,9 @@ def test_a_judge_that_was_given_in_python_is_not_called_the_demo_judge() -> None
     ],
 )
 def test_the_toy_judge_knows_english_and_spanish(models: list[str], language: str | None, words: str) -> None:
-    judges = [{"model": model} for model in models]
-    assert judge_words({"judges": judges, "language": language}) == words
-    sentence = toy_sentence(models, language)
-    assert sentence.startswith("The demo judge is a toy") == (DEMO in models)
+    assert judge_words(*({"judge": {"model": model}, "language": language} for model in models)) == words
+    sentence = toy_sentence(models[0], language)
+    assert sentence.startswith("The demo judge is a toy") == (models[0] == DEMO)
     assert ("that was trained on English and Spanish, not on" in sentence) == ("does not know" in words)
 
 

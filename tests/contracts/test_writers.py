@@ -14,7 +14,7 @@ import pytest
 
 from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.results.rows import Add, Heading, Score
-from rag_evaluator.results.writers import PANEL_WRITERS
+from rag_evaluator.results.writers import WRITERS
 
 TEXTS = [
     "say \"yes\", 'no'; {a}\\n",
@@ -25,15 +25,15 @@ TEXTS = [
     "\x07 bell",
     "x" * 40_000,
 ]
-each_file = pytest.mark.parametrize("name", PANEL_WRITERS)  # a panel has all files that other runs have
+each_file = pytest.mark.parametrize("name", WRITERS)
 
 
 def results_of(texts: list[str]) -> Results:
-    """Rows of a panel with these texts; every other one has no score of the first judge."""
+    """Rows with these texts; every other one has no score of the first metric."""
     samples = load_dataset([{"user_input": text, "note": text, "response": f"row {n}"} for n, text in enumerate(texts)])
     first = [Score(math.nan, f"no: {text}") if n % 2 else Score(0.5, None, (0,)) for n, text in enumerate(texts)]
-    columns = {"m": first, "m@a": first, "m@b": [Score(n / len(texts)) for n in range(len(texts))]}
-    return Results(samples, columns, {"m": "metric:m"}, {"name": "run", "panel": {"judges": {"a": {}, "b": {}}}})
+    columns = {"m": first, "n": [Score(n / len(texts)) for n in range(len(texts))]}
+    return Results(samples, columns, {"m": "metric:m"}, {"name": "run"})
 
 
 def no_number(text: str) -> NoReturn:
@@ -84,7 +84,7 @@ def test_a_file_that_cannot_be_written_leaves_all_files_as_they_were(
 ) -> None:
     results_of(TEXTS).write(tmp_path)
     before = contents(tmp_path)
-    whole = PANEL_WRITERS[name]
+    whole = WRITERS[name]
 
     @contextmanager
     def no_space(path: Path, heading: Heading) -> Iterator[Add]:
@@ -92,7 +92,7 @@ def test_a_file_that_cannot_be_written_leaves_all_files_as_they_were(
             yield add
         raise OSError("No space left on device")
 
-    monkeypatch.setitem(PANEL_WRITERS, name, no_space)
+    monkeypatch.setitem(WRITERS, name, no_space)
     with pytest.raises(ResultsError, match="No space left on device"):
         results_of(["other"]).write(tmp_path)
     assert contents(tmp_path) == before

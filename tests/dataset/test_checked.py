@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator import ConfigError, DatasetError, RAGEvaluator, ScriptedJudge
+from rag_evaluator import ConfigError, DatasetError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.dataset import checked
@@ -69,30 +69,15 @@ def test_a_missing_source_and_a_missing_column_are_refused(path: Path) -> None:
         checked_rows(path, config, {"task": TaskColumns(["retrieved_contexts"])})
 
 
-def test_a_panel_reads_its_dataset_once(path: Path, tmp_path: Path, readings: list[object]) -> None:
-    judges = {name: ScriptedJudge([{"reason": "so", "label": 1}] * 10) for name in ("a", "b")}
-    tone = {"question": "Is it polite?", "columns": ["response"], "scale": ["fail", "pass"]}
-    config = {"metrics": ["exact_match", "tone"], "custom_metrics": {"tone": tone}, "dataset": path}
-    RAGEvaluator(config, judges).evaluate(folder=tmp_path / "run")
-    assert readings == [path]
-
-
-@pytest.mark.parametrize(
-    "judges",
-    ["", pytest.param("judges: [{model: demo, name: a}, {model: demo, name: b}]\n", marks=pytest.mark.models)],
-)
-def test_a_start_looks_its_metrics_up_once(
-    path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judges: str
-) -> None:
+def test_a_start_looks_its_metrics_up_once(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from rag_evaluator.metrics import chosen
 
     asked = []
     select = chosen.select_metrics
     monkeypatch.setattr(chosen, "select_metrics", lambda *given: asked.append(given) or select(*given))
-    metrics = "[exact_match, factual_correctness]" if judges else "exact_match"
     config = tmp_path / "config.yaml"
     config.write_text(
-        f"dataset: {path}\nmetrics: {metrics}\noutput_dir: {tmp_path}\nname: run\nreport: false\nlimit: 2\n{judges}"
+        f"dataset: {path}\nmetrics: exact_match\noutput_dir: {tmp_path}\nname: run\nreport: false\nlimit: 2\n"
     )
     assert main(["evaluate", str(config)]) == 0
     assert len(asked) == 1

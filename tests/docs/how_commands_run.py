@@ -88,7 +88,6 @@ WAYS: Mapping[str, Way] = {
     ),
     r"^rag-evaluator config\.yaml .*dataset=": Way("--set metrics=faithfulness"),
     r"^rag-evaluator config\.yaml .*metrics=": Way(FEW),
-    r"^rag-evaluator config\.yaml .*judges=": Way(f"{FEW} --set metrics=faithfulness"),
     r"^rag-evaluator config\.yaml .*--worker": Way(f"{FEW} --set metrics=faithfulness", codes=(0, 75)),  # not the last
     r"^rag-evaluator config\.yaml": Way(f"{FEW} --set metrics='[faithfulness, context_recall]'"),
     r"^rag-evaluator duel .*--worker": Way("--limit 2 --set judge.model=demo", codes=(0, 75)),

@@ -214,20 +214,6 @@ def test_groups_ranks_and_probe_have_their_parts(tmp_path):
     assert_harmless(page)
 
 
-def test_a_panel_shows_each_judge_below_the_mean_and_how_far_they_agree(tmp_path):
-    scores = {"faithfulness": [0.5, 1.0], "faithfulness@qwen": [0.0, 1.0], "faithfulness@phi": [1.0, 1.0]}
-    folder = made_run(tmp_path / "run", scores, panel={"judges": {"qwen": {}, "phi": {}}})
-    summary = json.loads((folder / "summary.json").read_text())
-    panel = {"judges": {"qwen": 0.5, "phi": 1.0}, "alpha": 0.0, "level": "interval", "rows": 2, "alpha_reason": None}
-    summary["faithfulness"]["panel"] = panel
-    (folder / "summary.json").write_text(json.dumps(summary))
-
-    page = parts_of(Run(folder))
-
-    assert "agreement of the judges: alpha 0.00 over 2 rows; qwen 0.50, phi 1.00" in _text(page)
-    assert [attributes for _, attributes in assert_harmless(page).found].count({"class": "of-judge"}) == 2
-
-
 def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
     signature = "metric:faithfulness|ragas:0.4.3|judge:ab|decode:greedy"
     signatures = {"faithfulness": signature}
@@ -327,7 +313,6 @@ def _text(page: str) -> str:
         ({"dataset": "C:\\Users\\lena\\rows.jsonl"}, "rows.jsonl"),
         ({"dataset": "~lena/rows.jsonl"}, "rows.jsonl"),
         ({"judge": {"model": "/home/lena/models/Qwen3-8B"}}, "Qwen3-8B"),
-        ({"judges": [{"name": "q", "model": "/home/lena/models/Qwen3-8B"}]}, "Qwen3-8B"),
         ({"metric_options": {"m": {"prompts_dir": "/home/lena/prompts"}}}, "prompts"),
     ],
 )

@@ -278,25 +278,6 @@ def test_every_repeat_is_shown_with_its_value(tmp_path: Path) -> None:
     assert texts(article, ".verdict .badge") == ["✗ label 0: rude", "◐ label 1: cool", "✓ label 2: warm"]
 
 
-def test_the_judges_of_a_panel_stand_side_by_side(tmp_path: Path) -> None:
-    def other(prompt: str, model: type[BaseModel]) -> dict[str, Any]:
-        said = answer(prompt, model)
-        return {**said, "verdict": 1 - said["verdict"]} if "verdict" in said else said
-
-    judges = {"qwen": ScriptedJudge(answer, model_id="q"), "gemma": ScriptedJudge(other, model_id="g")}
-    RAGEvaluator({**CONFIG, "metrics": ["context_precision", "exact_match"]}, judges).evaluate(
-        [ROW], folder=tmp_path / "run"
-    )
-    article, view = parsed(row_html(Run(tmp_path / "run"), 0)), row_view(Run(tmp_path / "run"), 0)
-    assert [metric.name for metric in view.metrics] == ["context_precision_with_reference", "exact_match"]
-    assert texts(article, ".judge h5") == ["qwen 1.00", "gemma 0.50"]
-    assert texts(article, ".judge .badge") == ["✓ useful", "✗ not useful", "✗ not useful", "✓ useful"]
-    assert texts(article, ".chip-judges") == ["qwen 1.00gemma 0.50"]
-    found = [(mark.word, [part.judge for part in mark.sources]) for mark in view.retrieved[0].marks]
-    assert found == [("useful", ["qwen"]), ("not useful", ["gemma"])]
-    assert len(find(article, ".prompt")) == 4
-
-
 @pytest.mark.parametrize(
     ("metric", "prompt", "key", "value", "about", "tone", "word"),
     [

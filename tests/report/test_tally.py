@@ -143,10 +143,10 @@ def test_verdicts_that_cannot_be_placed_are_left_out(record):
 
 
 def test_metrics_that_ask_the_same_of_contexts_are_shown_once(tmp_path):
-    names = ["retrieval_mrr", "retrieval_map", "retrieval_mrr@qwen"]
+    names = ["retrieval_mrr", "retrieval_map"]
     details = [ranked(0, [1, 0], metric=name, contexts=[0, 1, 2]) for name in names]
     run = Run(
         made_run(tmp_path / "run", {name: [1.0] for name in names}, details=details, config={"retrieval": {"k": 2}})
     )
 
-    assert list(by_rank(run, tally(run))) == ["retrieval_mrr", "retrieval_mrr@qwen"]
+    assert list(by_rank(run, tally(run))) == ["retrieval_mrr"]

@@ -12,7 +12,7 @@ def record(*verdicts: tuple[str, int, str], metric: str = "faithfulness") -> dic
 
 
 def test_verdicts_are_shown_in_words() -> None:
-    lines = explained([record(("A.", 0, "no"), metric="faithfulness@qwen")])
+    lines = explained([record(("A.", 0, "no"))])
     assert few_lines(lines, []) == ("not supported · A. · no",)
     rated = {"metric": "context_relevance", "judgements": [{"prompt": "rating", "response": {"rating": 1}}]}
     assert few_lines(explained([rated]), []) == ("partly relevant",)
@@ -46,7 +46,7 @@ def test_bad_verdicts_come_before_good_ones() -> None:
 
 def test_a_judgement_is_read_as_it_was_written() -> None:
     made = Judgement("nli", "d", "s", {"context": {"column": "response"}}, {"verdict": 1}, None, (0.9,), 12, 3)
-    line = json.loads(json.dumps({"metric": "faithfulness@qwen", "judgements": [made.to_json()]}))
+    line = json.loads(json.dumps({"metric": "faithfulness", "judgements": [made.to_json()]}))
     assert "thinking" not in line["judgements"][0]
     [read] = judgements_of(line)
     assert (read.metric, read.columns, read.verdict) == ("faithfulness", {"response"}, 1)

@@ -6,7 +6,6 @@ import pytest
 
 from rag_evaluator.features.app.queues import (
     MOST,
-    MetricFacts,
     detail_queues,
     findings_queue,
     row_queues,
@@ -15,10 +14,7 @@ from rag_evaluator.features.app.queues import (
 )
 from rag_evaluator.statistics.formulas import Scale
 
-ABOUT = MetricFacts(
-    {"faithfulness": Scale(), "answer_correctness": Scale(), "noise_sensitivity": Scale(better="lower")}
-)
-PANEL = MetricFacts({"faithfulness": Scale(), "faithfulness@a": Scale(), "faithfulness@b": Scale()}, ["a", "b"])
+SCALES = {"faithfulness": Scale(), "answer_correctness": Scale(), "noise_sensitivity": Scale(better="lower")}
 
 
 def row(faithful: float | None, correct: float | None, noise: float | None = 0.0, **more: Any) -> dict[str, Any]:
@@ -26,8 +22,8 @@ def row(faithful: float | None, correct: float | None, noise: float | None = 0.0
     return {"question": f"{faithful} {correct}?", **scores, **more}
 
 
-def of_rows(name: str, rows: list[dict[str, Any]], about: MetricFacts = ABOUT) -> Any:
-    return next(queue for queue in row_queues(rows, about) if queue.name == name)
+def of_rows(name: str, rows: list[dict[str, Any]]) -> Any:
+    return next(queue for queue in row_queues(rows, SCALES) if queue.name == name)
 
 
 def line(number: int, metric: str = "faithfulness", confidence: Any = None, **more: Any) -> dict[str, Any]:
@@ -47,17 +43,6 @@ def test_rows_with_missing_scores_are_found_those_that_lack_most_first() -> None
     queue = of_rows("missing", [row(1, 1), row(None, 1), row(None, None, float("nan"))])
     assert list(rows_in(queue)) == [2, 1]
     assert queue.rows[1].why == (("faithfulness", None),)
-
-
-def test_rows_on_which_the_judges_of_a_panel_differ_are_found() -> None:
-    rows = [
-        {"faithfulness": 0.5, "faithfulness@a": a, "faithfulness@b": b}
-        for a, b in ((1, 0), (1, 1), (0.5, 1), (1, None))
-    ]
-    queue = of_rows("judges_disagree", rows, PANEL)
-    assert list(rows_in(queue)) == [0, 2]
-    assert queue.rows[1].why == (("faithfulness b", 1.0), ("faithfulness a", 0.5))
-    assert list(rows_in(of_rows("missing", rows, PANEL))) == [], "a judge's own column is no metric"
 
 
 def test_the_verdict_of_which_the_judge_was_least_sure_decides() -> None:
@@ -95,7 +80,7 @@ def test_repeats_that_differ_are_found() -> None:
 )
 def test_a_row_is_too_easy_if_it_has_the_best_scores_in_every_run(others: list, expected: list[int]) -> None:
     own = [row(1, 1, id="a"), row(1, 0, id="b"), row(1.0, 1.0, id="c"), row(None, 1, id="d")]
-    assert list(rows_in(too_easy([own, *others], ABOUT))) == expected
+    assert list(rows_in(too_easy([own, *others], SCALES))) == expected
 
 
 def test_a_queue_keeps_the_most_urgent_rows_and_counts_all() -> None:

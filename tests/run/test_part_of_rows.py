@@ -17,7 +17,6 @@ from rag_evaluator.report.facts import facts
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import WorkerJournal
-from rag_evaluator.tasks.open_run import open_run
 
 Rows = list[dict[str, Any]]
 JUDGED = "metrics: [context_relevance]\nchunk_size: 4"
@@ -309,26 +308,6 @@ class TestOtherTasks:
         assert "partial" not in shown
         assert asked.asked - before == before / 2
         assert said(capsys, 0, "merge", str(tmp_path / "results" / "duel-b-a"))
-
-    def test_a_panel_of_some_rows_goes_on_with_all(self, tmp_path: Path) -> None:
-        def panel(**settings: int) -> tuple[Any, int]:
-            judges = {"a": judge(), "b": judge()}
-            results = RAGEvaluator({"metrics": ["context_relevance"], **settings}, judge=judges).evaluate(
-                ROWS[:4], folder=tmp_path
-            )
-            return results, sum(each.asked for each in judges.values())
-
-        few, asked = panel(limit=2)
-        assert (few.manifest["part"], asked) == ({"of": 4, "limit": 2}, 8)
-        with pytest.raises(ResultsError, match="holds the scores of 2 of 4 rows"):
-            panel(sample=1)
-        assert panel(limit=2)[1] == 0
-        whole, asked = panel()
-        assert ("part" in whole.manifest, asked) == (False, 8)
-        with pytest.raises(ResultsError, match="holds the scores of all rows"):
-            panel(limit=2)
-        open_run(tmp_path)  # the panel that is there is still whole
-        assert panel()[1] == 0
 
     def test_slurm_gets_the_limit_for_each_worker(self, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
         shown = said(capsys, 0, "submit", str(config), "--workers", "2", "--limit", "5", "--dry-run")

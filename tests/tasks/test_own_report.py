@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge, certify
+from rag_evaluator import ResultsError, certify
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics.scorer import Scorer
 
@@ -128,17 +128,3 @@ def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(
     capsys.readouterr()
     assert main([str(config)]) == 0
     assert "report.html" not in capsys.readouterr().out, "the run says that its report was changed"
-
-
-def test_a_panel_has_one_report_and_its_judges_have_none(tmp_path: Path) -> None:
-    def judge(name: str) -> ScriptedJudge:
-        return ScriptedJudge(lambda prompt, model: {"reason": "so", "label": 1}, model_id=name)
-
-    metric = {"tone": {"question": "Polite?", "columns": ["response"], "scale": ["fail", "pass"]}}
-    settings = {"metrics": ["tone"], "custom_metrics": metric}
-    judges = {"a": judge("a"), "b": judge("b")}
-    RAGEvaluator(settings, judges).evaluate(ROWS, folder=tmp_path)
-    assert [path.parent for path in tmp_path.rglob("report.html")] == [tmp_path]
-    (tmp_path / "report.html").unlink()
-    RAGEvaluator(settings, judges).evaluate(ROWS, folder=tmp_path)
-    assert (tmp_path / "report.html").is_file()

@@ -74,10 +74,9 @@ def test_which_metrics_have_atoms_is_a_column_of_the_table() -> None:
 
 def test_a_run_from_before_atoms_is_read_by_the_name_of_its_metric() -> None:
     about = {"range": [-1, 1], "kind": "continuous", "better": "higher", "stage": "generation", "threshold": None}
-    names = [*METRICS, "answer_relevancy@qwen", "my_own"]  # a metric, one of a judge of a panel, a user's own
+    names = [*METRICS, "my_own"]
     scales = reporting_of({"metrics": dict.fromkeys(names, about)}).scales
     assert {name: scales[name].atoms for name in METRICS} == {name: METRICS[name].atoms for name in METRICS}
-    assert scales["answer_relevancy@qwen"].atoms == (0.0,)
     assert scales["my_own"].atoms == ()
     said = reporting_of({"metrics": {"answer_relevancy": {**about, "atoms": [0.5]}}}).scales
     assert said["answer_relevancy"].atoms == (0.5,)

@@ -24,10 +24,8 @@ ODD = [
     ("manifest.json", ("config",), "none"),
     ("manifest.json", ("config", "group_by"), 7),
     ("manifest.json", ("config", "columns"), [7]),
-    ("manifest.json", ("config", "judges"), 7),
     ("manifest.json", ("config", "dataset"), [7]),
     ("manifest.json", ("config", "ci_level"), "x"),
-    ("manifest.json", ("panel",), 7),
     ("manifest.json", ("part",), 7),
     ("manifest.json", ("versions",), "x"),
     ("manifest.json", ("prompts",), 7),
@@ -38,7 +36,6 @@ ODD = [
     ("summary.json", ("exact_match", "groups"), {"team": {"north": 7}}),
     ("summary.json", ("exact_match", "pass_rate"), [7]),
     ("summary.json", ("exact_match", "reasons"), {"x": "y"}),
-    ("summary.json", ("exact_match", "panel"), 7),
     ("summary.json", ("exact_match", "stage"), [7]),
     ("summary.json", ("exact_match", "count"), -1),
 ]

@@ -55,17 +55,17 @@ class Part:
 
 def parts() -> Iterator[Part]:
     """All sections that a file may have, the file itself first."""
-    yield from _parts(config_class(), "", frozenset())
+    yield from _parts(config_class(), "")
     options: dict[type[Section], list[str]] = {}
     shown = {*_sections_below(config_class())}
     for name, metric in METRICS.items():
         if metric.settings is not None and metric.settings not in shown:
             options.setdefault(metric.settings, []).append(name)
     for settings, names in options.items():
-        yield from _parts(settings, ", ".join(f"metric_options.{name}" for name in names), frozenset())
-    yield from _parts(AskedMetric, "custom_metrics.NAME (a question)", frozenset())
-    yield from _parts(ComputedMetric, "custom_metrics.NAME (a function)", frozenset())
-    yield from _parts(RagasObjectMetric, "custom_metrics.NAME (made with ragas)", frozenset())
+        yield from _parts(settings, ", ".join(f"metric_options.{name}" for name in names))
+    yield from _parts(AskedMetric, "custom_metrics.NAME (a question)")
+    yield from _parts(ComputedMetric, "custom_metrics.NAME (a function)")
+    yield from _parts(RagasObjectMetric, "custom_metrics.NAME (made with ragas)")
 
 
 def page() -> str:
@@ -81,33 +81,25 @@ def meanings(model: type[BaseModel]) -> dict[str, str]:
     return found
 
 
-def _parts(model: type[BaseModel], place: str, elsewhere: frozenset[str]) -> Iterator[Part]:
-    """A section and those inside it; `elsewhere` are keys that another section explains."""
+def _parts(model: type[BaseModel], place: str) -> Iterator[Part]:
+    """A section and those inside it."""
     said = meanings(model)
-    fields = {name: field for name, field in model.model_fields.items() if name not in elsewhere}
     yield Part(
         place,
         cleandoc(model.__doc__ or "").split("\n\n")[0],
         tuple(
             Key(name, _type(field), _default(field), " ".join((said.get(name) or _of_feature(field)).split()))
-            for name, field in fields.items()
+            for name, field in model.model_fields.items()
         ),
     )
-    for name, field in fields.items():
+    for name, field in model.model_fields.items():
         for inner in _sections(field.annotation):
-            inside = f"{place}.{name}" if place else name
-            is_list = inner is not field.annotation
-            yield from _parts(inner, f"{inside}[]" if is_list else inside, _shared(inner) if is_list else frozenset())
+            yield from _parts(inner, f"{place}.{name}" if place else name)
 
 
 def _of_feature(field: FieldInfo) -> str:
     """The meaning of a feature's section: what the section says of itself."""
     return "".join(cleandoc(section.__doc__ or "").split("\n\n")[0] for section in _sections(field.annotation))
-
-
-def _shared(model: type[BaseModel]) -> frozenset[str]:
-    """The keys that a section has from another one."""
-    return frozenset(name for base in model.__bases__ if issubclass(base, BaseModel) for name in base.model_fields)
 
 
 def _sections(annotation: Any) -> Iterator[type[Section]]:
@@ -140,7 +132,7 @@ def _attributes(docstring: str) -> dict[str, str]:
 
 def _type(field: FieldInfo) -> str:
     if any(True for _ in _sections(field.annotation)):
-        return "list of sections, below" if get_args(field.annotation) else "section, below"
+        return "section or null, below" if get_args(field.annotation) else "section, below"
     annotated: Any = field.annotation
     for metadata in field.metadata:  # such as the bounds, which pydantic takes out of the annotation
         annotated = Annotated[annotated, metadata]

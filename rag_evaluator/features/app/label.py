@@ -13,7 +13,7 @@ from starlette.routing import BaseRoute, Route
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of, page, render
-from rag_evaluator.features.app.queues import about_of, rows_in
+from rag_evaluator.features.app.queues import rows_in, scales_in
 from rag_evaluator.features.app.review import Reviews, body_of, keep, person, record_of
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
@@ -70,7 +70,7 @@ def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
 
 def metrics_to_label(run: Run) -> list[str]:
     """The metrics whose scores a judge made: people are compared with it."""
-    return [metric for metric in about_of(run).metrics if is_judged(run.manifest, metric)]
+    return [metric for metric in scales_in(run) if is_judged(run.manifest, metric)]
 
 
 def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:
@@ -150,7 +150,7 @@ class LabelRoutes:
     def page(self, request: Request) -> Response:
         run = self.reviews.run(path := request.path_params["path"])
         metrics = metrics_to_label(run)
-        unasked = [metric for metric in about_of(run).metrics if metric not in metrics]
+        unasked = [metric for metric in scales_in(run) if metric not in metrics]
         return page("label.html", self.reviews.state, run.title, True, path=path, metrics=metrics, unasked=unasked)
 
     def draws(self, request: Request) -> Response:
@@ -208,7 +208,7 @@ class LabelRoutes:
             "metric": metric,
             "statement": per_statement,
             "question": question_of(metric, "english", per_statement),
-            "choices": choices(about_of(run).scales[metric], per_statement),
+            "choices": choices(scales_in(run)[metric], per_statement),
         }
 
     def _asked(self, run: Run, path: str, request: Request) -> tuple[str | None, Sequence[int], Sequence[str]]:
@@ -236,7 +236,7 @@ class LabelRoutes:
             columns = columns_of(run, run.row(row))
         except IndexError:
             raise NotThere(str(row)) from None
-        metrics = [metric for metric in request.query_params.getlist("metric") if metric in about_of(run).scales]
+        metrics = [metric for metric in request.query_params.getlist("metric") if metric in scales_in(run)]
         texts = {name: columns[name] for name in columns_read(metrics, set(columns)) if name in columns}
         return as_json({"row": row, "sample": self.reviews.sample(run, row), "texts": texts})
 
@@ -263,7 +263,7 @@ class LabelRoutes:
             raise BadRequest("there is no such draw of these rows.")
         if record.kind == "close":
             return
-        scale = about_of(run).scales.get(record.field)
+        scale = scales_in(run).get(record.field)
         if scale is None or (draw is not None and (record.field not in draw.metrics or record.row not in draw.rows)):
             raise BadRequest("this row and metric were not drawn.")
         values = [choice.value for choice in choices(scale, record.statement is not None)]

@@ -14,17 +14,16 @@ from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.features.app.state import AppState
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.results.judgement import judgements_of
-from rag_evaluator.results.rows import BETWEEN, column_of, judges_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import TIE, Scale
 
 logger = logging.getLogger(__name__)
 Json = Mapping[str, Any]  # a row, or a record of the details; Any: JSON
+Scales = Mapping[str, Scale]  # of a run's metrics
 FINDINGS = "testset_check.jsonl"  # what `testset check` writes
 ORDER = (
     "contradict",
     "lowest_confidence",
-    "judges_disagree",
     "repeats_differ",
     "too_easy",
     "testset_findings",
@@ -98,25 +97,12 @@ class MostUrgent:
         return Queue(name, [queued for _, _, queued in sorted(self.heap, reverse=True)], self.total)
 
 
-@dataclass(frozen=True)
-class MetricFacts:
-    """What is known of a run's metrics: their scales, and the judges of a panel."""
-
-    scales: Mapping[str, Scale]
-    judges: Sequence[str] = ()
-
-    @property
-    def metrics(self) -> list[str]:
-        """The metrics; the columns of single judges are left out."""
-        return [metric for metric in self.scales if metric.partition(BETWEEN)[2] not in self.judges]
-
-
-def row_queues(rows: Iterable[Json], about: MetricFacts) -> list[Queue]:
+def row_queues(rows: Iterable[Json], scales: Scales) -> list[Queue]:
     """The queues that the scores alone give."""
     kept = {name: MostUrgent() for name in ROW_RULES}
     for number, row in enumerate(rows):
         for name, rule in ROW_RULES.items():
-            kept[name].add(rule(number, row, about))
+            kept[name].add(rule(number, row, scales))
     return [part.queue(name) for name, part in kept.items()]
 
 
@@ -130,21 +116,21 @@ def detail_queues(details: Iterable[Json]) -> list[Queue]:
     return [part.queue(name) for name, part in kept.items()]
 
 
-def too_easy(runs: Sequence[Iterable[Json]], about: MetricFacts) -> Queue:
+def too_easy(runs: Sequence[Iterable[Json]], scales: Scales) -> Queue:
     """Rows of the first run that have the best score of every metric, in each run where their question is.
 
     Metrics such as cosines, which are never quite 1, do not count. Rows of several runs belong together by their `id`,
     else by their question.
     """
-    metrics, kept = [metric for metric in about.metrics if about.scales[metric].kind != "continuous"], MostUrgent()
+    metrics, kept = [metric for metric in scales if scales[metric].kind != "continuous"], MostUrgent()
     best: dict[str, list[int]] = {}
     for number, row in enumerate(runs[0] if metrics else ()):
-        if _is_best(row, metrics, about):
+        if _is_best(row, metrics, scales):
             best.setdefault(_key(row) or f"row {number}", []).append(number)
     for run in runs[1:]:
         for row in run:
             key = _key(row)
-            if key in best and not _is_best(row, [metric for metric in metrics if metric in row], about):
+            if key in best and not _is_best(row, [metric for metric in metrics if metric in row], scales):
                 del best[key]
     for numbers in best.values():
         for number in numbers:
@@ -166,8 +152,8 @@ def findings_queue(findings: Iterable[Json], digests: Sequence[str]) -> Queue:
     return kept.queue("testset_findings")
 
 
-def _is_best(row: Json, metrics: Sequence[str], about: MetricFacts) -> bool:
-    values = [(about.scales[metric], score_of(row, metric)) for metric in metrics]
+def _is_best(row: Json, metrics: Sequence[str], scales: Scales) -> bool:
+    values = [(scales[metric], score_of(row, metric)) for metric in metrics]
     return all(value is not None and _share(scale, value) >= 1 - TIE for scale, value in values)
 
 
@@ -176,37 +162,22 @@ def _key(row: Json) -> str | None:
     return next((key for name in names if (key := as_key(row.get(name))) is not None), None)
 
 
-def _judges_disagree(number: int, row: Json, about: MetricFacts) -> QueuedRow | None:
-    """The metric on which the judges of a panel differ most."""
-    candidates = []
-    for metric in about.metrics:
-        values = {judge: score_of(row, column_of(metric, judge)) for judge in about.judges}
-        scores = {judge: value for judge, value in values.items() if value is not None}
-        spread = max(scores.values()) - min(scores.values()) if len(scores) > 1 else 0.0
-        if spread > TIE:
-            ends = sorted(scores, key=lambda judge: scores[judge])
-            why = [(f"{metric} {judge}", scores[judge]) for judge in (ends[-1], ends[0])]
-            candidates.append(QueuedRow(spread / about.scales[metric].width, number, tuple(why)))
-    return max(candidates, default=None)
-
-
-def _contradict(number: int, row: Json, about: MetricFacts) -> QueuedRow | None:
+def _contradict(number: int, row: Json, scales: Scales) -> QueuedRow | None:
     """The two metrics that contradict each other most."""
     candidates = []
     for first, second in CONTRADICTIONS:
         values = [score_of(row, metric) for metric in (first, second)]
-        if first in about.scales and second in about.scales and None not in values:
+        if first in scales and second in scales and None not in values:
             high, low = (
-                _share(about.scales[metric], value or 0.0)
-                for metric, value in zip((first, second), values, strict=True)
+                _share(scales[metric], value or 0.0) for metric, value in zip((first, second), values, strict=True)
             )
             if high >= HIGH and low <= LOW:
                 candidates.append(QueuedRow(high - low, number, ((first, values[0]), (second, values[1]))))
     return max(candidates, default=None)
 
 
-def _missing(number: int, row: Json, about: MetricFacts) -> QueuedRow | None:
-    names = [metric for metric in about.metrics if score_of(row, metric) is None]
+def _missing(number: int, row: Json, scales: Scales) -> QueuedRow | None:
+    names = [metric for metric in scales if score_of(row, metric) is None]
     return QueuedRow(len(names), number, tuple((name, None) for name in names)) if names else None
 
 
@@ -236,9 +207,8 @@ def _repeats_differ(number: int, records: Sequence[Json]) -> QueuedRow | None:
     return max(candidates, default=None)
 
 
-ROW_RULES: Mapping[str, Callable[[int, Json, MetricFacts], QueuedRow | None]] = {
+ROW_RULES: Mapping[str, Callable[[int, Json, Scales], QueuedRow | None]] = {
     "contradict": _contradict,
-    "judges_disagree": _judges_disagree,
     "missing": _missing,
 }
 DETAIL_RULES: Mapping[str, Callable[[int, Sequence[Json]], QueuedRow | None]] = {
@@ -247,10 +217,10 @@ DETAIL_RULES: Mapping[str, Callable[[int, Sequence[Json]], QueuedRow | None]] = 
 }
 
 
-def about_of(run: Run) -> MetricFacts:
-    """The scales of a run's metrics, and its judges."""
+def scales_in(run: Run) -> Scales:
+    """The scales of a run's metrics."""
     described = run.manifest.get("metrics") or {}
-    return MetricFacts({name: _scale(described.get(name) or {}) for name in run.metrics}, judges_of(run.manifest))
+    return {name: _scale(described.get(name) or {}) for name in run.metrics}
 
 
 def _scale(about: Json) -> Scale:
@@ -264,10 +234,10 @@ def find_queues(run: Run, state: AppState) -> Iterator[Queue]:
     Args:
         state: gives other runs, in which a row must be best, too, to be too easy.
     """
-    about = about_of(run)
-    queues = {queue.name: queue for queue in row_queues(run.rows(), about)}
+    scales = scales_in(run)
+    queues = {queue.name: queue for queue in row_queues(run.rows(), scales)}
     related = islice(_over_the_same_questions(run, state), OTHERS)
-    queues["too_easy"] = too_easy([run.rows(), *map(_readable_rows, related)], about)
+    queues["too_easy"] = too_easy([run.rows(), *map(_readable_rows, related)], scales)
     queues |= {queue.name: queue for queue in detail_queues(run.all_details(run.metrics))}
     queues["testset_findings"] = _testset_findings(run)
     yield from (queues[name] for name in ORDER if queues[name].total)

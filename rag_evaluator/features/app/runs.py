@@ -12,29 +12,21 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import duration
 from rag_evaluator.results.manifest import config_of, judge_of
 from rag_evaluator.results.overview import by_stage
-from rag_evaluator.results.rows import BETWEEN, FOLDER, is_panel
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.status import Status, WorkerStatus, is_complete, read_status
-from rag_evaluator.tasks.scoring import read_config
 
 
 @dataclass(frozen=True)
 class RunPart:
-    """One stage of a run, or of the run of a panel's judge.
+    """One stage of a run."""
 
-    Attributes:
-        judge: name of the judge in a panel; empty otherwise.
-    """
-
-    judge: str
     status: Status
 
     @property
     def title(self) -> str:
-        """`evaluate`, or `sort: order` of a task with other stages, with the judge."""
-        name = self.status.task if self.status.task == "evaluate" else f"{self.status.task}: {self.status.stage}"
-        return f"{name}, {self.judge}" if self.judge else name
+        """`evaluate`, or `sort: order` of a task with other stages."""
+        return self.status.task if self.status.task == "evaluate" else f"{self.status.task}: {self.status.stage}"
 
     @property
     def share(self) -> float:
@@ -65,7 +57,6 @@ class RunPart:
             "title": self.title,
             "task": status.task,
             "stage": status.stage,
-            "judge": self.judge,
             "noun": status.noun,
             "done": status.cells[0],
             "all": status.cells[1],
@@ -85,23 +76,16 @@ class RunPart:
 
 
 def parts_of(folder: Path) -> Sequence[RunPart]:
-    """All stages that have begun in a results folder, those of a panel's judges first; empty for a run without journal.
+    """All stages that have begun in a results folder; empty for a run without journal.
 
     Raises `ResultsError` for a journal that cannot be read.
     """
-    return [
-        RunPart(judge, status)
-        for judge, place in _places(folder)
-        for status in (read_status(place) if _began(place) else ())
-    ]
+    return [RunPart(status) for status in (read_status(folder) if _began(folder) else ())]
 
 
 def is_whole(folder: Path) -> bool:
     """Whether nothing is left to be made or written, without counting what is there."""
-    places = [place for _, place in _places(folder)]
-    return all(_began(place) and all(map(is_complete, journals_in(place))) for place in places) or (
-        not any(map(_began, places)) and not is_panel(folder)
-    )
+    return not _began(folder) or all(map(is_complete, journals_in(folder)))
 
 
 def state_of(parts: Sequence[RunPart]) -> str:
@@ -110,18 +94,9 @@ def state_of(parts: Sequence[RunPart]) -> str:
     return next((state for state in ("running", "stopped") if state in states), "finished")
 
 
-def _places(folder: Path) -> list[tuple[str, Path]]:
-    """The folders in which a run keeps journals, with the names of judges."""
-    if not is_panel(folder):
-        return [("", folder)]
-    panel_itself = [("", folder)] if _began(folder) else []
-    names = [judge.name or "" for judge in read_config(folder).judges]
-    return [*((name, folder / FOLDER / name) for name in names), *panel_itself]
-
-
 def about_of(folder: Path) -> Mapping[str, Any]:
     """What the manifest will say of a run that is not finished; empty where nobody knows. Any: JSON."""
-    return next((journals_in(place)[0].about for _, place in _places(folder) if _began(place)), {})
+    return journals_in(folder)[0].about if _began(folder) else {}
 
 
 def _began(folder: Path) -> bool:
@@ -145,7 +120,7 @@ class RunEntry:
         state: `finished`, `running`, `stopped` or `damaged`.
         metrics: those of its rows; empty while there are no rows, or where they cannot be shown.
         when: when its files were written, or its journal; seconds since the epoch.
-        figures: of each metric; empty while there are none. Of a panel the means of the judges are left out.
+        figures: of each metric; empty while there are none.
         ranges: of each metric, as far as they are known.
         parts: how far it is, if it is not finished.
         report: whether its `report.html` is there.
@@ -216,7 +191,7 @@ def entry_of(state: AppState, path: str) -> RunEntry:
 def _figures(run: Run) -> tuple[Mapping[str, Figures], str]:
     """The figures of a run; or none, and what is wrong with them: its rows can be shown without."""
     try:
-        return {metric: figures for metric, figures in run.summary.items() if BETWEEN not in metric}, ""
+        return run.summary, ""
     except RagEvaluatorError as error:
         return {}, str(error)
 
@@ -245,10 +220,9 @@ def seen(listed: Iterable[RunEntry]) -> str:
 def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What a manifest says of a run. Any: JSON."""
     config = config_of(manifest)
-    judges = config.get("judges") or [judge_of(manifest)]
     rows = manifest.get("rows")
     return {
-        "judge": ", ".join(map(_judge, judges)),
+        "judge": _judge(judge_of(manifest)),
         "dataset": _short(config.get("dataset")),
         "language": str(config.get("language") or ""),
         "rows": rows if isinstance(rows, int) else None,
@@ -257,7 +231,7 @@ def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
 
 def _judge(model: Mapping[str, Any] | str | None) -> str:
     """Any: JSON."""
-    return _short(model.get("name") or model.get("model")) if isinstance(model, Mapping) else model or ""
+    return _short(model.get("model")) if isinstance(model, Mapping) else model or ""
 
 
 def _ranges(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
@@ -280,5 +254,5 @@ def _short(path: Any) -> str:
 
 def _changed(folder: Path) -> float:
     """When the newest file that says something of the run was written."""
-    names = ("scores.jsonl", "summary.json", "journal/manifest.json", "judges/panel.json")
+    names = ("scores.jsonl", "summary.json", "journal/manifest.json")
     return max((place.stat().st_mtime for name in names if (place := folder / name).is_file()), default=0.0)

@@ -14,14 +14,14 @@ from typing import Generic, TypeVar
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.results.comparison import Comparison
 from rag_evaluator.results.manifest import SCORES
-from rag_evaluator.results.rows import DETAILS, is_panel
+from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
 
 Value = TypeVar("Value")
 DEPTH = 4  # folders below the root in which runs are looked for
 RESULTS = ("manifest.json", "summary.json", SCORES)  # one of them is there when a run has been written
 REPORT = "report.html"
-READ = (*RESULTS, DETAILS, "prompts.json", "reviews.jsonl", REPORT, "journal", "judges")  # what is shown
+READ = (*RESULTS, DETAILS, "prompts.json", "reviews.jsonl", REPORT, "journal")  # what is shown
 MOST_OPEN = 8  # runs whose files are known; the offsets of a million rows take 8 MB
 Stamp = tuple[tuple[int, int, int], ...]  # number, size and time of change of each file
 FILES = (SCORES, DETAILS, "summary.json", "manifest.json", "prompts.json")
@@ -76,7 +76,7 @@ class Folders:
     only: str | None = None
 
     def paths(self) -> list[str]:
-        """The paths of all runs below the root, in order of their names; a run of a panel's judge is a part of it."""
+        """The paths of all runs below the root, in order of their names."""
         return [self.only] if self.only is not None else sorted(self._below(self.root, DEPTH))
 
     def find(self, path: str) -> Path:
@@ -84,7 +84,7 @@ class Folders:
         parts = path.split("/")
         if "\0" in path or any(part in ("", ".", "..") for part in parts) or "journal" in parts[1:]:
             raise NotThere(path)
-        if self.only is not None and path != self.only and not path.startswith(f"{self.only}/judges/"):
+        if self.only is not None and path != self.only:
             raise NotThere(path)
         folder = self.root.joinpath(*parts)
         try:
@@ -126,9 +126,9 @@ def is_run(folder: Path) -> bool:
 
 
 def has_begun(folder: Path) -> bool:
-    """Whether there is a journal of any task, or a panel."""
+    """Whether there is a journal of any task."""
     journal = folder / "journal"
-    return (journal / "manifest.json").is_file() or any(journal.glob("*.*/manifest.json")) or is_panel(folder)
+    return (journal / "manifest.json").is_file() or any(journal.glob("*.*/manifest.json"))
 
 
 @dataclass(frozen=True)

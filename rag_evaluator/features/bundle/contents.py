@@ -10,7 +10,7 @@ from typing import Any
 from rich.filesize import decimal
 
 from rag_evaluator.config.schema import Config, model_path
-from rag_evaluator.config.sections import BY_JUDGE, DEMO, JudgeConfig
+from rag_evaluator.config.sections import BY_JUDGE, DEMO
 from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ModelError, ResultsError
 from rag_evaluator.features.bundle.wheels import CPU, DISTRIBUTION, Target, download, first_patch, torch_version
@@ -65,13 +65,11 @@ class Bundle:
 
 def models_of(config: Config) -> list[str]:
     """Models, adapters, verifier and reranker that a configuration names, without those that come with the program."""
-    judges: Sequence[JudgeConfig] = config.judges or [config.judge]
-    models = [(judge.model, judge.adapter) for judge in judges if judge.engine != "server"]
-    names = [name for pair in models for name in pair if name is not None]
+    judge = [] if config.judge.engine == "server" else [config.judge.model, config.judge.adapter]
     verifier = [config.verifier.model, config.verifier.base]
     reranker = config.retrieval.reranker.model if config.retrieval.match == "reranker" else None
-    others = [name for name in (config.embeddings.model, *verifier, reranker) if name and name != BY_JUDGE]
-    return [name for name in [*names, *others] if name != DEMO]
+    others = [name for name in (*judge, config.embeddings.model, *verifier, reranker) if name and name != BY_JUDGE]
+    return [name for name in others if name != DEMO]
 
 
 def find_models(names: Sequence[str], all_files: bool) -> list[Model]:

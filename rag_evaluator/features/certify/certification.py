@@ -23,6 +23,7 @@ from rag_evaluator.features.certify.figures import (
     to_keep,
     worst_rows,
 )
+from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label, LabelTable
 from rag_evaluator.features.certify.verdict import LEAST, calibration, fill_in, judge_verdict
@@ -34,7 +35,6 @@ from rag_evaluator.results.run import ScoredRows, run_weights
 from rag_evaluator.results.summary import Reporting, cluster_of, reporting_of, unit_of
 from rag_evaluator.results.verified import probabilities_of
 from rag_evaluator.statistics.formulas import TIE, Scale
-from rag_evaluator.statistics.krippendorff import krippendorff_alpha
 
 Records = Mapping[int, Sequence[Mapping[str, Any]]]  # row -> its details, one for each repeat
 SHOWN = 5  # disagreements of a metric

@@ -8,7 +8,6 @@ from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.features.certify.verdict import CHANCE, GOOD, LEAST, LEAST_RARER, LEVEL, SAME_SCORES, fill_in
 from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
 from rag_evaluator.results.overview import counted
-from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.verified import SENTENCES, THRESHOLDS
 
 Figures = Mapping[str, Any]  # of a metric, as in `certificate.json`. Any: JSON
@@ -118,7 +117,7 @@ def _accuracy(figure: Figures) -> str:
 
 def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
     word, reason = part["verdict"]["word"], part["verdict"]["reason"]
-    subject, ranks = _subject(metric, part, config)
+    subject, ranks = _subject(part, config)
     judged, figures = _judged(part), reason
     if judged is not None and judged.is_defined and word != "too few labels":
         needed = reason.partition("; ")[2]
@@ -130,11 +129,11 @@ def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
     return BY_WORD[word].format(subject=subject, inside=inside, metric=metric, figures=figures)
 
 
-def _subject(metric: str, part: Figures, config: Mapping[str, Any]) -> tuple[str, str]:
-    """Who is useful: the judge, or the scores of a metric that asks none, or several."""
-    if part.get("judge") is None or (config.get("judges") and BETWEEN not in metric):
+def _subject(part: Figures, config: Mapping[str, Any]) -> tuple[str, str]:
+    """Who is useful: the judge, or the scores of a metric that asks none."""
+    if part.get("judge") is None:
         return "The scores are", "they rank"
-    return f"{'The judge' if BETWEEN in metric else the_judge(config)} is", "it ranks"
+    return f"{the_judge(config)} is", "it ranks"
 
 
 def _judged(part: Figures) -> _Judged | None:

@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.certify.agreement import BinaryAgreement, binary_agreement, graded_agreement
+from rag_evaluator.features.certify.krippendorff import Measure, krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, JudgeVerdict, judge_verdict
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.statistics.formulas import Array, Scale
-from rag_evaluator.statistics.krippendorff import Measure, krippendorff_alpha
 from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters, with_weights
 
 MOST_GRADES = 101

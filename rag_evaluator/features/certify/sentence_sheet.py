@@ -21,7 +21,6 @@ from rag_evaluator.features.certify.sheet import (
 from rag_evaluator.features.certify.table import LABEL, METRIC, STATEMENT
 from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.results.aligned import QUESTION
-from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.verified import probabilities_of
 from rag_evaluator.results.xlsx import LINES, Sheet
@@ -52,13 +51,13 @@ def sentence_metrics(run: ScoredRows, metrics: Sequence[str]) -> list[str]:
     Args:
         metrics: as the user names them; none: all of the run.
     """
-    others = [name for name in metrics if _known(name) is None]
+    others = [name for name in metrics if name not in SUPPORT]
     if others:
         raise ConfigError(
             f"--sentences: {others[0]} does not look at single sentences with a verifier; {', '.join(SUPPORT)} do. "
             "Name one of these with --metric."
         )
-    names = list(metrics) or [name for name in run.scores if _known(name) is not None]
+    names = list(metrics) or [name for name in run.scores if name in SUPPORT]
     if not names:
         raise ResultsError(
             f"--sentences: {run.name} has no scores of {', '.join(SUPPORT)}, which look at single sentences. Leave out "
@@ -94,15 +93,9 @@ def write_sentences(sheet: LabelSheet, lines: Sequence[SentenceLine], path: Path
     write_book(path, sheet.language, partial(_add_lines, sheet=sheet, lines=lines), [(LABEL, asked)])
 
 
-def _known(metric: str) -> str | None:
-    """The metric of sentences that a name means; of a panel the judge's name is behind it."""
-    name = metric.partition(BETWEEN)[0]
-    return name if name in SUPPORT else None
-
-
 def _texts(sheet: LabelSheet, row: int, metric: str) -> tuple[str | None, str | None]:
     """The question of a row, and the evidence that a metric looks at."""
-    columns, evidence = sheet.samples[row].columns, SUPPORT[metric.partition(BETWEEN)[0]].columns[0]
+    columns, evidence = sheet.samples[row].columns, SUPPORT[metric].columns[0]
     return shown_text(columns.get(QUESTION)), shown_text(columns.get(evidence))
 
 

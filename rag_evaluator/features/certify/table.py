@@ -14,7 +14,7 @@ from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.features.certify.sheet import DRAW, EXPECTED, ROW, SAMPLE, is_word, label_of
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import ID, QUESTION, keys_of
-from rag_evaluator.results.rows import BETWEEN, DETAILS
+from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Canonical, ScoredRows
 
 RowOf = Callable[[InputRecord], int | None]  # None for a line without any cell
@@ -245,7 +245,7 @@ def _annotators(paths: Sequence[Path]) -> list[str]:
 
 def labels_in_column(run: ScoredRows, metric: str, column: str, canonical: Canonical) -> LabelTable:
     """The labels in a column of the run's own rows. Raises `DatasetError`; `ConfigError` for a column of scores."""
-    if {column, column.partition(BETWEEN)[0], canonical(column)} & run.scores.keys():
+    if {column, canonical(column)} & run.scores.keys():
         raise ConfigError(
             f"--label {metric}={column}: '{column}' holds scores of {run.name}. Name a column with people's labels; if "
             f"labels of the dataset have this name, give them as a file: --labels FILE."

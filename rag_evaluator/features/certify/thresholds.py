@@ -17,7 +17,6 @@ from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
 from rag_evaluator.metrics.metric import SUPPORT
-from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import reporting_of, unit_of
 from rag_evaluator.results.verified import ROWS, SENTENCES, parts_of_verifier, probabilities_of
@@ -84,7 +83,7 @@ def thresholds_of(run: ScoredRows, sources: Sequence[LabelSource], level: float)
     found = {}
     for metric, (source, labels) in by_metric(sources).items():
         kinds = {SENTENCES: _of_sentences(run, metric, labels)}
-        if metric.partition(BETWEEN)[0] in SUPPORT:
+        if metric in SUPPORT:
             kinds[ROWS] = _of_rows(run, metric, labels)
         for by, values in kinds.items():
             if metric not in found and (threshold := _find(list(values), units, source.draw, level)) is not None:

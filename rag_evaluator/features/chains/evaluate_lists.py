@@ -90,7 +90,7 @@ def evaluate(
     settings = settings if metrics is None else for_metrics(settings, names)
     options = {name: row for name, row in settings.metric_options.items() if canonical_name(name) not in skipped}
     source = judge_source(model_of(listed, "llm", judge), settings)
-    settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options, "judges": []})
+    settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options})
     evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
     rows = [
         {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
-from rag_evaluator.config.sections import refuse_panel
 from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
 from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
@@ -309,7 +308,6 @@ def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
     """
     config, metrics = evaluator.config, evaluator.metrics
-    refuse_panel(config.judges, "probe", config.place)
     rows, signatures = evaluator.rows(data), evaluator.signatures_once()
     refuse_without_probabilities(metrics, evaluator.judge, config.place)
     about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)

@@ -54,8 +54,7 @@ def check(
         shown: called with each check as soon as it is made.
 
     What is found wrong is in the report, and the checks that do not depend on it are made all the same. Only a
-    configuration that cannot be read raises an error, `ConfigError`. Judges of a panel are looked at one after the
-    other.
+    configuration that cannot be read raises an error, `ConfigError`.
     """
     evaluator = RAGEvaluator(config, judge, embeddings)
     config, metrics, checks = evaluator.config, list(evaluator.metrics), Checks(shown)
@@ -64,10 +63,7 @@ def check(
     checks.add("configuration", "ok", text, details)
     look_at_versions(checks)
     rows = _rows(evaluator, data, checks)
-    report = list(checks.checks)
-    for name, judge_evaluator in evaluator.judges.items():
-        report += _of_judge(judge_evaluator, rows, Checks(shown, name or None))
-    return CheckReport(report)
+    return CheckReport(_of_judge(evaluator, rows, checks))
 
 
 def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | None:
@@ -137,13 +133,9 @@ def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
 def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
     judge = evaluator.config.judge
     evaluator.judge.check()
-    toy = toy_sentence([judge.model_name], evaluator.config.language)
-    checks.add(
-        "model",
-        "warning" if toy else "ok",
-        toy or judge.model_name,
-        {"model": judge.model_name, "engine": judge.engine},
-    )
+    model = judge.model_name
+    toy = toy_sentence(model, evaluator.config.language)
+    checks.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
     if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
         _look_at_memory(memory_of(judge, evaluator.config.offline), checks)
 

@@ -92,8 +92,7 @@ def _code_of(check: "Check") -> int:
 def _print(check: "Check", whole_prompt: bool) -> None:
     from rag_evaluator.cli.console import say
 
-    name = f"{check.name} ({check.judge})" if check.judge else check.name
-    say(f"{check.state:<8} {name:<14} {check.text}")
+    say(f"{check.state:<8} {check.name:<14} {check.text}")
     if check.name == "template":
         for line in _shortened(check.details["prompt"].split("\n"), whole_prompt):
             say(f"         | {line}")

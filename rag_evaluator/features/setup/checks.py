@@ -18,7 +18,6 @@ class Check:
         name: `rows`, `prompts`, `model`, ...
         text: what was found, for people.
         details: the same as JSON.
-        judge: which one of a panel.
         error: why it failed; None where the finding itself is the failure.
     """
 
@@ -26,11 +25,10 @@ class Check:
     state: State
     text: str
     details: Mapping[str, Any] = field(default_factory=dict)
-    judge: str | None = None
     error: RagEvaluatorError | None = None
 
     def to_json(self) -> dict[str, Any]:
-        known = {"name": self.name, "state": self.state, "judge": self.judge, "text": self.text}
+        known = {"name": self.name, "state": self.state, "text": self.text}
         return {**known, "details": dict(self.details)}
 
 
@@ -60,12 +58,11 @@ class Checks:
 
     Args:
         shown: called with each.
-        judge: which one of a panel they are about.
     """
 
-    def __init__(self, shown: Shown, judge: str | None = None) -> None:
+    def __init__(self, shown: Shown) -> None:
         self.checks: list[Check] = []
-        self.shown, self.judge = shown, judge
+        self.shown = shown
 
     def add(
         self,
@@ -75,7 +72,7 @@ class Checks:
         details: Mapping[str, Any] | None = None,
         error: RagEvaluatorError | None = None,
     ) -> None:
-        self.checks.append(Check(name, state, text, details or {}, self.judge, error))
+        self.checks.append(Check(name, state, text, details or {}, error))
         self.shown(self.checks[-1])
 
     def attempt(self, name: str, look: Callable[[], None]) -> bool:

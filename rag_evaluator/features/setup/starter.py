@@ -199,7 +199,7 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
         )
     asks = any((row := _of_table(name)) is None or row.judge for name in metrics)
     if options.judge == DEMO and asks:
-        unknown = unknown_to_toy([DEMO], language)
+        unknown = unknown_to_toy(DEMO, language)
         limit = f", which was trained on English and Spanish, not on {unknown}" if unknown else ""
         yield f"the judge is a toy to try the program with{limit}: set judge.model to the folder of a model of your own"
     if surveyed.is_log and not {"reference", "reference_contexts"}.intersection(surveyed.present):

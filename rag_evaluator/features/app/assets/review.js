@@ -7,7 +7,6 @@ const QUEUES = {
   reviewed: ["Reviewed", "Somebody has flagged or corrected these, the last ones first."],
   contradict: ["Metrics contradict", "One metric is high, another low that should go with it: faithful but incorrect."],
   lowest_confidence: ["Lowest confidence", "The judge was least sure of a verdict here."],
-  judges_disagree: ["Judges disagree", "The judges of the panel gave different scores."],
   repeats_differ: ["Repeats differ", "The same judge gave different scores when it was asked again."],
   too_easy: ["Too easy?", "The best score of every metric, in every run over these questions."],
   testset_findings: ["Test set findings", "'testset check' doubts this question or its reference."],

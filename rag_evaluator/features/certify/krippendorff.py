@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from rag_evaluator.statistics.formulas import Array
 
-Measure = Literal["nominal", "ordinal", "interval"]
+Measure = Literal["nominal", "ordinal"]
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ def krippendorff_alpha(ratings: ArrayLike, measure: Measure = "nominal") -> Alph
 
     For n ratings of rows with at least two, alpha = 1 - (n-1) sum_u d(u)/(m_u - 1) / d(all): d is the sum of the
     squared differences of all pairs in a row of m_u ratings, or of all n. A difference is 1 if ratings are not equal
-    (nominal), that of the numbers (interval), or that of the mean ranks in all n (ordinal). The last is the published
-    one: the ratings between both, and half of those at each end.
+    (nominal), or that of the mean ranks in all n (ordinal). The last is the published one: the ratings between both,
+    and half of those at each end.
 
     Args:
         ratings: a number for each category or grade; NaN: missing. *Shape:* (annotators, rows).
@@ -76,5 +76,4 @@ def _mean_ranks(values: Array) -> Array:
 DISAGREEMENTS: Mapping[Measure, Callable[[Array], float]] = {
     "nominal": _unequal_pairs,
     "ordinal": _squared_differences,
-    "interval": _squared_differences,
 }

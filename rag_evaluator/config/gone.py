@@ -2,7 +2,13 @@
 
 from collections.abc import Mapping
 
-KEYS: Mapping[str, str] = {}
+KEYS: Mapping[str, str] = {
+    **{
+        f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
+        for metric in ("faithfulness", "context_recall", "factual_correctness", "noise_sensitivity")
+        for key in ("doubtful", "audit")
+    },
+}
 """Key of the configuration, as in messages -> what to do."""
 COMMANDS: Mapping[str, str] = {}
 """Command -> what to do."""

@@ -85,22 +85,8 @@ class _Figures(_Shape):
     pass_rate: dict[str, Figure | str] | None = None
 
 
-class _Agreement(_Shape):
-    mean: Figure
-    ci_low: Figure = None
-    ci_high: Figure = None
-
-
-class _Verdicts(_Shape):
-    statements: NonNegativeInt
-    by_judge: NonNegativeInt
-    audited: NonNegativeInt
-    agreement: _Agreement | None = None
-
-
 class _MetricFigures(_Figures):
     stage: str | None = None
-    verdicts: _Verdicts | None = None
     groups: Annotated[dict[str, dict[str, _Figures]], Field(default_factory=dict)]
     panel: Part
     labels: Part

@@ -252,7 +252,6 @@ class Summary:
         self._flags: dict[str, dict[int, Sequence[str]]] = {name: {} for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
         self._counts = {name: JudgementCounts() for name in self._values}
-        self._audits: dict[str, list[Audit]] = {name: [] for name in self._values}
         self._clusters: list[str | None] = []
         self._weights = array("d")
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
@@ -268,8 +267,6 @@ class Summary:
             counts = score.counts
             if any(counts):
                 self._counts[name] = self._counts[name].plus(counts)
-            if counts.audited:
-                self._audits[name].append(Audit(place, counts.audited, counts.agreed))
             if score.outcome is not None:
                 self._outcomes[name][place] = score.outcome
             if score.flags:
@@ -315,11 +312,7 @@ class Summary:
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]
         counts = self._counts[name]
-        judged = {
-            **thought_figures(counts.thoughts, counts.cut),
-            **verdict_figures(counts, self._audits[name], rows.clusters, by.ci_level),
-        }
-        whole = {**of(scores, rows), **_noise(repeats), **about, **judged}
+        whole = {**of(scores, rows), **_noise(repeats), **about, **thought_figures(counts.thoughts, counts.cut)}
         groups = {
             column: {
                 value: {**of(scores.of(places), rows.of(places)), **_noise([repeats[place] for place in places])}
@@ -375,35 +368,3 @@ def thought_figures(thoughts: int, cut: int) -> dict[str, Any]:
     if share > MOST_CUT:
         figures["warning"] = f"{cut} of {thoughts} thoughts were cut by their budget; raise judge.thinking_tokens"
     return {"thinking": figures}
-
-
-@dataclass(frozen=True)
-class Audit:
-    """The statements of a row that both the verifier and the judge have judged, and how many alike."""
-
-    row: int
-    audited: int
-    agreed: int
-
-
-def verdict_figures(
-    counts: JudgementCounts, audits: Sequence[Audit], clusters: Sequence[Hashable] | None, level: float
-) -> dict[str, Any]:
-    """What `summary.json` says of a verifier that decides in place of the judge; nothing where none does.
-
-    Statements of a row, or of a cluster of rows, depend on each other: the interval of the agreement knows that.
-
-    Args:
-        clusters: as in `RowFacts`.
-    """
-    if not counts.statements:
-        return {}
-    values, labels = list[float](), list[Hashable]()
-    for audit in audits:
-        values += [1.0] * audit.agreed + [0.0] * (audit.audited - audit.agreed)
-        label = None if clusters is None else clusters[audit.row]
-        labels += [("row", audit.row) if label is None else label] * audit.audited
-    figures: dict[str, Any] = {"statements": counts.statements, "by_judge": counts.by_judge, "audited": len(values)}
-    if values:
-        figures["agreement"] = _json(mean_interval(values, Scale(), level, labels))
-    return {"verdicts": figures}

@@ -39,7 +39,7 @@ from rag_evaluator.results.comparison import (
     word,
 )
 from rag_evaluator.results.comparison_conclusion import conclude_comparison
-from rag_evaluator.results.run import ScoredRows, run_weights
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import reporting_of, unit_of
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
@@ -54,7 +54,7 @@ from rag_evaluator.statistics.paired import (
     compare_scores,
     holm,
 )
-from rag_evaluator.statistics.ppi import LabelMean, interval_p_value, label_difference, with_clusters, with_weights
+from rag_evaluator.statistics.ppi import LabelMean, interval_p_value, label_difference, with_clusters
 from rag_evaluator.tasks.manifest import REPORT
 from rag_evaluator.tasks.open_run import open_run
 
@@ -85,8 +85,6 @@ def compare(
             the figures. A metric whose interval lies inside is called equal.
         group_by: columns; the figures are given for the rows of each of their values, too. None as for `cluster`.
 
-    Where the baseline's configuration has a `weight`, means, intervals and tests are weighted.
-
     Raises `RagEvaluatorError` where there is nothing to compare, saying what to do.
     """
     if not others:
@@ -97,7 +95,7 @@ def compare(
     not_scores = [column for column in (on, cluster, *(group_by or ())) if column is not None]
     runs = _named_apart([read_scores(source, place, not_scores) for place, source in enumerate((baseline, *others))])
     on, matched = match(runs, on)
-    first, *rest = align(runs, matched, runs[0].config.get("weight"))
+    first, *rest = align(runs, matched)
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
     scales, remarks = scales_for(list(dict.fromkeys(metric for metrics in common.values() for metric in metrics)), runs)
     pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
@@ -110,10 +108,7 @@ def compare(
     _check_margins(margins, scales)
     lines = table.lines()
     words = {side.run.name: _words(lines, side.run.name) for side in rest}
-    weight = config.get("weight")
-    labels = _tested(
-        [line for side in rest for line in labelled_differences(first, side, table.level, cluster, weight)]
-    )
+    labels = _tested([line for side in rest for line in labelled_differences(first, side, table.level, cluster)])
     conclusion = conclude_comparison(first, rest, lines, effect, table.level, labels)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
@@ -224,7 +219,7 @@ def _equal(runs: Sequence[ScoredRows], column: str) -> list[str]:
 def _tied(baseline: ScoredRows, table: _Table, lines: Sequence[ComparedMetric]) -> list[str]:
     """A sentence for each run and metric whose scores pile up where Student's t made the interval."""
     warnings = (
-        (f"{name}, {pair.metric}", tie_warning(scores, pair.scale, line.figures.difference, table.weights))
+        (f"{name}, {pair.metric}", tie_warning(scores, pair.scale, line.figures.difference))
         for (side, pair), line in zip(table.pairs, lines, strict=True)
         for name, scores in ((baseline.name, pair.a), (side.run.name, pair.b))
     )
@@ -252,24 +247,21 @@ def _tested(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
     )
 
 
-def labelled_differences(
-    a: Aligned, b: Aligned, level: float, cluster: str | None = None, weight: str | None = None
-) -> Iterator[LabelDifference]:
+def labelled_differences(a: Aligned, b: Aligned, level: float, cluster: str | None = None) -> Iterator[LabelDifference]:
     """For each metric with labels in both runs the mean label of the second minus that of the first.
 
-    Rows whose key is there twice in a run are left out. `cluster` and `weight` are columns of the first run.
+    Rows whose key is there twice in a run are left out. `cluster` is a column of the first run.
     """
     first, second = kept_labels(a.run), kept_labels(b.run)
     places = [place for place in range(len(a.keys)) if len(a.rows(place)) == len(b.rows(place)) == 1]
     rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
-    counts = np.asarray(run_weights(a.run, weight), np.float64)[rows[0]] if weight else None
     clusters = keys_of([a.run.samples[row] for row in rows[0]], cluster) if cluster else None
     reporting = replace(reporting_of(a.run.manifest), cluster=cluster)
     units = [unit_of(a.run.samples[row], reporting) for row in rows[0]]
     for metric in first:
         if metric in second:
             pair = first[metric], second[metric]
-            yield _difference(b.run.name, metric, pair, rows, units, level, clusters, counts)
+            yield _difference(b.run.name, metric, pair, rows, units, level, clusters)
 
 
 def _difference(
@@ -280,7 +272,6 @@ def _difference(
     units: Sequence[str],
     level: float,
     clusters: Sequence[str | None] | None,
-    counts: Array | None,
 ) -> LabelDifference:
     a, b = pair
     labels = tuple(_of(kept.labels, drawn_rows) for kept, drawn_rows in zip((a, b), rows, strict=True))
@@ -310,8 +301,7 @@ def _difference(
             most = Scale(0.0, max(-scale.low, scale.high))
             return label_difference(judged, labelled, most, **design, level=level, units=units, plain_labels=kept)
 
-        figures = with_weights(estimate, changes, kept, wide, counts)
-        return with_clusters(figures, changes, kept, wide, clusters, counts, chances)
+        return with_clusters(estimate(changes, kept, wide), changes, kept, wide, clusters, chances)
 
     figures = estimate_at(level)
     tested = _as_line(metric, figures, kept, wide._replace(better=a.better), interval_p_value(estimate_at))

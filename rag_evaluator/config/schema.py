@@ -18,6 +18,7 @@ from pydantic import (
     create_model,
 )
 
+from rag_evaluator.config import gone
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.features import features, load
 from rag_evaluator.config.languages import find_language
@@ -108,7 +109,6 @@ class Config(Section):
         generate: of the command and the function `generate`.
         group_by: columns; figures are also given for the rows of each of their values.
         cluster: a column; rows with the same value there depend on each other, which makes intervals wider.
-        weight: a column; how much each row counts, a number from 0 up.
         thresholds: metric -> a score; the summary also gives the share of rows that reach it.
         ci_level: level of the intervals.
         require: rules that `rag-evaluator gate` checks, such as `faithfulness >= 0.8`.
@@ -142,7 +142,6 @@ class Config(Section):
     generate: GenerateConfig = GenerateConfig()
     group_by: Names = Field(default_factory=list)
     cluster: str | None = None
-    weight: str | None = None
     thresholds: dict[str, Number] = Field(default_factory=dict)
     ci_level: float = Field(default=0.95, ge=0.5, le=0.9999)
     require: Names = Field(default_factory=list)
@@ -226,8 +225,9 @@ def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
 def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Path | None = None) -> Config:
     """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
     origin = origin or Origin()
+    data = {key: value for key, value in data.items() if value or key not in gone.KEYS}  # runs of old saved all keys
     try:
-        config = config_class().model_validate(dict(data))
+        config = config_class().model_validate(data)
     except ValidationError as error:
         raise ConfigError("\n".join(explain(error.errors(), origin, _known_keys(data)))) from None
     config._origin = origin

@@ -144,9 +144,7 @@ def _is_absolute(path: str) -> bool:
 
 def _intervals(config: Json) -> tuple[str, str]:
     level = f"{100 * (config.get('ci_level') or 0.95):g} %"
-    words = {"cluster": "clustered", "weight": "weighted"}
-    by = [f"{word} by {config[key]}" for key, word in words.items() if config.get(key)]
-    return level, DOT.join(by)
+    return level, f"clustered by {config['cluster']}" if config.get("cluster") else ""
 
 
 def _versions(versions: Json) -> tuple[str, str]:

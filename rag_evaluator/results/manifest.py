@@ -49,7 +49,6 @@ class _Config(_Shape):
     retrieval: dict[str, Any] | None = None
     group_by: list[str] | None = None
     cluster: str | None = None
-    weight: str | None = None
     ci_level: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = None
 
 

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 
 KEYS: Mapping[str, str] = {
-    "weight": "Each row counts once. Draw rows as often as they are asked, or see the figures of each kind of row: "
-    "--set group_by=[COLUMN]",
+    "weight": "Each row counts once. Draw rows in the proportions of your users' questions, or see the figures of each "
+    "kind of row: --set group_by=[COLUMN]",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
         for metric in ("faithfulness", "context_recall", "factual_correctness", "noise_sensitivity")

@@ -30,7 +30,6 @@ OF_TEXT = {"faithfulness": "answer", "factual_correctness": "response", "noise_s
 JUDGED = ((FIRST, BORN), (SECOND, RIVER), (SECOND, BOOKS), (ROW["reference"], RIVER), (ROW["response"], BORN))
 CERTAIN = dict.fromkeys(JUDGED, 1.0)
 BY_VERIFIER = {"verdicts": "verifier"}
-BY_BOTH = {"verdicts": "cascade", "audit": 0}
 
 
 class Judge(ScriptedJudge):
@@ -43,9 +42,9 @@ class Judge(ScriptedJudge):
         questions: about statements: the text, and the statements.
     """
 
-    def __init__(self, *supported: str | tuple[str, str], short: bool = False) -> None:
+    def __init__(self, *supported: str | tuple[str, str]) -> None:
         super().__init__(self._answer)
-        self.supported, self.short = supported, short
+        self.supported = supported
         self.questions: list[tuple[str, tuple[str, ...]]] = []
 
     def _answer(self, prompt: Any, model: Any) -> dict[str, Any]:  # Any: a PromptText, and ragas' model
@@ -53,10 +52,10 @@ class Judge(ScriptedJudge):
         if "statements" in model.model_fields and hasattr(data, "statements"):
             self.questions.append((data.context, tuple(data.statements)))
             made = [self._row(data.context, statement, "verdict") for statement in data.statements]
-            return {"statements": made[1:] if self.short else made}
+            return {"statements": made}
         if "classifications" in model.model_fields:
             self.questions.append((data.context, (data.answer,)))
-            sentences = [data.answer] if data.answer != ROW["reference"] else STATEMENTS[ROW["reference"]]
+            sentences = STATEMENTS[data.answer]
             return {"classifications": [self._row(data.context, sentence, "attributed") for sentence in sentences]}
         text = next(text for name in OF_TEXT.values() if (text := getattr(data, name, None)) is not None)
         return {"claims" if "claims" in model.model_fields else "statements": STATEMENTS[text]}
@@ -66,14 +65,6 @@ class Judge(ScriptedJudge):
         named = [name for name in keys if name in self.supported]
         verdict = int(any(isinstance(name, str) or name[0] in text for name in named))
         return {"statement": statement, "reason": f"{verdict}, says the judge", key: verdict}
-
-
-class Partly(Judge):
-    """Supports what is given as (whole first context, statement)."""
-
-    def _row(self, text: str, statement: str, key: str) -> dict[str, Any]:
-        verdict = int((text.partition("\n")[0], statement) in self.supported)
-        return {"statement": statement, "reason": "", key: verdict}
 
 
 def scored(

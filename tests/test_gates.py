@@ -11,9 +11,7 @@ import pandas as pd
 import pytest
 from labelled_runs import exact_run
 
-from rag_evaluator import Results, load_dataset
 from rag_evaluator.cli.main import main
-from rag_evaluator.results.rows import Score
 
 PASSED, FAILED, REFUSED = 0, 1, 2
 N = 300
@@ -55,33 +53,15 @@ class Case:
 
     Attributes:
         run, base: a table, or what makes a results folder.
-        weight: a column of both by which the folders' configurations weigh rows.
         code: of the command; `said` is a part of what it prints.
     """
 
     rules: Sequence[str]
     run: Rows | Callable[[Path], object]
     base: Rows | Callable[[Path], object] | None = None
-    weight: str | None = None
     code: int = FAILED
     said: str = ""
     suffix: str = ".csv"
-
-
-def folder_of(rows: Rows, weight: str | None) -> Callable[[Path], object]:
-    """A results folder with these scores."""
-    names = [name for name in rows if name in ("faithfulness", "noise_sensitivity")]
-    count = len(rows["user_input"])
-    samples = load_dataset(
-        [{name: column[place] for name, column in rows.items() if name not in names} for place in range(count)]
-    )
-    scores = {
-        name: [Score(math.nan, "no answer") if value is None else Score(value) for value in rows[name]]
-        for name in names
-    }
-    about = {"range": [0.0, 1.0], "kind": "judged", "better": "higher", "stage": "generation", "threshold": None}
-    config = {"weight": weight} if weight else {}
-    return Results(samples, scores, {}, {"metrics": dict.fromkeys(names, about), "config": config}).write
 
 
 def halved(folder: Path) -> None:
@@ -96,11 +76,8 @@ def edited(folder: Path) -> None:
     path.write_text(path.read_text().replace('"exact_match": 0.0', '"exact_match": 1.0'))
 
 
-HEAVY = [1.0] * (N - 1) + [0.65 / 0.35 * (N - 1)]  # the last row has 65 % of the weight
-HUGE = [1.0] * (N - 1) + [999.0 * (N - 1)]  # 99.9 %
 FALLEN = [*good(N - 60), *[0.0] * 60]
-TWO = [1.0, 100.0] * N  # two answers a question
-NOT_FIRST = [1.0, 0.0] * N  # the second of them fell
+NOT_FIRST = [1.0, 0.0] * N  # of two answers a question the second fell
 CUT = repeated([1.0, *[None] * 9] * N, 10)
 QUESTIONS = table(good(600), id=[f"i{place}" for place in range(600)])
 
@@ -112,11 +89,9 @@ MUST_FAIL: dict[str, Case] = {
     "a baseline with half of its lines": Case(
         ["--not-worse-than", "BASE", "--margin", "1"], exact_run, halved, code=REFUSED, said="20 rows"
     ),
-    "the heavy one of two answers fell": Case(
-        MARGIN, repeated(NOT_FIRST, 2, share=TWO), repeated([1.0] * 2 * N, 2, share=TWO), "share"
-    ),
-    "the heavy one of two answers fell, file reversed": Case(
-        MARGIN, reversed_(repeated(NOT_FIRST, 2, share=TWO)), repeated([1.0] * 2 * N, 2, share=TWO), "share"
+    "one of two answers fell": Case(MARGIN, repeated(NOT_FIRST, 2), repeated([1.0] * 2 * N, 2)),
+    "one of two answers fell, file reversed": Case(
+        MARGIN, reversed_(repeated(NOT_FIRST, 2)), repeated([1.0] * 2 * N, 2)
     ),
     "answers to one question in two clusters": Case(
         [*MARGIN, "--cluster", "part"],
@@ -138,15 +113,6 @@ MUST_FAIL: dict[str, Case] = {
         MARGIN, table([*good(), *[0.0] * 100]), table(good()), said="100 rows of the run have no partner"
     ),
     "further answers that are not scored": Case(MARGIN, CUT, table(good()), said="coverage is 0.100"),
-    "a missing row with 65 % of the weight": Case(
-        MIN, table(without(1), share=HEAVY), weight="share", said="coverage is 0.350"
-    ),
-    "a missing row with 99.9 % of the weight": Case(
-        MIN, table(without(1), share=HUGE), weight="share", said="coverage is 0.001"
-    ),
-    "a missing row with 65 % of the weight, against a baseline": Case(
-        MARGIN, table(without(1), share=HEAVY), table(good(), share=HEAVY), "share", said="coverage is 0.350"
-    ),
     "4.8 % missing against a margin of 0.02": Case(
         MARGIN, table(without(24, 500)), table(good(500)), said="only missing rows make it fail"
     ),
@@ -167,9 +133,6 @@ MUST_FAIL: dict[str, Case] = {
     ),
     "a metric that only the baseline has": Case(
         MARGIN, table(good()), table(good(), noise_sensitivity=[0.0] * N), said="has no scores of noise_sensitivity"
-    ),
-    "weight 0 on the rows that fell": Case(
-        MARGIN, table(FALLEN, share=[1.0] * (N - 60) + [0.0] * 60), table(good(), share=good()), "share"
     ),
     "hallucination rose, its direction unknown": Case(
         MARGIN,
@@ -210,15 +173,8 @@ MUST_FAIL: dict[str, Case] = {
 MUST_PASS: dict[str, Case] = {
     "equal to its baseline": Case(MARGIN, table(good()), table(good()), code=PASSED),
     "equal to its baseline, file reversed": Case(MARGIN, reversed_(table(good())), table(good()), code=PASSED),
-    "several answers with unequal weights": Case(
-        MARGIN,
-        reversed_(repeated(NOT_FIRST, 2, share=TWO)),
-        repeated(NOT_FIRST, 2, share=TWO),
-        "share",
-        code=PASSED,
-    ),
-    "rows of weight 0 are missing": Case(
-        MIN, table(without(60), share=[1.0] * (N - 60) + [0.0] * 60), weight="share", code=PASSED
+    "several answers, file reversed": Case(
+        MARGIN, reversed_(repeated(NOT_FIRST, 2)), repeated(NOT_FIRST, 2), code=PASSED
     ),
     "one missing row, within the margin": Case(
         [*MARGIN[:-1], "0.05"], table(without(1)), table(good()), code=PASSED, said="1 row (Q299) has no score"
@@ -257,9 +213,9 @@ MUST_PASS: dict[str, Case] = {
 }
 
 
-def written(source: Rows | Callable[[Path], object], weight: str | None, path: Path, suffix: str) -> Path:
+def written(source: Rows | Callable[[Path], object], path: Path, suffix: str) -> Path:
     """The table as a file, or the results folder."""
-    if isinstance(source, dict) and weight is None:
+    if isinstance(source, dict):
         path = path.with_suffix(suffix)
         rows = [dict(zip(source, row, strict=True)) for row in zip(*source.values(), strict=True)]
         if suffix == ".jsonl":
@@ -267,13 +223,13 @@ def written(source: Rows | Callable[[Path], object], weight: str | None, path: P
         else:
             pd.DataFrame(rows).to_csv(path, index=False)
         return path
-    (folder_of(source, weight) if isinstance(source, dict) else source)(path)
+    source(path)
     return path
 
 
 def called(case: Case, folder: Path, *more: str) -> int:
-    run = written(case.run, case.weight, folder / "run", case.suffix)
-    base = None if case.base is None else written(case.base, case.weight, folder / "base", case.suffix)
+    run = written(case.run, folder / "run", case.suffix)
+    base = None if case.base is None else written(case.base, folder / "base", case.suffix)
     return main(["gate", str(run), *[str(base) if word == "BASE" else word for word in case.rules], *more])
 
 
@@ -287,8 +243,3 @@ def test_gates_that_must_fail_fail(case: Case, tmp_path: Path, capsys: pytest.Ca
 def test_gates_that_must_pass_pass(case: Case, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, printed = called(case, tmp_path), capsys.readouterr()
     assert (code, case.said in printed.out + printed.err) == (PASSED, True), printed
-
-
-def test_the_table_has_thirty_gates_that_fail_and_ten_that_pass() -> None:
-    assert len(MUST_FAIL) >= 30
-    assert len(MUST_PASS) >= 10

@@ -43,6 +43,13 @@ def test_an_old_name_names_what_takes_its_place(name: str, instead: str) -> None
     ("text", "key", "instead"),
     [
         ("judges: [{name: a}, {name: b}]", "judges", "rag-evaluator compare"),
+        ("weight: share", "weight", "group_by"),
+        ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
+        (
+            "metric_options: {faithfulness: {doubtful: [0, 1]}}",
+            "metric_options.faithfulness.doubtful",
+            "verdicts: judge",
+        ),
     ],
 )
 def test_an_old_key_is_answered_with_its_line_and_what_to_write(
@@ -54,7 +61,9 @@ def test_an_old_key_is_answered_with_its_line_and_what_to_write(
         RAGEvaluator.from_config(path)
 
 
-@pytest.mark.parametrize("key", ["judges"])
-def test_a_configuration_that_an_earlier_version_saved_with_the_default_of_an_old_key_is_read(key: str) -> None:
+@pytest.mark.parametrize(("key", "default"), [("judges", []), ("weight", None)])
+def test_a_configuration_that_an_earlier_version_saved_with_the_default_of_an_old_key_is_read(
+    key: str, default: object
+) -> None:
     saved = default_config(metrics=["faithfulness"]).model_dump(mode="json")
-    assert make_config({**saved, key: []}).model_dump(mode="json") == saved
+    assert make_config({**saved, key: default}).model_dump(mode="json") == saved

@@ -41,7 +41,7 @@ from rag_evaluator.results.comparison import (
     word,
 )
 from rag_evaluator.results.comparison_conclusion import conclude_comparison
-from rag_evaluator.results.run import ScoredRows, run_weights
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
@@ -55,7 +55,7 @@ from rag_evaluator.statistics.paired import (
     compare_scores,
     holm,
 )
-from rag_evaluator.statistics.ppi import LabelMean, interval_p_value, label_difference, with_clusters, with_weights
+from rag_evaluator.statistics.ppi import LabelMean, interval_p_value, label_difference, with_clusters
 from rag_evaluator.tasks.manifest import REPORT
 from rag_evaluator.tasks.open_run import open_run
 
@@ -89,8 +89,6 @@ def compare(
             baseline's configuration.
         better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
 
-    Where the baseline's configuration has a `weight`, means, intervals and tests are weighted.
-
     Raises `RagEvaluatorError` where there is nothing to compare, saying what to do.
     """
     if not others:
@@ -101,7 +99,7 @@ def compare(
     not_scores = [column for column in (on, cluster, *(group_by or ())) if column is not None]
     runs = _named_apart([read_scores(source, place, not_scores) for place, source in enumerate((baseline, *others))])
     on, matched = match(runs, on)
-    first, *rest = align(runs, matched, runs[0].config.get("weight"))
+    first, *rest = align(runs, matched)
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
     metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
     scales, remarks = scales_for(metrics, runs, better)
@@ -115,10 +113,7 @@ def compare(
     _check_margins(margins, scales)
     lines = table.lines()
     words = {side.run.name: _words(lines, side.run.name) for side in rest}
-    weight = config.get("weight")
-    labels = _tested(
-        [line for side in rest for line in labelled_differences(first, side, table.level, clusters, weight)]
-    )
+    labels = _tested([line for side in rest for line in labelled_differences(first, side, table.level, clusters)])
     conclusion = conclude_comparison(first, rest, lines, effect, table.level, labels)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
@@ -230,7 +225,7 @@ def _equal(runs: Sequence[ScoredRows], column: str) -> list[str]:
 def _tied(baseline: ScoredRows, table: _Table, lines: Sequence[ComparedMetric]) -> list[str]:
     """A sentence for each run and metric whose scores pile up where Student's t made the interval."""
     warnings = (
-        (f"{name}, {pair.metric}", tie_warning(scores, pair.scale, line.figures.difference, table.weights))
+        (f"{name}, {pair.metric}", tie_warning(scores, pair.scale, line.figures.difference))
         for (side, pair), line in zip(table.pairs, lines, strict=True)
         for name, scores in ((baseline.name, pair.a), (side.run.name, pair.b))
     )
@@ -259,16 +254,15 @@ def _tested(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
 
 
 def labelled_differences(
-    a: Aligned, b: Aligned, level: float, clusters: Sequence[str | None] | None, weight: str | None
+    a: Aligned, b: Aligned, level: float, clusters: Sequence[str | None] | None
 ) -> Iterator[LabelDifference]:
     """For each metric with labels in both runs the mean label of the second minus that of the first.
 
-    Rows whose key is there twice in a run are left out. `clusters`: of each key. `weight`: a column of the first run.
+    Rows whose key is there twice in a run are left out. `clusters`: of each key.
     """
     first, second = kept_labels(a.run), kept_labels(b.run)
     places = [place for place in range(len(a.keys)) if len(a.rows(place)) == len(b.rows(place)) == 1]
     rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
-    counts = np.asarray(run_weights(a.run, weight), np.float64)[rows[0]] if weight else None
     labels = None if clusters is None else [clusters[place] for place in places]
     digests = [a.run.samples[row].digest for row in rows[0]]
     pairs = zip(digests, labels or [None] * len(digests), strict=True)
@@ -277,7 +271,7 @@ def labelled_differences(
         if metric in second:
             pair = first[metric], second[metric]
             equal = _equal_texts(metric, a.run, b.run, rows)
-            yield _difference(b.run.name, metric, pair, rows, units, level, labels, counts, equal)
+            yield _difference(b.run.name, metric, pair, rows, units, level, labels, equal)
 
 
 def _equal_texts(metric: str, a: ScoredRows, b: ScoredRows, rows: Sequence[Sequence[int]]) -> list[int]:
@@ -295,7 +289,6 @@ def _difference(
     units: Sequence[str],
     level: float,
     clusters: Sequence[str | None] | None,
-    counts: Array | None,
     equal: Sequence[int],
 ) -> LabelDifference:
     """The line of a metric. `equal`: places of the rows whose texts are equal, so that their labels should be."""
@@ -329,8 +322,7 @@ def _difference(
             most = Scale(0.0, max(-scale.low, scale.high))
             return label_difference(judged, labelled, most, **design, level=level, units=units, plain_labels=kept)
 
-        figures = with_weights(estimate, changes, kept, wide, counts)
-        return with_clusters(figures, changes, kept, wide, clusters, counts, chances)
+        return with_clusters(estimate(changes, kept, wide), changes, kept, wide, clusters, chances)
 
     figures = estimate_at(level)
     tested = _as_line(metric, figures, kept, wide._replace(better=a.better), interval_p_value(estimate_at))

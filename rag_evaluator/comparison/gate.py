@@ -1,9 +1,7 @@
 """`gate`: whether a run keeps its rules, and is not worse than a baseline; as JUnit for CI."""
 
 import logging
-import math
 import re
-from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +10,6 @@ from typing import Any, Literal, NamedTuple, TypeVar
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rag_evaluator.comparison.gate_verdicts import GateVerdicts, following, judge_of
 from rag_evaluator.comparison.saved_scores import check_direction, read_scores, scales_for
@@ -37,7 +34,7 @@ from rag_evaluator.results.aligned import (
 )
 from rag_evaluator.results.certificate import do_not_rely
 from rag_evaluator.results.manifest import PROGRAM
-from rag_evaluator.results.run import ScoredRows, run_weights
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
 from rag_evaluator.statistics.paired import Floats
@@ -72,7 +69,7 @@ class Differences:
         self.baseline, self.run, self.scales, self.ignore = baseline, run, scales, ignore
         self.on, matched = match([baseline, run], on)
         self.matched = matched[0], matched[1]
-        self.a, self.b = align([baseline, run], matched, baseline.config.get("weight"), whole=True)
+        self.a, self.b = align([baseline, run], matched, whole=True)
         self.metrics = common_metrics(self.a, self.b, self.on)
         self.cluster, self.remarks = cluster_column([baseline, run], cluster)
         self.weights = weights_of(self.a)
@@ -136,7 +133,7 @@ class Differences:
         tied = [
             f"{side.name}: {warning}"
             for side, scores in sides
-            if (warning := tie_warning(scores, scale, difference, self.weights)) is not None
+            if (warning := tie_warning(scores, scale, difference)) is not None
         ]
         return Measured(
             scale,
@@ -170,7 +167,7 @@ NAMED, LETTERS = 3, 40  # keys in a sentence, and letters of each
 
 
 class Count(NamedTuple):
-    """The rows of one key that count the same: those of the baseline and of the run, and how many have a score."""
+    """The rows of one key: those of the baseline and of the run, and how many have a score."""
 
     rows_a: int
     scored_a: int
@@ -206,14 +203,13 @@ class FilledRows:
     """All rows of a baseline and of another run, for one metric.
 
     Attributes:
-        coverage: of the weight of all rows of both runs the share of those that both scored, in [0, 1]. A row that only
-            the run has counts as much as a row of the baseline does on average.
+        coverage: of all rows of both runs the share of those that both scored, in [0, 1].
         lost: keys of rows that the baseline scored and the run did not; a key once for each such row.
         neither: keys of rows that none of them scored.
         gained: keys of rows that only the run scored.
         further: rows of the run that the baseline does not have; those that share a key with it only if not scored.
         without: rows of the baseline that have no key.
-        held, missed: by key, the weight of the run's scored rows, and that of the rows it lost.
+        held, missed: by key, the run's scored rows, and the rows it lost.
     """
 
     coverage: float
@@ -246,41 +242,29 @@ class FilledRows:
 
 def fill_missing(a: Aligned, b: Aligned, metric: str) -> FilledRows:
     """The rows of a baseline, aligned with all of its keys, and of another run."""
-    counts = [_counts(a, b, metric, place) for place in range(len(a.keys))]
-    rows = [
-        (key, weight, count) for key, of_key in zip(a.keys, counts, strict=True) for weight, count in of_key.items()
-    ]
+    counts = [_count(a, b, metric, place) for place in range(len(a.keys))]
+    rows = list(zip(a.keys, counts, strict=True))
     known = a.matched.places
     extra = sum(len(places) for key, places in b.matched.places.items() if key not in known) + b.matched.without
-    further = extra + sum(count.further for _, _, count in rows)
-    total = math.fsum(a.weights) * (1 + further / len(a.weights))
-    compared = math.fsum(weight * count.compared for _, weight, count in rows)
+    further = extra + sum(count.further for count in counts)
     return FilledRows(
-        coverage=compared / total if total else 0.0,
-        lost=[key for key, _, count in rows for _ in range(count.lost)],
-        neither=[key for key, _, count in rows for _ in range(count.neither)],
-        gained=[key for key, _, count in rows for _ in range(count.gained)],
+        coverage=sum(count.compared for count in counts) / (len(a.run.samples) + further),
+        lost=[key for key, count in rows for _ in range(count.lost)],
+        neither=[key for key, count in rows for _ in range(count.neither)],
+        gained=[key for key, count in rows for _ in range(count.gained)],
         further=further,
         without=a.matched.without,
-        held=_by_key(counts, "scored_b"),
-        missed=_by_key(counts, "lost"),
+        held=np.array([count.scored_b for count in counts], np.float64),
+        missed=np.array([count.lost for count in counts], np.float64),
     )
 
 
-def _counts(a: Aligned, b: Aligned, metric: str, place: int) -> Mapping[float, Count]:
-    """Weight -> the rows of a key that have it."""
-    counts: dict[float, list[int]] = defaultdict(lambda: [0, 0, 0, 0])
-    for at, side in ((0, a), (2, b)):
-        scores = side.run.scores[metric]
-        for row in side.rows(place):
-            count = counts[side.weights[row]]
-            count[at] += 1
-            count[at + 1] += scores[row] == scores[row]
-    return {weight: Count(*count) for weight, count in counts.items()}
-
-
-def _by_key(counts: Sequence[Mapping[float, Count]], name: str) -> Floats:
-    return np.array([math.fsum(weight * getattr(count, name) for weight, count in each.items()) for each in counts])
+def _count(a: Aligned, b: Aligned, metric: str, place: int) -> Count:
+    counts = []
+    for side in (a, b):
+        rows, scores = side.rows(place), side.run.scores[metric]
+        counts += [len(rows), sum(scores[row] == scores[row] for row in rows)]
+    return Count(*counts)
 
 
 def _rows(keys: Sequence[str]) -> str:
@@ -316,10 +300,10 @@ def gate(
         run: a results folder, `Results`, a file or frame of scores.
         rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
             mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
-        not_worse_than: a baseline, as `run`. Its weights and clusters count.
+        not_worse_than: a baseline, as `run`. Its clusters count.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared. A metric that only the baseline has fails.
-        min_coverage: share of rows, by weight, that must have a score, for every rule; given without other rules, for
+        min_coverage: share of rows that must have a score, for every rule; given without other rules, for
             every metric. None is 0.95.
         missing: what a row counts that the baseline scored and the run did not: the worst score, or nothing.
         better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
@@ -380,34 +364,23 @@ def _named(rule: Rule) -> Rule:
 
 
 def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | None) -> dict[str, Measured]:
-    """Every metric of a run with its interval; a row counts by its weight, in coverage too."""
+    """Every metric of a run with its interval."""
     if cluster:
         require_column(scores, cluster, "by which rows are put together")
     labels = keys_of(scores.samples, cluster) if cluster else None
-    weight = scores.config.get("weight")
-    weights = run_weights(scores, weight) if weight else None
     equal = equal_rows(scores, labels)
 
     def of(values: Sequence[float], scale: Scale) -> Measured:
-        estimate = mean_interval(values, scale, LEVEL, labels, weights)
+        estimate = mean_interval(values, scale, LEVEL, labels)
         return Measured(
             scale,
             estimate,
-            _share(~np.isnan(values), weights),
+            float(np.mean(~np.isnan(values))),
             of_scored(labels, np.array(values)),
-            of_scored(weights, np.array(values)),
-            notes=tuple(note for note in (equal, tie_warning(values, scale, estimate, weights)) if note is not None),
+            notes=tuple(note for note in (equal, tie_warning(values, scale, estimate)) if note is not None),
         )
 
     return {metric: of(values, scales[metric]) for metric, values in scores.scores.items()}
-
-
-def _share(scored: NDArray[np.bool_], weights: Sequence[float] | None) -> float:
-    """The share of the weight that scored rows have."""
-    if weights is None:
-        return float(np.mean(scored))
-    total = math.fsum(weights)
-    return math.fsum(weight for weight, has in zip(weights, scored, strict=True) if has) / total if total else 0.0
 
 
 def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str]) -> list[Rule]:

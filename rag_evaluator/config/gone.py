@@ -5,6 +5,13 @@ from collections.abc import Mapping
 KEYS: Mapping[str, str] = {
     "judges": "Run each judge alone (--set judge.model=MODEL --set name=NAME), then: rag-evaluator compare "
     "results/NAME results/OTHER",
+    "weight": "Each row counts once. Draw rows in the proportions of your users' questions, or see the figures of each "
+    "kind of row: --set group_by=[COLUMN]",
+    **{
+        f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
+        for metric in ("faithfulness", "context_recall", "factual_correctness", "noise_sensitivity")
+        for key in ("doubtful", "audit")
+    },
 }
 """Key of the configuration, as in messages -> what to do."""
 COMMANDS: Mapping[str, str] = {

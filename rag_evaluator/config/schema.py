@@ -105,7 +105,6 @@ class Config(Section):
         generate: of the command and the function `generate`.
         group_by: columns; figures are also given for the rows of each of their values.
         cluster: a column; rows with the same value there depend on each other, which makes intervals wider.
-        weight: a column; how much each row counts, a number from 0 up.
         thresholds: metric -> a score; the summary also gives the share of rows that reach it.
         ci_level: level of the intervals.
         require: rules that `rag-evaluator gate` checks, such as `faithfulness >= 0.8`.
@@ -138,7 +137,6 @@ class Config(Section):
     generate: GenerateConfig = GenerateConfig()
     group_by: Names = Field(default_factory=list)
     cluster: str | None = None
-    weight: str | None = None
     thresholds: dict[str, Number] = Field(default_factory=dict)
     ci_level: float = Field(default=0.95, ge=0.5, le=0.9999)
     require: Names = Field(default_factory=list)

@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 from rag_evaluator.config.origin import dotted
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import check_columns, check_readable, open_dataset, plain, present_columns, row_names
-from rag_evaluator.dataset.columns import ALIASES, as_key, value_of, weight_of
+from rag_evaluator.dataset.columns import ALIASES, as_key, value_of
 from rag_evaluator.dataset.json_values import Unwritable, as_text
 from rag_evaluator.dataset.sample import REASON, ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
@@ -163,10 +163,10 @@ def _fail(config: Config, key: Sequence[str | int], message: str) -> NoReturn:
 
 
 def _check_reporting(samples: Sequence[Sample], config: Config) -> None:
-    """Raises `ConfigError` for a column that no row has, `DatasetError` for a weight that is none."""
+    """Raises `ConfigError` for a column that no row has."""
     wanted: list[tuple[tuple[str | int, ...], str]]
     wanted = [(("group_by", position), column) for position, column in enumerate(config.group_by)]
-    wanted += [((key,), column) for key in ("cluster", "weight") if (column := getattr(config, key)) is not None]
+    wanted += [] if config.cluster is None else [(("cluster",), config.cluster)]
     blank = _blank(samples, [column for _, column in wanted])
     for key, column in wanted:
         if column in blank:
@@ -175,18 +175,6 @@ def _check_reporting(samples: Sequence[Sample], config: Config) -> None:
                 "is blank in all rows." if column in names else f"is no column of any row.{did_you_mean(column, names)}"
             )
             raise ConfigError(f"{config.place(*key)}: {key[0]}: '{column}' {why}")
-    if config.weight is not None:
-        _check_weights(samples, config)
-
-
-def _check_weights(samples: Sequence[Sample], config: Config) -> None:
-    place = config.place("weight")
-    try:
-        most = max((weight_of(sample, config.weight) for sample in samples), default=1.0)
-    except DatasetError as error:
-        raise DatasetError(f"{place}: weight: {error}") from None
-    if most == 0:
-        raise DatasetError(f"{place}: weight: '{config.weight}' is 0 in all rows, so that nothing would count.")
 
 
 def _blank(samples: Sequence[Sample], columns: Iterable[str]) -> set[str]:

@@ -1,7 +1,6 @@
 """From the users' column names and values to ragas' columns: `ALIASES`, the retrieval log."""
 
 import json
-import math
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -38,21 +37,6 @@ def as_key(value: Any) -> str | None:
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
         value = int(value)
     return unicodedata.normalize("NFC", json.dumps(value, ensure_ascii=False, sort_keys=True))
-
-
-def weight_of(sample: Sample, column: str | None) -> float:
-    """What a row counts for: 1 without a column. Raises `DatasetError` for a value that is no number >= 0."""
-    if column is None:
-        return 1.0
-    value = value_of(sample, column)
-    try:
-        weight = math.nan if isinstance(value, bool) or is_blank(value) else float(value)
-    except (TypeError, ValueError, OverflowError):
-        weight = math.nan
-    if not 0 <= weight < math.inf:
-        received = "blank" if is_blank(value) else repr(value)
-        raise DatasetError(f"{sample.where}: '{column}' is {received:.40}, expected a number from 0 up.")
-    return weight
 
 
 # Any in this module: the users' values, plain JSON.

@@ -17,7 +17,7 @@ from ragas.metrics.base import (
 )
 from ragas.metrics.collections import InstanceSpecificRubrics, QuotedSpansAlignment, SummaryScore
 from ragas.metrics.collections.base import BaseMetric
-from ragas.metrics.collections.context_recall.util import ContextRecallInput, ContextRecallOutput, ContextRecallPrompt
+from ragas.metrics.collections.context_recall.util import ContextRecallInput
 from ragas.metrics.collections.domain_specific_rubrics.util import format_rubrics
 from ragas.metrics.collections.faithfulness.util import NLIStatementOutput
 from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRubricScoreInput
@@ -30,8 +30,6 @@ __all__ = [
     "BasePrompt",
     "BaseRagasEmbedding",
     "ContextRecallInput",
-    "ContextRecallOutput",
-    "ContextRecallPrompt",
     "EvaluationDataset",
     "InstanceRubricScoreInput",
     "InstanceSpecificRubrics",

@@ -89,15 +89,15 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
     if metric.settings is not None and name in written:
         metric = _with_written(config, metric, written[name])
         _refuse_judge_as_verifier(config, metric, written[name])
-    return metric.with_verifier(with_threshold(config, name, metric)) if metric.verifier else metric
+    return metric.with_verifier(with_threshold(config, name)) if metric.verifier else metric
 
 
-def with_threshold(config: Config, name: str, metric: Metric) -> VerifierConfig:
-    """The settings of the verifier with a metric's threshold as a number; that of a cascade decides nothing.
+def with_threshold(config: Config, name: str) -> VerifierConfig:
+    """The settings of the verifier with a metric's threshold as a number.
 
     Raises `ConfigError` where it is to come from a certificate, and that has none of the metric's sentences.
     """
-    if config.verifier.threshold != BY_CERTIFICATE or not _has_threshold(metric):
+    if config.verifier.threshold != BY_CERTIFICATE:
         return config.verifier
     path = _certificate(config)
     with _about_threshold(config):
@@ -109,12 +109,8 @@ def check_certified(config: Config, signatures: Mapping[str, str], metrics: Mapp
     if config.verifier.threshold == BY_CERTIFICATE:
         with _about_threshold(config):
             for name, metric in metrics.items():
-                if metric.verifier and _has_threshold(metric):
+                if metric.verifier:
                     check_verifier(_certificate(config), name, signatures[name])
-
-
-def _has_threshold(metric: Metric) -> bool:
-    return metric.options.get("verdicts") != "cascade"
 
 
 def _certificate(config: Config) -> Path:

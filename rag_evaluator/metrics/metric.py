@@ -122,11 +122,8 @@ class Metric:
         return replace(self, **{"options": options.model_dump(exclude_defaults=True), **changes})
 
     def with_verifier(self, verifier: VerifierConfig) -> "Metric":
-        """The row of a metric that needs a verifier, as it is with the configured one.
-
-        The `doubtful` of a cascade takes the place of the threshold, which then decides nothing.
-        """
-        used = {None: ("threshold", "evidence"), "verifier": ("threshold",)}.get(self.options.get("verdicts"), ())
+        """The row of a metric that needs a verifier, as it is with the configured one."""
+        used = ("threshold",) if "verdicts" in self.options else ("threshold", "evidence")
         changed = {name: getattr(verifier, name) for name in used}
         standard = VerifierConfig()
         settings = {name: value for name, value in changed.items() if value != getattr(standard, name)}

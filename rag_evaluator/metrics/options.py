@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import Field, field_validator
 
 from rag_evaluator.config.sections import Section
 from rag_evaluator.judge.grammar.schema import rubric_numbers
@@ -14,32 +14,10 @@ class VerdictOptions(Section):
     """Of metrics in which the judge writes statements, and says whether texts support them.
 
     Attributes:
-        verdicts: who says that: the judge; a verifier; or both, `cascade`: the judge is asked about what the verifier
-            is in doubt of.
-        doubtful: of `cascade`: a probability between these is a doubt. At or below the first, or at or above the
-            second, the verifier decides.
-        audit: of `cascade`: the share of the statements decided by the verifier about which the judge is asked, too, to
-            measure how often both agree. Scores do not depend on it.
+        verdicts: who says that: the judge or a verifier.
     """
 
-    verdicts: Literal["judge", "verifier", "cascade"] = "judge"
-    doubtful: tuple[float, float] = (0.2, 0.8)
-    audit: float = Field(default=0.05, ge=0, le=1)
-
-    @field_validator("doubtful")
-    @classmethod
-    def _check_order(cls, doubtful: tuple[float, float]) -> tuple[float, float]:
-        low, high = doubtful
-        if not 0 <= low < high <= 1:
-            raise ValueError("expected two numbers from 0 to 1, the lower one first")
-        return doubtful
-
-    @model_validator(mode="after")
-    def _refuse_unused(self) -> "VerdictOptions":
-        unused = [name for name in ("doubtful", "audit") if name in self.model_fields_set]
-        if unused and self.verdicts != "cascade":
-            raise ValueError(f"{unused[0]} is used with verdicts: cascade only. Set that, or remove {unused[0]}")
-        return self
+    verdicts: Literal["judge", "verifier"] = "judge"
 
 
 def _decided(options: VerdictOptions, made_by: str, writing: Sequence[str], words: bool = False) -> Mapping[str, Any]:
@@ -52,8 +30,13 @@ def _decided(options: VerdictOptions, made_by: str, writing: Sequence[str], word
     """
     if options.verdicts == "judge":
         return {}
-    row = {"made_by": f"rag_evaluator.metrics.own.verdicts:{made_by}", "verifier": "model", "words": words}
-    return row if options.verdicts == "cascade" else {**row, "judge": bool(writing), "prompts": tuple(writing)}
+    return {
+        "made_by": f"rag_evaluator.metrics.own.verdicts:{made_by}",
+        "verifier": "model",
+        "words": words,
+        "judge": bool(writing),
+        "prompts": tuple(writing),
+    }
 
 
 VERDICTS_OF: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {  # Any: options of the metric

@@ -150,26 +150,6 @@ class Recorder(InstructorBaseRagasLLM):
         self.failed.pop(question, None)
         return reply
 
-    async def aside(self, question: Awaitable[object], needed: bool) -> list[Mapping[str, Any]]:
-        """The judgements of a question whose verdicts a later `note` holds, so that they do not count twice.
-
-        Args:
-            question: what asks the judge.
-            needed: whether the score depends on the answer. If not, a judge that gives none costs no score: there is a
-                judgement with its error.
-        """
-        start, failed, too_long = len(self.judgements), dict(self.failed), self.too_long
-        try:
-            await question
-        except Exception:
-            if needed or self.failed == failed:
-                raise
-            self.failed, self.too_long = failed, too_long  # the error is in the judgement
-        made = self.judgements[start:]
-        for judgement in made:
-            judgement["copied"] = True
-        return list(made)
-
     def note(
         self,
         name: str,

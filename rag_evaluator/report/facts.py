@@ -139,9 +139,7 @@ def _is_absolute(path: str) -> bool:
 
 def _intervals(config: Json) -> tuple[str, str]:
     level = f"{100 * (config.get('ci_level') or 0.95):g} %"
-    words = {"cluster": "clustered", "weight": "weighted"}
-    by = [f"{word} by {config[key]}" for key, word in words.items() if config.get(key)]
-    return level, DOT.join(by)
+    return level, f"clustered by {config['cluster']}" if config.get("cluster") else ""
 
 
 def _versions(versions: Json) -> tuple[str, str]:
@@ -352,8 +350,6 @@ def _notes(row: Figures) -> Iterator[str]:
         yield f"passes {sign} {rate['threshold']:g}: {_shown(rate)}"
     if outcomes := row.get("outcomes"):
         yield "outcomes: " + ", ".join(f"{name} {count:,}" for name, count in outcomes.items())
-    if verdicts := row.get("verdicts"):
-        yield _decided(verdicts)
     if row.get("scored", 0) < row.get("count", 0) and row.get("bound_low") is not None:
         yield f"bounds {number(row['bound_low'])} to {number(row['bound_high'])}"
     if row.get("dropped"):
@@ -363,15 +359,3 @@ def _notes(row: Figures) -> Iterator[str]:
         yield f"{row['repeats']} repeats: the mean varies by {noise} (sd) between runs, ICC {icc}"
     if labels := row.get("labels"):
         yield f"mean of people's labels: {_shown(labels, 'label_mean')}"
-
-
-def _decided(verdicts: Figures) -> str:
-    """Who decided about the statements of a metric, and how far both agree on those that both judged."""
-    count, by_judge = verdicts["statements"], verdicts["by_judge"]
-    sentence = f"the verifier decided about {count - by_judge:,} of {count:,} statements"
-    if by_judge:
-        sentence += f", the judge about {by_judge:,} of which the verifier was in doubt"
-    if not verdicts["audited"]:
-        return sentence
-    share = _shown(verdicts["agreement"])
-    return f"{sentence}; audit: the judge agrees with the verifier on {share} of {verdicts['audited']:,} statements"

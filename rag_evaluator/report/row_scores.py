@@ -136,7 +136,7 @@ def _verdicts(judgement: Judgement, values: Json, later: Mapping[str, int], metr
     """What an answer says; of a choice the probability of each option."""
     for option, share in judgement.shares.items():
         yield VerdictView("plain", f"answer {short(option)}", confidence=percent(share))
-    for verdict in () if judgement.shares else judgement.says_all():
+    for verdict in () if judgement.shares else judgement.verdicts():
         if verdict.items is None:
             yield _verdict(verdict, values, metric)
         elif verdict.key not in later:

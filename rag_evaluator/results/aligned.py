@@ -1,10 +1,8 @@
 """Runs brought to the same keys, and what must be known before they are compared: `caveats`.
 
-All rows of a key count, each with the weight that the baseline gives it.
-
-The weight of a row and its group are those of the baseline, whatever the other run says of them; its cluster is that
-of the first run that has one. A row counts so many times as much as a row of weight 1, so that a key counts as much as
-its rows together; its score is the weighted mean of the rows that have one. No figure depends on the order of rows.
+All rows of a key count. Its group is that of the baseline, whatever the other run says of it; its cluster is that of
+the first run that has one. It counts as often as the baseline has rows of it; its score is the mean of the rows that
+have one. No figure depends on the order of rows.
 """
 
 import math
@@ -23,7 +21,7 @@ from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
 from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.pieces import more_pieces
-from rag_evaluator.results.run import Run, ScoredRows, run_weights
+from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.paired import Floats, Paired
@@ -101,7 +99,6 @@ class Aligned:
 
     Attributes:
         keys: of the baseline, in order; those that no other run has only where these were asked for.
-        weights: of each row of the run, as the baseline counts it.
         scores: metric -> the mean score of each key's rows, NaN where none was scored or no row has the key.
         has_rows: which keys the run has.
     """
@@ -109,7 +106,6 @@ class Aligned:
     run: ScoredRows
     matched: Matched
     keys: Sequence[str]
-    weights: Sequence[float]
     scores: Mapping[str, Floats]
     has_rows: NDArray[np.bool_]
 
@@ -118,68 +114,32 @@ class Aligned:
         return self.matched.places.get(self.keys[place], [])
 
 
-def align(
-    runs: Sequence[ScoredRows], matched: Sequence[Matched], weight: str | None = None, whole: bool = False
-) -> list[Aligned]:
+def align(runs: Sequence[ScoredRows], matched: Sequence[Matched], whole: bool = False) -> list[Aligned]:
     """The runs, the baseline first, by the keys of the baseline.
 
     Args:
-        weight: the column of the baseline that says how much its rows count.
         whole: also by keys that no other run has.
-
-    Raises `ResultsError` for rows of which nobody knows how much they count.
     """
     keys = set(matched[0].places)
     if not whole:
         keys &= set().union(*(other.places for other in matched[1:]))
-    of_baseline = run_weights(runs[0], weight) if weight else [1.0] * len(runs[0].samples)
-    others = zip(runs[1:], matched[1:], strict=True)
-    of_others = [_weights_in(runs[0], matched[0], of_baseline, run, rows, weight) for run, rows in others]
-    return [_aligned(*side, sorted(keys)) for side in zip(runs, matched, [of_baseline, *of_others], strict=True)]
+    return [_aligned(*side, sorted(keys)) for side in zip(runs, matched, strict=True)]
 
 
-def _weights_in(
-    baseline: ScoredRows,
-    matched: Matched,
-    weights: Sequence[float],
-    run: ScoredRows,
-    rows: Matched,
-    column: str | None,
-) -> list[float]:
-    """The weight of each row of another run: that of the baseline's rows with its key, else the mean weight there."""
-    means = [math.fsum(weights) / len(weights)] * len(run.samples)
-    by_key = {key: {weights[place] for place in matched.places.get(key, ())} for key in rows.places}
-    of_rows = run_weights(run, column) if column and any(len(known) > 1 for known in by_key.values()) else []
-    for key, places in rows.places.items():
-        known = by_key[key]
-        for place in places if known else ():
-            weight = min(known) if len(known) == 1 else of_rows[place]
-            if weight not in known:
-                raise ResultsError(
-                    f"{run.name}, {run.samples[place].where}: '{column}' is {weight:g}, and the rows of '{key:.60}' in "
-                    f"{baseline.name} have {', '.join(f'{each:g}' for each in sorted(known))}: which of them it "
-                    f"belongs to is not known. {APART}"
-                )
-            means[place] = weight
-    return means
-
-
-def _aligned(run: ScoredRows, matched: Matched, weights: Sequence[float], keys: Sequence[str]) -> Aligned:
+def _aligned(run: ScoredRows, matched: Matched, keys: Sequence[str]) -> Aligned:
     places = [matched.places.get(key, []) for key in keys]
     scores = {
-        metric: np.array([_mean([(values[place], weights[place]) for place in rows]) for rows in places], np.float64)
+        metric: np.array([_mean([values[place] for place in rows]) for rows in places], np.float64)
         for metric, values in run.scores.items()
     }
     has_rows = np.array([bool(rows) for rows in places], dtype=np.bool_)
-    return Aligned(run, matched, keys, weights, scores, has_rows)
+    return Aligned(run, matched, keys, scores, has_rows)
 
 
-def _mean(values: Sequence[tuple[float, float]]) -> float:
-    """The weighted mean of what was scored, NaN if nothing was; of rows that count nothing the plain mean."""
-    scored = [(value, weight) for value, weight in values if value == value]
-    if len({weight for _, weight in scored}) <= 1:
-        return math.fsum(value for value, _ in scored) / len(scored) if scored else np.nan
-    return math.fsum(value * weight for value, weight in scored) / math.fsum(weight for _, weight in scored)
+def _mean(values: Sequence[float]) -> float:
+    """The mean of what was scored, NaN if nothing was."""
+    scored = [value for value in values if value == value]
+    return math.fsum(scored) / len(scored) if scored else np.nan
 
 
 def paired(a: Aligned, b: Aligned, metric: str, scale: Scale) -> Paired:
@@ -260,7 +220,7 @@ def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
 def weights_of(baseline: Aligned) -> Floats | None:
     """How much each key counts: as much as its rows together; None if all count the same."""
     places = range(len(baseline.keys))
-    weights = np.array([math.fsum(baseline.weights[row] for row in baseline.rows(place)) for place in places])
+    weights = np.array([len(baseline.rows(place)) for place in places], np.float64)
     return weights if len(weights) and np.ptp(weights) > 0 else None
 
 
@@ -346,7 +306,7 @@ def caveats(
     """What makes scores of the two runs differ beside the systems."""
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
     judging = [*_of_judging(a, b, list(metrics)), *more_pieces(a, b, metrics)]
-    return [*partial, *judging, *_of_work(a, b, metrics), *_of_weights(a, b), *_of_rows(a, b, matched, on)]
+    return [*partial, *judging, *_of_work(a, b, metrics), *_of_rows(a, b, matched, on)]
 
 
 def partial_run(run: ScoredRows) -> str | None:
@@ -378,14 +338,6 @@ def _of_work(a: ScoredRows, b: ScoredRows, metrics: Sequence[str]) -> list[str]:
         return []
     first, second = ({name: run.summary[name] for name in metrics if name in run.summary} for run in (a, b))
     return list(differing((a.name, b.name), first, second))
-
-
-def _of_weights(a: ScoredRows, b: ScoredRows) -> list[str]:
-    weights = [run.config.get("weight") for run in (a, b)]
-    if weights[0] == weights[1] or not b.config:
-        return []
-    columns = ["all the same" if column is None else f"by '{column}'" for column in weights]
-    return [f"{a.name} counts its rows {columns[0]}, {b.name} {columns[1]}: here they count as in {a.name}."]
 
 
 def equal_rows(run: ScoredRows, labels: Sequence[str | None] | None) -> str | None:

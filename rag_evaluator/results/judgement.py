@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
-from rag_evaluator.results.rows import AUDIT, DECIDED_BY, VERIFIED
+from rag_evaluator.results.rows import VERIFIED
 
 Tone = Literal["good", "middle", "bad", "plain"]
 SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plain": "•"}
@@ -138,8 +138,8 @@ FAULTS: Mapping[str, str] = {
 }
 """What a score below the best one says of a row; a name also stands for those that begin with it and `_`."""
 SCALES: Mapping[str, tuple[float, float]] = {"answer_rubric": (1.0, 5.0)}  # of labels that are not the score itself
-FACTS = frozenset({"probability", "contexts", "piece", "pieces", "spans", DECIDED_BY, AUDIT})
-"""Keys in what a verifier says that are no verdicts: how sure it is, where the evidence is, who was asked beside it."""
+FACTS = frozenset({"probability", "contexts", "piece", "pieces", "spans", "decided_by"})
+"""Keys in what a verifier says that are no verdicts: how sure it is, where the evidence is; the last of older runs."""
 GRADES = ("score", "label", "rating", "value")  # keys whose number is a grade on the metric's scale
 CHOSEN: Mapping[tuple[str, str], str] = {("context_relevancy", "numbers"): "sentences"}
 """(metric, key) of a list of numbers, from 1 -> the texts of the input that it chooses from."""
@@ -218,8 +218,6 @@ class Judgement:
         thinking: what the judge thought before; None if it does not think.
         thinking_tokens: tokens of the thought.
         cut: what ended at its limit; recorded of judges that think.
-        copied: whether its verdicts are in a later judgement of the same score, where they count: the judge of a
-            cascade was asked for the verifier's list.
         metric: whose score it is behind, without the name of a judge; empty while it is made.
     """
 
@@ -235,7 +233,6 @@ class Judgement:
     thinking: str | None = None
     thinking_tokens: int = 0
     cut: Sequence[str] = ()
-    copied: bool = False
     metric: str = ""
 
     @classmethod
@@ -245,10 +242,8 @@ class Judgement:
         return cls(metric=metric, **known)
 
     def to_json(self) -> dict[str, Any]:
-        """JSON object; what concerns a thought is there only if there was one, `copied` only if it is."""
+        """JSON object; what concerns a thought is there only if there was one."""
         record = asdict(self)
-        if not self.copied:
-            del record["copied"]
         for name in ("metric",) if self.thinking is not None else ("metric", "thinking", "thinking_tokens", "cut"):
             del record[name]
         return record
@@ -280,21 +275,13 @@ class Judgement:
 
     @property
     def confidences(self) -> Sequence[float]:
-        """That of each number in the answer, in order; empty where the judge gave none, or some of other things.
-
-        Also empty where the answer is copied: a doubt counts once.
-        """
-        answer = _objects(self.response) if self.confidence and not self.copied else ()
+        """That of each number in the answer, in order; empty where the judge gave none, or some of other things."""
+        answer = _objects(self.response) if self.confidence else ()
         numbers = ((name, value) for _, part in answer for name, value in part.items() if name not in FACTS)
         count = sum(isinstance(value, int | float) for _, value in numbers)
         return self.confidence if count and len(self.confidence) == count else ()
 
     def verdicts(self) -> Iterator["JudgedVerdict"]:
-        """What the answer says, as `says_all`, where it counts: nothing of an answer that is copied."""
-        if not self.copied:
-            yield from self.says_all()
-
-    def says_all(self) -> Iterator["JudgedVerdict"]:
         """What the answer says, in order: of each object its numbers, or else its texts; then its lists."""
         confidences = iter(self.confidences)
         for role, answer in _objects(self.response):
@@ -434,7 +421,7 @@ def _explained(record: Json) -> Iterator[JudgedVerdict]:
     judgements = judgements_of(record)
     are_sentences = any(judgement.prompt == VERIFIED for judgement in judgements)
     for judgement in judgements:
-        if judgement.error and not judgement.copied:
+        if judgement.error:
             yield JudgedVerdict(judgement, str(judgement.error))
         if are_sentences and judgement.shares:
             continue

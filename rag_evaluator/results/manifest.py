@@ -49,7 +49,6 @@ class _Config(_Shape):
     retrieval: dict[str, Any] | None = None
     group_by: list[str] | None = None
     cluster: str | None = None
-    weight: str | None = None
     ci_level: Annotated[FiniteFloat, Field(gt=0, lt=1)] | None = None
 
 
@@ -80,22 +79,8 @@ class _Figures(_Shape):
     pass_rate: dict[str, Figure | str] | None = None
 
 
-class _Agreement(_Shape):
-    mean: Figure
-    ci_low: Figure = None
-    ci_high: Figure = None
-
-
-class _Verdicts(_Shape):
-    statements: NonNegativeInt
-    by_judge: NonNegativeInt
-    audited: NonNegativeInt
-    agreement: _Agreement | None = None
-
-
 class _MetricFigures(_Figures):
     stage: str | None = None
-    verdicts: _Verdicts | None = None
     groups: Annotated[dict[str, dict[str, _Figures]], Field(default_factory=dict)]
     labels: Part
 

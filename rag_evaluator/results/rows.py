@@ -24,18 +24,10 @@ class JudgementCounts(NamedTuple):
     Attributes:
         thoughts: judgements that followed a thought.
         cut: those of them whose thought was cut.
-        statements: that a verifier was asked about in place of the judge.
-        by_judge: those of them about which it was in doubt, so that the judge decided.
-        audited: those of them that the verifier decided, and of which the judge has a verdict, too.
-        agreed: those of them of which both say the same.
     """
 
     thoughts: int = 0
     cut: int = 0
-    statements: int = 0
-    by_judge: int = 0
-    audited: int = 0
-    agreed: int = 0
 
     def plus(self, other: "JudgementCounts") -> "JudgementCounts":
         return JudgementCounts(*(mine + its for mine, its in zip(self, other, strict=True)))
@@ -215,27 +207,10 @@ def _as_text(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
 
 
-DECIDED_BY, AUDIT = "decided_by", "audit"  # of a statement, in what a verifier says in place of the judge
-
-
 def counts_of(judgements: Iterable[Mapping[str, Any]]) -> JudgementCounts:
     """The counts of a score's judgements, as JSON."""
-    thought, decided = list[Mapping[str, Any]](), list[Mapping[str, Any]]()
-    for judgement in judgements:
-        if "thinking" in judgement:
-            thought.append(judgement)
-        if judgement.get("prompt") == VERIFIED:
-            sentences = (judgement.get("response") or {}).get("sentences", ())
-            decided += (sentence for sentence in sentences if DECIDED_BY in sentence)
-    audited = [sentence for sentence in decided if AUDIT in sentence]
-    return JudgementCounts(
-        thoughts=len(thought),
-        cut=sum("thinking" in judgement.get("cut", ()) for judgement in thought),
-        statements=len(decided),
-        by_judge=sum(sentence[DECIDED_BY] == "judge" for sentence in decided),
-        audited=len(audited),
-        agreed=sum(sentence[AUDIT] == sentence["verdict"] for sentence in audited),
-    )
+    thought = [judgement for judgement in judgements if "thinking" in judgement]
+    return JudgementCounts(len(thought), sum("thinking" in judgement.get("cut", ()) for judgement in thought))
 
 
 DETAILS = "details.jsonl"

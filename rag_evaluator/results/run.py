@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset import load_records, open_dataset, row_names
-from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
+from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import DatasetError, ResultsError
+from rag_evaluator.errors import ResultsError
 from rag_evaluator.results.manifest import (
     SCORES,
     again,
@@ -311,14 +311,6 @@ def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:
 
 
 ScoredRows = Run | ScoreTable  # what can be compared
-
-
-def run_weights(run: ScoredRows, column: str) -> list[float]:
-    """The weight of each row. Raises `ResultsError` for one that is no number from 0 up."""
-    try:
-        return [weight_of(sample, column) for sample in run.samples]
-    except DatasetError as error:
-        raise ResultsError(f"{run.name}, {error}") from None
 
 
 @contextmanager

@@ -33,6 +33,7 @@ from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import clusters_of
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -241,12 +242,11 @@ def _faults(metric: str, scores: Floats, scale: Scale) -> str:
 def is_weakest(metric: str, scores: Mapping[str, Floats], rows: Tally) -> bool:
     """Whether the paired differences of a metric from each of the others are shown, after Holm over all pairs."""
     pairs = list(combinations(scores, 2))
-    by_rows = rows.facts.clusters, rows.facts.weights
     differences = [scores[second] - scores[first] for first, second in pairs]
-    p_values = holm([difference_p_value(values, SHARE, *by_rows) for values in differences])
+    p_values = holm([difference_p_value(values, SHARE, rows.clusters) for values in differences])
     for (first, second), values, p in zip(pairs, differences, p_values, strict=True):
         if metric in (first, second):
-            mean = difference_interval(values, SHARE, rows.level, *by_rows).mean
+            mean = difference_interval(values, SHARE, rows.level, rows.clusters).mean
             if not is_shown(p, rows.level) or mean is None or (mean > 0) != (metric == first):
                 return False
     return True
@@ -337,9 +337,8 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
         chosen: the rows that are looked at.
     """
     places = np.flatnonzero(chosen).tolist()
-    facts = rows.facts.of(places)
     values = flags[places].astype(np.float64)
-    estimate = mean_interval(values, SHARE, rows.level, facts.clusters, facts.weights)
+    estimate = mean_interval(values, SHARE, rows.level, clusters_of(rows.clusters, places))
     assert estimate.mean is not None
     assert estimate.ci_low is not None
     assert estimate.ci_high is not None

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset.columns import as_key, value_of, weight_of
+from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import check_summary, config_of, read_object
@@ -20,7 +20,7 @@ from rag_evaluator.results.rows import Add, Heading, JudgementCounts, Scored, dr
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
-REPORTED_BY = ("ci_level", "cluster", "weight", "group_by", "thresholds", "require", "report")
+REPORTED_BY = ("ci_level", "cluster", "group_by", "thresholds", "require", "report")
 """Keys of the configuration that are no part of a run's identity."""
 ATOMS: Mapping[str, tuple[float, ...]] = {
     "answer_relevancy": (0.0,),
@@ -37,7 +37,6 @@ class Reporting:
     Attributes:
         ci_level: nominal coverage of intervals.
         cluster: a column; rows with the same value there depend on each other.
-        weight: a column; what a row counts for, a number >= 0.
         group_by: columns; figures are given also for the rows of each of their values.
         thresholds: metric -> the score from which a row passes.
         scales: metric -> what kind of number its scores are.
@@ -46,7 +45,6 @@ class Reporting:
 
     ci_level: float = 0.95
     cluster: str | None = None
-    weight: str | None = None
     group_by: Sequence[str] = ()
     thresholds: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, Scale] = field(default_factory=dict)
@@ -56,7 +54,7 @@ class Reporting:
 def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
     """What a manifest says; the defaults where it says nothing. Any: JSON."""
     config, metrics = manifest.get("config", {}), manifest.get("metrics", {})
-    keys = {key: config[key] for key in ("ci_level", "cluster", "weight", "group_by") if config.get(key) is not None}
+    keys = {key: config[key] for key in ("ci_level", "cluster", "group_by") if config.get(key) is not None}
     thresholds = {name: row["threshold"] for name, row in metrics.items() if row.get("threshold") is not None}
     return Reporting(
         **keys,
@@ -105,25 +103,12 @@ INTERVAL = (*NUMBERS, "ci_level", "ci_method")
 NO_FIGURE: Mapping[str, Any] = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
 
 
-@dataclass(frozen=True)
-class RowFacts:
-    """What is known of rows, whatever the metric.
+Clusters = Sequence[Hashable]  # a label a row; None in its place: rows do not depend on each other
 
-    Attributes:
-        clusters: a label a row; None if rows do not depend on each other.
-        weights: what a row counts for; None if all count the same.
-    """
 
-    clusters: Sequence[Hashable] | None
-    weights: Sequence[float] | None
-
-    def of(self, places: Sequence[int]) -> "RowFacts":
-        """Some of the rows."""
-        clusters, weights = self.clusters, self.weights
-        return RowFacts(
-            None if clusters is None else [clusters[place] for place in places],
-            None if weights is None else [weights[place] for place in places],
-        )
+def clusters_of(clusters: Clusters | None, places: Sequence[int]) -> Clusters | None:
+    """Those of some of the rows."""
+    return None if clusters is None else [clusters[place] for place in places]
 
 
 @dataclass(frozen=True)
@@ -157,12 +142,16 @@ class MetricScores:
 
 
 def figures(
-    scores: MetricScores, rows: RowFacts, scale: Scale, level: float, threshold: float | None = None
+    scores: MetricScores,
+    clusters: Clusters | None,
+    scale: Scale,
+    level: float,
+    threshold: float | None = None,
 ) -> dict[str, Any]:
     """What `summary.json` says of a metric, as JSON; None where there is no such number."""
-    estimate = mean_interval(scores.values, scale, level, rows.clusters, rows.weights)
+    estimate = mean_interval(scores.values, scale, level, clusters)
     none = NO_FIGURE if has_no_figure(scores) else {}
-    low, high = missing_bounds(scores.values, scale, rows.weights)
+    low, high = missing_bounds(scores.values, scale)
     count, scored = len(scores.values), len(scores.values) - len(scores.reasons)
     reasons = Counter(scores.reasons.values())
     row = {
@@ -176,7 +165,7 @@ def figures(
         "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
         "dropped": len(scores.dropped),
     }
-    if warning := tie_warning(scores.values, scale, estimate, rows.weights):
+    if warning := tie_warning(scores.values, scale, estimate):
         row["ci_warning"] = warning
     if scores.outcomes:
         row["outcomes"] = dict(sorted(Counter(scores.outcomes.values()).items()))
@@ -184,7 +173,7 @@ def figures(
         counts = Counter(flag for flags in scores.flags.values() for flag in flags)
         row |= {"flagged": len(scores.flags), "flags": dict(sorted(counts.items()))}
     if threshold is not None:
-        passes = pass_rate(scores.values, threshold, scale, level, rows.clusters, rows.weights)
+        passes = pass_rate(scores.values, threshold, scale, level, clusters)
         row["pass_rate"] = {"threshold": threshold, **_json(passes), **none}
     return row
 
@@ -212,7 +201,7 @@ class Summary:
 
     Args:
         metrics: their names.
-        reporting: intervals, groups, weights and thresholds.
+        reporting: intervals, groups and thresholds.
     """
 
     def __init__(self, metrics: Iterable[str], reporting: Reporting | None = None) -> None:
@@ -224,13 +213,12 @@ class Summary:
         self._flags: dict[str, dict[int, Sequence[str]]] = {name: {} for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
         self._counts = {name: JudgementCounts() for name in self._values}
-        self._audits: dict[str, list[Audit]] = {name: [] for name in self._values}
         self._clusters: list[str | None] = []
-        self._weights = array("d")
+        self._rows = 0
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
     def add(self, scored: Scored) -> None:
-        place = len(self._weights)
+        place, self._rows = self._rows, self._rows + 1
         for name in dropped_contexts(scored):
             self._dropped[name].add(place)
         for name, values in self._values.items():
@@ -240,15 +228,12 @@ class Summary:
             counts = score.counts
             if any(counts):
                 self._counts[name] = self._counts[name].plus(counts)
-            if counts.audited:
-                self._audits[name].append(Audit(place, counts.audited, counts.agreed))
             if score.outcome is not None:
                 self._outcomes[name][place] = score.outcome
             if score.flags:
                 self._flags[name][place] = sorted(score.flags)
             if score.missing:
                 self._reasons[name][place] = score.reason or "unknown"
-        self._weights.append(weight_of(scored.sample, self.reporting.weight))
         if self.reporting.cluster is not None:
             self._clusters.append(cluster_of(scored.sample, self.reporting))
         for column, groups in self._groups.items():
@@ -256,15 +241,14 @@ class Summary:
 
     def to_json(self) -> dict[str, dict[str, Any]]:
         """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures."""
-        weights = None if self.reporting.weight is None else list(self._weights)
-        rows = RowFacts(None if self.reporting.cluster is None else self._clusters, weights)
-        return {name: self._of(name, rows) for name in self._values}
+        clusters = None if self.reporting.cluster is None else self._clusters
+        return {name: self._of(name, clusters) for name in self._values}
 
     def scale(self, name: str) -> Scale:
         """The scale of a metric; if nobody has described it, that of the scores seen."""
         return self.reporting.scales.get(name) or scale_seen(np.array(self._values[name]))
 
-    def _of(self, name: str, rows: RowFacts) -> dict[str, Any]:
+    def _of(self, name: str, clusters: Clusters | None) -> dict[str, Any]:
         by, scale = self.reporting, self.scale(name)
         scores = MetricScores(
             np.array(self._values[name]),
@@ -277,14 +261,13 @@ class Summary:
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]
         counts = self._counts[name]
-        judged = {
-            **thought_figures(counts.thoughts, counts.cut),
-            **verdict_figures(counts, self._audits[name], rows.clusters, by.ci_level),
-        }
-        whole = {**of(scores, rows), **_noise(repeats), **about, **judged}
+        whole = {**of(scores, clusters), **_noise(repeats), **about, **thought_figures(counts.thoughts, counts.cut)}
         groups = {
             column: {
-                value: {**of(scores.of(places), rows.of(places)), **_noise([repeats[place] for place in places])}
+                value: {
+                    **of(scores.of(places), clusters_of(clusters, places)),
+                    **_noise([repeats[place] for place in places]),
+                }
                 for value, places in sorted(groups.items())
             }
             for column, groups in self._groups.items()
@@ -336,35 +319,3 @@ def thought_figures(thoughts: int, cut: int) -> dict[str, Any]:
     if share > MOST_CUT:
         figures["warning"] = f"{cut} of {thoughts} thoughts were cut by their budget; raise judge.thinking_tokens"
     return {"thinking": figures}
-
-
-@dataclass(frozen=True)
-class Audit:
-    """The statements of a row that both the verifier and the judge have judged, and how many alike."""
-
-    row: int
-    audited: int
-    agreed: int
-
-
-def verdict_figures(
-    counts: JudgementCounts, audits: Sequence[Audit], clusters: Sequence[Hashable] | None, level: float
-) -> dict[str, Any]:
-    """What `summary.json` says of a verifier that decides in place of the judge; nothing where none does.
-
-    Statements of a row, or of a cluster of rows, depend on each other: the interval of the agreement knows that.
-
-    Args:
-        clusters: as in `RowFacts`.
-    """
-    if not counts.statements:
-        return {}
-    values, labels = list[float](), list[Hashable]()
-    for audit in audits:
-        values += [1.0] * audit.agreed + [0.0] * (audit.audited - audit.agreed)
-        label = None if clusters is None else clusters[audit.row]
-        labels += [("row", audit.row) if label is None else label] * audit.audited
-    figures: dict[str, Any] = {"statements": counts.statements, "by_judge": counts.by_judge, "audited": len(values)}
-    if values:
-        figures["agreement"] = _json(mean_interval(values, Scale(), level, labels))
-    return {"verdicts": figures}

@@ -1,4 +1,4 @@
-"""The rows of a run as numbers: scores, lengths of responses, clusters and weights; read once."""
+"""The rows of a run as numbers: scores, lengths of responses and clusters; read once."""
 
 import math
 import sys
@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_evaluator.dataset.columns import ALIASES, accepted_names, weight_of
+from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Score
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import RowFacts, cluster_of, reporting_of
+from rag_evaluator.results.summary import Clusters, cluster_of, clusters_of, reporting_of
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
@@ -29,7 +29,7 @@ class Tally:
     Attributes:
         scores: metric -> a number per row, NaN where it is missing.
         lengths: characters of each response; NaN where there is none.
-        facts: clusters and weights of the rows.
+        clusters: of the rows; None: rows do not depend on each other.
         level: of intervals.
         repeats: rows with the question, the contexts and the response of an earlier row, of which intervals do not
             know that they depend on it: it is in another cluster.
@@ -37,21 +37,20 @@ class Tally:
 
     scores: Mapping[str, Floats]
     lengths: Floats
-    facts: RowFacts
+    clusters: Clusters | None
     level: float
     repeats: int = 0
 
     def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
         """The mean score of some rows with its interval."""
-        facts = self.facts.of(places)
-        return mean_interval(self.scores[metric][places], scale, self.level, facts.clusters, facts.weights)
+        return mean_interval(self.scores[metric][places], scale, self.level, clusters_of(self.clusters, places))
 
 
 def tally(run: Run) -> Tally:
     """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
     reporting, mapping = reporting_of(run.manifest), run.config.get("columns") or {}
     scores = {metric: array("d") for metric in run.metrics}
-    lengths, weights, clusters = array("d"), array("d"), array("q")
+    lengths, clusters = array("d"), array("q")
     numbers: dict[str, int] = {}  # of a cluster, by its name
     read = [name for name in ALIASES if name in (*REPEATED, reporting.cluster)]
     repeats = _Repeats()
@@ -62,27 +61,24 @@ def tally(run: Run) -> Tally:
         columns = {name: cell(row, name, mapping) for name in read}
         response, sample = columns["response"], Sample(place, row, columns, f"row {place}")
         lengths.append(len(response) if isinstance(response, str) else math.nan)
-        weights.append(weight_of(sample, reporting.weight))
         key = cluster_of(sample, reporting)
         clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
         repeats.add(columns, clusters[-1])
-    facts = RowFacts(clusters if reporting.cluster else None, weights if reporting.weight else None)
     arrays = {metric: np.array(values) for metric, values in scores.items()}
-    return Tally(arrays, np.array(lengths), facts, reporting.ci_level, repeats.count)
+    by_cluster = clusters if reporting.cluster else None
+    return Tally(arrays, np.array(lengths), by_cluster, reporting.ci_level, repeats.count)
 
 
 def tally_of(scores: Mapping[str, Sequence[Score]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
     """The same of scores in memory. Any: JSON."""
     reporting = reporting_of(manifest)
     clusters = [cluster_of(sample, reporting) for sample in samples] if reporting.cluster else None
-    weights = [weight_of(sample, reporting.weight) for sample in samples] if reporting.weight else None
     lengths = [len(str(sample.columns.get("response") or "")) or math.nan for sample in samples]
     arrays = {metric: np.array([score.value for score in column]) for metric, column in scores.items()}
     repeats = _Repeats()
     for place, (sample, label) in enumerate(zip(samples, clusters or [None] * len(samples), strict=True)):
         repeats.add(sample.columns, place if label is None else label)
-    facts = RowFacts(clusters, weights)
-    return Tally(arrays, np.array(lengths, dtype=np.float64), facts, reporting.ci_level, repeats.count)
+    return Tally(arrays, np.array(lengths, dtype=np.float64), clusters, reporting.ci_level, repeats.count)
 
 
 REPEATED = ("user_input", "retrieved_contexts", "response")

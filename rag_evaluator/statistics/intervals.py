@@ -27,17 +27,15 @@ from rag_evaluator.statistics.formulas import (
 )
 
 
-def missing_bounds(
-    values: ArrayLike, scale: Scale, weights: Sequence[float] | None = None
-) -> tuple[float | None, float | None]:
+def missing_bounds(values: ArrayLike, scale: Scale) -> tuple[float | None, float | None]:
     """The mean if each missing score (NaN, None) were the lowest, and the highest, of its range.
 
     No chance is involved: these are limits, not an interval. Without missing scores both are the mean; without rows
-    that count both are None.
+    both are None.
     """
     numbers = np.clip(np.asarray(values, dtype=np.float64), scale.low, scale.high)
     filled = (np.where(np.isnan(numbers), end, numbers) for end in (scale.low, scale.high))
-    low, high = (make_rows(scores, None, weights) for scores in filled)
+    low, high = (make_rows(scores, None, None) for scores in filled)
     return (low.mean, high.mean) if len(low.values) else (None, None)
 
 
@@ -219,19 +217,20 @@ def difference_interval(
     return _estimate(rows, scale, (-scale.width, scale.width), level, DIFFERENCE)
 
 
-def tie_warning(values: ArrayLike, scale: Scale, estimate: Estimate, weights: ArrayLike | None = None) -> str | None:
+def tie_warning(values: ArrayLike, scale: Scale, estimate: Estimate) -> str | None:
     """That Student's t made an interval though two or more scores are exactly at one end of the range; None: not so.
 
     Scores that pile up there are a mass, of which Student's t knows nothing; which metrics have one by construction,
     their `atoms` say. Without them it covered 0.60 to 0.92 (benchmarks/intervals.md).
 
     Args:
-        values, weights: of the rows, as for `mean_interval`.
+        values: of the rows, as for `mean_interval`.
         estimate: the mean of the rows, or their difference from others.
     """
     if estimate.ci_method.partition(", ")[0] != STUDENT:
         return None
-    scores = make_rows(np.clip(np.asarray(values, dtype=np.float64), scale.low, scale.high), None, weights).values
+    scores = np.clip(np.asarray(values, dtype=np.float64), scale.low, scale.high)
+    scores = scores[~np.isnan(scores)]
     counts = ((end, int(np.sum(np.abs(scores - end) <= TIE))) for end in (scale.low, scale.high))
     tied = " and ".join(f"{count} are exactly {end:g}" for end, count in counts if count > 1)
     return f"of {len(scores)} scores {tied}: {TIED}" if tied else None
@@ -281,7 +280,6 @@ def pass_rate(
     scale: Scale,
     level: float = 0.95,
     clusters: Sequence[Hashable] | None = None,
-    weights: ArrayLike | None = None,
 ) -> Estimate:
     """The share of scores that reach the threshold, with its interval: `mean_interval` of 1 (pass) and 0.
 
@@ -291,7 +289,7 @@ def pass_rate(
     numbers = np.asarray(values, dtype=np.float64)
     above = numbers - threshold if scale.better == "higher" else threshold - numbers
     passes = np.where(np.isnan(numbers), np.nan, above >= -TIE)
-    return mean_interval(passes, PASS, level, clusters, weights)
+    return mean_interval(passes, PASS, level, clusters)
 
 
 def _estimate(rows: Rows, scale: Scale, ends: tuple[float, float], level: float, statistic: Statistic) -> Estimate:

@@ -292,42 +292,12 @@ def _spread(shares: Array, labels: Array, scale: Scale) -> tuple[float, float]:
     return mean, float(np.sum(larger * (values - mean) ** 2)) * units / (units - 1)
 
 
-Estimator = Callable[[Array, Array, Scale], LabelMean]
-
-
-def with_weights(estimator: Estimator, scores: Array, labels: Array, scale: Scale, weights: Array | None) -> LabelMean:
-    """The weighted mean label of all rows.
-
-    With u the weights over their mean, and a constant c near the mean label, the plain mean of c + u (y - c) is the
-    weighted mean of y. So `estimator`, which gives a plain mean, gets labels and scores moved like that, and its
-    residuals are those of the ratio estimator (Saerndal, Swensson and Wretman 1992, 5.7). The range that it gets is as
-    wide as the greatest weight makes it.
-
-    Args:
-        estimator: of scores, labels and their range.
-        weights: of all rows, from 0; None: equal.
-    """
-    if weights is None or not np.any(weights > 0) or np.all(weights == weights[0]):
-        return estimator(scores, labels, scale)
-    has_label = ~np.isnan(labels)
-    if not np.any(weights[has_label] > 0):
-        return estimator(scores, np.full(len(labels), np.nan), scale)
-    ratios, centre = weights / weights.mean(), float(np.average(labels[has_label], weights=weights[has_label]))
-    wide = scale._replace(
-        low=min(scale.low, centre + (scale.low - centre) * float(ratios.max())),
-        high=max(scale.high, centre + (scale.high - centre) * float(ratios.max())),
-    )
-    estimate = estimator(centre + ratios * (scores - centre), centre + ratios * (labels - centre), wide)
-    return _within(estimate, scale)
-
-
 def with_clusters(
     estimate: LabelMean,
     scores: Array,
     labels: Array,
     scale: Scale,
     clusters: Sequence[Hashable] | None,
-    weights: Array | None = None,
     chances: Array | None = None,
 ) -> LabelMean:
     """The same estimate with an interval for rows of which those of one cluster depend on each other.
@@ -340,7 +310,6 @@ def with_clusters(
 
     Args:
         labels: of the rows that count.
-        weights: of all rows.
         chances: probabilities of the draw.
     """
     from scipy.special import stdtrit
@@ -353,13 +322,13 @@ def with_clusters(
         return estimate
     if units < 2:
         return replace(estimate, ci_low=scale.low, ci_high=scale.high, ci_method=f"{estimate.ci_method}, one cluster")
-    masses = np.ones(len(labels)) if weights is None else weights
-    drawn = masses if chances is None else masses / chances
+    equal = np.ones(len(labels))
+    drawn = equal if chances is None else equal / chances
     effect = max(
         design_effect(values[which], drawn[which], members[which])
         for values, which in ((labels, has_label), (labels - scores, has_label & ~np.isnan(scores)))
     )
-    all_rows = design_effect(scores[~np.isnan(scores)], masses[~np.isnan(scores)], members[~np.isnan(scores)])
+    all_rows = design_effect(scores[~np.isnan(scores)], equal[~np.isnan(scores)], members[~np.isnan(scores)])
     quantiles = [float(stdtrit(free, (1 + estimate.ci_level) / 2)) for free in (max(count - 1, 1), units - 1)]
     extra = max(all_rows - effect, 0.0) * float(np.var(labels[has_label])) / len(labels) * quantiles[1] ** 2
     stretch = effect * (quantiles[1] / quantiles[0]) ** 2

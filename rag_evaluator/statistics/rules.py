@@ -60,8 +60,9 @@ class Measured(NamedTuple):
     """What is known of a metric, or of its difference from a baseline.
 
     Attributes:
-        coverage: share of the weight of all rows that have a score; of a difference: that both sides scored.
-        clusters, weights: of the scored rows, if they have any: a rule then needs more rows.
+        coverage: share of all rows that have a score; of a difference: that both sides scored.
+        clusters: of the scored rows, if they have any: a rule then needs more rows.
+        weights: of the scored rows of a difference, if they differ: how many rows each one is.
         lost: rows that count as the worst score, if there are any.
         notes: sentences that belong to every verdict.
         fault: why no rule can pass, whatever the figures are.
@@ -311,7 +312,7 @@ def _best(measured: Measured) -> Estimate:
 
     def estimate(distance: float) -> Estimate:
         values = perfect + (worst - perfect) * (distance + 2 * TIE * steps)
-        return mean_interval(values, scale, level, measured.clusters, measured.weights)
+        return mean_interval(values, scale, level, measured.clusters)
 
     def loss(distance: float) -> float:
         estimated = estimate(distance)
@@ -344,7 +345,7 @@ def _perfect(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
             return difference_interval(np.zeros(rows), scale, level, labels(rows), weights(rows))
         values = np.full(rows, perfect)
         values[0] = perfect if scale.kind == "judged" else nearly
-        return mean_interval(values, scale, level, labels(rows), weights(rows))
+        return mean_interval(values, scale, level, labels(rows))
 
     return estimate
 

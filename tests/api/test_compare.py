@@ -335,18 +335,6 @@ def test_a_long_response_is_whole_in_the_value_and_cut_in_json(compare: Compare)
     assert "row_a" not in line
 
 
-def test_a_weight_of_the_configuration_counts(compare: Compare) -> None:
-    rows = [{**row, "share": 3.0 if place == CHANGED else 1.0} for place, row in enumerate(rows_of())]
-    a, b = (
-        evaluated(rows),
-        evaluated([{**row, "contexts": ["It says no."]} if row["share"] > 1 else row for row in rows]),
-    )
-    weighted = replace(a, manifest={**a.manifest, "config": {**a.manifest["config"], "weight": "share"}})
-    figures = compare(weighted, b).metrics[0].figures
-    assert (figures.mean_a, figures.mean_b) == (1.0, pytest.approx(1 - 3 * 0.5 / (COUNT + 2)))
-    assert figures.difference.ci_method.endswith("weighted")
-
-
 def test_scores_under_other_names_of_a_metric_are_the_same_metric(compare: Compare) -> None:
     a = evaluated(rows_of(), metrics=["exact_match"])
     renamed = replace(evaluated(rows_of(CHANGED)), scores={"ExactMatch": a.scores["exact_match"]})

@@ -82,15 +82,6 @@ def test_rows_of_one_document_are_not_so_many_as_they_look() -> None:
     assert passed(run_of(values, document=documents), ["faithfulness >= 0.95"], cluster="document") == [False]
 
 
-def test_cluster_and_weight_of_the_run_s_configuration_count() -> None:
-    run = exact(27)
-    sample = [replace(sample, row={**sample.row, "share": 1.0 * (sample.index < 27)}) for sample in run.samples]
-    weighted = replace(run, samples=sample, manifest={**run.manifest, "config": {"weight": "share"}})
-    (verdict,) = rag_evaluator.gate(weighted, ["mean:exact_match >= 1"])
-    assert verdict.passed
-    assert "the mean is 1.000 (27 rows)" in verdict.reason
-
-
 def test_requirements_of_the_run_are_checked_with_the_rules_given_and_each_rule_once() -> None:
     run = exact(25)
     required = replace(run, manifest={**run.manifest, "config": {"require": ["ExactMatch >= 0.8"]}})

@@ -1,4 +1,4 @@
-"""`gate` and `compare` count every row: weights, clusters, missing rows, equal rows, whatever the order of rows."""
+"""`gate` and `compare` count every row: clusters, missing rows, equal rows, whatever the order of rows."""
 
 import math
 import re
@@ -24,17 +24,13 @@ NAN = math.nan
 ABOUT = {"range": [0.0, 1.0], "kind": "judged", "better": "higher", "stage": "generation", "threshold": None}
 
 
-def run_of(rows: Sequence[tuple[str, float]], weights: Sequence[float] | None = None, **columns: list[Any]) -> Results:
+def run_of(rows: Sequence[tuple[str, float]], **columns: list[Any]) -> Results:
     """Questions with their scores of faithfulness."""
     samples = load_dataset(
-        [
-            {"user_input": question, **({"share": weights[place]} if weights else {}), **_row(columns, place)}
-            for place, (question, _) in enumerate(rows)
-        ]
+        [{"user_input": question, **_row(columns, place)} for place, (question, _) in enumerate(rows)]
     )
-    config = {"weight": "share"} if weights else {}
     scores = [Score(value, None if value == value else "no answer") for _, value in rows]
-    return Results(samples, {"faithfulness": scores}, {}, {"metrics": {"faithfulness": ABOUT}, "config": config})
+    return Results(samples, {"faithfulness": scores}, {}, {"metrics": {"faithfulness": ABOUT}, "config": {}})
 
 
 def _row(columns: dict[str, list[Any]], place: int) -> dict[str, Any]:
@@ -55,44 +51,20 @@ def ends(found: Verdict) -> list[float]:
     return [float(text) for text in re.findall(r"-?\d\.\d{3}", found.reason)[:2]]
 
 
-class TestWeights:
-    base = (("A", 1.0), ("A", 1.0), ("B", 1.0), ("B", 1.0))
-    shares = (1.0, 100.0, 1.0, 100.0)
-
-    def test_the_heavy_answer_counts_whatever_the_order_of_rows(self) -> None:
-        fell = [("A", 1.0), ("A", 0.0), ("B", 1.0), ("B", 1.0)]
-        a = run_of(self.base, self.shares)
-        for order in (1, -1):
-            b = run_of(fell[::order], self.shares[::order])
-            comparison = rag_evaluator.compare(a, b).metrics[0].figures
-            assert comparison.mean_b == pytest.approx((1 + 1 + 100) / 202)
-            assert comparison.difference.mean == pytest.approx(-100 / 202)
-            found = verdict(b, not_worse_than=a, margin={"mean:faithfulness": 0.49})
-            assert "the difference is -0.495" in found.reason
-
-    def test_the_weights_of_the_baseline_count_in_both(self) -> None:
-        a = run_of(questions([1.0] * 4), [1.0, 1.0, 1.0, 1.0])
-        b = run_of(questions([1.0, 1.0, 1.0, 0.0]), [1.0, 1.0, 1.0, 0.0])
-        assert rag_evaluator.compare(a, b).metrics[0].figures.difference.mean == -0.25
-        assert "the difference is -0.250" in verdict(b, not_worse_than=a, margin={"mean:faithfulness": 0.1}).reason
-
-    def test_rows_of_which_nobody_knows_how_much_they_count_are_refused(self) -> None:
-        a, b = run_of(self.base, self.shares), run_of(self.base, [1.0, 50.0, 1.0, 100.0])
-        with pytest.raises(RagEvaluatorError, match=r"'share' is 50, and the rows of 'A' in .* have 1, 100.*--on"):
-            rag_evaluator.gate(b, not_worse_than=a, margin=0.5)
-
-    def test_another_column_of_weights_is_said(self, caplog: pytest.LogCaptureFixture) -> None:
-        a, b = run_of(questions([1.0, 1.0]), [1.0, 2.0]), run_of(questions([1.0, 1.0]))
-        b = Results(b.samples, b.scores, {}, {**b.manifest, "config": {"ci_level": 0.95}})
-        rag_evaluator.gate(b, not_worse_than=a, margin=1.0)
-        assert "counts its rows by 'share', " in caplog.text
+def test_a_question_counts_as_often_as_the_baseline_has_answers_to_it() -> None:
+    a = run_of([("A", 1.0), ("A", 1.0), ("A", 1.0), ("B", 1.0)])
+    b = run_of([("B", 1.0), ("A", 1.0), ("A", 0.0)])
+    comparison = rag_evaluator.compare(a, b).metrics[0].figures
+    assert comparison.mean_b == pytest.approx((3 * 0.5 + 1) / 4)
+    assert comparison.difference.mean == pytest.approx(-3 * 0.5 / 4)
+    found = verdict(b, not_worse_than=a, margin={"mean:faithfulness": 0.3}, missing="ignore", min_coverage=0.5)
+    assert "the difference is -0.375" in found.reason
 
 
 @given(
     st.lists(
         st.tuples(
             st.sampled_from("ABCDEFGH"),
-            st.sampled_from([1.0, 2.0]),
             st.sampled_from([0.0, 0.5, 1.0, NAN]),
             st.sampled_from([0.0, 0.5, 1.0, NAN]),
         ),
@@ -102,11 +74,10 @@ class TestWeights:
     st.randoms(use_true_random=False),
 )
 @settings(max_examples=40, deadline=None)
-def test_no_order_of_rows_changes_a_verdict(rows: list[tuple[str, float, float, float]], random: Any) -> None:
+def test_no_order_of_rows_changes_a_verdict(rows: list[tuple[str, float, float]], random: Any) -> None:
     def runs(order: list[int], other: list[int]) -> list[Results]:
         return [
-            run_of([(rows[place][0], rows[place][at]) for place in places], [rows[place][1] for place in places])
-            for at, places in ((2, order), (3, other))
+            run_of([(rows[place][0], rows[place][at]) for place in places]) for at, places in ((1, order), (2, other))
         ]
 
     straight = list(range(len(rows)))
@@ -205,7 +176,7 @@ class TestHints:
 
     def test_the_end_of_perfect_scores_in_a_hint_is_what_a_perfect_run_gets(self) -> None:
         clusters = [None] * 12 + ["d"] * 3
-        run = run_of(questions([1.0] * 15), weights=[1.0] * 10 + [3.0] * 5, document=clusters)
+        run = run_of(questions([1.0] * 15), document=clusters)
         found = verdict(run, "faithfulness >= 0.95", cluster="document")
         low = re.search(r"perfect scores: (\d\.\d+)", found.reason)
         assert low is not None

@@ -281,7 +281,7 @@ def test_a_score_has_the_name_that_was_asked_for() -> None:
 def test_settings_of_a_configuration_count_but_for_what_concerns_a_whole_dataset(tmp_path: Path) -> None:
     path = tmp_path / "config.yaml"
     path.write_text(
-        "metrics: [bleu, rouge]\nthresholds: {bleu: 0.5}\nrequire: ['mean bleu >= 0.1']\ngroup_by: [topic]\nweight: w\n"
+        "metrics: [bleu, rouge]\nthresholds: {bleu: 0.5}\nrequire: ['mean bleu >= 0.1']\ngroup_by: [topic]\n"
         "dataset: rows.jsonl\ncolumns: {reply: response}\n",
         encoding="utf-8",
     )

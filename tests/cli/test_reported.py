@@ -25,16 +25,8 @@ TWELVE = [
         "answer": "yes" if place % 3 else "no",
         "ground_truth": "yes",
         "topic": "sea" if place % 2 else "land",
-        "weight": place + 1,
         "some": 2 if place < 4 else None,
         "blank": " ",
-        "text": "heavy" if place == 3 else 1,
-        "negative": -1 if place == 2 else 1,
-        "truth": True,
-        "infinite": "inf",
-        "nan": float("nan") if place == 1 else 2,
-        "huge": 10**400,
-        "zero": 0,
     }
     for place in range(12)
 ]
@@ -57,17 +49,6 @@ WRONG = [
     ("cluster: tpic", "line 3: cluster: 'tpic' is no column of any row. Did you mean 'topic'?"),
     ("cluster: reference_contexts", "line 3: cluster: 'reference_contexts' is no column of any row."),
     ("cluster: [topic]", "line 3: 'cluster' is ['topic']"),
-    ("weight: wight", "line 3: weight: 'wight' is no column of any row. Did you mean 'weight'?"),
-    ("weight: blank", "line 3: weight: 'blank' is blank in all rows."),
-    ("weight: some", "line 3: weight: rows.jsonl, line 5: 'some' is blank, expected a number from 0 up."),
-    ("weight: text", "line 3: weight: rows.jsonl, line 4: 'text' is 'heavy'"),
-    ("weight: negative", "line 3: weight: rows.jsonl, line 3: 'negative' is -1"),
-    ("weight: truth", "line 3: weight: rows.jsonl, line 1: 'truth' is True"),
-    ("weight: infinite", "line 3: weight: rows.jsonl, line 1: 'infinite' is 'inf'"),
-    ("weight: nan", "line 3: weight: rows.jsonl, line 2: 'nan' is blank"),
-    ("weight: huge", "line 3: weight: rows.jsonl, line 1: 'huge' is 1000000000"),
-    ("weight: zero", "line 3: weight: 'zero' is 0 in all rows, so that nothing would count."),
-    ("weight: 2", "line 3: 'weight' is 2"),
     ("thresholds: {faithfulness: 0.5}", f"'thresholds.faithfulness' is not one of the metrics of this run. {CHOSEN}"),
     ("thresholds: {exact_mtch: 1}", "'thresholds.exact_mtch' is not one of the metrics of this run. Did you mean"),
     ("thresholds:\n  bleu: 1.5", "line 4: 'thresholds.bleu' is 1.5"),
@@ -125,7 +106,6 @@ def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
     ("override", "told"),
     [
         ("group_by=tpic", "--set group_by: group_by: 'tpic' is no column of any row."),
-        ("weight=negative", "--set weight: weight: rows.jsonl, line 3: 'negative' is -1"),
         ("thresholds.bleu=2", "--set thresholds.bleu: 'thresholds.bleu' is 2"),
         ("ci_level=95", "--set ci_level: 'ci_level' is 95"),
         ("require=[bleu >= 2]", "--set require: 'require[0]': rule 'bleu >= 2': expected a number from 0 to 1."),
@@ -143,10 +123,10 @@ STRINGS = "dataset: rows.jsonl\nmetrics: [exact_match]\nchunk_size: 4\n"
 @pytest.mark.parametrize(
     "lines",
     [
-        "group_by:\nrequire:\nthresholds:\ncluster:\nweight:",
+        "group_by:\nrequire:\nthresholds:\ncluster:",
         "group_by: [topic, topic, question, query, user_input, some]",
         "cluster: some",
-        "cluster: user_input\nweight: weight\ngroup_by: user_input",
+        "cluster: user_input\ngroup_by: user_input",
         "thresholds: {ExactMatch: '0.5'}",
         "ci_level: 9e-1",
         "ci_level: 0.9999\ngroup_by: question",
@@ -162,11 +142,10 @@ def test_an_odd_value_that_makes_sense_is_understood(lines: str, tmp_path: Path)
 OTHERS: list[dict[str, Any]] = [
     {"group_by": ["topic"]},
     {"cluster": "topic"},
-    {"weight": "weight"},
     {"thresholds": {"ContextRelevance": 0.5}},
     {"ci_level": 0.9},
     {"require": ["context_relevance >= 0.9"]},
-    {"group_by": ["topic", "some"], "cluster": "question", "weight": "weight", "thresholds": {"exact_match": 1}},
+    {"group_by": ["topic", "some"], "cluster": "question", "thresholds": {"exact_match": 1}},
 ]
 
 

@@ -55,7 +55,7 @@ def test_drawn_rows_are_given_in_the_order_of_the_dataset(path: Path) -> None:
 
 
 def test_columns_of_reports_are_checked_where_metrics_read_the_rows_only(path: Path) -> None:
-    config = make_config({"metrics": ["exact_match"], "weight": "share"})
+    config = make_config({"metrics": ["exact_match"], "cluster": "share"})
     assert len(checked_rows(path, config, NEEDS)) == 10
     with pytest.raises(ConfigError, match="'share' is no column of any row"):
         checked_rows(path, config, NEEDS, are_scored=True)

@@ -230,7 +230,7 @@ def test_the_sentences_about_labels_say(case: str) -> None:
             pair = [
                 KeptLabels(0.0, 1.0, "all", None, None, side, [0.5] * 40, None, None, None, better) for side in sides
             ]
-            yield _difference("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None, None, ())
+            yield _difference("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None, ())
 
     assert list(conclude_labels({"b": "b"}, _tested(list(differences())))) == sentences
 

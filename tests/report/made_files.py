@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.results.summary import MetricScores, RowFacts, figures
+from rag_evaluator.results.summary import MetricScores, figures
 from rag_evaluator.statistics.formulas import Scale
 
 NONE = math.nan
@@ -41,12 +41,10 @@ def made_run(
     for metric, values in scores.items():
         scale = known.get(metric, Scale())
         whole = _scores(values)
-        row = {**figures(whole, RowFacts(None, None), scale, 0.95), "kind": scale.kind, "better": scale.better}
+        row = {**figures(whole, None, scale, 0.95), "kind": scale.kind, "better": scale.better}
         parts = {
             column: {
-                value: figures(
-                    whole.of([p for p in range(count) if found[p] == value]), RowFacts(None, None), scale, 0.95
-                )
+                value: figures(whole.of([p for p in range(count) if found[p] == value]), None, scale, 0.95)
                 for value in sorted(set(found))
             }
             for column, found in by.items()

@@ -95,16 +95,14 @@ def test_the_response_is_found_under_any_of_its_names(tmp_path, row, columns):
     assert tally(run).lengths.tolist() == [4.0]
 
 
-def test_intervals_by_length_know_clusters_and_weights(tmp_path):
-    rows = [{"response": "x" * place, "doc": place % 3, "w": 1 + place % 2} for place in range(20)]
+def test_intervals_by_length_know_clusters(tmp_path):
+    rows = [{"response": "x" * place, "doc": place % 3} for place in range(20)]
     values = [float(place % 4 == 0) for place in range(20)]
-    config = {"cluster": "doc", "weight": "w"}
-    found = tally(Run(made_run(tmp_path / "run", {"faithfulness": values}, rows=rows, config=config)))
+    found = tally(Run(made_run(tmp_path / "run", {"faithfulness": values}, rows=rows, config={"cluster": "doc"})))
 
     (_, first), *_ = by_length(found, "faithfulness", Scale())
 
-    clusters, weights = [place % 3 for place in range(5)], [1 + place % 2 for place in range(5)]
-    assert first == mean_interval(values[:5], Scale(), clusters=clusters, weights=weights)
+    assert first == mean_interval(values[:5], Scale(), clusters=[place % 3 for place in range(5)])
 
 
 def test_the_share_of_useful_contexts_is_counted_at_each_rank(tmp_path):

@@ -137,24 +137,6 @@ def test_the_pass_rate_is_the_share_on_the_better_side_of_the_threshold(metric: 
     assert (found["ci_low"], found["ci_high"]) == pytest.approx(wilson(passes))
 
 
-def test_a_row_of_weight_two_counts_twice_in_means_bounds_and_pass_rates() -> None:
-    rows = [{"user_input": str(place), "users": weight} for place, weight in enumerate([2, "1", 1.0, 0, 4])]
-    found = figures_of([1.0, 0.5, 0.0, 0.0, NAN], rows=rows, weight="users", thresholds={"faithfulness": 1})
-    assert found["mean"] == 0.625  # (2 + 0.5) / 4
-    assert (found["bound_low"], found["bound_high"]) == (2.5 / 8, 6.5 / 8)
-    assert found["pass_rate"]["mean"] == 0.5
-    assert found["ci_method"] == "wilson-effective-n, weighted"
-    assert (found["scored"], found["count"]) == (4, 5)
-
-
-def test_a_group_whose_rows_all_weigh_nothing_has_no_mean() -> None:
-    rows = [{"user_input": str(place), "users": place // 2, "topic": "ab"[place // 2]} for place in range(4)]
-    groups = figures_of([1.0, 0.5, 0.0, 0.5], rows=rows, weight="users", group_by=["topic"])["groups"]["topic"]
-    assert groups["a"]["mean"] is None
-    assert groups["a"]["ci_method"] == "none: no scores"
-    assert groups["b"]["mean"] == 0.25
-
-
 def test_rows_of_one_cluster_count_as_one_observation() -> None:
     rows = [{"user_input": str(place), "document": place // 2} for place in range(8)]
     found = figures_of(EIGHT, rows=rows, cluster="document")
@@ -191,8 +173,8 @@ def test_rows_are_grouped_by_what_a_value_shows(values: list[Any], groups: list[
 
 
 def test_the_figures_of_a_group_are_those_of_a_run_of_its_rows() -> None:
-    rows = [{"user_input": str(place), "topic": "ab"[place % 2], "w": place, "d": place // 3} for place in range(9)]
-    keys: dict[str, Any] = {"weight": "w", "cluster": "d", "thresholds": {"faithfulness": 0.5}}
+    rows = [{"user_input": str(place), "topic": "ab"[place % 2], "d": place // 3} for place in range(9)]
+    keys: dict[str, Any] = {"cluster": "d", "thresholds": {"faithfulness": 0.5}}
     scores = [*EIGHT, NAN]
     groups = figures_of(scores, rows=rows, group_by=["topic"], **keys)["groups"]["topic"]
     for start, topic in enumerate("ab"):
@@ -214,7 +196,6 @@ ROWS = [
         "reference": "Nolu Brak was born in Tesk." if place != 5 else None,
         "topic": "ab"[place % 2],
         "document": place // 3,
-        "users": 1 + place % 4,
     }
     for place in range(11)
 ]
@@ -222,7 +203,6 @@ KEYS = {
     "metrics": ["context_relevance", "chrf", "exact_match"],
     "group_by": ["topic", "document"],
     "cluster": "document",
-    "weight": "users",
     "thresholds": {"chrf": 0.7},
 }
 

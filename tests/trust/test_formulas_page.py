@@ -52,9 +52,8 @@ def test_the_page_names_every_method() -> None:
     assert f"`{mean_interval([0, 1], JUDGED, weights=[1, 1e9]).ci_method}`" in TEXT
 
 
-def test_bounds_of_missing_scores_use_range_and_weights() -> None:
+def test_bounds_of_missing_scores_use_the_range() -> None:
     assert missing_bounds([0.5, None], Scale(-1.0, 1.0)) == (-0.25, 0.75)
-    assert missing_bounds([4.0, None], Scale(1.0, 5.0), weights=[3, 1]) == (3.25, 4.25)
     assert missing_bounds([0.2, 0.4], JUDGED) == (pytest.approx(0.3), pytest.approx(0.3))
     assert missing_bounds([None], JUDGED) == (0.0, 1.0)
     assert missing_bounds([], JUDGED) == (None, None)

@@ -19,7 +19,6 @@ from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import (
     difference_interval,
     mean_interval,
-    missing_bounds,
     pass_rate,
     tie_warning,
 )
@@ -319,7 +318,6 @@ def test_rows_that_all_weigh_nothing_give_no_mean_and_no_interval(function: Any)
     estimate = function([0.1, 0.2], JUDGED, weights=[0, 0])
     assert (estimate.n, estimate.mean, estimate.ci_low) == (0, None, None)
     assert estimate.ci_method == "none: no scores"
-    assert missing_bounds([0.1, None], JUDGED, weights=[0, 0]) == (None, None)
 
 
 @pytest.mark.parametrize("unit", [1e308, 5e-324, 2.0**-1000])
@@ -335,8 +333,8 @@ def test_the_pass_rate_counts_scores_that_reach_the_threshold_in_the_better_dire
     assert pass_rate(scores, 0.7, CONTINUOUS) == mean_interval([0, 1, 1, 1], JUDGED)
     assert pass_rate(scores, 0.2, LOWER) == mean_interval([1, 0, 0, 0], JUDGED)
     assert pass_rate(scores, 0.7 - 1e-8, LOWER) == mean_interval([1, 1, 1, 0], JUDGED)
-    stars = pass_rate([1, 4, 5, 5], 4, STARS, clusters="aabc", weights=[1, 1, 2, 2])
-    assert stars == mean_interval([0, 1, 1, 1], JUDGED, clusters="aabc", weights=[1, 1, 2, 2])
+    stars = pass_rate([1, 4, 5, 5], 4, STARS, clusters="aabc")
+    assert stars == mean_interval([0, 1, 1, 1], JUDGED, clusters="aabc")
 
 
 SCORE = st.one_of(st.sampled_from([0.0, 0.5, 1.0, NAN, 1.0000000000000002]), st.floats(-2, 6))
@@ -388,24 +386,23 @@ def test_a_higher_level_gives_a_wider_interval(scores: list[float]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "scale", "weights", "said"),
+    ("values", "scale", "said"),
     [
-        ([0.0, 0.0, 0.0, 0.7, 0.8], CONTINUOUS, None, "of 5 scores 3 are exactly 0: "),
-        ([0.0, 0.0, 1.0, 1.0, 0.8, NAN], CONTINUOUS, None, "of 5 scores 2 are exactly 0 and 2 are exactly 1: "),
-        ([1.0, 1.0 + 1e-9, 0.8, 0.7], CONTINUOUS, None, "of 4 scores 2 are exactly 1: "),  # a cosine
-        ([-1.0, -1.0, 0.2], COSINE, None, "of 3 scores 2 are exactly -1: "),
-        ([0.0, 0.6, 0.6, 0.6, 1.0], CONTINUOUS, None, None),  # one row at each end; ties elsewhere
-        ([0.0, 0.0, 0.6, 0.7], CONTINUOUS, [0, 1, 1, 1], None),  # a row of weight 0 does not count
-        ([1.0] * 5, CONTINUOUS, None, None),  # all equal: not Student's t
-        ([0.0, 0.0, 0.7], JUDGED, None, None),
-        ([0.0, 0.0, 0.7], RELEVANCY, None, None),
-        ([], CONTINUOUS, None, None),
+        ([0.0, 0.0, 0.0, 0.7, 0.8], CONTINUOUS, "of 5 scores 3 are exactly 0: "),
+        ([0.0, 0.0, 1.0, 1.0, 0.8, NAN], CONTINUOUS, "of 5 scores 2 are exactly 0 and 2 are exactly 1: "),
+        ([1.0, 1.0 + 1e-9, 0.8, 0.7], CONTINUOUS, "of 4 scores 2 are exactly 1: "),  # a cosine
+        ([-1.0, -1.0, 0.2], COSINE, "of 3 scores 2 are exactly -1: "),
+        ([0.0, 0.6, 0.6, 0.6, 1.0], CONTINUOUS, None),  # one row at each end; ties elsewhere
+        ([1.0] * 5, CONTINUOUS, None),  # all equal: not Student's t
+        ([0.0, 0.0, 0.7], JUDGED, None),
+        ([0.0, 0.0, 0.7], RELEVANCY, None),
+        ([], CONTINUOUS, None),
     ],
 )
 def test_continuous_scores_that_pile_up_at_an_end_are_warned_of(
-    values: list[float], scale: Scale, weights: list[float] | None, said: str | None
+    values: list[float], scale: Scale, said: str | None
 ) -> None:
-    warning = tie_warning(values, scale, mean_interval(values, scale, weights=weights), weights)
+    warning = tie_warning(values, scale, mean_interval(values, scale))
     assert (warning is None) == (said is None)
     if said is not None:
         assert warning is not None

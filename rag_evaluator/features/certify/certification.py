@@ -31,7 +31,7 @@ from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines, numbers_of
-from rag_evaluator.results.run import ScoredRows, run_weights
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import Reporting, cluster_of, reporting_of, unit_of
 from rag_evaluator.results.verified import probabilities_of
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -278,7 +278,6 @@ def _labelled(
         source.draw,
         clusters,
         settings.thresholds.get(metric),
-        counts=np.asarray(run_weights(run, reporting.weight)) if reporting.weight else None,
         units=[unit_of(sample, reporting) for sample in run.samples],
     )
 

@@ -4,7 +4,6 @@ import math
 import re
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any, Literal, TypeVar
 
 import numpy as np
@@ -18,7 +17,7 @@ from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, JudgeVerdict, judge_verdict
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.statistics.formulas import Array, Scale
-from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters, with_weights
+from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters
 
 MOST_GRADES = 101
 
@@ -192,7 +191,6 @@ class Labelled:
         draw: if they were drawn.
         clusters: of all rows; None: rows do not depend on each other.
         threshold: from which on a score accepts, fixed before; None: chosen on the labels.
-        counts: what each row counts for in the mean label, the `weight` of the configuration; None: all the same.
         units: of all rows, the key of the cluster or of the row itself; None: each row is its own.
     """
 
@@ -205,7 +203,6 @@ class Labelled:
     draw: DrawRecord | None = None
     clusters: Sequence[Hashable] | None = None
     threshold: float | None = None
-    counts: Array | None = None
     units: Sequence[str] | None = None
 
     @property
@@ -259,8 +256,10 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
     """The mean label of all rows, where it is known how rows came to have labels."""
     draw, labels, scale = metric.draw, metric.labels, Scale(metric.label_scale.low, metric.label_scale.high)
     means = labels.counting(labels.means)
-    estimator = partial(
-        label_mean,
+    known = label_mean(
+        metric.moved,
+        means,
+        scale,
         strata=None if draw is None else draw.strata,
         probabilities=None if draw is None else draw.probabilities,
         drawn=labels.drawn,
@@ -268,15 +267,8 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
         units=metric.units,
         plain_labels=means,
     )
-    known = with_clusters(
-        with_weights(estimator, metric.moved, means, scale, metric.counts),
-        metric.moved,
-        means,
-        scale,
-        metric.clusters,
-        metric.counts,
-        None if draw is None else np.asarray(draw.probabilities),
-    )
+    chances = None if draw is None else np.asarray(draw.probabilities)
+    known = with_clusters(known, metric.moved, means, scale, metric.clusters, chances)
     if metric.chosen != "unknown":
         return known
     nothing: dict[str, Any] = dict.fromkeys(FIGURES)
@@ -285,7 +277,7 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
 
 def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
     """The estimate, and beside it the judge's own mean in the unit of the labels."""
-    counts = np.where(np.isnan(metric.scores), 0.0, 1.0 if metric.counts is None else metric.counts)
+    counts = np.where(np.isnan(metric.scores), 0.0, 1.0)
     judge = float(np.average(np.nan_to_num(metric.moved), weights=counts)) if counts.any() else None
     return {**asdict(mean), "judge_mean": judge}
 

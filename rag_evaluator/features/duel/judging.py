@@ -22,7 +22,7 @@ from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import READ, Choice, ModelPair
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.aligned import Matched, keys_of, match, nothing_in_common, require_column
-from rag_evaluator.results.run import ScoredRows, run_weights
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.tasks.question import Question
 from rag_evaluator.tasks.ranking import share_of
 
@@ -63,7 +63,6 @@ class Pair(Question):
         reference: the expected answer, if there is one.
         fault: why the pair cannot be judged.
         cluster: pairs with the same label depend on each other; None: on no other.
-        weight: how much the pair counts.
     """
 
     key: str
@@ -71,7 +70,6 @@ class Pair(Question):
     reference: str | None
     fault: str | None
     cluster: str | None
-    weight: float
 
     @cached_property
     def digest(self) -> str:
@@ -112,7 +110,7 @@ class MatchedRows:
     @property
     def digest(self) -> str:
         """16 hexadecimal digits of all that the results say of the rows."""
-        units = [(unit.key, unit.digest, unit.cluster, unit.weight) for unit in self.units]
+        units = [(unit.key, unit.digest, unit.cluster, 1.0) for unit in self.units]
         return short_digest(json.dumps([self.on, asdict(self.counts), units], ensure_ascii=False))
 
     def choose(self, units: Sequence[Pair]) -> "MatchedRows":
@@ -125,7 +123,7 @@ def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> Matc
 
     Args:
         on: see `match`.
-        config: its `cluster` and `weight` are columns of a.
+        config: its `cluster` is a column of a.
 
     Raises `ResultsError` where there is nothing to compare.
     """
@@ -143,11 +141,8 @@ def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> Matc
         raise ResultsError(
             f"{a.name} and {b.name}: {len(rows)} rows match by '{on}', and in none of them both have a response."
         )
-    labels, weights = _clusters(a, config.cluster, partners), _weights(a, config.weight)
-    units = [
-        _pair(index, partners[place][2], *rows[place], labels[place], weights[partners[place][0]])
-        for index, place in enumerate(answered)
-    ]
+    labels = _clusters(a, config.cluster, partners)
+    units = [_pair(index, partners[place][2], *rows[place], labels[place]) for index, place in enumerate(answered)]
     unmatched = (len(run.samples) - len(partners) for run in runs)
     counts = Counts(len(units), len(partners) - len(units), *unmatched)
     return MatchedRows(on, units, counts)
@@ -169,11 +164,7 @@ def _clusters(a: ScoredRows, column: str | None, partners: Sequence[tuple[int, i
     return [key if times[key] > 1 else None for _, _, key in partners]
 
 
-def _weights(a: ScoredRows, column: str | None) -> list[float]:
-    return run_weights(a, column) if column else [1.0] * len(a.samples)
-
-
-def _pair(index: int, key: str, a: Sample, b: Sample, cluster: str | None, weight: float) -> Pair:
+def _pair(index: int, key: str, a: Sample, b: Sample, cluster: str | None) -> Pair:
     questions = [_text(side, "user_input") for side in (a, b)]
     known = [question for question in questions if question is not None]
     differ = len({as_key(question) for question in known}) > 1
@@ -186,7 +177,6 @@ def _pair(index: int, key: str, a: Sample, b: Sample, cluster: str | None, weigh
         reference=_text(a, "reference") or _text(b, "reference"),
         fault=OTHER_QUESTION if differ else None if known else NO_QUESTION,
         cluster=cluster,
-        weight=weight,
     )
 
 

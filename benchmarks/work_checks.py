@@ -29,9 +29,12 @@ INTRODUCTION = """# Checks of a judge's work: honest texts that are flagged, and
 Each text is checked alone, as if a judge had written it, with the code that checks every score. *RAGTruth*: sentences
 of answers in which people marked nothing, against question and passages without the answer itself. *XQuAD*: the row's
 own question against its reference. *Own input*: the answers in the examples of the packs, in ten languages and English,
-with the example's input as the row. *Copies*: the same answers, where the row is one of XQuAD (800 to 3,000 letters).
+with the example's input as the row. *Copies*: the same answers, each tried with ten rows of XQuAD (800 to 3,000
+letters).
 `python -m benchmarks.work_checks DATA` makes this page.
 """
+OTHER_FIELDS = {"AnswerRelevanceOutput": {"noncommittal": 0}, "ReferenceOutput": {"answerable": 1}}
+ROWS = 10  # that each copy is tried with
 Row = Mapping[str, Any]  # Any: JSON
 
 
@@ -44,8 +47,7 @@ def flags_of(prompt: PromptText, model: type[BaseModel], text: str, row: Any) ->
     field = COUNTED[model.__name__].field
     item = model.model_fields[field].annotation
     answer: Any = {field: text if item is str else [text]}
-    if model.__name__ == "AnswerRelevanceOutput":
-        answer["noncommittal"] = 0
+    answer |= OTHER_FIELDS.get(model.__name__, {})
     if model.__name__ == "ContextRecallOutput":
         answer = {field: [{"statement": text, "reason": "", "attributed": 1}]}
     return set(check_work([(prompt, model.model_validate(answer))], row).flags)
@@ -63,10 +65,11 @@ def checked_prompts() -> Iterator[tuple[Key, str, TracedPrompt]]:
 
 
 def texts_of(prompt: TracedPrompt, output: Row) -> list[str]:
+    """The texts in an answer that say something."""
     value = output[COUNTED[prompt.prompt.output_model.__name__].field]
-    return (
-        [value] if isinstance(value, str) else [item if isinstance(item, str) else item["statement"] for item in value]
-    )
+    items = [value] if isinstance(value, str) else value
+    texts = (item if isinstance(item, str) else item["statement"] for item in items)
+    return [text for text in texts if text.strip()]
 
 
 def supported(data: Path, prompts: Mapping[Key, TracedPrompt]) -> Iterator[set[str]]:
@@ -103,9 +106,10 @@ def copies(prompt: TracedPrompt, rows: Sequence[Row]) -> Iterator[set[str]]:
     empty = {
         name: "" if field.annotation is str else [] for name, field in prompt.prompt.input_model.model_fields.items()
     }
-    for number, example in enumerate(prompt.pack.examples):
-        for place, text in enumerate(texts_of(prompt, example["output"])):
-            row = rows[(7 * number + place) % len(rows)]
+    texts = [text for example in prompt.pack.examples for text in texts_of(prompt, example["output"])]
+    for number, text in enumerate(texts):
+        for place in range(ROWS):
+            row = rows[(ROWS * number + place) % len(rows)]
             inputs = {**empty, **{name: row["response"] for name in ("answer", "text", "response") if name in empty}}
             asked = prompt.to_string(prompt.prompt.input_model(**inputs))
             yield flags_of(asked, prompt.prompt.output_model, text, row)

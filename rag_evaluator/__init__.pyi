@@ -29,8 +29,6 @@ from .features.duel.stage import Duel, duel
 from .features.probe.stage import ProbeReport, probe
 from .features.setup.check import check
 from .features.setup.checks import Check, CheckReport
-from .features.setup.doctor import Diagnosis, doctor
-from .features.setup.plan import PlannedJudge, PlannedMetric, PlannedRun, plan
 from .features.testset.stage import CheckedTestset, MadeTestset, check_testset, make_testset
 from .ground_truth import generate
 from .judge.judge import Judge
@@ -56,7 +54,6 @@ __all__ = [
     "ConfigError",
     "CustomMetric",
     "DatasetError",
-    "Diagnosis",
     "Duel",
     "EvaluatorChain",
     "GateVerdicts",
@@ -66,9 +63,6 @@ __all__ = [
     "MadeTestset",
     "MissingChunksError",
     "ModelError",
-    "PlannedJudge",
-    "PlannedMetric",
-    "PlannedRun",
     "ProbeReport",
     "PromptError",
     "PromptTooLongError",
@@ -86,7 +80,6 @@ __all__ = [
     "check_testset",
     "collect",
     "compare",
-    "doctor",
     "duel",
     "evaluate",
     "gate",
@@ -96,7 +89,6 @@ __all__ = [
     "load_dataset",
     "make_testset",
     "metric",
-    "plan",
     "probe",
     "read_questions",
     "sort",

@@ -51,7 +51,7 @@ def test_with_chromium_there_is_nothing_to_install(tmp_path: Path) -> None:
 
 
 def test_the_check_of_a_change_says_aloud_what_it_did_not_test(tmp_path: Path) -> None:
-    done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make="echo make $1"))
+    done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make='echo make $1; test "$1" != real-models'))
     assert done.returncode == 0
     first, *beside = done.stdout.split("\n")[:3]
     assert (first, set(beside)) == ("make setup", {"make check", "make test-package"})
@@ -62,7 +62,8 @@ def test_the_check_of_a_change_says_aloud_what_it_did_not_test(tmp_path: Path) -
         "make test-docs",
         "make test-features",
     ]
-    assert "make test-browser" not in done.stdout
+    assert "make test-browser" not in done.stdout and "make test-real" not in done.stdout
+    assert "NOT TESTED: real models" in done.stderr
     assert "NOT TESTED: Chromium" in done.stderr
     assert "NOT TESTED: Slurm" in done.stderr
 

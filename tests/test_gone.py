@@ -1,26 +1,51 @@
-"""An old key, command or name is answered with what to use in its place."""
+"""What earlier versions had is named where somebody still uses it, with what to do in its place."""
 
 from pathlib import Path
 
 import pytest
 
+import rag_evaluator
 from rag_evaluator import ConfigError, RAGEvaluator
+from rag_evaluator.cli.main import main
 from rag_evaluator.config.schema import make_config
 
+KEYS = [  # line of a configuration -> the key, and what its message names
+    ("weight: share", "weight", "group_by"),
+    ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
+    ("metric_options: {faithfulness: {doubtful: [0, 1]}}", "metric_options.faithfulness.doubtful", "verdicts: judge"),
+]
+COMMANDS = [  # command -> what its message names
+    ("plan", "Type check in its place"),
+    ("doctor", "Type check, without a configuration"),
+]
+NAMES = [  # public name -> what its message names
+    ("plan", "check(config)"),
+    ("PlannedJudge", "check(config)"),
+    ("PlannedMetric", "check(config)"),
+    ("PlannedRun", "check(config)"),
+    ("doctor", "check(config)"),
+    ("Diagnosis", "check(config)"),
+]
 
-@pytest.mark.parametrize(
-    ("text", "key", "instead"),
-    [
-        ("weight: share", "weight", "group_by"),
-        ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
-        (
-            "metric_options: {faithfulness: {doubtful: [0, 1]}}",
-            "metric_options.faithfulness.doubtful",
-            "verdicts: judge",
-        ),
-    ],
-)
-def test_an_old_key_is_answered_with_its_line_and_what_to_write(
+
+@pytest.mark.parametrize(("command", "instead"), COMMANDS)
+def test_an_old_command_names_what_takes_its_place(
+    command: str, instead: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, "config.yaml"]) == 2
+    assert f"'{command}' is no command any more" in (message := capsys.readouterr().err)
+    assert instead in message
+
+
+@pytest.mark.parametrize(("name", "instead"), NAMES)
+def test_an_old_name_names_what_takes_its_place(name: str, instead: str) -> None:
+    with pytest.raises(AttributeError, match="is not there any more") as error:
+        getattr(rag_evaluator, name)
+    assert instead in str(error.value)
+
+
+@pytest.mark.parametrize(("text", "key", "instead"), KEYS)
+def test_an_old_key_is_named_with_its_line_and_what_takes_its_place(
     tmp_path: Path, text: str, key: str, instead: str
 ) -> None:
     path = tmp_path / "config.yaml"

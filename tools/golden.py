@@ -1,221 +1,285 @@
-"""Hashes of what must stay the same while code moves: `python -m tools.golden write FILE`, later `... compare FILE`.
+"""What must stay the same while code changes: `python -m tools.golden compare --base REV`.
 
-Every command that judges or concludes runs with the demo judge, as a user starts it (`STEPS`). Hashed are the scores,
-all result files, what is printed, and the text of the reports. No version, time or path is part of a hash.
-The hashes hold on one machine with one set of libraries: write them with the old code, compare them with the new.
-`--keep FOLDER` keeps the files, so that two of them can be compared with `diff`.
+Every command that judges or concludes (`STEPS`) runs as a user starts it, with the code of the working tree and with
+that of REV, in the same environment and on the same inputs. Scores, result files and what is printed are compared cell
+by cell. Figures are numbers, verdicts, intervals, counts, signatures and what the judge wrote; words are sentences,
+printed text and pages. Exit code 1: a figure differs. Words that differ are named, and marked where their numbers do.
+`GONE` names what one of both trees may lack.
 """
 
 import argparse
-import hashlib
-import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from fnmatch import fnmatch
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
-from tools.golden_cells import ROOT, Parts, cells_of_file, cells_of_folder, cells_of_output
+from tools.golden_cells import Cells, cells_of_output, cells_of_path, is_words
+from tools.golden_inputs import fill_sheet, write_inputs
+from tools.trees import ROOT, worktree
 
-SAMPLE = ROOT / "examples" / "dataset.jsonl"
-SPANISH = ROOT / "tools" / "golden_spanish.jsonl"
-TESTSET = ROOT / "examples" / "testset"
-SPANISH_METRICS = (
-    "context_precision_with_reference, context_recall, faithfulness, answer_relevancy, answer_correctness, "
-    "factual_correctness, noise_sensitivity, context_entity_recall, response_groundedness, answer_accuracy, rouge_score"
+SAMPLE = "{tree}/examples/dataset.jsonl"
+TESTSET = "{tree}/examples/testset"
+SPANISH = (
+    "metrics=[context_precision_with_reference, context_recall, faithfulness, answer_relevancy, answer_correctness, "
+    "factual_correctness, noise_sensitivity, context_entity_recall, response_groundedness, answer_accuracy, "
+    "rouge_score]"
 )
-FEW = "[faithfulness, answer_relevancy, exact_match]"
-ROWS = 5  # that are sorted and answered, each with the contexts of NEIGHBOURS rows
-NEIGHBOURS = 3
+FEW = "metrics=[faithfulness, answer_relevancy, exact_match]"
+TWO = "metrics=[faithfulness, exact_match]"
+TEXT = "metrics=[exact_match, rouge_score, non_llm_string_similarity, quoted_spans_alignment]"
+THINKER = (
+    "{model: '{inputs}/thinker', chat_template: '{inputs}/chat.jinja', "
+    "thinking: 'on', thinking_tokens: 4, thinking_markers: [<a>, e]}"
+)
+VERIFIER = "verifier.model={inputs}/verifier"
+CHAIN = """
+import json, sys
+from rag_evaluator import EvaluatorChain, collect
+rows = {row["query"]: row for row in map(json.loads, open(sys.argv[1]))}
+chain = EvaluatorChain("exact_match")
+print(json.dumps([collect(rows.get, list(rows), sys.argv[2]), [chain.invoke(row) for row in rows.values()]]))
+"""
+GONE = {  # step, or pattern of a cell, that may be missing in one tree -> what takes its place
+    "plan": "check",
+    "doctor": "check",
+    "panel": "several runs, and compare",
+    "cascade": "verdicts: verifier",
+    "weight": "nothing",
+    "chain": "a loop",
+    "*manifest.json config/*": "what a key does is seen in the figures",
+}
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0", "COLUMNS": "120"}
+MOST = 8  # cells of a kind that are listed for a step
+MISSING = "(nothing)"
 
-Hashes = dict[str, dict[str, str]]  # cell, such as `row 3 faithfulness`, -> part -> hash
+
+@dataclass(frozen=True)
+class Tree:
+    """The code of a commit, and a folder for the files of its runs."""
+
+    code: Path
+    out: Path
+    inputs: Path
+
+    def filled(self, word: str) -> str:
+        """Return an argument with the folders in place of their names."""
+        places = {"{tree}": self.code, "{out}": self.out, "{inputs}": self.inputs}
+        return reduce(lambda text, name: text.replace(name, str(places[name])), places, word)
+
+    @property
+    def hidden(self) -> dict[str, str]:
+        """Paths, and what stands for them in cells."""
+        out = {str(self.out): "OUT", f"…/{self.out.name}": "OUT"}
+        return {sys.executable: "PYTHON", **out, str(self.inputs): "INPUTS", str(self.code): "TREE"}
 
 
 @dataclass(frozen=True)
 class Step:
-    """One command. `{out}` in an argument is the folder of all runs."""
+    """One command; `{out}` in an argument is the folder of all runs, `{inputs}` that of the inputs, `{tree}` the code.
+
+    Attributes:
+        files: files and folders below `{out}` that it writes.
+        before: is called with its command, its environment and `{out}`.
+    """
 
     name: str
     arguments: tuple[str, ...]
-    folder: str = ""  # below the folder of all runs; its files are hashed
-    file: str = ""  # a single file that the command writes there
+    files: tuple[str, ...] = ()
+    before: Callable[[list[str], dict[str, str], Path], None] | None = None
 
     @staticmethod
-    def run(name: str, command: str, *overrides: str, json_output: bool = False) -> "Step":
+    def run(name: str, command: str, *settings: str, json_output: bool = False, **more: Any) -> "Step":
         """A command that takes a configuration and writes the folder `name`."""
-        settings = [f"--set={setting}" for setting in (f"name={name}", "output_dir={out}", *overrides)]
-        config = str(TESTSET / "config.yaml" if command.startswith("testset") else ROOT / "config.yaml")
-        words = [*command.split(), config, *settings, *(["--json"] if json_output else [])]
-        return Step(name, tuple(words), name)
+        config = f"{TESTSET}/config.yaml" if command.startswith("testset") else "{tree}/config.yaml"
+        words = [f"--set={setting}" for setting in (f"name={name}", "output_dir={out}", *settings)]
+        return Step(name, (*command.split(), config, *words, *(["--json"] if json_output else [])), (name,), **more)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The cells of a step, or why it failed."""
+
+    cells: Cells
+    failure: str = ""
+
+
+def _kill_first(command: list[str], environment: dict[str, str], out: Path) -> None:
+    """Start the command, and kill it when its first chunk is published."""
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not any((out / "killed" / "journal").glob("*/parts/*")):
+        if process.poll() is not None:
+            raise RuntimeError(f"ended with {process.returncode} before it could be killed: {' '.join(command)}")
+        time.sleep(0.005)
+    process.kill()
+    process.wait()
+
+
+def _fill(command: list[str], environment: dict[str, str], out: Path) -> None:
+    fill_sheet(out / "sheet.xlsx")
 
 
 STEPS = (
     Step.run("sample", "evaluate", f"dataset={SAMPLE}", json_output=True),
-    Step.run("spanish", "evaluate", "language=spanish", f"dataset={SPANISH}", f"metrics=[{SPANISH_METRICS}]"),
-    Step.run("sort", "sort", "sort.fast=false", "dataset={out}/many_contexts.jsonl"),
-    Step.run("generate", "generate", "generate.group_size=3", "dataset={out}/many_contexts.jsonl"),
-    Step.run("other", "evaluate", "dataset={out}/other_answers.jsonl", "group_by=[topic]", "cluster=topic"),
-    Step.run("twice", "evaluate", "dataset={out}/twice.jsonl", "metrics=[faithfulness, exact_match]"),
-    Step.run(
-        "panel",
-        "evaluate",
-        "dataset={out}/other_answers.jsonl",
-        f"metrics={FEW}",
-        "judges=[{name: a, model: demo}, {name: b, model: demo, dtype: bfloat16}]",
-    ),
-    Step.run("probe", "probe", f"dataset={SAMPLE}", "metrics=[faithfulness, exact_match]"),
-    Step("probe_json", ("probe", str(ROOT / "config.yaml"), "--json", *(f"--set={setting}" for setting in (
-        "name=probe", "output_dir={out}", f"dataset={SAMPLE}", "metrics=[faithfulness, exact_match]")))),
-    Step("duel", ("duel", "{out}/sample", "{out}/other", "--out", "{out}/duel", "--json"), "duel"),
-    Step.run("testset", "testset make", "testset.size=4", f"testset.documents=[{TESTSET / 'documents'}]"),
-    Step("testset_check", ("testset", "check", str(TESTSET / "testset.jsonl"), "--config", str(TESTSET / "config.yaml"),
-        "--set=name=checked", "--set=output_dir={out}", "--limit", "4", "--json"), "checked"),
-    Step("certify", ("certify", "{out}/twice", "--labels", "{out}/labels.csv", "--out", "{out}/certificate.json"),
-        file="certificate.json"),
-    Step("certify_json", ("certify", "{out}/twice", "--labels", "{out}/labels.csv", "--json")),
-    Step("sheet", ("certify", "sheet", "{out}/twice", "--size", "20", "--out", "{out}/sheet.xlsx"), file="sheet.xlsx"),
-    Step("compare", ("compare", "{out}/sample", "{out}/other", "--csv", "{out}/compared.csv"), file="compared.csv"),
+    Step.run("spanish", "evaluate", "language=spanish", "dataset={inputs}/spanish.jsonl", SPANISH),
+    Step.run("sort", "sort", "sort.fast=false", "dataset={inputs}/many_contexts.jsonl"),
+    Step.run("generate", "generate", "generate.group_size=3", "dataset={inputs}/many_contexts.jsonl"),
+    Step.run("other", "evaluate", "dataset={inputs}/other_answers.jsonl", "group_by=[topic]", "cluster=topic"),
+    Step.run("twice", "evaluate", "dataset={inputs}/twice.jsonl", TWO),
+    Step.run("killed", "evaluate", "dataset={inputs}/twice.jsonl", TWO, "chunk_size=1", "judge.batch_size=1", "limit=8",
+        before=_kill_first),
+    Step.run("csv", "evaluate", "dataset={inputs}/rows.csv", TEXT),
+    Step.run("xlsx", "evaluate", "dataset={inputs}/rows.xlsx", TEXT),
+    Step.run("parquet", "evaluate", "dataset={inputs}/rows.parquet", TEXT),
+    Step.run("mixed", "evaluate", "dataset={inputs}/mixed.jsonl", TEXT),
+    Step.run("chain_log", "evaluate", "dataset={inputs}/chain_log.jsonl", TWO, "limit=4"),
+    Step.run("retriever_log", "evaluate", "dataset={tree}/examples/retrieval/log.jsonl",
+        "metrics=[retrieval_precision, retrieval_ndcg, retrieval_recall]", "retrieval={match: overlap, k: 2}"),
+    Step.run("plain_path", "evaluate", f"dataset={SAMPLE}", "judge={model: '{inputs}/plain', max_new_tokens: 64}",
+        "metrics=[answer_accuracy, response_groundedness]", "limit=6"),
+    Step.run("thinking", "evaluate", f"dataset={SAMPLE}", "metrics=[answer_accuracy]", f"judge={THINKER}"),
+    Step.run("verifier", "evaluate", f"dataset={SAMPLE}", "metrics=[groundedness, faithfulness]", VERIFIER,
+        "metric_options={groundedness: {mode: mean}, faithfulness: {verdicts: verifier}}"),
+    Step.run("cascade", "evaluate", f"dataset={SAMPLE}", "metrics=[faithfulness]", VERIFIER,
+        "metric_options={faithfulness: {verdicts: cascade, doubtful: [0.02, 0.98]}}"),
+    Step.run("weight", "evaluate", "dataset={inputs}/twice.jsonl", TEXT, "weight=weight"),
+    Step.run("panel", "evaluate", "dataset={inputs}/other_answers.jsonl", FEW,
+        "judges=[{name: a, model: demo}, {name: b, model: demo, dtype: bfloat16}]"),
+    Step("chain", ("-c", CHAIN, "{inputs}/chain_log.jsonl", "{out}/collected.jsonl"), ("collected.jsonl",)),
+    Step.run("probe", "probe", f"dataset={SAMPLE}", TWO),
+    Step("probe_json", ("probe", "{tree}/config.yaml", "--json", *(f"--set={setting}" for setting in (
+        "name=probe", "output_dir={out}", f"dataset={SAMPLE}", TWO)))),
+    Step("duel", ("duel", "{out}/sample", "{out}/other", "--out", "{out}/duel", "--json"), ("duel",)),
+    Step.run("testset", "testset make", "testset.size=4", f"testset.documents=[{TESTSET}/documents]"),
+    Step("testset_check", ("testset", "check", f"{TESTSET}/testset.jsonl", "--config", f"{TESTSET}/config.yaml",
+        "--set=name=checked", "--set=output_dir={out}", "--limit", "4", "--json"), ("checked",)),
+    Step("certify", ("certify", "{out}/twice", "--labels", "{inputs}/labels.csv", "--out", "{out}/certificate.json"),
+        ("certificate.json",)),
+    Step("certify_json", ("certify", "{out}/twice", "--labels", "{inputs}/labels.csv", "--json")),
+    Step("sheet", ("certify", "sheet", "{out}/twice", "--size", "22", "--out", "{out}/sheet.xlsx"),
+        ("sheet.xlsx", "twice/labels")),
+    Step("certify_sheet", ("certify", "{out}/twice", "--labels", "{out}/sheet.xlsx", "--json"), ("twice",),
+        _fill),
+    Step("sheet_uncertain", ("certify", "sheet", "{out}/twice", "--size", "20", "--uncertain", "--out",
+        "{out}/uncertain.xlsx"), ("uncertain.xlsx", "twice/labels")),
+    Step("compare", ("compare", "{out}/sample", "{out}/other", "--csv", "{out}/compared.csv"), ("compared.csv",)),
     Step("compare_json", ("compare", "{out}/sample", "{out}/other", "--json")),
     Step("compare_tables", ("compare", "{out}/sample/scores.csv", "{out}/other/scores.csv", "--json")),
     Step("gate", ("gate", "{out}/other", "--not-worse-than", "{out}/sample", "--margin", "0.05", "--min",
-        "faithfulness=0.2", "--junit", "{out}/gate.xml"), file="gate.xml"),
+        "faithfulness=0.2", "--junit", "{out}/gate.xml"), ("gate.xml",)),
     Step("gate_json", ("gate", "{out}/other", "--min", "faithfulness=0.2", "--json")),
-    Step("report", ("report", "{out}/sample", "{out}/other", "--out", "{out}/two.html"), file="two.html"),
+    Step("report", ("report", "{out}/sample", "{out}/other", "--out", "{out}/two.html"), ("two.html",)),
     Step("merge", ("merge", "{out}/other", "--json")),
     Step("status", ("status", "{out}/other", "--json")),
-    Step("plan", ("plan", str(ROOT / "config.yaml"), "--set=output_dir={out}/plan", "--sample", "0", "--json")),
-    Step("check", ("check", str(ROOT / "config.yaml"), "--json")),
+    Step("plan", ("plan", "{tree}/config.yaml", "--set=output_dir={out}/plan", "--sample", "0", "--json")),
+    Step("check", ("check", "{tree}/config.yaml", "--json")),
+    Step("doctor", ("doctor", "--json")),
     *(Step(f"list_{kind}", ("list", kind, "--json")) for kind in ("engines", "languages", "metrics", "readers")),
 )  # fmt: skip
 
 
-def run_all(folder: Path, names: Iterable[str] = ()) -> dict[str, Hashes]:
-    """The hashes of all steps, or of those in `names`; the steps leave their files in `folder`."""
-    _write_inputs(folder)
-    wanted = set(names)
-    return {step.name: _hashes(step, folder) for step in STEPS if not wanted or step.name in wanted}
+def compare(base: str, only: Iterable[str], folder: Path) -> int:
+    """Run the steps with both trees, print what differs, and return the number of figures that do."""
+    inputs = folder / "inputs"
+    inputs.mkdir(parents=True)
+    write_inputs(inputs)
+    different = total = 0
+    with worktree(base) as code, ThreadPoolExecutor(2) as pool:
+        trees = [Tree(code, folder / "old" / "runs", inputs), Tree(ROOT, folder / "new" / "runs", inputs)]
+        for tree in trees:
+            tree.out.mkdir(parents=True)
+        for step in _chosen(set(only)):
+            old, new = pool.map(lambda tree, step=step: outcome(step, tree), trees)
+            figures, words, gone = differences(step.name, old, new)
+            count = sum(not is_words(place) for place in {**old.cells, **new.cells})
+            print(f"{step.name}: {len(figures)} of {count} figures differ, {len(words)} words, {len(gone)} gone")
+            for kind, lines in (("FIGURE", figures), ("words", words), ("gone", gone)):
+                print("".join(f"    {kind}: {line}\n" for line in lines[:MOST]), end="", flush=True)
+            different, total = different + len(figures), total + count
+    print(f"{different} of {total} figures differ")
+    return different
 
 
-def differences(old: Mapping[str, Hashes], new: Mapping[str, Hashes]) -> list[str]:
-    """A line for each cell that is not the same, with the parts that differ; parts that are new do not count."""
-    lines = []
-    for run in sorted({*old, *new}):
-        before, after = old.get(run, {}), new.get(run, {})
-        for cell in sorted({*before, *after}):
-            if cell not in after or cell not in before:
-                lines.append(f"{run}: {cell}: only in the {'old' if cell in before else 'new'} hashes")
-                continue
-            parts = [name for name, value in before[cell].items() if after[cell].get(name) != value]
-            if parts:
-                lines.append(f"{run}: {cell}: {', '.join(parts)}")
-    return lines
+def differences(name: str, old: Outcome, new: Outcome) -> tuple[list[str], list[str], list[str]]:
+    """Return a line for each difference in figures and in words, and for what is gone."""
+    failures = [f"{tree}: {side.failure}" for tree, side in (("base", old), ("working tree", new)) if side.failure]
+    if failures:
+        return ([], [], [f"instead: {GONE[name]}; {line}" for line in failures]) if name in GONE else (failures, [], [])
+    figures, words, gone = [], [], []
+    for place in {**old.cells, **new.cells}:
+        before, after = (side.cells.get(place, MISSING) for side in (old, new))
+        if before == after and type(before) is type(after):
+            continue
+        line = f"{place}: {_cut(before, after)} -> {_cut(after, before)}"
+        if is_words(place):
+            words.append(f"{line}{' OTHER NUMBERS' * (_numbers(before) != _numbers(after))}")
+        elif MISSING in (before, after) and any(fnmatch(place, pattern) for pattern in GONE):
+            gone.append(line)
+        else:
+            figures.append(line)
+    return figures, words, gone
+
+
+def outcome(step: Step, tree: Tree) -> Outcome:
+    """Run the command line as a user does, and read what it printed and wrote."""
+    program = [] if step.arguments[0] == "-c" else [str(tree.code / "main.py")]
+    command = [sys.executable, *program, *map(tree.filled, step.arguments)]
+    environment = {**os.environ, **ENVIRONMENT, "PYTHONPATH": str(tree.code)}
+    if step.before:
+        step.before(command, environment, tree.out)
+    process = subprocess.run(command, cwd=tree.out, env=environment, capture_output=True, text=True)
+    (tree.out / f"{step.name}.out").write_text(process.stdout + process.stderr, encoding="utf-8")
+    rule_failed = process.returncode == 1 and program  # a rule is not kept, a test set has flags
+    if (process.returncode and not rule_failed) or "Traceback (most" in process.stderr:
+        last = (process.stderr.strip() or MISSING).splitlines()[-1]
+        return Outcome({}, f"ended with {process.returncode}: {last}")
+    cells = {"exit code": process.returncode, **cells_of_output(process.stdout, tree.hidden)}
+    for name in step.files:
+        cells |= cells_of_path(tree.out / name, name, tree.hidden)
+    return Outcome(cells)
+
+
+def _chosen(only: set[str]) -> list[Step]:
+    """The steps of these names, and those whose files they need; all for no name."""
+    names = set(only)
+    for step in reversed(STEPS):
+        if step.name in names:
+            names |= {need for word in step.arguments for need in re.findall(r"\{out\}/(\w+)", word)}
+    return [step for step in STEPS if not only or step.name in names]
+
+
+def _cut(value: Any, other: Any, most: int = 60) -> str:
+    """The value; of a long text the part where it begins to be another one."""
+    text = str(value)
+    same = next((place for place, pair in enumerate(zip(text, str(other), strict=False)) if pair[0] != pair[1]), most)
+    start = max(0, same - 10) if len(text) > most else 0
+    return repr(text[start : start + most])
+
+
+def _numbers(value: Any) -> list[str]:
+    return re.findall(r"\d+(?:[.,]\d+)*", str(value))
 
 
 def main() -> int:
-    """Write or compare; the exit code is 1 where something differs."""
+    """Compare; the exit code is 1 where a figure differs."""
     parser = argparse.ArgumentParser(prog="python -m tools.golden", description=__doc__)
-    parser.add_argument("command", choices=("write", "compare"))
-    parser.add_argument("file", type=Path, help="JSON file of the hashes")
+    parser.add_argument("command", choices=("compare",))
+    parser.add_argument("--base", required=True, metavar="REV", help="the commit to compare the working tree with")
+    parser.add_argument("--only", nargs="+", default=(), metavar="STEP", help="these steps, and those that they need")
     parser.add_argument(
-        "--only", nargs="+", default=(), metavar="STEP", help="these steps; they need the earlier ones' files"
+        "--keep", type=Path, metavar="FOLDER", help="a new folder for the files of the runs: old/, new/"
     )
-    parser.add_argument("--keep", type=Path, metavar="FOLDER", help="an empty folder for the files of the runs")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="golden-") as name:
-        folder = options.keep or Path(name)
-        folder.mkdir(parents=True, exist_ok=True)
-        hashes = run_all(folder.resolve(), options.only)
-    count = sum(len(cells) for cells in hashes.values())
-    if options.command == "write":
-        options.file.write_text(json.dumps(hashes, indent=1) + "\n", encoding="utf-8")
-        print(f"{count} cells of {len(hashes)} runs written to {options.file}")
-        return 0
-    recorded = json.loads(options.file.read_text(encoding="utf-8"))
-    lines = differences({run: cells for run, cells in recorded.items() if not options.only or run in hashes}, hashes)
-    print(*lines, f"{len(lines)} of {count} cells differ", sep="\n")
-    return 1 if lines else 0
-
-
-def _hashes(step: Step, out: Path) -> Hashes:
-    """Run the command line as a user does, and hash what it printed and wrote."""
-    arguments = [word.replace("{out}", str(out)) for word in step.arguments]
-    command = [sys.executable, str(ROOT / "main.py"), *arguments]
-    process = subprocess.run(command, cwd=ROOT, env={**os.environ, **ENVIRONMENT}, capture_output=True, text=True)
-    if process.returncode not in (0, 1):  # 1: a rule is not kept, a test set has flags
-        sys.exit(f"{' '.join(command)}\nended with {process.returncode}:\n{process.stdout}{process.stderr}")
-    cells: dict[str, Parts] = {**dict(cells_of_output(process.stdout, out)), "exit code": {"value": process.returncode}}
-    if step.folder:
-        cells |= _scores(out / step.folder) | dict(cells_of_folder(out / step.folder, out))
-    if step.file:
-        cells |= dict(cells_of_file(out / step.file, step.file, out))
-    return {cell: {part: _hash(value) for part, value in parts.items()} for cell, parts in cells.items()}
-
-
-def _scores(folder: Path) -> dict[str, Parts]:
-    """One cell per row and metric, out of `details.jsonl`; fields that a later format adds do not count."""
-    path = folder / "details.jsonl"
-    lines = _lines(path) if path.exists() else []
-    return {
-        f"row {line['row']} {line['metric']}": {
-            "value": line["value"],
-            "reason": line["reason"],
-            "contexts": line["contexts"],
-            "answers": [judgement["response"] for judgement in line["judgements"]],
-            "confidences": [judgement["confidence"] for judgement in line["judgements"]],
-        }
-        for line in lines
-        if {"metric", "judgements"} <= line.keys()
-    }
-
-
-def _hash(value: Any) -> str:
-    """16 hexadecimal digits; the order of fields counts, as it does in the files."""
-    return hashlib.sha256(json.dumps(value, ensure_ascii=False).encode("utf-8")).hexdigest()[:16]
-
-
-def _lines(path: Path) -> list[Any]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-
-
-def _write_inputs(folder: Path) -> None:
-    """Rows with many contexts; the sample with every third answer exchanged; labels of people, some wrong."""
-    rows = _lines(SAMPLE)
-    answers = [row["response"] for row in rows]
-    others = [
-        {
-            **row,
-            "response": answers[(place + 1) % len(rows)] if place % 3 == 0 else row["response"],
-            "topic": "ab"[place % 2],
-        }
-        for place, row in enumerate(rows)
-    ]
-    twice = [{**row, "id": str(place)} for place, row in enumerate((*rows, *others))]
-    labels = ["id,faithfulness", *(f"{row['id']},{int(place % 3 != 0)}" for place, row in enumerate(twice))]
-    _write_lines(folder / "many_contexts.jsonl", _many_contexts(rows))
-    _write_lines(folder / "other_answers.jsonl", others)
-    _write_lines(folder / "twice.jsonl", twice)
-    (folder / "labels.csv").write_text("\n".join(labels) + "\n", encoding="utf-8")
-
-
-def _write_lines(path: Path, rows: Iterable[Any]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def _many_contexts(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Questions of the sample without a reference; the contexts of their neighbours are added to their own."""
-    return [
-        {
-            "user_input": rows[place]["user_input"],
-            "retrieved_contexts": [
-                text for row in rows[place : place + NEIGHBOURS] for text in row["retrieved_contexts"]
-            ],
-        }
-        for place in range(ROWS)
-    ]
+        return int(compare(options.base, options.only, (options.keep or Path(name)).resolve()) > 0)
 
 
 if __name__ == "__main__":

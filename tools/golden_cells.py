@@ -1,9 +1,10 @@
-"""What a run leaves behind as cells that can be hashed: files of a folder, JSON on standard output, text of a page.
+"""What a command leaves behind, as cells that can be compared: place -> value.
 
-A cell is a small part of a file (a line of JSONL, a key of a JSON object, a sheet, a section of a page), so that a
-difference is named closely. Paths, versions and times are not part of any cell: they change without a change of code.
+A place is a file and the keys that lead to a value, such as `summary.json faithfulness/mean`; what a command prints is
+`output`. Times, versions and paths are not part of a cell: they change without a change of code.
 """
 
+import csv
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
@@ -13,91 +14,113 @@ from typing import Any
 
 import openpyxl
 
-ROOT = Path(__file__).parent.parent
-Parts = Mapping[str, Any]  # what a cell is made of, by name: JSON
+Cells = dict[str, Any]  # place -> text, number, true, false or null
 VOLATILE = frozenset(
-    "age_seconds at batch_sizes cpu_seconds created date digest duration ended environment eta_seconds "
+    "age_seconds at available batch_sizes cpu_seconds created date digest duration ended environment eta_seconds "
     "finished free free_main host ignored libraries machine modified peak_memory pid process rate "
-    "seconds seconds_within seen source started time times updated versions workers".split()
+    "seconds seen source started time times updated versions workers".split()
 )
+_WORDS = re.compile(  # places of sentences
+    r"(\.html|\.xml) |^output$| instructions/|sentences/\d+$|^output checks/\d+/text$|"
+    r"[ /](ci_warning|change|error|flags|meaning|next|no_reason|notes|outcome|reasons?|reasons_[ab]|rules|says|warning|"
+    r"why)(/|$)"
+)
+_ANSWERS = "/response/"  # what the judge wrote is a figure
 _VERSION = re.compile(
     r"\b(rag-evaluator|ragas|transformers|torch|rag_evaluator)([:= ]{1,2})\d+(\.\d+)+\S*?(?=[|\s,;)]|$)"
 )
-_TIMES = re.compile(r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\S*)|\b\d+(\.\d+)? (s|seconds|min|MiB|GiB)\b|\d\d:\d\d:\d\d")
+_TIMES = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d)?(\S*)|\b\d+(\.\d+)? (s|seconds|min|MiB|GiB|GB)\b|\d\d:\d\d:\d\d"
+)
 _NO_RESULTS = {".npy", "", "written.json"}  # vectors of a corpus, its lock, times and digests of files
 _SKIPPED_TAGS = {"script", "style", "svg"}
 
 
-def cells_of_folder(folder: Path, out: Path) -> Iterator[tuple[str, Parts]]:
-    """Every result file below `folder`, the journal left out; `out` is the folder of all runs, whose path is hidden."""
-    for path in sorted(folder.rglob("*")):
-        if (
-            path.is_file()
-            and "journal" not in path.relative_to(folder).parts
-            and not {path.suffix, path.name} & _NO_RESULTS
-        ):
-            yield from cells_of_file(path, str(path.relative_to(folder)), out)
+def is_words(place: str) -> bool:
+    """Whether a cell is wording, not a figure."""
+    return bool(_WORDS.search(place)) and _ANSWERS not in place
 
 
-def cells_of_file(path: Path, name: str, out: Path) -> Iterator[tuple[str, Parts]]:
-    """The cells of one file, by its suffix; a file of another kind is one cell of text."""
-    for part, value in _READERS.get(path.suffix, _text)(path):
-        yield f"{name} {part}".strip(), {"value": steady(value, out)}
+def cells_of_path(path: Path, name: str, hidden: Mapping[str, str]) -> Cells:
+    """Return the cells of a file, by its suffix, or of all result files below a folder, the journal left out.
+
+    What is not there has none.
+
+    Args:
+        hidden: text, such as a path -> what takes its place.
+    """
+    if path.is_dir():
+        inner = (child for child in sorted(path.rglob("*")) if "journal" not in child.parts and child.is_file())
+        children = [child for child in inner if not {child.suffix, child.name} & _NO_RESULTS]
+        return {
+            place: value
+            for child in children
+            for place, value in cells_of_path(child, str(child.relative_to(path)), hidden).items()
+        }
+    if not path.exists():
+        return {}
+    content = _READERS.get(path.suffix, Path.read_text)(path)
+    return dict(_leaves(steady(content, hidden), f"{name} "))
 
 
-def cells_of_output(text: str, out: Path) -> Iterator[tuple[str, Parts]]:
-    """What a command printed: by key where it is JSON, else by line."""
+def cells_of_output(text: str, hidden: Mapping[str, str]) -> Cells:
+    """What a command printed: by key where it is JSON, else one text."""
     try:
-        items = _items(json.loads(text))
+        return dict(_leaves(steady(json.loads(text), hidden), "output "))
     except json.JSONDecodeError:
-        items = ((f"line {number}", line) for number, line in enumerate(text.splitlines()))
-    for part, value in items:
-        yield f"output {part}", {"value": steady(value, out)}
+        return {"output": steady(text, hidden)}
 
 
-def steady(value: Any, out: Path) -> Any:
+def steady(value: Any, hidden: Mapping[str, str]) -> Any:
     """`value` without what changes from run to run: times, versions, paths."""
     if isinstance(value, dict):
-        return {steady(key, out): steady(item, out) for key, item in value.items() if key not in VOLATILE}
+        return {steady(key, hidden): steady(item, hidden) for key, item in value.items() if key not in VOLATILE}
     if isinstance(value, list):
-        return [steady(item, out) for item in value]
+        return [steady(item, hidden) for item in value]
     if isinstance(value, str):
-        text = value.replace(str(out), "OUT").replace(f"…/{out.name}", "OUT").replace(str(ROOT), "ROOT")
-        return _TIMES.sub("TIME", _VERSION.sub(r"\1\2VERSION", text))
+        for path, name in hidden.items():
+            value = value.replace(path, name)
+        return _TIMES.sub("TIME", _VERSION.sub(r"\1\2VERSION", value))
     return value
 
 
-def _items(value: Any) -> Iterator[tuple[str, Any]]:
-    if isinstance(value, dict):
-        yield from ((str(key), item) for key, item in value.items() if key not in VOLATILE)
+def _leaves(value: Any, place: str) -> Iterator[tuple[str, Any]]:
+    """Each value that is no list and no object, with its place; an empty one is a value."""
+    if value and isinstance(value, dict | list):
+        items = value.items() if isinstance(value, dict) else enumerate(value)
+        for key, item in items:
+            yield from _leaves(item, f"{place}{'' if place.endswith(' ') else '/'}{key}")
     else:
-        yield from ((str(place), item) for place, item in enumerate(value if isinstance(value, list) else [value]))
+        yield place, value
 
 
-def _json(path: Path) -> Iterator[tuple[str, Any]]:
-    yield from _items(json.loads(path.read_text(encoding="utf-8")))
+def _json(path: Path) -> Any:
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-def _jsonl(path: Path) -> Iterator[tuple[str, Any]]:
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
-        yield f"line {number}", json.loads(line)
+def _jsonl(path: Path) -> Any:
+    """Number of the line, and its metric where it has one -> the object."""
+    lines = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {f"{number} {line.get('metric', '')}".strip(): line for number, line in enumerate(lines)}
 
 
-def _text(path: Path) -> Iterator[tuple[str, Any]]:
-    yield "", path.read_text(encoding="utf-8")
+def _table(path: Path) -> Any:
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))
 
 
-def _workbook(path: Path) -> Iterator[tuple[str, Any]]:
-    for sheet in openpyxl.load_workbook(path).worksheets:
-        yield f"sheet {sheet.title}", [[str(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
+def _workbook(path: Path) -> Any:
+    return {
+        sheet.title: [[str(cell) for cell in row] for row in sheet.iter_rows(values_only=True)]
+        for sheet in openpyxl.load_workbook(path).worksheets
+    }
 
 
-def _page(path: Path) -> Iterator[tuple[str, Any]]:
+def _page(path: Path) -> Any:
     """The text that a reader sees, by section."""
     page = _Sections()
     page.feed(path.read_text(encoding="utf-8"))
-    for number, (heading, texts) in enumerate(page.sections):
-        yield f"section {number} {heading}", texts
+    return {f"{number} {heading}": "\n".join(texts) for number, (heading, texts) in enumerate(page.sections)}
 
 
 class _Sections(HTMLParser):
@@ -128,9 +151,10 @@ class _Sections(HTMLParser):
         self.sections[-1] = (f"{heading} {text}".strip(), texts) if self._heading else (heading, [*texts, text])
 
 
-_READERS: Mapping[str, Callable[[Path], Iterator[tuple[str, Any]]]] = {
+_READERS: Mapping[str, Callable[[Path], Any]] = {
     ".json": _json,
     ".jsonl": _jsonl,
+    ".csv": _table,
     ".xlsx": _workbook,
     ".html": _page,
 }

@@ -164,7 +164,7 @@ def add_submit_command(commands: Any) -> None:
             "rag-evaluator submit config.yaml --workers 16 --dry-run -- --partition=gpu",
             "rag-evaluator submit config.yaml --workers 4 --task sort",
             "rag-evaluator submit config.yaml --workers 4 --task duel --runs results/base results/demo",
-            "rag-evaluator submit config.yaml --workers 4 --task testset --set testset.documents=[docs]",
+            "rag-evaluator submit config.yaml --workers 4 --task testset --set name=qa --set testset.documents=[docs]",
             note="what follows '--' goes to sbatch, for the array; the merge has account, partition and qos of it;\n"
             "--wait waits for the merge",
         ),

@@ -1,18 +1,24 @@
 """`rag-evaluator submit`, `status` and `merge`: a run that workers share, without any model."""
 
 import argparse
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.options import OK
 from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
+from rag_evaluator.config.sections import DEMO, USUAL
 from rag_evaluator.errors import ConfigError, MissingChunksError
+from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import command
 from rag_evaluator.results.rows import is_panel
-from rag_evaluator.run.journal import Journal, journals_in
+from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
 from rag_evaluator.run.workers import ALONE, process_name, run_id
 from rag_evaluator.tasks import all_tasks
+
+OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
 
 
 def merge(options: argparse.Namespace) -> int:
@@ -105,10 +111,10 @@ def _print_panel_status(folder: Path, as_json: bool) -> int:
 def submit(options: argparse.Namespace) -> int:
     """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
     from rag_evaluator.cli.console import print_json
-    from rag_evaluator.cli.evaluate import read_config
+    from rag_evaluator.cli.evaluate import read_run
     from rag_evaluator.run import slurm
 
-    config = read_config(options)
+    config, chosen = read_run(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
     if options.runs and not all_tasks()[options.task].takes_runs:
@@ -125,6 +131,9 @@ def submit(options: argparse.Namespace) -> int:
         task,
         inputs,
     )
+    if not options.dry_run:
+        _refuse_in_vain(options.task, config, chosen)
+        _refuse_toy(options, config, chosen, slurm.gpus_of(submission))
     array, merge = (None, None) if options.dry_run else slurm.submit(submission)
     commands = slurm.commands(submission, *([array] if array else []))
     if options.json:
@@ -142,6 +151,47 @@ def submit(options: argparse.Namespace) -> int:
         print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
         print(f"watch it: {command('status', results)}")
     return OK
+
+
+def _refuse_toy(options: argparse.Namespace, config: Config, chosen: Mapping[str, Metric], gpus: Sequence[str]) -> None:
+    """Raises `ConfigError` for the demo judge with several workers, or with GPUs."""
+    scores = all_tasks()[options.task].inputs is None and options.task not in OF_ROWS
+    asks = not scores or any(metric.judge for metric in chosen.values())
+    is_toy = not config.judges and config.judge.model_name == DEMO
+    if asks and is_toy and (gpus or options.workers > 1):
+        raise ConfigError(
+            f"judge.model: {DEMO} is a toy for one process without a GPU, received "
+            f"{' and '.join([f'--workers {options.workers}', *gpus])}. For a run on GPUs set judge.model to a model of "
+            "your own; to try the toy, give --workers 1, and --gres=gpu:0 after '--'."
+        )
+
+
+def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> None:
+    """Raises `RagEvaluatorError` for what each worker of the array would refuse; loads no model and asks no server."""
+    from rag_evaluator.cli.evaluate import refuse_wrong_paths
+
+    if all_tasks()[task].inputs is not None:  # it has looked at its inputs
+        return
+    refuse_wrong_paths(config, None if task in OF_ROWS else chosen)
+    with loading_libraries():
+        from rag_evaluator.evaluator import RAGEvaluator
+        from rag_evaluator.run.stages import refuse_used
+        from rag_evaluator.tasks.question import TaskJudge, read_rows
+
+    makes_packs = config.prompts.adapt  # with the judge
+    if task in OF_ROWS:
+        read_rows(config, task)
+        if not makes_packs:
+            TaskJudge(task, config)
+        return
+    evaluator = RAGEvaluator(config, chosen=chosen)
+    rows = evaluator.rows()
+    if makes_packs:
+        return
+    evaluator.set_prompts()
+    is_known = not config.judges and config.judge.engine == USUAL and not config.judge.because
+    if task == MAIN_TASK and is_known and (config.results_dir / "journal" / "manifest.json").is_file():
+        refuse_used(config.results_dir, evaluator.stage(rows))
 
 
 def _submitted(options: argparse.Namespace, config: Config) -> tuple[str, Path, list[str] | None]:

@@ -15,7 +15,12 @@ if TYPE_CHECKING:
 
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 LETTERS = 160  # of a question, a response or what changed
-HEADINGS = {"worse": "became worse", "better": "became better", "missing": "scored by one run only"}
+HEADINGS = {
+    "worse": "became worse",
+    "better": "became better",
+    "differs": "changed",
+    "missing": "scored by one run only",
+}
 
 
 def add_compare_command(commands: Any) -> None:
@@ -60,6 +65,7 @@ def add_compare_command(commands: Any) -> None:
         help="a difference that does not matter, of all metrics or of this one, in its units: what lies within it is "
         "called equal; say it before you see the figures",
     )
+    _add_better(command)
     add_json(command)
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
@@ -80,6 +86,7 @@ def compare(options: argparse.Namespace) -> int:
         cluster=options.cluster,
         group_by=options.group_by,
         margin=_margin(options.margin),
+        better=dict(_better(text) for text in options.better),
     )
     if options.csv:
         _write_csv(comparison.records(), options.csv)
@@ -185,13 +192,7 @@ def add_gate_command(commands: Any) -> None:
         help="what a row counts that the baseline scored and this run did not: the worst score, or nothing; "
         "default: %(default)s",
     )
-    command.add_argument(
-        "--better",
-        action="append",
-        default=[],
-        metavar="METRIC=higher|lower",
-        help="which scores are better, of a metric that this program does not know; may be repeated",
-    )
+    _add_better(command)
     command.add_argument("--on", metavar="COLUMN", help="match rows with the baseline by this column, as in compare")
     command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
     command.add_argument("--json", action="store_true", help="the verdicts as JSON on standard output")
@@ -235,6 +236,16 @@ def gate(options: argparse.Namespace) -> int:
         if verdict.remarks and (verdict.noted or not verdict.passed):
             say(f"{'passed' if verdict.passed else 'failed'}: {verdict.rule}: {'; '.join(verdict.remarks)}")
     return code
+
+
+def _add_better(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--better",
+        action="append",
+        default=[],
+        metavar="METRIC=higher|lower",
+        help="which scores are better, of a metric that this program does not know; may be repeated",
+    )
 
 
 def _better(text: str) -> tuple[str, str]:

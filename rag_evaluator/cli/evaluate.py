@@ -15,6 +15,7 @@ from rag_evaluator.config.schema import Config, load_config
 from rag_evaluator.dataset.readers import existing
 from rag_evaluator.embeddings.hub import refuse_no_folder
 from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.files.gguf import gguf_of, read_header
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import Stop
@@ -60,7 +61,9 @@ def refuse_wrong_paths(config: Config, chosen: Mapping[str, Metric] | None = Non
             f"judges[{place}] ({judge.name}): judge.model": judge.model for place, judge in enumerate(config.judges)
         }
         for key, model in (judges or {"judge.model": config.judge.model}).items():
-            if not Path(model).is_file():  # a GGUF file gets a message of its own
+            if (file := gguf_of(model)) is not None:
+                read_header(file)
+            else:
                 refuse_no_folder(model, key)
     if any(metric.embeddings for metric in metrics):
         refuse_no_folder(config.embeddings.model, "embeddings.model")

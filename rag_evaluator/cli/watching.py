@@ -12,8 +12,7 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, pace, shortened, write_to
 
 LONG = frozenset(
-    "evaluate sort generate probe duel testset merge report compare gate certify prompts check plan doctor "
-    "bundle".split()
+    "evaluate sort generate probe duel testset merge report compare gate certify prompts check bundle".split()
 )
 """Commands that may take longer than some seconds and ask nothing."""
 CONTINUED = frozenset("evaluate sort generate probe duel testset prompts bundle".split())

@@ -48,13 +48,13 @@ class _Change:
 
 
 def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[ChangedScore]:
-    """First rows that became worse, then those that became better, then those that one side did not score.
+    """First rows that became worse, then better, then those of no known direction, then those that one side lacks.
 
     A row stands once: in the direction of its largest change, as a share of the metric's range; in that direction with
     the largest change of a metric whose difference is shown, else of any. In the same way the rows are ordered.
 
     Args:
-        words: metric -> `better` or `worse` where its difference is shown.
+        words: metric -> `better`, `worse` or `differs` where its difference is shown.
     """
     by_row: dict[int, list[_Change]] = {}
     for change in _changes(pairs, words):
@@ -75,6 +75,7 @@ def _changes(pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[_Cha
         gains = (pair.b - pair.a) * (1 if pair.scale.better == "higher" else -1)
         for at in np.flatnonzero(np.abs(gains) > TIE).tolist():
             direction: Direction = "better" if gains[at] > 0 else "worse"
+            direction = direction if pair.scale.is_directed else "differs"
             share = float(abs(gains[at]) / pair.scale.width)
             yield _Change(pair, at, direction, share, words[pair.metric] == direction)
         for at in np.flatnonzero(np.isnan(pair.a) != np.isnan(pair.b)).tolist():

@@ -12,15 +12,17 @@ import numpy as np
 
 from rag_evaluator.comparison.changed import changed_rows, changed_scores
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
+from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.results.aligned import (
     Aligned,
     align,
     caveats,
-    column_of,
+    cluster_column,
+    clusters_of,
     common_metrics,
     equal_rows,
     groups_of,
@@ -40,7 +42,6 @@ from rag_evaluator.results.comparison import (
 )
 from rag_evaluator.results.comparison_conclusion import conclude_comparison
 from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.results.summary import reporting_of, unit_of
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
@@ -70,6 +71,7 @@ def compare(
     cluster: str | None = None,
     group_by: Sequence[str] | None = None,
     margin: float | Mapping[str, float] | None = None,
+    better: Mapping[str, str] | None = None,
 ) -> Comparison:
     """What other runs differ in from a baseline, row by row, and how sure that is.
 
@@ -79,11 +81,13 @@ def compare(
         on: the column by which rows are matched; None takes `id` if every row has its own, else the question. Several
             answers to one question are averaged; the question counts as often as the baseline has answers to it.
         effect: a difference worth finding, in units of the metrics: tells how many rows would find it.
-        cluster: a column; rows with the same value depend on each other. None takes that of the baseline's
-            configuration.
+        cluster: a column; rows with the same value depend on each other. None takes that of the configurations, which
+            must not differ.
         margin: a difference that does not matter, in units of the metrics, or metric -> margin; say it before you see
             the figures. A metric whose interval lies inside is called equal.
-        group_by: columns; the figures are given for the rows of each of their values, too. None as for `cluster`.
+        group_by: columns; the figures are given for the rows of each of their values, too. None takes those of the
+            baseline's configuration.
+        better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
 
     Raises `RagEvaluatorError` where there is nothing to compare, saying what to do.
     """
@@ -97,18 +101,19 @@ def compare(
     on, matched = match(runs, on)
     first, *rest = align(runs, matched)
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
-    scales, remarks = scales_for(list(dict.fromkeys(metric for metrics in common.values() for metric in metrics)), runs)
+    metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
+    scales, remarks = scales_for(metrics, runs, better)
     pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
     config = runs[0].config
-    cluster = cluster or config.get("cluster")
+    cluster, clustered = cluster_column(runs, cluster)
     columns = (config.get("group_by") or ()) if group_by is None else group_by
-    clusters = column_of(first, cluster) if cluster else None
+    clusters = clusters_of([first, *rest], cluster) if cluster else None
     weights = weights_of(first)
     table = _Table(pairs, len(first.keys), clusters, weights, effect, config.get("ci_level") or LEVEL, margins)
     _check_margins(margins, scales)
     lines = table.lines()
     words = {side.run.name: _words(lines, side.run.name) for side in rest}
-    labels = _tested([line for side in rest for line in labelled_differences(first, side, table.level, cluster)])
+    labels = _tested([line for side in rest for line in labelled_differences(first, side, table.level, clusters)])
     conclusion = conclude_comparison(first, rest, lines, effect, table.level, labels)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
@@ -117,6 +122,7 @@ def compare(
         effect=effect,
         caveats=(
             *dict.fromkeys(chain.from_iterable(warnings)),
+            *clustered,
             *_equal(runs, cluster or on),
             *_tied(first.run, table, lines),
             *remarks,
@@ -247,21 +253,32 @@ def _tested(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
     )
 
 
-def labelled_differences(a: Aligned, b: Aligned, level: float, cluster: str | None = None) -> Iterator[LabelDifference]:
+def labelled_differences(
+    a: Aligned, b: Aligned, level: float, clusters: Sequence[str | None] | None
+) -> Iterator[LabelDifference]:
     """For each metric with labels in both runs the mean label of the second minus that of the first.
 
-    Rows whose key is there twice in a run are left out. `cluster` is a column of the first run.
+    Rows whose key is there twice in a run are left out. `clusters`: of each key.
     """
     first, second = kept_labels(a.run), kept_labels(b.run)
     places = [place for place in range(len(a.keys)) if len(a.rows(place)) == len(b.rows(place)) == 1]
     rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
-    clusters = keys_of([a.run.samples[row] for row in rows[0]], cluster) if cluster else None
-    reporting = replace(reporting_of(a.run.manifest), cluster=cluster)
-    units = [unit_of(a.run.samples[row], reporting) for row in rows[0]]
+    labels = None if clusters is None else [clusters[place] for place in places]
+    digests = [a.run.samples[row].digest for row in rows[0]]
+    pairs = zip(digests, labels or [None] * len(digests), strict=True)
+    units = [f"row {digest}" if label is None else f"cluster {label}" for digest, label in pairs]
     for metric in first:
         if metric in second:
             pair = first[metric], second[metric]
-            yield _difference(b.run.name, metric, pair, rows, units, level, clusters)
+            equal = _equal_texts(metric, a.run, b.run, rows)
+            yield _difference(b.run.name, metric, pair, rows, units, level, labels, equal)
+
+
+def _equal_texts(metric: str, a: ScoredRows, b: ScoredRows, rows: Sequence[Sequence[int]]) -> list[int]:
+    """The places of the rows that are equal in all that is shown for a label."""
+    reads = METRICS[metric].reads if metric in METRICS else tuple(READ)
+    digests = [[run.samples[row].digest_of(reads) for row in own] for run, own in zip((a, b), rows, strict=True)]
+    return [place for place, pair in enumerate(zip(*digests, strict=True)) if pair[0] == pair[1]]
 
 
 def _difference(
@@ -272,7 +289,9 @@ def _difference(
     units: Sequence[str],
     level: float,
     clusters: Sequence[str | None] | None,
+    equal: Sequence[int],
 ) -> LabelDifference:
+    """The line of a metric. `equal`: places of the rows whose texts are equal, so that their labels should be."""
     a, b = pair
     labels = tuple(_of(kept.labels, drawn_rows) for kept, drawn_rows in zip((a, b), rows, strict=True))
     both = int(np.count_nonzero(~np.isnan(labels[0] + labels[1])))
@@ -290,6 +309,8 @@ def _difference(
         }
     wide = Scale(a.low - a.high, a.high - a.low)
     gains, changes = labels[1] - labels[0], scores[1] - scores[0]
+    noise = [place for place in equal if abs(gains[place]) > TIE]
+    gains[noise] = 0.0
     kept = np.where(design.get("drawn", True), gains, np.nan)
 
     chances = None if "probabilities" not in design else np.asarray(design["probabilities"])
@@ -305,7 +326,8 @@ def _difference(
 
     figures = estimate_at(level)
     tested = _as_line(metric, figures, kept, wide._replace(better=a.better), interval_p_value(estimate_at))
-    return LabelDifference(run, metric, both, figures, None, tested)
+    contradicting = tuple(rows[0][place] for place in noise)
+    return LabelDifference(run, metric, both, figures, None, tested, contradicting)
 
 
 def _as_line(metric: str, figures: LabelMean, gains: Array, scale: Scale, p: float | None) -> MetricComparison | None:

@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 import numpy as np
 
 from rag_evaluator.comparison.gate_verdicts import GateVerdicts, following, judge_of
-from rag_evaluator.comparison.saved_scores import known_scale, read_scores, scales_with_directions
+from rag_evaluator.comparison.saved_scores import check_direction, read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.progress import ACTIVITY
@@ -21,7 +21,8 @@ from rag_evaluator.results.aligned import (
     Aligned,
     align,
     caveats,
-    column_of,
+    cluster_column,
+    clusters_of,
     common_metrics,
     equal_rows,
     keys_of,
@@ -31,6 +32,7 @@ from rag_evaluator.results.aligned import (
     require_column,
     weights_of,
 )
+from rag_evaluator.results.certificate import do_not_rely
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.statistics.formulas import Estimate, Scale
@@ -69,12 +71,13 @@ class Differences:
         self.matched = matched[0], matched[1]
         self.a, self.b = align([baseline, run], matched, whole=True)
         self.metrics = common_metrics(self.a, self.b, self.on)
-        self.cluster = cluster or baseline.config.get("cluster") or run.config.get("cluster")
+        self.cluster, self.remarks = cluster_column([baseline, run], cluster)
         self.weights = weights_of(self.a)
 
     def measured(self) -> dict[str, Measured]:
         """Every metric of the baseline; one that the run does not have cannot pass."""
-        for sentence in caveats(self.baseline, self.run, self.matched, self.on, self.metrics):
+        warnings = caveats(self.baseline, self.run, self.matched, self.on, self.metrics)
+        for sentence in (*warnings, *self.remarks):
             logger.warning(sentence)
         if new := [metric for metric in self.run.scores if metric not in self.a.scores]:
             logger.warning("%s has no scores of %s: not compared.", self.baseline.name, ", ".join(new))
@@ -85,11 +88,8 @@ class Differences:
 
     @cached_property
     def labels(self) -> Sequence[str | None] | None:
-        """The cluster of each key, as the baseline has it; as the run has it where the baseline has no such column."""
-        if not self.cluster:
-            return None
-        has_column = any(key is not None for key in keys_of(self.baseline.samples, self.cluster))
-        return column_of(self.a if has_column else self.b, self.cluster)
+        """The cluster of each key."""
+        return clusters_of([self.a, self.b], self.cluster) if self.cluster else None
 
     @cached_property
     def fault(self) -> str | None:
@@ -331,7 +331,7 @@ def gate(
         runs = [scores, read_scores(not_worse_than, 0, not_scores)]
     elif margin is not None:
         raise ConfigError("a margin needs a baseline: give --not-worse-than (not_worse_than= in Python).")
-    scales = scales_with_directions(runs, better or {})
+    scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
     measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
     if len(runs) > 1:
         differences = Differences(runs[1], scores, scales, missing == "ignore", on, cluster).measured()
@@ -346,30 +346,21 @@ def gate(
         raise ConfigError(
             "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
         )
-    _refuse_unknown_direction(parsed, scales, runs, better or {})
+    for rule in parsed:
+        if rule.limit != "coverage" and rule.metric in scales:
+            check_direction(rule.metric, scales[rule.metric], f"rule '{rule}'")
+    of_scores = {rule.metric for rule in parsed if rule.limit != "coverage"}
     return GateVerdicts(
         check_rules(parsed, measured, differences, least),
-        judge_of(scores, {rule.metric for rule in parsed if rule.limit != "coverage"}),
+        judge_of(scores, of_scores),
         following(*reversed(runs)),
+        do_not_rely(scores, of_scores),
     )
 
 
 def _named(rule: Rule) -> Rule:
     """The rule with its metric's name in `METRICS`, if it has one there."""
     return replace(rule, metric=canonical_name(rule.metric) or rule.metric)
-
-
-def _refuse_unknown_direction(
-    rules: Sequence[Rule], scales: Mapping[str, Scale], runs: Sequence[ScoredRows], better: Mapping[str, str]
-) -> None:
-    """Raises `ConfigError` for a rule on a metric of which nobody knows whether higher or lower scores are better."""
-    for rule in rules:
-        is_known = rule.metric in better or known_scale(rule.metric, runs) is not None
-        if rule.limit != "coverage" and rule.metric in scales and not is_known:
-            raise ConfigError(
-                f"rule '{rule}': whether higher or lower scores of '{rule.metric}' are better is not known. Say it: "
-                f"--better {rule.metric}=lower or --better {rule.metric}=higher (better= in Python)."
-            )
 
 
 def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | None) -> dict[str, Measured]:

@@ -1,6 +1,7 @@
 """The verdicts of a gate: as sentences, whether all rules are kept and what is settled, and as a table."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from rag_evaluator.results.certificate import useful_metrics
 from rag_evaluator.results.conclusion import (
@@ -13,15 +14,15 @@ from rag_evaluator.results.conclusion import (
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.statistics.formulas import TIE
-from rag_evaluator.statistics.rules import MOST_ROWS, Rule, Verdict, keeps, limit_of, worse_end
+from rag_evaluator.statistics.rules import MOST_ROWS, Rule, Verdict, count_clusters, keeps, limit_of, worse_end
 
 MOST = 4  # failed rules that have a sentence
 RULES = (
     "A rule is kept if the worse end of the interval is on the right side of its number; of a rule with mean: if the "
     "mean is; and if enough rows have a score.",
     "not settled: the better end of the interval is on the right side; else the whole interval breaks the rule.",
-    "about N rows: with so many, and scores like these, the worse end reaches the number; the interval is taken to "
-    "become narrower as the root of the rows grows.",
+    "about N rows, or clusters: with so many, and scores like these, the worse end reaches the number; the interval is "
+    "taken to become narrower as the root of their number grows.",
 )
 NEEDS = {
     "min": "the rule needs at least {0:g}",
@@ -40,11 +41,14 @@ class GateVerdicts(WithOverview, list[Verdict]):
     Args:
         judge: who scored, for the sentences, see `gate_conclusion`.
         command: to type next where a rule failed.
+        doubts: what certificates say against the scores.
     """
 
-    def __init__(self, verdicts: Iterable[Verdict] = (), judge: str = "", command: str = "") -> None:
+    def __init__(
+        self, verdicts: Iterable[Verdict] = (), judge: str = "", command: str = "", doubts: Sequence[str] = ()
+    ) -> None:
         super().__init__(verdicts)
-        self.judge, self.command = judge, command
+        self.judge, self.command, self.doubts = judge, command, doubts
 
     @property
     def passed(self) -> bool:
@@ -57,7 +61,9 @@ class GateVerdicts(WithOverview, list[Verdict]):
     @property
     def conclusion(self) -> Conclusion:
         """Whether the rules are kept, in sentences."""
-        return gate_conclusion(self, self.judge, self.command)
+        conclusion = gate_conclusion(self, self.judge, self.command)
+        first, *others = conclusion.sentences
+        return replace(conclusion, sentences=[first, *self.doubts, *others])
 
     def overview(self) -> Overview:
         rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]
@@ -140,7 +146,7 @@ def _state(verdict: Verdict) -> str:
 
 
 def _rows(rule: Rule, verdict: Verdict) -> str:
-    """With how many rows like these the interval would keep the rule, roughly."""
+    """With how many rows, or clusters, like these the interval would keep the rule, roughly."""
     scale, estimate = verdict.measured.scale, verdict.measured.estimate
     worse = worse_end(rule, scale, estimate)
     if estimate.mean is None or worse is None or estimate.ci_method.startswith("range"):
@@ -149,8 +155,10 @@ def _rows(rule: Rule, verdict: Verdict) -> str:
     if abs(estimate.mean - perfect) <= TIE:  # the rule itself says how many perfect rows it needs
         return ""
     room = abs(estimate.mean - limit_of(rule, scale))
-    rows = estimate.n * ((estimate.mean - worse) / room) ** 2 if room > TIE else MOST_ROWS
-    return f"; {about(rows)} rows like these would show it" if rows < MOST_ROWS else ""
+    clusters = verdict.measured.clusters
+    units, what = (estimate.n, "rows") if clusters is None else (count_clusters(clusters), "clusters")
+    needed = units * ((estimate.mean - worse) / room) ** 2 if room > TIE else MOST_ROWS
+    return f"; {about(needed)} {what} like these would show it" if needed < MOST_ROWS else ""
 
 
 def _distance(verdict: Verdict) -> float:

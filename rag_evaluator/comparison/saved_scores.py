@@ -42,46 +42,55 @@ def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ())
     return scores
 
 
-def scales_for(metrics: Sequence[str], runs: Sequence[ScoredRows]) -> tuple[dict[str, Scale], list[str]]:
+def scales_for(
+    metrics: Sequence[str], runs: Sequence[ScoredRows], better: Mapping[str, str] | None = None
+) -> tuple[dict[str, Scale], list[str]]:
     """The scale of each metric; and a sentence for each that nobody has described.
 
     It is that of `METRICS`, in the range that the manifest of a run names; else what the manifest says of its own
     metric. Else the metric is taken for a continuous one in [0, 1], or in the range that was seen if that is wider.
+
+    Args:
+        better: metric, by any of its names -> `higher` or `lower`, where nobody has described it.
+
+    Raises `ConfigError` for a direction of none of these metrics, and for one that is not so.
     """
     scales, remarks = {}, []
+    directions = {canonical_name(name) or name: (name, end) for name, end in (better or {}).items()}
+    for metric, (name, end) in directions.items():
+        if metric not in metrics:
+            raise ConfigError(f"--better {name}={end}: there are no scores of '{name}'.{did_you_mean(name, metrics)}")
+        if end not in ("higher", "lower"):
+            raise ConfigError(f"--better {name}={end}: expected {name}=higher or {name}=lower.")
     for metric in metrics:
-        known = known_scale(metric, runs)
+        known, (name, end) = known_scale(metric, runs), directions.get(metric, (metric, ""))
         if known is None:
             known = _seen(metric, runs)
-            remarks.append(
-                f"{metric} is not a metric of this program: taken as continuous from {known.low:g} to {known.high:g}, "
-                "higher is better."
+            if end:
+                known = known._replace(better="higher" if end == "higher" else "lower", is_directed=True)
+            direction = (
+                f", {end} is better" if end else f". Whether higher or lower is better is not known: {_ask(metric)}"
             )
+            remarks.append(
+                f"{metric} is not a metric of this program: taken as continuous from {known.low:g} to {known.high:g}"
+                f"{direction}."
+            )
+        elif end and known.better != end:
+            raise ConfigError(f"--better {name}={end}: of {metric} {known.better} is better.")
         scales[metric] = known
     return scales, remarks
 
 
-def scales_with_directions(runs: Sequence[ScoredRows], better: Mapping[str, str]) -> dict[str, Scale]:
-    """The scale of every metric of the runs, with what the user says of those that nobody has described.
+def _ask(metric: str) -> str:
+    return f"--better {metric}=lower or --better {metric}=higher (better= in Python)"
 
-    Args:
-        better: metric, by any of its names -> `higher` or `lower`.
 
-    Raises `ConfigError` for a metric that no run has, and for what is not so.
-    """
-    metrics = list(dict.fromkeys(metric for run in runs for metric in run.scores))
-    scales = scales_for(metrics, runs)[0]
-    for name, end in better.items():
-        metric = canonical_name(name) or name
-        if metric not in scales:
-            raise ConfigError(f"--better {name}={end}: there are no scores of '{name}'.{did_you_mean(name, scales)}")
-        if end not in ("higher", "lower"):
-            raise ConfigError(f"--better {name}={end}: expected {name}=higher or {name}=lower.")
-        known = known_scale(metric, runs)
-        if known is not None and known.better != end:
-            raise ConfigError(f"--better {name}={end}: of {metric} {known.better} is better.")
-        scales[metric] = scales[metric]._replace(better="higher" if end == "higher" else "lower")
-    return scales
+def check_direction(metric: str, scale: Scale, use: str) -> None:
+    """Raises `ConfigError` where nobody knows whether higher or lower scores are better; `use`: what needs it."""
+    if not scale.is_directed:
+        raise ConfigError(
+            f"{use}: whether higher or lower scores of '{metric}' are better is not known. Say it: {_ask(metric)}."
+        )
 
 
 def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
@@ -113,7 +122,7 @@ def _declared(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
 
 def _seen(metric: str, runs: Sequence[ScoredRows]) -> Scale:
     values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
-    return Scale(min([0.0, *values]), max([1.0, *values]), "continuous")
+    return Scale(min([0.0, *values]), max([1.0, *values]), "continuous", is_directed=False)
 
 
 def _of_results(results: Results, name: str) -> ScoreTable:

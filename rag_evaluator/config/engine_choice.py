@@ -9,6 +9,7 @@ from functools import cache
 from pathlib import Path
 
 from rag_evaluator.config.sections import AUTO, DEMO, FAST, OWN_KEYS, USUAL, AnyJudge, JudgeConfig
+from rag_evaluator.files.gguf import gguf_of
 
 HIDDEN = ("", "-1", "NoDevFiles")  # what CUDA_VISIBLE_DEVICES is where a process may use no GPU
 SECONDS = 20.0  # for the driver, which may wake a GPU up
@@ -32,6 +33,8 @@ def choose_engine(config: JudgeConfig) -> tuple[str, str]:
     for key in sorted(OWN_KEYS[USUAL] - OWN_KEYS[FAST]):
         if getattr(config, key) != getattr(defaults, key):
             return USUAL, f"judge.{key} is set, which vLLM does not take"
+    if gguf_of(config.model) is not None:
+        return USUAL, "the model is a GGUF file"
     if not has_gpu():
         return USUAL, "no NVIDIA GPU that this process may use was found"
     if not has_vllm(config.vllm.python):

@@ -12,7 +12,16 @@ KEYS: Mapping[str, str] = {
     },
 }
 """Key of the configuration, as in messages -> what to do."""
-COMMANDS: Mapping[str, str] = {}
+COMMANDS: Mapping[str, str] = {
+    "plan": "Type check in its place: it says what a run takes. How many rows a difference needs, compare says.",
+    "doctor": "Type check, without a configuration: it shows versions and devices.",
+}
 """Command -> what to do."""
-NAMES: Mapping[str, str] = {}
+NAMES: Mapping[str, str] = {
+    **dict.fromkeys(
+        ("plan", "PlannedJudge", "PlannedMetric", "PlannedRun"),
+        "Use check(config): its check 'cost' says what a run takes.",
+    ),
+    **dict.fromkeys(("doctor", "Diagnosis"), "Use check(config): its check 'versions' has versions and devices."),
+}
 """Public name of the package -> what to do."""

@@ -44,6 +44,7 @@ from rag_evaluator.config.sections import (
     section_of,
 )
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.files.gguf import SUFFIX
 from rag_evaluator.resources import command
 
 VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
@@ -248,12 +249,12 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
 
 
 def model_path(model: str, base: Path) -> str:
-    """A folder (existing, or written like one) becomes absolute; 'demo' and hub ids stay as they are.
+    """A folder (existing, or written like one) and a GGUF file become absolute; 'demo' and hub ids stay as they are.
 
     Raises `ConfigError` for an unknown home folder or environment variable.
     """
     path = expand(model)
-    looks_local = model.startswith((".", "~")) or path.is_absolute()
+    looks_local = model.startswith((".", "~")) or path.is_absolute() or path.suffix.lower() == SUFFIX
     if model != DEMO and (looks_local or (base / path).is_dir()):
         return str(base / path)
     return str(path) if "$" in model else model

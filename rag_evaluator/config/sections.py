@@ -137,9 +137,10 @@ class JudgeConfig(Section):
         engine: what runs the model, a name of `ENGINES`: `transformers` in this process, a `server` that you have
             started, or `vllm`, a server that the program starts and ends; auto: `vllm` where a GPU and vLLM are, else
             `transformers`.
-        model: a model folder, a hub id that is in the cache, or `demo`, a bundled toy. Of a server that takes no token
-            ids: a folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
-        dtype: of the weights; auto: as they were saved.
+        model: a model folder, a GGUF file, a hub id that is in the cache, or `demo`, a bundled toy. Of a server that
+            takes no token ids: a folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not
+            known.
+        dtype: of the weights; auto: as they were saved, of a GGUF file bfloat16.
         device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
         model_kwargs: passed on to `from_pretrained`; also `load_in_4bit` or `load_in_8bit`, with bitsandbytes.
         chat_template: auto: the tokenizer's, if it has one; or `none`, a Jinja file, the name of one of its templates.

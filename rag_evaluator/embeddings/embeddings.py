@@ -22,6 +22,7 @@ from rag_evaluator.embeddings.hub import (
     identity_of,
     load_failure,
     loading,
+    name_of,
 )
 from rag_evaluator.embeddings.ragas_library import BaseRagasEmbedding
 from rag_evaluator.errors import ModelError
@@ -197,16 +198,25 @@ class EmbeddingsSource:
         embeddings = unwrapped(embeddings)
         if offline and embeddings is not None:
             refuse_service(embeddings, "embeddings")
-        self.config, self.offline, self.is_object = config, offline, embeddings is not None
+        self.offline, self.is_object = offline, embeddings is not None
         self.model: BaseRagasEmbedding | None = None if embeddings is None else as_embeddings(embeddings)
+        if embeddings is not None:
+            given, inner = self._given()
+            config = config.model_copy(update={"model": name_of(given, inner) or type(given).__name__})
+        self.config = config
+
+    def _given(self) -> tuple[Any, Any]:
+        """The embeddings as they were given, and the model inside them, or its name."""
+        model = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
+        return model, getattr(model, "model", None)
 
     @cached_property
     def identity(self) -> str | None:
         """Fingerprint of the model; None where nothing tells two such models apart. Raises `ModelError`."""
         if not self.is_object:
             return fingerprint(find_embeddings(self.config, self.offline))
-        model: Any = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
-        identity = identity_of(model, getattr(model, "model", None))
+        model, inner = self._given()
+        identity = identity_of(model, inner)
         arguments = [getattr(model, name, None) or {} for name in LIBRARY_ARGUMENTS]
         return identity if identity is None or not any(arguments) else f"{identity}-{short_digest(repr(arguments))[:8]}"
 

@@ -9,7 +9,6 @@ import json
 import logging
 import os
 import re
-import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -140,37 +139,13 @@ def contents_of(folder: Path) -> str:
 
 
 def devices() -> dict[str, Any]:  # Any: JSON
-    """Version and build of torch, its threads, and each device with its memory in bytes."""
+    """The version of torch, its threads, and each GPU with its memory in bytes."""
     import torch
 
-    cuda = [_cuda(number) for number in range(torch.cuda.device_count())] if torch.cuda.is_available() else []
-    return {
-        "version": torch.__version__,
-        "cuda": torch.version.cuda,
-        "hip": torch.version.hip,
-        "threads": torch.get_num_threads(),
-        "cpu": torch.backends.cpu.get_cpu_capability(),
-        "mps": torch.backends.mps.is_available(),
-        "devices": cuda,
-    }
-
-
-def _cuda(number: int) -> dict[str, Any]:
-    import torch
-
-    about = torch.cuda.get_device_properties(number)
-    report: dict[str, Any] = {
-        "device": f"cuda:{number}",
-        "name": about.name,
-        "memory": about.total_memory,
-        "capability": f"{about.major}.{about.minor}",
-        "bf16": about.major >= 8 or torch.version.hip is not None,
-    }
-    try:
-        free, _ = torch.cuda.mem_get_info(number)
-    except RuntimeError as error:  # another process holds it for itself, or it is out of order
-        return {**report, "free": None, "error": str(error).splitlines()[0]}
-    return {**report, "free": free}
+    numbers = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
+    found = [torch.cuda.get_device_properties(number) for number in numbers]
+    gpus = [{"name": gpu.name, "memory": gpu.total_memory} for gpu in found]
+    return {"torch": torch.__version__, "gpus": gpus, "threads": torch.get_num_threads()}
 
 
 def free_memory() -> None:
@@ -181,20 +156,6 @@ def free_memory() -> None:
         gc.collect()
     if torch.cuda.is_available():
         torch.cuda.empty_cache()
-
-
-def most_memory() -> tuple[int | None, int | None]:
-    """The most bytes that this process has used so far: of the machine and of its GPUs; None: not known, or no GPU."""
-    try:
-        import resource
-    except ImportError:  # Windows
-        return None, None
-    unit = 1 if sys.platform == "darwin" else 1024
-    used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
-    torch = sys.modules.get("torch")
-    if torch is None or not torch.cuda.is_available():
-        return used, None
-    return used, sum(torch.cuda.max_memory_allocated(number) for number in range(torch.cuda.device_count()))
 
 
 WEIGHTS = {".safetensors", ".bin", ".pt"}
@@ -211,10 +172,12 @@ UNNAMED = "(unnamed)"  # in place of the name of a model that has none
 def fingerprint(folder: str | Path) -> str:
     """16 hexadecimal digits that change with a model: path, size and content of its weights and of its other files.
 
-    A copy has the same. Of a hub id that is not on disk it is the id itself. Raises `ModelError` for a file that cannot
-    be read.
+    A copy has the same. Of a GGUF file it is that of its content, of a hub id that is not on disk the id itself. Raises
+    `ModelError` for a file that cannot be read.
     """
     folder = Path(folder)
+    if folder.is_file():
+        return file_fingerprint(folder)
     if not folder.is_dir():
         return str(folder)
     try:
@@ -225,7 +188,7 @@ def fingerprint(folder: str | Path) -> str:
 
 
 def file_fingerprint(path: Path) -> str:
-    """The same of one file, for instance a GGUF. Raises `ModelError`."""
+    """The same of one file. Raises `ModelError`."""
     try:
         return _digests([path])[0][:16]
     except OSError as error:
@@ -332,15 +295,18 @@ def identity_of(model: Any, inner: Any) -> str | None:
     None if it has neither, or an adapter that its folder does not hold. A model whose weights were changed after it was
     loaded is not noticed: it must be saved to a folder of its own.
     """
-    if has_adapter(inner):
-        return None
+    name = None if has_adapter(inner) else name_of(model, inner)
+    return None if name is None else fingerprint(name)
+
+
+def name_of(model: Any, inner: Any) -> str | None:
+    """The folder a loaded model came from, or the name it goes by; None: neither. Arguments as in `identity_of`."""
     names = (
         getattr(model, "model_id", None),
         getattr(model, "model_name", None),
         inner if isinstance(inner, str) else getattr(inner, "name_or_path", None),
     )
-    name = next((str(name) for name in names if name), None)
-    return None if name is None else fingerprint(name)
+    return next((str(name) for name in names if name), None)
 
 
 def has_adapter(model: Any) -> bool:

@@ -11,10 +11,19 @@ from pydantic import BaseModel, ValidationError
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.offline import refuse_service
 from rag_evaluator.config.schema import model_path
-from rag_evaluator.config.sections import JudgeConfig, check_engine_keys
+from rag_evaluator.config.sections import DEMO, JudgeConfig, check_engine_keys
+from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.embeddings.embeddings import unwrapped
 from rag_evaluator.embeddings.event_loop import MODELS, run
-from rag_evaluator.embeddings.hub import UNNAMED, arguments_part, as_line, fingerprint, free_memory, identity_of
+from rag_evaluator.embeddings.hub import (
+    UNNAMED,
+    arguments_part,
+    as_line,
+    fingerprint,
+    free_memory,
+    identity_of,
+    name_of,
+)
 from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
@@ -93,6 +102,8 @@ class Judge(RagasLLM):
 
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
         self.config = config or JudgeConfig()
+        if not isinstance(pipeline, Engine):
+            self.config = _named(self.config, pipeline)
         engine = pipeline if isinstance(pipeline, Engine) else _engine_of(pipeline, self.config)
         self.inner: EngineJudge = EngineJudge(engine, self.config)
         self.model_id = engine.model_id
@@ -323,7 +334,7 @@ class LazyJudge:
         offline: whether hub ids must be in the cache, and objects must not ask another machine.
 
     Attributes:
-        config: settings that count: those of the judge itself if it has some.
+        config: settings that count: those of the judge itself if it has some. `model` names an object, too.
         model: the judge, as far as it was given or loaded.
         is_object: whether it was given as an object, so that no configuration says all about it.
 
@@ -343,7 +354,7 @@ class LazyJudge:
             )
         if offline and judge is not None:
             refuse_service(judge, "judge")
-        self.config = judge.config if isinstance(judge, Judge) else config
+        self.config = judge.config if isinstance(judge, Judge) else config if judge is None else _named(config, judge)
         self.offline, self.model, self.is_object = offline, judge, judge is not None
 
     async def load(self) -> JudgeProtocol:
@@ -398,8 +409,7 @@ class LazyJudge:
         if self.model is None:
             return fingerprint(find_engine(self.config.engine).find(self.config, self.offline))
         if isinstance(self.model, InstructorBaseRagasLLM) or is_pipeline(self.model):
-            inner = _pipeline_of(self.model) if is_pipeline(self.model) else self.model
-            return identity_of(self.model, getattr(inner, "model", None))
+            return identity_of(self.model, _model_in(self.model))
         return None if is_langchain(self.model) or self.model.signature is None else short_digest(self.model.signature)
 
     @property
@@ -446,6 +456,17 @@ def is_pipeline(judge: Any) -> bool:
 def _pipeline_of(judge: Any) -> Any:
     """langchain's wrapper holds transformers' pipeline."""
     return getattr(judge, "pipeline", judge)
+
+
+def _model_in(judge: Any) -> Any:
+    """The model inside a judge, or its name; None where it has neither."""
+    return getattr(_pipeline_of(judge) if is_pipeline(judge) else judge, "model", None)
+
+
+def _named(config: JudgeConfig, judge: Any) -> JudgeConfig:
+    """The settings of a judge that was given as an object, with its name as model."""
+    name = name_of(judge, _model_in(judge)) or type(judge).__name__
+    return config.model_copy(update={"model": DEMO if name == str(DEMO_JUDGE) else name})
 
 
 PIPELINE_KEYS = {"max_new_tokens": "max_new_tokens", "temperature": "temperature", "do_sample": "temperature"}

@@ -67,8 +67,9 @@ COUNTED: Mapping[str, Counted] = {
     "ExtractedKeyphrases": Counted("keyphrases", "name"),
     "QuestionsGenerated": Counted("questions", "question"),
     "AnswerRelevanceOutput": Counted("question", "question"),
+    "ReferenceOutput": Counted("answer"),
 }
-"""Response model of ragas -> the texts that the judge writes and a metric counts."""
+"""Response model -> the texts that the judge writes and a metric counts, or that become a reference."""
 VERDICTS: Mapping[str, str] = {
     "NLIStatementOutput": "verdict",
     "StatementFaithfulnessOutput": "verdict",
@@ -106,7 +107,7 @@ def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> Work:
             continue
         seen = dict(_seen(prompt, answer, row_texts))
         for flag, texts in seen.items():
-            flags[flag] = [*flags.get(flag, ()), *dict.fromkeys(texts)]
+            flags[flag] = list(dict.fromkeys([*flags.get(flag, ()), *texts]))
         is_about_nothing = FOREIGN in seen and len(seen[FOREIGN]) == len(list(_texts(answer)))
         forbidden += [flag for flag in REASONS if flag in seen and (flag != FOREIGN or is_about_nothing)]
     return Work(flags, next((why for flag, why in REASONS.items() if flag in forbidden), None))

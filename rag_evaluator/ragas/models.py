@@ -10,6 +10,7 @@ from pydantic import BaseModel
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.files.gguf import gguf_of
 from rag_evaluator.judge.judge import LLM, LazyJudge
 from rag_evaluator.ragas.names import no_counterpart
 from rag_evaluator.tasks.question import judge_source, settings_of
@@ -105,7 +106,7 @@ def llm_factory(
         key = getattr(client, "api_key", settings.get("api_key"))
         config._key = key if isinstance(key, str) else ""  # it may be a function
         return ServerJudge(None, config)
-    if Path(model).is_dir():
+    if Path(model).is_dir() or gguf_of(model) is not None:
         return LangchainLLMWrapper(model)
     logger.warning(
         "llm_factory(%r): no service is asked; the configured judge judges, without one the demo judge. Give a model "
@@ -115,9 +116,23 @@ def llm_factory(
     return LangchainLLMWrapper(None)
 
 
-def embedding_factory(*arguments: Any, **named: Any) -> None:
-    """No model: the configured embeddings are used."""
+ELSEWHERE = ("run_config", "client", "interface", "base_url", "cache")  # of ragas' factory: nothing for a local model
+
+
+def embedding_factory(provider: str = "openai", model: str | None = None, **settings: Any) -> str | None:
+    """The folder or hub id of an embedding model: of the provider `huggingface`, or any folder.
+
+    Else None, the configured embeddings, as a warning says: a service is never asked. Raises `TypeError` for settings
+    of the model, see `HuggingFaceEmbeddings`.
+    """
+    if Path(provider).is_dir():
+        model = provider
+    elif model is None:
+        provider, _, model = provider.partition("/")
+    if provider == "huggingface" or (model and Path(model).is_dir()):
+        return HuggingFaceEmbeddings(model, **{key: settings[key] for key in settings if key not in ELSEWHERE})
     logger.warning("embedding_factory: no service is asked; the configured embeddings are used.")
+    return None
 
 
 @dataclass

@@ -26,6 +26,7 @@ FOLDED, MOST = 300, 3_000  # characters of a response before the fold, and in th
 TITLES: Mapping[Direction, str] = {
     "worse": "▼ Became worse",
     "better": "▲ Became better",
+    "differs": "Changed",
     "missing": "○ Scored by one run only",
 }
 

@@ -10,7 +10,7 @@ from urllib.parse import urlencode
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.report.pages import number, render, with_interval
-from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing
+from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import BETWEEN, LABELS, judges_of
@@ -163,7 +163,7 @@ def certified(run: Run) -> tuple[str, list[Certified]]:
         return "", []
     try:
         certificate = read_certificate(path)
-        words = standing(certificate, run.manifest.get("signatures") or {}, run.data)
+        words = standing_of(certificate, run)
         lines = [
             _certified(metric, words[metric], certificate["metrics"][metric], run.summary.get(metric, {}))
             for metric in words

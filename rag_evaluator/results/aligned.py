@@ -1,8 +1,8 @@
 """Runs brought to the same keys, and what must be known before they are compared: `caveats`.
 
-All rows of a key count. Its cluster and its group are those of the baseline, whatever the other run says of them. It
-counts as often as the baseline has rows of it; its score is the mean of the rows that have one. No figure depends on
-the order of rows.
+All rows of a key count. The group of a key is that of the baseline, whatever the other run says; its cluster is that of
+the first run that has one. It counts as often as the baseline has rows of it; its score is the mean of rows that
+have one. No figure depends on the order of rows.
 """
 
 import math
@@ -19,8 +19,9 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
-from rag_evaluator.results.manifest import partial_rows, parts_of
+from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.pieces import more_pieces
+from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
@@ -182,6 +183,33 @@ def _only(side: Aligned, column: str, key: str, values: set[str | None]) -> str 
     return next(iter(values), None)
 
 
+def cluster_column(runs: Sequence[ScoredRows], asked: str | None) -> tuple[str | None, list[str]]:
+    """The column by which rows are put together: the one asked for, else that of the runs' configurations.
+
+    With a sentence if the baseline does not name it. Raises `ResultsError` if two runs name different ones.
+    """
+    named = {run.config["cluster"]: run for run in reversed(runs) if run.config.get("cluster")}
+    if asked or not named:
+        return asked, []
+    if len(named) > 1:
+        listed = ", ".join(f"'{column}' in {run.name}" for column, run in reversed(named.items()))
+        raise ResultsError(
+            f"The runs name different clusters: {listed}. Choose one with --cluster (cluster= in Python)."
+        )
+    [(column, run)] = named.items()
+    if run is runs[0]:
+        return column, []
+    return column, [
+        f"{run.name} puts rows together by '{column}', {runs[0].name} does not: here they are put together."
+    ]
+
+
+def clusters_of(sides: Sequence[Aligned], column: str) -> list[str | None]:
+    """The cluster of each key, as the first run says it that has this column."""
+    having = (side for side in sides if any(key is not None for key in keys_of(side.run.samples, column)))
+    return column_of(next(having, sides[0]), column)
+
+
 def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
     """The places of the keys that share a value of a column, values in order."""
     groups: dict[str, list[int]] = {}
@@ -210,7 +238,6 @@ def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
     return metrics
 
 
-UNNAMED = ":(unnamed)"  # in the signature of a score whose model has no name
 CONDITIONS = {  # part of a signature -> what it is called
     "language": "language",
     "prompts": "prompts",
@@ -225,6 +252,9 @@ OWN = {"options": "options", "source": "functions"}
 JUDGE = "judge"  # what every other part of a signature belongs to
 HARMLESS = {"python", "rag-evaluator", "ragas"}  # versions that change no number, or that signatures name
 NOISE = "repeats"  # how often, by the same judge: the mean of more scores is the same but for its noise
+DEFAULTS = {"reasons": "full", "examples": "all"}
+"""Parts that are written only where they differ from this."""
+ABSENT = "absent"  # any other part that a signature lacks: equal to no value
 Values = Mapping[str, Any]  # Any: JSON
 
 
@@ -249,7 +279,7 @@ def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, 
 
 def has_unnamed_model(manifest: Values, metrics: list[str]) -> bool:
     """Whether a model behind these metrics has no name, so that nobody can say whether two are the same."""
-    return any(UNNAMED in manifest.get("signatures", {}).get(metric, "") for metric in metrics)
+    return any(f":{UNNAMED}" in manifest.get("signatures", {}).get(metric, "") for metric in metrics)
 
 
 def _parts(manifest: Values, metric: str) -> dict[str, str]:
@@ -260,7 +290,8 @@ def _parts(manifest: Values, metric: str) -> dict[str, str]:
 
 def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
     for part in dict.fromkeys((*a, *b)):
-        values = a.get(part, "none"), b.get(part, "none")
+        default = DEFAULTS.get(part.partition(BETWEEN)[0], ABSENT)
+        values = a.get(part, default), b.get(part, default)
         if values[0] != values[1]:
             yield part, values
 

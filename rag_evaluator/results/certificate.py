@@ -1,7 +1,7 @@
 """`certificate.json`: what people's labels say of a judge, and for which runs that holds."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,12 +11,13 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text, write_json
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
+from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share
 from rag_evaluator.results.rows import LABELS, data_of
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import read_summary
 
 CERTIFICATE, FORMAT = "certificate.json", 2
-CERTIFIED = "certified"  # begins what is said of a useful judge
+CERTIFIED, WORSE = "certified", "worse than chance"  # begin what is said of a useful judge, and of a harmful one
 MARK = b'{\n  "program": "rag_evaluator",\n  "certificate": '  # how the file begins
 Certificate = Mapping[str, Any]  # Any in this module: JSON
 
@@ -84,7 +85,7 @@ def standing_lines(path: Path, folder: Path) -> list[str]:
     """What a certificate says of the scores in a results folder, a line for each metric. Raises `ResultsError`."""
     certificate, run = read_certificate(path), Run(folder)
     first = f"certificate {path} of {certificate.get('date')}:"
-    by_metric = standing(certificate, run.manifest.get("signatures", {}), run.data)
+    by_metric = standing_of(certificate, run)
     return [first, *(f"  {metric}: {words}" for metric, words in by_metric.items())]
 
 
@@ -96,47 +97,67 @@ def own_standing(run: ScoredRows) -> dict[str, str]:
     if not isinstance(run, Run) or not (run.folder / CERTIFICATE).is_file():
         return {}
     certificate = read_certificate(run.folder / CERTIFICATE)
-    words = standing(certificate, run.manifest.get("signatures", {}), run.data)
+    words = standing_of(certificate, run)
     return {metric: words[metric] for metric in words if metric in certificate["metrics"]}
 
 
 def useful_metrics(run: ScoredRows) -> set[str]:
-    """The metrics of which a certificate says that the judge is useful: the run's own, or that of its configuration.
+    """The metrics of which a certificate says that the judge is useful: the run's own, or that of its configuration."""
+    return {metric for metric, words in _held(run) if words.startswith(CERTIFIED)}
 
-    One that cannot be read says nothing.
-    """
+
+def do_not_rely(run: ScoredRows, metrics: Collection[str] | None = None) -> list[str]:
+    """A sentence for each metric, or each of these, for which such a certificate says worse than chance."""
+    worse = {metric: words for metric, words in _held(run) if words.startswith(WORSE)}
+    return [
+        f"Do not rely on {metric}: a certificate says {words}."
+        for metric, words in worse.items()
+        if metrics is None or metric in metrics
+    ]
+
+
+def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:
+    """Metrics with what the certificates of a run say of them, its own first. One that cannot be read says nothing."""
     configured = run.config.get("certificate")
     paths = [*([run.folder / CERTIFICATE] if isinstance(run, Run) else []), *([Path(configured)] if configured else [])]
-    useful: set[str] = set()
     for path in paths:
         if path.is_file() and isinstance(run, Run):
             with suppress(ResultsError):
-                by_metric = standing(read_certificate(path), run.manifest.get("signatures", {}), run.data)
-                useful |= {metric for metric, words in by_metric.items() if words.startswith(CERTIFIED)}
-    return useful
+                yield from standing_of(read_certificate(path), run).items()
 
 
-def standing(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, str]:
+def standing_of(certificate: Certificate, run: Run) -> dict[str, str]:
     """Metric of a run -> what a certificate says of its scores, in words: `certified` only of a useful judge."""
-    return {metric: _standing(certificate, metric, signatures, data) for metric in signatures}
+    flagged = {metric: flagged_share(row) for metric, row in run.summary.items()}
+    return standing(certificate, run.manifest.get("signatures") or {}, run.data, flagged)
 
 
-def _standing(certificate: Certificate, metric: str, signatures: Mapping[str, str], data: str) -> str:
+def standing(
+    certificate: Certificate, signatures: Mapping[str, str], data: str, flagged: Mapping[str, float]
+) -> dict[str, str]:
+    """The same by the signature of each metric, the digest of all rows, and the share of flagged rows."""
+    return {
+        metric: _standing(certificate, metric, signature, data, flagged.get(metric, 0.0))
+        for metric, signature in signatures.items()
+    }
+
+
+def _standing(certificate: Certificate, metric: str, signature: str, data: str, flagged: float) -> str:
     part = certificate["metrics"].get(metric)
     if part is None:
         return "no labels"
-    sides = [{"signatures": {metric: line}} for line in (part["signature"], signatures[metric])]
+    sides = [{"signatures": {metric: line}} for line in (part["signature"], signature)]
     differing = differing_conditions(sides[0], sides[1], [metric])
     if has_unnamed_model(sides[0], [metric]) or has_unnamed_model(sides[1], [metric]):
         return "the certificate does not apply: a judge without a name cannot be recognised"
-    refused = [name for name in differing if name not in ("language", "prompts", "versions")]
+    refused = [name for name in differing if name not in ("prompts", "versions")]
     if refused:
         return f"the certificate does not apply: it is of {_shown(differing, refused)}"
-    remarks = []
-    if "language" in differing:
-        remarks.append(f"in another language ({differing['language']['language'][0]})")
-    elif "prompts" in differing:
+    if "prompts" in differing:
         return "the certificate does not apply: it is of other prompts"
+    remarks = []
+    if abs(flagged - part.get(FLAGGED, 0.0)) > MUCH:
+        return f"the certificate does not apply: the judge's work is doubtful in {flagged:.0%} of the rows here"
     if certificate.get("data") != data:
         remarks.append("on other data")
     if "versions" in differing:

@@ -12,8 +12,8 @@ from rag_evaluator.results.overview import counted
 from rag_evaluator.results.questions import input_values
 
 Json = Mapping[str, Any]  # Any in this module: JSON
-Direction = Literal["worse", "better", "missing"]
-DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "missing")
+Direction = Literal["worse", "better", "differs", "missing"]
+DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "differs", "missing")
 TEXT = 80  # characters of a claim in a sentence
 RESPONSE = 1_000  # characters of a response in JSON
 VERDICTS = 3  # changed verdicts that are shown of a row

@@ -40,7 +40,7 @@ class ComparedMetric:
         return {
             "run": self.run,
             "metric": figures.metric,
-            "better": figures.scale.better,
+            "better": figures.scale.better if figures.scale.is_directed else None,
             "group_by": self.group_by,
             "group": self.group,
             "n": difference.n,
@@ -82,6 +82,8 @@ class LabelDifference:
         tested: the same as the line of a table; its p-value belongs to the interval, its `p_holm` holds for all
             differences by labels together, and its `rows_needed` are labels for a true difference of the size found.
             None where there is no estimate.
+        contradicting: rows of the baseline whose texts are equal in both runs, and whose labels are not: noise of the
+            labels, which counts as no difference.
     """
 
     run: str
@@ -90,6 +92,7 @@ class LabelDifference:
     figures: LabelMean | None
     reason: str | None
     tested: MetricComparison | None = None
+    contradicting: tuple[int, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """The figures, with the p-values and the conclusion."""
@@ -201,9 +204,12 @@ class Comparison(WithOverview):
 
 
 def word(line: MetricComparison) -> str:
-    """Whether the run is `better` or `worse` than the baseline, if that is shown; `open`: nobody knows."""
+    """Whether the run is `better` or `worse` than the baseline, if that is shown; `open`: nobody knows.
+
+    `differs`: it is shown, and nobody has said which scores are better.
+    """
     if line.verdict in ("shown", "different, but less than the margin"):
-        return "better" if line.is_better else "worse"
+        return ("better" if line.is_better else "worse") if line.scale.is_directed else "differs"
     return "open"
 
 
@@ -283,5 +289,5 @@ def _figures(line: ComparedMetric) -> list[str]:
     interval = "-"
     if difference.mean is not None:
         interval = f"{number(difference.mean)} [{number(difference.ci_low)}, {number(difference.ci_high)}]"
-    counts = f"{figures.wins}/{figures.ties}/{figures.losses}"
+    counts = f"{figures.wins}/{figures.ties}/{figures.losses}" if figures.scale.is_directed else "-"
     return [figures.metric, number(figures.mean_a), number(figures.mean_b), interval, counts]

@@ -163,13 +163,17 @@ def conclude_pair(
 
 def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]:
     """`is better in faithfulness by 0.18 [0.02, 0.34]`; `scores better` where runs were judged differently."""
+    unknown = [line for line in lines if not line.scale.is_directed]
     for is_better in (True, False):
-        group = [line for line in lines if line.is_better == is_better]
+        group = [line for line in lines if line.is_better == is_better and line.scale.is_directed]
         verb = "is better" if is_better else "is worse"
         if judging.differing:
             verb = "scores better" if is_better else "scores worse"
         if group:
             yield f"{verb} in {listed((_by(line) for line in group), most=len(group))}"
+    if unknown:
+        differences = (f"{line.metric} by {_difference(line)}" for line in unknown)
+        yield f"differs in {listed(differences, most=len(unknown))}"
 
 
 def _by(line: MetricComparison) -> str:
@@ -217,12 +221,12 @@ def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool,
 
 def _needed(line: MetricComparison, effect: float, where: str) -> str:
     """How many rows would show a difference in this metric, as far as the spread of the differences says it."""
-    needed = line.rows_needed
+    needed, clustered = line.rows_needed, line.difference.is_clustered
     if needed is None:
-        return ""
+        return "; more rows of the same clusters do not help, more clusters do" if clustered else ""
     if needed <= line.difference.n:
         return f"; a difference of {figure(effect)}{where} would be found in 4 of 5 such comparisons"
-    return f"; a difference of {figure(effect)}{where} needs {about(needed)} rows"
+    return f"; a difference of {figure(effect)}{where} needs {about(needed)} rows{' in more clusters' * clustered}"
 
 
 def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
@@ -246,7 +250,8 @@ def label_rule(level: float, tests: int) -> str:
         "scores narrow where they help; p belongs to it. Shown: p after Holm, over the "
         f"{counted(tests, 'difference')} by labels of this comparison, is at most {alpha}. Labels that a difference "
         "needs: for a power of 0.8, of this metric alone, if the true difference is the one found, and the interval "
-        "narrows with the root of their number. A margin is for scores only."
+        "narrows with the root of their number. Labels of texts that are equal in both runs count as equal. A margin "
+        "is for scores only."
     )
 
 
@@ -279,8 +284,16 @@ def conclude_labels(names: Mapping[str, str], labels: Sequence[LabelDifference])
             rows = next(line.figures.rows for line in own if line.tested is largest and line.figures is not None)
             needed = _labels_needed(largest, rows)
             yield f"Not settled by labels of {_labelled(rest)}{which_run}: {which} {_difference(largest)}{needed}."
+        noise = {line.metric: line.contradicting for line in own if line.contradicting}
         if same := [line for line in known if line.verdict == "equal in all rows"]:
-            yield f"In {_labelled(same)} no label of {listed(line.metric for line in same)} differs{which_run}."
+            where = " where the texts do" if any(line.metric in noise for line in same) else ""
+            yield f"In {_labelled(same)} no label of {listed(line.metric for line in same)} differs{which_run}{where}."
+        for metric, places in noise.items():
+            yield (
+                f"In {counted(len(places), 'row')} the texts are equal in both runs, and the labels of {metric} are "
+                "not: that is noise of the labels and counts as no difference. Label again, in both runs (rows of "
+                f"{next(iter(names.values()))}, counted from 0): {listed(map(str, places))}."
+            )
         unknown = [line for line in own if line.tested is None]
         for why in dict.fromkeys(line.why_none() for line in unknown):
             metrics = listed(line.metric for line in unknown if line.why_none() == why)

@@ -147,7 +147,7 @@ def the_judge(config: Mapping[str, Any]) -> str:
     """The judge as the subject of a sentence: `The judge`, `The toy judge`; of a panel `The judges`.
 
     Args:
-        config: of the run, as its manifest has it; empty where the judge is not the configured one. Any: JSON.
+        config: of the run, as its manifest has it. Any: JSON.
     """
     if config.get("judges"):
         return "The judges"

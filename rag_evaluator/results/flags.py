@@ -1,10 +1,10 @@
 """What can be seen in a judge's work without labels: the flags of a score, their rules, and sentences about them."""
 
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from rag_evaluator.results.overview import Figures, counted
 
+FLAGGED = "flagged"  # in a summary: rows with a flag; in a certificate: their share
 COPIED, FOREIGN, REPEATED, CONTRADICTORY, INCOMPLETE = "copied", "foreign", "repeated", "contradictory", "incomplete"
 LEAST_COPIED = 0.5  # share of a text's n-grams that are the examples' and not the row's
 LEAST_OWN = 0.15  # share of a text's n-grams that are the prompt's; below it the text is foreign
@@ -62,7 +62,7 @@ def advice(metric: str, row: Figures) -> str:
 
 def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:
     """The metric with the largest share of flagged rows, of those that have a figure, where that is large."""
-    shares = {name: _share(row) for name, row in summary.items() if row["mean"] is not None}
+    shares = {name: flagged_share(row) for name, row in summary.items() if row["mean"] is not None}
     shares = {name: share for name, share in shares.items() if share > MANY_FLAGGED}
     if not shares:
         return
@@ -71,7 +71,7 @@ def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:
     more = f", and so in {counted(others, 'other metric')}" if others else ""
     flags = ", ".join(f"{flag} {count:,}" for flag, count in row["flags"].items())
     rows = counted(row["count"], "row")
-    yield f"In {row['flagged']:,} of {rows} the judge's work for {name} is doubtful ({flags}){more}: read some of them."
+    yield f"In {row[FLAGGED]:,} of {rows} the judge's work for {name} is doubtful ({flags}){more}: read some of them."
 
 
 def differing(names: tuple[str, str], before: Mapping[str, Figures], after: Mapping[str, Figures]) -> Iterator[str]:
@@ -81,14 +81,15 @@ def differing(names: tuple[str, str], before: Mapping[str, Figures], after: Mapp
         names: of the runs.
     """
     for metric in (name for name in before if name in after):
-        shares = [_share(summary[metric]) for summary in (before, after)]
+        shares = [flagged_share(summary[metric]) for summary in (before, after)]
         if abs(shares[0] - shares[1]) > MUCH:
             of_each = " and in ".join(
-                f"{summary[metric].get('flagged', 0):,} of {counted(summary[metric]['count'], 'row')} of {name}"
+                f"{summary[metric].get(FLAGGED, 0):,} of {counted(summary[metric]['count'], 'row')} of {name}"
                 for name, summary in zip(names, (before, after), strict=True)
             )
             yield f"The judge's work for {metric} is doubtful in {of_each}: the difference may be the judge's."
 
 
-def _share(row: Mapping[str, Any]) -> float:  # Any: JSON
-    return row.get("flagged", 0) / row["count"] if row["count"] else 0.0
+def flagged_share(row: Figures | None) -> float:
+    """The share of a metric's rows in which the judge's work is flagged, [0, 1]; `row`: of the summary."""
+    return row.get(FLAGGED, 0) / row["count"] if row and row["count"] else 0.0

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, NonNegativeInt, TypeAdapter, ValidationError
 
+from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import file_digest, json_text
@@ -98,6 +99,8 @@ def check_manifest(manifest: Any) -> None:
     """Raises `ValueError` for a manifest that nobody can read, naming the key."""
     if not isinstance(manifest, dict):
         raise ValueError("it is no object")
+    if not _names_us(manifest):
+        raise ValueError("it has neither 'program' nor 'signatures', which every run writes")
     _check(TypeAdapter(_Manifest), manifest)
 
 
@@ -170,11 +173,18 @@ def read_manifest(folder: Path) -> dict[str, Any]:
 def read_object(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
     """What a JSON file of a results folder says. Raises `ResultsError` if it cannot be read, or `check` refuses it."""
     try:
+        refuse_special(path)
         value: dict[str, Any] = json.loads(path.read_bytes())
         check(value)
     except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error
     return value
+
+
+def refuse_special(path: Path) -> None:
+    """Raises `OSError` for a pipe or whatever else is there and is no file: to read it may take for ever."""
+    if path.exists() and not path.is_file():
+        raise OSError("it is no file")
 
 
 def as_sealed(folder: Path, rows: int) -> dict[str, Any]:
@@ -198,6 +208,7 @@ def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES
     digests, expected, path = written.get("sha256"), written.get("rows", manifest.get("rows")), folder / name
     digest = digests.get(name) if isinstance(digests, Mapping) else None
     try:
+        refuse_special(path)
         if digest is not None and file_digest(path) == digest:
             return True
         held = _lines(path) if rows is None else rows
@@ -265,19 +276,27 @@ def _is_ours(folder: Path) -> bool:
         manifest = json.loads((folder / "manifest.json").read_bytes())
     except (OSError, ValueError):
         manifest = None
-    known = isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
+    known = isinstance(manifest, dict) and _names_us(manifest)
     journals = [folder / "journal" / "manifest.json", *(folder / "journal").glob("*.*/manifest.json")]
     return known or any(path.is_file() for path in journals)
 
 
+def _names_us(manifest: Mapping[str, Any]) -> bool:
+    """Whether it is a manifest of this program; those of older versions have signatures only."""
+    return "program" in manifest or "signatures" in manifest
+
+
+UNNAMED = "(unnamed)"  # in a signature, of a model that nothing tells from others
 FINGERPRINT = re.compile("[0-9a-f]{16}")  # of a model's files
 
 
 def judge_of(manifest: Mapping[str, Any]) -> Mapping[str, Any] | str | None:
-    """The judge that judged, by the signatures: its configuration; the name of one given in Python; None: none."""
+    """The judge that judged, by the signatures: its configuration; the name of one without a digest; None: none."""
     lines = (manifest.get("signatures") or {}).values()
     identity = next((parts["judge"] for line in lines if "judge" in (parts := parts_of(line))), None)
     judge: Mapping[str, Any] = config_of(manifest).get("judge") or {}
+    if identity == UNNAMED and judge.get("model") != DEMO:  # older folders have the demo judge's name
+        return str(judge.get("model"))
     is_configured = identity is None or FINGERPRINT.fullmatch(identity) or str(judge.get("model")) in identity
     return None if identity is None and "signatures" in manifest else judge if is_configured else identity
 

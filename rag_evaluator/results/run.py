@@ -18,7 +18,16 @@ from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.results.manifest import SCORES, again, changed, check_fit, config_of, read_manifest, refuse_changed
+from rag_evaluator.results.manifest import (
+    SCORES,
+    again,
+    changed,
+    check_fit,
+    config_of,
+    read_manifest,
+    refuse_changed,
+    refuse_special,
+)
 from rag_evaluator.results.rows import (
     BETWEEN,
     DETAILS,
@@ -309,6 +318,7 @@ ScoredRows = Run | ScoreTable  # what can be compared
 def _reading(path: Path) -> Iterator[Path]:
     """Turns what goes wrong while a file is read into `ResultsError` with the way out."""
     try:
+        refuse_special(path)
         yield path
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error

@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config.sections import DEMO
-from rag_evaluator.results.certificate import useful_metrics
+from rag_evaluator.results.aligned import EQUAL
+from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
     MOST_DIGITS,
     Conclusion,
@@ -35,7 +36,7 @@ from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.rows import BETWEEN
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import clusters_of
+from rag_evaluator.results.summary import clusters_at
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -84,10 +85,9 @@ def conclude_run(
     if REFUSAL in run.metrics:
         outcomes = {record["row"]: record.get("outcome") for record in run.all_details({REFUSAL})}
     useful = useful_metrics(run)
-    return replace(
-        conclude(run.manifest, run.summary, rows, outcomes, useful),
-        next=_next(run, useful, folder or str(run.folder), words),
-    )
+    conclusion = conclude(run.manifest, run.summary, rows, outcomes, useful)
+    sentences = [*do_not_rely(run), *conclusion.sentences]
+    return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
 
 def conclude(
@@ -116,6 +116,7 @@ def conclude(
         *_constant(manifest, rows, scales),
         *_missing(whole, means),
         *_whole_ranges(whole),
+        *_repeats(rows),
         *panel.sentences,
     ]
     config = judged_config(manifest)
@@ -210,6 +211,16 @@ def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Itera
             equal.append(f"{metric} ({known[0]:g})")
     if equal:
         yield f"All scores of {listed(equal)} are equal: read some rows to see whether the judge is right."
+
+
+def _repeats(rows: Tally) -> Iterator[str]:
+    """Rows that intervals count as independent, and that are not."""
+    if rows.repeats and rows.repeats >= EQUAL * len(rows.lengths):
+        yield (
+            f"{rows.repeats:,} of {counted(len(rows.lengths), 'row')} have the question, contexts and response of an "
+            "earlier row, and intervals count them as independent: put them together with a cluster, such as cluster: "
+            "question."
+        )
 
 
 def _mean(row: Figures) -> str:
@@ -334,7 +345,7 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
     """
     places = np.flatnonzero(chosen).tolist()
     values = flags[places].astype(np.float64)
-    estimate = mean_interval(values, SHARE, rows.level, clusters_of(rows.clusters, places))
+    estimate = mean_interval(values, SHARE, rows.level, clusters_at(rows.clusters, places))
     assert estimate.mean is not None
     assert estimate.ci_low is not None
     assert estimate.ci_high is not None

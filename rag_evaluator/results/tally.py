@@ -15,7 +15,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Score
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import Clusters, cluster_of, clusters_of, reporting_of
+from rag_evaluator.results.summary import Clusters, cluster_of, clusters_at, reporting_of
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
@@ -31,16 +31,19 @@ class Tally:
         lengths: characters of each response; NaN where there is none.
         clusters: of the rows; None: rows do not depend on each other.
         level: of intervals.
+        repeats: rows with the question, the contexts and the response of an earlier row, of which intervals do not
+            know that they depend on it: it is in another cluster.
     """
 
     scores: Mapping[str, Floats]
     lengths: Floats
     clusters: Clusters | None
     level: float
+    repeats: int = 0
 
     def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
         """The mean score of some rows with its interval."""
-        return mean_interval(self.scores[metric][places], scale, self.level, clusters_of(self.clusters, places))
+        return mean_interval(self.scores[metric][places], scale, self.level, clusters_at(self.clusters, places))
 
 
 def tally(run: Run) -> Tally:
@@ -49,7 +52,8 @@ def tally(run: Run) -> Tally:
     scores = {metric: array("d") for metric in run.metrics}
     lengths, clusters = array("d"), array("q")
     numbers: dict[str, int] = {}  # of a cluster, by its name
-    read = [name for name in ALIASES if name in ("response", reporting.cluster)]
+    read = [name for name in ALIASES if name in (*REPEATED, reporting.cluster)]
+    repeats = _Repeats()
     for place, row in enumerate(run.rows()):
         for metric, values in scores.items():
             score = as_score(row.get(metric))
@@ -59,8 +63,10 @@ def tally(run: Run) -> Tally:
         lengths.append(len(response) if isinstance(response, str) else math.nan)
         key = cluster_of(sample, reporting)
         clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
+        repeats.add(columns, clusters[-1])
     arrays = {metric: np.array(values) for metric, values in scores.items()}
-    return Tally(arrays, np.array(lengths), clusters if reporting.cluster else None, reporting.ci_level)
+    known = clusters if reporting.cluster else None
+    return Tally(arrays, np.array(lengths), known, reporting.ci_level, repeats.count)
 
 
 def tally_of(scores: Mapping[str, Sequence[Score]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
@@ -69,7 +75,31 @@ def tally_of(scores: Mapping[str, Sequence[Score]], samples: Sequence[Sample], m
     clusters = [cluster_of(sample, reporting) for sample in samples] if reporting.cluster else None
     lengths = [len(str(sample.columns.get("response") or "")) or math.nan for sample in samples]
     arrays = {metric: np.array([score.value for score in column]) for metric, column in scores.items()}
-    return Tally(arrays, np.array(lengths, dtype=np.float64), clusters, reporting.ci_level)
+    repeats = _Repeats()
+    for place, (sample, label) in enumerate(zip(samples, clusters or [None] * len(samples), strict=True)):
+        repeats.add(sample.columns, place if label is None else label)
+    return Tally(arrays, np.array(lengths, dtype=np.float64), clusters, reporting.ci_level, repeats.count)
+
+
+REPEATED = ("user_input", "retrieved_contexts", "response")
+
+
+class _Repeats:
+    """Counts `repeats`; of texts only a number is kept, so that a million rows fit."""
+
+    def __init__(self) -> None:
+        self.texts, self.apart = array("q"), array("q")
+
+    @property
+    def count(self) -> int:
+        return len(np.unique(self.apart)) - len(np.unique(self.texts))
+
+    def add(self, columns: Mapping[str, Any], cluster: object) -> None:
+        """Add a row; one without a question is no repeat."""
+        if columns.get(REPEATED[0]) is not None:
+            text = repr([columns.get(name) for name in REPEATED])
+            self.texts.append(hash(text))
+            self.apart.append(hash((text, cluster)))
 
 
 def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:

@@ -9,7 +9,7 @@ from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
 from rag_evaluator.results.certificate import read_certificate
-from rag_evaluator.results.manifest import parts_of
+from rag_evaluator.results.manifest import UNNAMED, parts_of
 from rag_evaluator.results.rows import VERIFIED
 
 Json = Mapping[str, Any]  # Any in this module: JSON
@@ -55,7 +55,7 @@ def check_verifier(path: Path, metric: str, signature: str) -> None:
                 f"{path}: its threshold of {metric} is of another verifier: {part} {was} there, {now} here. Label "
                 "sentences of a run with this verifier, or give verifier.threshold a number."
             )
-        if "(unnamed)" in now:
+        if UNNAMED in now:
             raise ResultsError(
                 f"{path}: this verifier has no name, so that nobody knows whether its threshold of {metric} is of it. "
                 "Give the object an attribute signature_parts, or give verifier.threshold a number."

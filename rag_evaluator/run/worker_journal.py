@@ -41,18 +41,11 @@ from rag_evaluator.run.task import Plan, Stage, refuse_changes, refuse_fewer_row
 from rag_evaluator.run.workers import WorkerNote, now
 
 SPARE = "spare"
-MEASURED = "measured.json"  # what it took to make them, if that was a trial
 
 
 def spare_files(place: Path) -> list[Path]:
     """The files of a stage's journal; `place` is its folder."""
     return sorted((place / SPARE).glob("*.jsonl"))
-
-
-def open_spare(place: Path, process: str) -> Appender:
-    """The file of this process, to be written."""
-    (place / SPARE).mkdir(parents=True, exist_ok=True)
-    return Appender(place / SPARE / f"{process}.jsonl")
 
 
 def keep_spare(place: Path, process: str, plan: Plan, lines: Iterable[Line]) -> None:
@@ -61,7 +54,8 @@ def keep_spare(place: Path, process: str, plan: Plan, lines: Iterable[Line]) -> 
     first = next(useful, None)
     if first is None:
         return
-    with closing(open_spare(place, process)) as file:
+    (place / SPARE).mkdir(parents=True, exist_ok=True)
+    with closing(Appender(place / SPARE / f"{process}.jsonl")) as file:
         for line in (first, *useful):
             file.append(encode(plan.task, plan.stage, line.index, line.key, line.record))
         file.sync()
@@ -72,7 +66,6 @@ def remove_spare(place: Path) -> None:
     with suppress(OSError):  # files of others stay
         for path in spare_files(place):
             path.unlink(missing_ok=True)
-        (place / SPARE / MEASURED).unlink(missing_ok=True)
         (place / SPARE).rmdir()
 
 
@@ -171,7 +164,7 @@ class WorkerJournal(Journal):
 
     @cached_property
     def spare(self) -> KnownRecords:
-        """Records of rows that were left out, or made ahead of the run."""
+        """Records of rows that were left out."""
         return KnownRecords(self.plan, [] if self._fresh else spare_files(self.place))
 
     def record(self, chunk: int, line: bytes) -> None:

@@ -23,7 +23,7 @@ class Scale(NamedTuple):
         low, high: the range of its scores.
         kind: `judged` scores come from verdicts, so they take few values and are often all equal; `continuous` ones
             come from embeddings or from comparing strings.
-        better: which end of the range is the better one.
+        better: which end of the range is the better one; `is_directed` is False where nobody has said it.
         atoms: values that have a mass by construction, of continuous scores: 0 of an evasive answer, 0 and 1 of texts
             that have nothing in common or are equal.
     """
@@ -33,6 +33,7 @@ class Scale(NamedTuple):
     kind: Kind = "judged"
     better: Better = "higher"
     atoms: tuple[float, ...] = ()
+    is_directed: bool = True
 
     @property
     def width(self) -> float:
@@ -66,6 +67,11 @@ class Estimate:
     ci_high: float | None
     ci_level: float
     ci_method: str
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether rows depend on each other, by clusters of which there are several."""
+        return ", clustered" in self.ci_method
 
 
 Array = NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""Paired comparison of two runs' scores over the same rows, and how many rows a difference or an interval needs."""
+"""Paired comparison of two runs' scores over the same rows, and how many rows a difference needs."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -6,14 +6,13 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.intervals import (
     difference_interval,
     difference_p_value,
     difference_units,
-    mean_interval,
 )
 
 Floats = NDArray[np.float64]
@@ -43,43 +42,14 @@ FEWEST = 2  # rows; one has the whole range
 UNLIMITED = 10**12
 
 
-def rows_for_interval(values: ArrayLike, scale: Scale, half_width: float, level: float = 0.95) -> int | None:
-    """The rows with which `mean_interval` is at most `half_width` to either side, if scores vary as these do.
-
-    Scores of n rows are taken from the given ones, evenly over their order of size, so that each n has the same method
-    and nearly the same spread. It is an estimate: the spread of few scores is known badly.
-
-    Args:
-        values: scores of some rows; NaN: missing.
-        half_width: half of high - low, in units of the metric.
-        level: nominal coverage.
-
-    Returns:
-        None with fewer than two scores, or where more than `MOST_ROWS` rows were needed.
-    """
-    numbers = np.asarray(values, dtype=np.float64)
-    known = np.sort(numbers[~np.isnan(numbers)])
-    if len(known) < FEWEST:
-        return None
-
-    def is_enough(rows: int) -> bool:
-        spread = known[((np.arange(rows) + 0.5) * len(known) / rows).astype(int)]
-        estimate = mean_interval(spread, scale, level)
-        assert estimate.ci_low is not None
-        assert estimate.ci_high is not None
-        return estimate.ci_high - estimate.ci_low <= 2 * half_width
-
-    return _fewest(is_enough)
-
-
-def _fewest(is_enough: Callable[[int], bool], most: int = MOST_ROWS) -> int | None:
-    """The smallest number of rows that is enough, by doubling and halving; None above `most`."""
+def _fewest(is_enough: Callable[[int], bool]) -> int | None:
+    """The smallest number of rows that is enough, by doubling and halving; None above `UNLIMITED`."""
     low, high = FEWEST - 1, FEWEST
     while not is_enough(high):
         low, high = high, 2 * high
-        if low == most:
+        if low == UNLIMITED:
             return None
-        high = min(high, most)
+        high = min(high, UNLIMITED)
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if is_enough(middle) else (middle, high)
@@ -119,7 +89,7 @@ def rows_needed(std: float | None, effect: float, design_effect: float = 1.0, sq
     def is_enough(independent: int) -> bool:
         return not _power(effect / math.sqrt(std**2 + squares / independent), independent) < POWER  # NaN: no doubt
 
-    independent = _fewest(is_enough, UNLIMITED)
+    independent = _fewest(is_enough)
     if independent is None:
         return None
     return math.ceil(independent * design_effect * (1 - 1e-12))  # 58.00000000000001 rows are 58
@@ -161,7 +131,7 @@ class MetricComparison:
         wins, ties, losses: rows in which b is better than, equal to, worse than a.
         smallest_difference: that this many rows find with a power of 0.8; None where rows do not differ at all, or no
             difference on the scale is found.
-        rows_needed: to find the effect that was asked for.
+        rows_needed: to find the effect that was asked for; None where rows do not differ, and of one or two clusters.
         only_a, only_b: rows that only this side scored.
         margin: a difference that does not matter, in units of the metric; None: nobody gave one beforehand.
     """
@@ -269,6 +239,7 @@ def _described(
     # of rows or clusters; one cluster says nothing of others
     spread = None if difference.stderr is None else difference.stderr * math.sqrt(units)
     smallest = smallest_difference(spread, difference.n, design, squares)
+    is_hopeless = difference.is_clustered and units <= FEWEST + TIE  # more rows of so few clusters do not help
     return MetricComparison(
         metric=pair.metric,
         scale=pair.scale,
@@ -281,7 +252,7 @@ def _described(
         ties=int(np.count_nonzero(np.abs(gains) <= TIE)),
         losses=int(np.count_nonzero(gains < -TIE)),
         smallest_difference=None if smallest is None or smallest > pair.scale.width else smallest,
-        rows_needed=rows_needed(spread, effect, design, squares),
+        rows_needed=None if is_hopeless else rows_needed(spread, effect, design, squares),
         only_a=int(np.count_nonzero(~np.isnan(a) & np.isnan(b))),
         only_b=int(np.count_nonzero(np.isnan(a) & ~np.isnan(b))),
     )

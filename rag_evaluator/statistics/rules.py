@@ -283,7 +283,7 @@ def _too_few(rule: Rule, measured: Measured) -> list[str]:
     perfect = _perfect(rule, measured)
     if _keeps(rule, scale, perfect(n)):
         return []
-    needed = _rows_needed(lambda rows: _keeps(rule, scale, perfect(rows)), n)
+    needed = _rows_needed(lambda rows: _keeps(rule, scale, perfect(rows)), n, measured.clusters)
     if rule.limit == "not worse":
         return [f"even a run equal to its baseline fails with {n} rows; for such a run {needed}"]
     best, end = _best(measured), f"perfect scores: {worse_end(rule, scale, perfect(n)):.3f}"
@@ -350,14 +350,24 @@ def _perfect(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
     return estimate
 
 
-def _rows_needed(is_enough: Callable[[int], bool], few: int) -> str:
-    """The smallest number of rows that is enough, as a sentence; `few` are not."""
+def _rows_needed(is_enough: Callable[[int], bool], few: int, clusters: Sequence[Hashable] | None) -> str:
+    """The smallest number of rows, or of clusters of the same sizes, that is enough, as a sentence; `few` are not."""
     enough = few
     while not is_enough(enough):
         few, enough = enough, 2 * enough
         if enough > MOST_ROWS:
             return f"no number of rows up to {MOST_ROWS:,} is enough"
-    return f"{_least(few, enough, is_enough)} rows are needed"
+    needed = _least(few, enough, is_enough)
+    if clusters is None:
+        return f"{needed} rows are needed"
+    turns, rest = divmod(needed, len(clusters))
+    many = turns * count_clusters(clusters) + count_clusters(clusters[:rest])
+    return f"{many} clusters are needed, and more rows of the same do not help"
+
+
+def count_clusters(clusters: Sequence[Hashable]) -> int:
+    """How many clusters rows are in; those without a label are clusters of their own."""
+    return len(set(clusters) - {None}) + sum(label is None for label in clusters)
 
 
 def _least(few: int, enough: int, is_enough: Callable[[int], bool]) -> int:

@@ -16,6 +16,7 @@ from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import file_digest, short_digest
+from rag_evaluator.files.gguf import gguf_of
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import __version__, command, packaged
@@ -136,7 +137,8 @@ def run_digest_of(config: Config, data: str | None = None, chosen: Mapping[str, 
         return None
     folders = []
     if any(metric.judge for metric in metrics):
-        folders.append(DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model))
+        judge = DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model)
+        folders.append(gguf_of(judge) or judge)
         folders += [] if config.judge.adapter is None else [Path(config.judge.adapter)]
     if any(metric.embeddings for metric in metrics):
         folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
@@ -144,7 +146,7 @@ def run_digest_of(config: Config, data: str | None = None, chosen: Mapping[str, 
         named = (config.verifier.model, config.verifier.base)
         folders += [Path(model) for model in named if model is not None]
     folders += [Path(str(metric.reranker.model)) for metric in metrics if metric.reranker is not None][:1]
-    if config.dataset is None or not config.dataset.exists() or not all(folder.is_dir() for folder in folders):
+    if config.dataset is None or not config.dataset.exists() or not all(folder.exists() for folder in folders):
         return None
     template = Path(config.judge.chat_template)
     packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]

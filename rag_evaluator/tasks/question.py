@@ -305,7 +305,7 @@ def judge_source(judge: Any, settings: Config) -> LazyJudge:
 
 def warn_of_toy(judge: LazyJudge, language: str) -> None:
     """Warn, once in a process, if the demo judge was not trained on the language."""
-    if not judge.is_object and unknown_to_toy([judge.config.model_name], language):
+    if unknown_to_toy([judge.config.model_name], language):
         warned_once(toy_sentence([judge.config.model_name], language))
 
 

@@ -28,7 +28,7 @@ def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words
     """How the judge's order is beside the retriever's.
 
     Args:
-        config: as the manifest has it; empty where the judge was given as an object. Any: JSON.
+        config: as the manifest has it. Any: JSON.
         words: the configuration and the keys of the command; empty where it was called from Python.
     """
     questions, level = list(rankings), config.get("ci_level") or 0.95

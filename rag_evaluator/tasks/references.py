@@ -19,9 +19,11 @@ from rag_evaluator.files.atomic import safe_names, write_lines, write_wide_json
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
+from rag_evaluator.metrics.work_checks import check_work
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.flags import COPIED, REASONS
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.tasks.question import (
@@ -232,6 +234,8 @@ class _QuestionReference:
         """The judge's answer, None if there is none. Raises `JudgementError`."""
         answer = (await self.judge.opinion(prompt, ReferenceOutput)).answer
         assert isinstance(answer, ReferenceOutput)
+        if COPIED in check_work([(prompt, answer)], [self.question, self.contexts]).flags:
+            raise JudgementError(REASONS[COPIED])
         return answer.answer.strip() if answer.answerable and not is_blank(answer.answer) else None
 
     def _note(self, error: JudgementError) -> None:

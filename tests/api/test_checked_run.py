@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check, plan
+from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check
 from rag_evaluator.cli.main import main
 from rag_evaluator.features.setup.check_command import _code
 from rag_evaluator.judge.engines.transformers.loading import Memory
+from rag_evaluator.judge.judge import IN_FLIGHT
 
 ModelFolder = Callable[..., Path]
 Rows = list[dict[str, Any]]
@@ -63,6 +64,8 @@ def test_a_row_is_judged_by_every_metric_with_its_reasons(
     assert "Nolu Brak" in found(report, "template").details["prompt"]
     assert found(report, "window").state == "skipped"
     assert found(report, "disk").details["needed"] > 0
+    assert {**found(report, "cost").details, "seconds": None} == {"questions": 12, "seconds": None, "rows": 3}
+    assert "12 questions to the judge" in found(report, "cost").text
     assert json.dumps(report.to_json(), allow_nan=False)
     assert not list(tmp_path.iterdir()), "nothing is written"
 
@@ -181,12 +184,6 @@ def test_what_is_done_is_counted_for_the_rows_of_the_run_to_come(
     assert (results.state, results.details.get("done")) == ("ok" if done else "failed", done)
 
 
-def test_the_scores_that_a_plan_has_made_are_there_for_the_check(rows: Rows, tmp_path: Path) -> None:
-    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
-    plan(config, folder=tmp_path / "results" / "run", sample=2)
-    assert found(check(config), "results").details == {"done": 2, "cells": 3}
-
-
 def test_check_takes_the_flags_that_choose_rows(rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     config = project(tmp_path, rows, "demo", metrics=["exact_match"])
     assert main(["check", str(config), "--limit", "2"]) == 0
@@ -291,6 +288,53 @@ def test_standard_error_has_the_lines_of_progress_only(
     config = project(tmp_path, rows, "demo", metrics=["exact_match"])
     assert main(["check", str(config)]) == 0
     assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in capsys.readouterr().err.splitlines())
+
+
+def test_the_cost_of_a_run_counts_rows_and_repeats_and_what_is_made_at_a_time(
+    rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = {"metrics": ["context_relevance", "exact_match"], "repeats": 5}
+    judge = ScriptedJudge(RATING)
+    monkeypatch.setattr(ScriptedJudge, "greedy", False)
+    report = check(settings, judge, data=rows)
+    scores, cost = found(report, "row").details["scores"], found(report, "cost").details
+    longest = 3 * (5 * scores["context_relevance"]["seconds"] + scores["exact_match"]["seconds"])
+    assert (cost["questions"], cost["seconds"]) == (3 * 5 * 2, pytest.approx([longest / IN_FLIGHT, longest]))
+
+
+def test_without_a_configuration_versions_and_devices_are_printed_and_no_person_machine_or_secret(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("HOME", "USER", "HOSTNAME", "HF_TOKEN", "HF_HOME", "SLURM_JOB_ACCOUNT"):
+        monkeypatch.setenv(name, str(tmp_path / "torvik"))
+    assert main(["check"]) == 0
+    [line] = capsys.readouterr().out.splitlines()
+    for part in ("rag-evaluator ", "Python 3.", "ragas 0.4.", "torch 2.", "transformers ", " threads"):
+        assert part in line
+    assert "torvik" not in line
+    assert main(["check", "--json"]) == 0
+    [entry] = json.loads(capsys.readouterr().out)["checks"]
+    assert entry["name"] == "versions"
+    assert {"ragas", "torch", "transformers"} <= entry["details"]["versions"].keys()
+    assert main(["check", "--prompt"]) == 2
+
+
+def test_gpus_are_named_and_a_torch_that_cannot_be_imported_is_a_failure(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gpu = {"name": "NVIDIA H200", "memory": 140 << 30}
+    there = {"torch": "2.13.0+cu130", "gpus": [gpu], "threads": 8}
+    monkeypatch.setattr("rag_evaluator.features.setup.versions.devices", lambda: there)
+    assert main(["check"]) == 0
+    assert "torch 2.13.0+cu130; NVIDIA H200 140 GiB, 8 threads\n" in capsys.readouterr().out
+
+    def broken() -> None:
+        raise OSError("/home/torvik/libcudnn.so: no such file")
+
+    monkeypatch.setattr("rag_evaluator.features.setup.versions.devices", broken)
+    assert main(["check"]) == 2
+    shown = capsys.readouterr().out
+    assert "torch cannot be imported (OSError)" in shown and "torvik" not in shown
 
 
 def test_json_is_the_only_thing_on_standard_output(

@@ -18,7 +18,7 @@ from scipy import stats
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge
 from rag_evaluator.results.changes import ScorePair
-from rag_evaluator.results.comparison import Comparison
+from rag_evaluator.results.comparison import Comparison, verdict_words
 
 Rows = list[dict[str, Any]]
 Compare = Callable[..., Comparison]
@@ -152,6 +152,35 @@ def test_columns_of_ragas_to_pandas_are_metrics_by_their_names(compare: Compare)
     assert any("my_score is not a metric of this program" in sentence for sentence in comparison.caveats)
 
 
+@pytest.mark.parametrize(
+    ("better", "sentence", "words", "direction", "counts"),
+    [
+        (None, "run 2 differs in toxicity by 0.80 [0.23, 1.00].", "differs", "differs", "-"),
+        ("higher", "run 2 is better in toxicity by 0.80 [0.23, 1.00].", "better", "better", "8/0/0"),
+        ("lower", "run 2 is worse in toxicity by 0.80 [0.23, 1.00].", "worse", "worse", "0/0/8"),
+    ],
+)
+def test_a_metric_whose_direction_nobody_has_said_differs(
+    compare: Compare, better: str | None, sentence: str, words: str, direction: str, counts: str
+) -> None:
+    rows = [0.1, 0.1001] * 4
+    a, b = table(toxicity=rows), table(toxicity=[value + 0.8 for value in rows])
+    comparison = compare(a, b, better=better and {"toxicity": better})
+    assert comparison.conclusion.sentences[0] == sentence
+    [line] = comparison.metrics
+    assert verdict_words(line.figures) == words
+    assert line.to_json()["better"] == better
+    assert {change.direction for change in comparison.changed} == {direction}
+    assert f" {counts} " in f" {' '.join(str(comparison.overview()).split())} "
+    assert ("--better toxicity=lower" in " ".join(comparison.caveats)) == (better is None)
+
+
+def test_a_direction_of_a_metric_that_is_not_compared_is_refused(compare: Compare) -> None:
+    a, b = table(toxicity=[0.1, 0.2]), table(toxicity=[0.9, 0.8], other=[1, 2])
+    with pytest.raises(RagEvaluatorError, match=r"--better other=lower: there are no scores of 'other'"):
+        compare(a, b, better={"other": "lower"})
+
+
 def test_a_csv_file_is_compared_with_a_folder(folders: tuple[Path, Path], compare: Compare) -> None:
     comparison = compare(folders[0] / "scores.csv", folders[1])
     assert [line.figures.metric for line in comparison.metrics] == ["faithfulness", "exact_match"]
@@ -207,11 +236,35 @@ def test_a_score_that_one_side_lacks_is_counted_and_shown_with_its_reason(compar
 
 def test_a_cluster_of_the_configuration_counts_unless_another_is_given(compare: Compare) -> None:
     a = evaluated(rows_of())
-    by_topic = replace(a, manifest={**a.manifest, "config": {**a.manifest["config"], "cluster": "topic"}})
+    by_topic = with_cluster(a, "topic")
     b = evaluated(rows_of(CHANGED))
     assert compare(a, b, cluster="topic").metrics[0].figures.difference.ci_method.endswith("clustered")
     assert compare(by_topic, b).metrics == compare(a, b, cluster="topic").metrics
     assert compare(by_topic, b).metrics != compare(a, b).metrics
+
+
+def with_cluster(results: Results, cluster: str) -> Results:
+    return replace(results, manifest={**results.manifest, "config": {**results.manifest["config"], "cluster": cluster}})
+
+
+def test_a_cluster_that_only_the_second_run_names_counts_and_is_said(compare: Compare) -> None:
+    plain = [{name: value for name, value in row.items() if name != "topic"} for row in rows_of()]
+    b = evaluated(rows_of(CHANGED))
+    for baseline in (evaluated(rows_of()), evaluated(plain)):
+        comparison = compare(baseline, with_cluster(b, "topic"))
+        assert comparison.metrics == compare(evaluated(rows_of()), b, cluster="topic").metrics
+        [remark] = comparison.caveats
+        assert "run (2) puts rows together by 'topic'" in remark
+        assert comparison.metrics != compare(baseline, b).metrics
+
+
+def test_clusters_that_disagree_are_refused_unless_one_is_asked_for(compare: Compare) -> None:
+    a, b = with_cluster(evaluated(rows_of()), "topic"), with_cluster(evaluated(rows_of(CHANGED)), "question")
+    with pytest.raises(RagEvaluatorError, match=r"'topic' in run, 'question' in run \(2\).*--cluster"):
+        compare(a, b)
+    with pytest.raises(RagEvaluatorError, match=r"'topic' in .*, 'question' in .*--cluster"):
+        rag_evaluator.gate(b, not_worse_than=a, margin=0.5)
+    assert compare(a, b, cluster="topic").metrics == compare(a, with_cluster(b, "topic")).metrics
 
 
 def test_the_largest_changes_of_each_direction_come_first(compare: Compare) -> None:
@@ -312,6 +365,7 @@ def test_a_score_beyond_its_range_by_rounding_is_cut_to_it(compare: Compare) -> 
             {},
             r"judged differently \(judge: max_new_tokens 1024 / 512\), so judges are",
         ),
+        ({"judge": {"reasons": "none"}}, {}, r"judged differently \(judge: reasons full / none\), so judges are"),
         ({"language": "es"}, {}, r"prompts: prompts \w+ / \w+"),
         ({"language": "es"}, {}, r"language: language english / spanish"),
         ({}, {"ground_truth": "Nobody."}, "20 of 20 questions have another reference"),
@@ -336,7 +390,7 @@ def test_other_options_are_said_for_each_metric_that_has_them(compare: Compare) 
     )
     [caveat] = compare(a, b).caveats
     assert caveat == (
-        'run and run (2) were judged differently (options: rouge_score none / {"mode": "recall"}, retrieval_recall '
+        'run and run (2) were judged differently (options: rouge_score absent / {"mode": "recall"}, retrieval_recall '
         '{"match": "overlap"} / {"k": 2, "match": "overlap"}), so judges are compared, not systems.'
     )
 

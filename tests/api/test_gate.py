@@ -96,7 +96,7 @@ def test_a_baseline_of_another_judge_is_warned_of(caplog: pytest.LogCaptureFixtu
     assert caplog.messages == []
     changed = replace(base, manifest={**base.manifest, "signatures": signatures})
     rag_evaluator.gate(exact(ROWS), not_worse_than=changed, margin=0.5)
-    assert "judged differently (judge: judge another / none), so judges are compared" in caplog.text
+    assert "judged differently (judge: judge another / absent), so judges are compared" in caplog.text
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

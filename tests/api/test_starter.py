@@ -199,14 +199,6 @@ def test_what_is_said_of_embeddings_is_true_of_the_chosen_metrics(
     assert warning == f"{expected} the demo are English only. Set embeddings.model for german"
 
 
-def test_a_metric_whose_package_is_not_installed_is_written_with_a_note(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rag_evaluator.metrics.metric.find_spec", lambda name: None)
-    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), metrics=["chrf_score", "exact_match", "bleu_score"])
-    assert "chrf_score and bleu_score will not run without a package: pip install sacrebleu" in proposal.warnings
-
-
 def test_metrics_given_by_other_names_are_written_once_and_not_listed_as_possible(tmp_path: Path) -> None:
     given = ["context_precision", "LLMContextPrecisionWithReference", "answer_similarity"]
     proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), metrics=given)

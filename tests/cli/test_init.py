@@ -1,9 +1,6 @@
 """`rag-evaluator init`: what it prints, asks on a terminal, writes, and overwrites only with `--force`."""
 
-import os
-import pty
 import shutil
-import subprocess
 import sys
 from pathlib import Path
 
@@ -83,46 +80,6 @@ def test_what_is_wrong_is_said_at_once_and_nothing_is_written(
     assert (folder / "there.yaml").read_text(encoding="utf-8") == "mine"
 
 
-def on_a_terminal(folder: Path, typed: str, *flags: str) -> tuple[int, str]:
-    """The exit code of `init` on a terminal where somebody types, and what it shows."""
-    ours, theirs = pty.openpty()
-    command = [sys.executable, "-m", "rag_evaluator", "init", "preguntas.csv", *flags]
-    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TERM": "dumb"}
-    process = subprocess.Popen(command, stdin=theirs, stdout=theirs, stderr=theirs, cwd=folder, env=environment)
-    os.close(theirs)
-    os.write(ours, typed.encode())
-    shown = b""
-    try:
-        while part := os.read(ours, 4096):
-            shown += part
-    except OSError:  # how Linux says that the other side has ended
-        pass
-    finally:
-        os.close(ours)
-    return process.wait(timeout=30), shown.decode()
-
-
-def test_on_a_terminal_it_asks_for_what_is_not_given_until_the_judge_is_one(folder: Path) -> None:
-    (folder / "config.yaml").write_text("mine", encoding="utf-8")
-    judge = ROOT / "rag_evaluator" / "demo" / "judge"
-    code, shown = on_a_terminal(folder, f"./nothing\n{judge}\nfirst\nconfig.yaml\nown.yaml\n")
-    assert code == 0, shown
-    assert shown.index("language: spanish") < shown.index("folder of the judge's model [demo]:")
-    assert "judge.model: no such folder" in shown
-    assert "config.yaml: is there already" in shown
-    config = load_config(folder / "own.yaml")
-    assert (config.name, config.judge.model) == ("first", str(judge))
-    assert (folder / "config.yaml").read_text(encoding="utf-8") == "mine"
-
-
-def test_on_a_terminal_nothing_is_asked_that_was_given(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("sys.stdout.isatty", lambda: True, raising=False)
-    monkeypatch.setattr("builtins.input", lambda question: pytest.fail(question))
-    assert main(["init", "preguntas.csv", "--judge", "demo", "--name", "first", "--out", "own.yaml"]) == 0
-    assert load_config(folder / "own.yaml").name == "first"
-
-
 @pytest.mark.models
 @pytest.mark.parametrize("embeddings", [True, False], ids=["embeddings", "no embeddings"])
 def test_the_sample_is_written_and_scored_where_nothing_else_is(
@@ -155,16 +112,6 @@ def test_the_sample_overwrites_nothing(
     (tmp_path / "sample.jsonl").unlink()
     assert main(["init", "--sample", "--out", "first.yaml"]) == main(["init", "--sample", "--out", "second.yaml"]) == 0
     assert main(["init", "--sample", "--out", "first.yaml"]) == 2
-
-
-@pytest.mark.parametrize("flag", ["--metrics chrf_score", "--columns texto=user_input"])
-def test_a_file_that_a_flag_with_many_values_has_swallowed_is_named(
-    folder: Path, flag: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["init", *flag.split(), "preguntas.csv"]) == 2
-    name = flag.split()[0]
-    expected = f"preguntas.csv was read as one of {name}: write it first, init preguntas.csv {name} ...\n"
-    assert capsys.readouterr().err.endswith(expected)
 
 
 @pytest.mark.parametrize("arguments", [[], ["preguntas.csv", "--sample"]], ids=["neither", "both"])

@@ -218,7 +218,7 @@ def test_a_table_on_a_narrow_terminal_keeps_the_names_of_its_rows(
     monkeypatch.setenv("COLUMNS", "80")
     headings = ["scores done", "judge calls", "prompt tokens", "generated tokens", "rows for ±0.05"]
     columns = [("metric", "left"), *((heading, "right") for heading in headings)]
-    print_table("plan", columns, [["faithfulness", "20/20", "~40", "~31,400", "~1,540", "~350"]])
+    print_table("figures", columns, [["faithfulness", "20/20", "~40", "~31,400", "~1,540", "~350"]])
     shown = capsys.readouterr().out
     assert "faithfulness" in shown
     assert max(map(len, shown.splitlines())) <= 80

@@ -59,7 +59,6 @@ LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["testset", "make", "--help"], 0, []),
     (["testset", "make", str(ROOT / "config.yaml"), "--set", "testset.kinds={none: 1}"], 2, []),
     (["testset", "check", "rows.jsonl", "--config", str(ROOT / "config.yaml"), "--set", "testset.filters=[no]"], 2, []),
-    (["plan", "--help"], 0, []),
     (["report", str(ROOT / "nothing")], 2, []),
     (["compare", "--help"], 0, []),
     (["compare", RUN, str(ROOT / "nothing")], 2, []),

@@ -11,6 +11,7 @@ import pytest
 
 from rag_evaluator import ScriptedJudge
 from rag_evaluator.cli.main import main
+from rag_evaluator.features.testset.command import print_made
 from rag_evaluator.judge.judge import source_of
 from tests.dataset.documents.document_files import write_pdf
 from tests.tasks.testset_world import LANGUAGES, Knowing, length_of, text_of, write_documents
@@ -158,6 +159,41 @@ def test_bad_input_is_refused_and_nothing_is_written(run: Run, project: Path, co
     assert list((project / "results").rglob("testset*")) == []
     refused = [path for path in (project / "results").rglob("*") if path.is_file() and "--size 50" not in command]
     assert refused == [], "not even a lock"
+
+
+@pytest.mark.parametrize("made", ["results/towns/scores.jsonl", "results/towns/journal/sort.orders/manifest.json"])
+@pytest.mark.parametrize("command", ["testset make config.yaml", "testset check rows.jsonl --config config.yaml"])
+def test_the_folder_of_another_run_is_refused_before_models_are_looked_for(
+    run: Run, project: Path, command: str, made: str
+) -> None:
+    write_rows(project / "rows.jsonl", rows_of(["Tesk"]))
+    (project / made).parent.mkdir(parents=True)
+    (project / made).write_text("{}", encoding="utf-8")
+    code, _, err = run(f"{command} --set judge.model=not/there")
+    assert (code, "--set name=" in err, "towns" in err) == (2, True, True), err
+
+
+def test_a_test_set_whose_folder_was_evaluated_later_goes_on(run: Run, project: Path, judge: ScriptedJudge) -> None:
+    assert run("testset make config.yaml")[0] == 0
+    (project / "results" / "towns" / "scores.jsonl").touch()
+    assert run("testset make config.yaml --size 3")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("left_out", "expected"),
+    [
+        ({"language": {"it reads like english": 6}, "answerable": {"no": 2}}, "6 of 10 candidates are not in german"),
+        ({"language": {"it reads like english": 2}, "answerable": {"no": 6}}, "More: --set testset.candidates=20"),
+    ],
+)
+def test_questions_in_another_language_are_no_reason_to_make_more(
+    left_out: dict[str, dict[str, int]], expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    figures = {"chosen": 2, "wanted": 5, "candidates": 10, "kinds": {}, "survived": 2, "left_out": left_out}
+    print_made({**figures, "documents_without_questions": [], "documents": 3}, "towns", "german")
+    shown = capsys.readouterr().out
+    assert expected in shown
+    assert ("testset.candidates" in shown) == ("More" in expected)
 
 
 def test_documents_of_the_command_are_relative_to_where_it_is_typed_those_of_the_file_to_the_file(

@@ -116,6 +116,24 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
             "These rows say nothing of others: the interval is the whole range (one cluster).",
         ],
     ),
+    "two clusters": (
+        {F: [0.0] * 30},
+        {F: [0.0, 1.0, 1.0] * 10},
+        {"clusters": ["one", "one", "two"] * 10},
+        [
+            f"Not settled with 30 rows: faithfulness differs by 0.67 [-0.67, 1.00], {THIS}; more rows of the "
+            "same clusters do not help, more clusters do."
+        ],
+    ),
+    "four clusters": (
+        {F: [0.0] * 40},
+        {F: [0.0, 1.0, 0.0, 0.0] * 10},
+        {"clusters": ["one", "two", "three", "four"] * 10},
+        [
+            f"Not settled with 40 rows: faithfulness differs by 0.25 [-0.53, 0.89], {THIS}; a difference of 0.05 "
+            "needs about 8,000 rows in more clusters."
+        ],
+    ),
     "another judge": (
         {F: [0.0] * 10 + [1.0] * 20},
         {F: [1.0] * 30},

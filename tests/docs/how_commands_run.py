@@ -38,8 +38,8 @@ NOT_RUN: Mapping[str, str] = {
 """Commands that are not run -> why."""
 
 NAMES_ONLY = re.compile(
-    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| generate| plan"
-    r"| bundle)?$"
+    r"^rag-evaluator(?: certify| certify sheet| gate| compare| view| view --review| status| merge| init| generate"
+    r"| check| bundle)?$"
 )
 """Commands that a sentence names without their arguments."""
 
@@ -59,7 +59,7 @@ class Way:
     codes: tuple[int, ...] = (0,)
 
 
-ONCE = re.compile(r"^rag-evaluator (?:doctor|list|check|prompts check)")
+ONCE = re.compile(r"^rag-evaluator (?:list|check|prompts check)")
 """Commands that write nothing, and that no other command of the docs changes: one time is enough."""
 
 FEW = "--set dataset=my_rows.jsonl"
@@ -80,9 +80,7 @@ WAYS: Mapping[str, Way] = {
     r"^rag-evaluator probe ": Way("--set dataset=examples/dataset.jsonl --set metrics=faithfulness --sample 2"),
     r"^rag-evaluator (?:sort|generate) ": Way(FEW),
     r"^rag-evaluator check config": Way(f"{FEW} --set metrics=faithfulness"),
-    r"^rag-evaluator plan config": Way(f"{FEW} --set metrics=faithfulness"),
     r"^rag-evaluator init .*--columns texto=": Way(instead=("my_rows.csv", "textos.csv")),
-    r"^rag-evaluator doctor": Way(codes=(0, 1)),  # 1: something is broken on the machine of the test
     r"^rag-evaluator testset make": Way(f"--size 1 {SHORT} --set testset.candidates=1", codes=(0, 1, 75)),
     r"^rag-evaluator testset check": Way(SHORT, codes=(0, 1)),  # 1: a row is flagged
     r"^rag-evaluator config\.yaml .*name=pull-request": Way(
@@ -93,8 +91,8 @@ WAYS: Mapping[str, Way] = {
     r"^rag-evaluator config\.yaml .*judges=": Way(f"{FEW} --set metrics=faithfulness"),
     r"^rag-evaluator config\.yaml .*--worker": Way(f"{FEW} --set metrics=faithfulness", codes=(0, 75)),  # not the last
     r"^rag-evaluator config\.yaml": Way(f"{FEW} --set metrics='[faithfulness, context_recall]'"),
-    r"^rag-evaluator duel .*--worker": Way("--limit 2", codes=(0, 75)),
-    r"^rag-evaluator duel ": Way("--limit 2"),
+    r"^rag-evaluator duel .*--worker": Way("--limit 2 --set judge.model=demo", codes=(0, 75)),
+    r"^rag-evaluator duel ": Way("--limit 2 --set judge.model=demo"),  # a script judged the prepared runs
 }
 
 

@@ -59,7 +59,7 @@ def prepare(folder: Path) -> None:
     (folder / "my_rows.csv").write_text(questions, encoding="utf-8")
     (folder / "textos.csv").write_text(questions.replace("pregunta", "texto", 1), encoding="utf-8")
     (folder / "docs").mkdir(exist_ok=True)
-    for name in ("doctor.md", "limits.md"):
+    for name in ("check.md", "limits.md"):
         shutil.copy(ROOT / "docs" / name, folder / "docs")
     _write_lines(folder / "questions.jsonl", [QUESTION])
     _prepare_runs(folder)

@@ -27,7 +27,7 @@ Capture = pytest.CaptureFixture[str]
 PIPE = re.compile(r" (?=[|>] )")
 OVERWRITES_NOT: Mapping[str, str] = {"certify sheet": "", "review apply": "data.reviewed.jsonl", "init": "config.yaml"}
 """Command -> the file that it writes without --out, and never over one that is there."""
-MAKES_RUN = re.compile(r"^rag-evaluator (?:(?:check|plan) )?config\.yaml(?!.*--update)(?:.* name=(?P<name>[\w-]+))?")
+MAKES_RUN = re.compile(r"^rag-evaluator (?:check )?config\.yaml(?!.*--update)(?:.* name=(?P<name>[\w-]+))?")
 NUMBER = re.compile(r"\d+(?:\.\d+)?")
 
 

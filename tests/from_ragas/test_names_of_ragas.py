@@ -16,6 +16,7 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.language_models.llms import LLM
 from openai import OpenAI
 from pydantic import Field
+from rag_evaluator.ragas.embeddings import embedding_factory
 from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
 from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, RankingMetric, SingleTurnMetric
@@ -243,6 +244,21 @@ def test_a_host_that_is_not_found_is_refused_while_offline_and_named(
 def test_a_folder_named_in_llm_factory_is_the_judge(tmp_path: Path) -> None:
     llm = llm_factory(str(tmp_path))
     assert evaluator_of([ragas_metrics.Faithfulness()], unwrapped(llm), None).judge.config.model == str(tmp_path)
+
+
+@pytest.mark.parametrize("arguments", [("huggingface", "{folder}"), ("huggingface/{folder}",), ("{folder}",)])
+def test_a_folder_named_in_embedding_factory_embeds(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    model = embedding_factory(*(text.format(folder=tmp_path) for text in arguments))
+    evaluator = evaluator_of([ragas_metrics.SemanticSimilarity()], None, unwrapped(model))
+    assert evaluator.config.embeddings.model == str(tmp_path)
+
+
+def test_embedding_factory_takes_no_setting_that_it_would_drop(caplog: pytest.LogCaptureFixture) -> None:
+    assert embedding_factory("huggingface", model="BAAI/bge-m3") == "BAAI/bge-m3"
+    with pytest.raises(TypeError, match="received device"):
+        embedding_factory("huggingface", model="BAAI/bge-m3", device="cuda")
+    assert embedding_factory("openai", model="text-embedding-3-small") is None
+    assert "no service is asked" in caplog.text
 
 
 def test_metrics_made_with_ragas_ask_whatever_the_door_offers_as_llm() -> None:

@@ -6,12 +6,19 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding
+from langchain_core.language_models import FakeListChatModel
+from langchain_huggingface import HuggingFacePipeline
+from transformers import pipeline
 
 from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.judge.protocol import Capabilities, Opinion
+from rag_evaluator.results.conclusion import judge_words, judged_config
+from rag_evaluator.results.manifest import judge_of
 from rag_evaluator.tasks.question import TaskJudge
 
 ModelFolder = Callable[..., Path]
@@ -71,3 +78,53 @@ def test_the_manifest_of_a_task_names_the_judge_that_was_given(model_folder: Mod
     folder = str(model_folder("llama-bytelevel"))
     about = TaskJudge("sort", make_config({"metrics": ["bleu"]}), folder).about("sort", 1)
     assert about["config"]["judge"]["model"] == folder
+
+
+class Chat(FakeListChatModel):
+    """A chat model of LangChain with the name of a model."""
+
+    model_name: str = "my-chat"
+
+
+GIVEN: dict[str, tuple[Callable[[Path], Any], str]] = {
+    "transformers pipeline": (lambda folder: pipeline("text-generation", model=str(folder)), "{folder}"),
+    "HuggingFacePipeline": (
+        lambda folder: HuggingFacePipeline.from_model_id(str(folder), task="text-generation"),
+        "{folder}",
+    ),
+    "Judge of a pipeline": (lambda folder: Judge(pipeline("text-generation", model=str(folder))), "{folder}"),
+    "Judge of a configuration": (
+        lambda folder: Judge.from_config(JudgeConfig(model=str(folder))),
+        "{folder}",
+    ),
+    "chat model": (lambda folder: Chat(responses=[]), "my-chat"),
+    "chat model without a name": (lambda folder: FakeListChatModel(responses=[]), "FakeListChatModel"),
+    "named script": (lambda folder: ScriptedJudge(model_id="one"), "one"),
+    "script": (lambda folder: ScriptedJudge(), "ScriptedJudge"),
+    "protocol": (lambda folder: Protocol("mine|1"), "Protocol"),
+}
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_a_judge_given_as_an_object_has_its_own_name(kind: str, model_folder: ModelFolder) -> None:
+    folder = model_folder("llama-bytelevel")
+    make, name = GIVEN[kind]
+    evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=make(folder))
+    name = name.format(folder=folder)
+    assert evaluator.config.judge.model == name
+    manifest = evaluator.stage([{"user_input": "Who?", "retrieved_contexts": ["She."]}]).about
+    judge = judge_of(manifest)
+    assert (judge if isinstance(judge, str) else judge and judge["model"]) == name
+    assert judge_words(judged_config(manifest)) == ", according to this judge"
+    panel = RAGEvaluator({"metrics": ["context_relevance"]}, judge={"a": evaluator.judge, "b": str(folder)})
+    assert [judge.model for judge in panel.config.judges] == [name, str(folder)]
+
+
+def test_the_demo_judge_given_as_an_object_is_the_toy() -> None:
+    loaded = HuggingFacePipeline.from_model_id(str(DEMO_JUDGE), task="text-generation")
+    assert LazyJudge(loaded, JudgeConfig()).config.model == "demo"
+
+
+def test_embeddings_given_as_an_object_have_their_own_name() -> None:
+    evaluator = RAGEvaluator({"metrics": ["semantic_similarity"]}, embeddings=DeterministicFakeEmbedding(size=4))
+    assert evaluator.config.embeddings.model == "DeterministicFakeEmbedding"

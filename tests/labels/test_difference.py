@@ -59,6 +59,48 @@ def test_labels_of_all_rows_give_their_mean_difference(
     assert "answer_rubric, by people's labels of 40 rows, " in capsys.readouterr().out
 
 
+def test_other_labels_of_equal_texts_are_noise_and_no_difference(tmp_path: Path) -> None:
+    """Of the rows that people call better in the second run, eleven have the same response in both, and one has not."""
+    rows = exact_rows()
+    others = [{**row, "human": int(20 <= place < 31 or row["human"])} for place, row in enumerate(rows)]
+    others[31] |= {"answer": "yes", "human": 1}
+    runs = graded_run(tmp_path / "a", rows), graded_run(tmp_path / "b", others)
+    for folder in runs:
+        certify(folder, label={"answer_rubric": "human"})
+    comparison = compare(*runs)
+    [line] = comparison.labels
+    assert line.contradicting == tuple(range(20, 31))
+    assert line.figures is not None
+    assert line.figures.label_mean == pytest.approx(1 / 40)
+    first, noise, *_ = comparison.conclusion.sentences
+    assert first.startswith("Not settled by labels of 40 rows: answer_rubric differs by 0.03 [")
+    assert noise == (
+        "In 11 rows the texts are equal in both runs, and the labels of answer_rubric are not: that is noise of the "
+        "labels and counts as no difference. Label again, in both runs (rows of a, counted from 0): 20, 21, 22 and 8 "
+        "more."
+    )
+    others[31] |= {"answer": "no"}
+    graded_run(tmp_path / "c", others)
+    certify(tmp_path / "c", label={"answer_rubric": "human"})
+    first, noise, *_ = compare(runs[0], tmp_path / "c").conclusion.sentences
+    assert first == "In 40 rows no label of answer_rubric differs where the texts do."
+    assert noise.startswith("In 12 rows the texts are equal in both runs")
+
+
+def test_the_cluster_of_the_second_run_counts_for_labels_too(tmp_path: Path) -> None:
+    graded_run(tmp_path / "a")
+    for name in ("plain", "by document"):
+        rows = [{**row, "document": f"d{place // 8}"} for place, row in enumerate(other_rows())]
+        graded_run(tmp_path / name, rows, cluster="document" if name == "by document" else None)
+    for folder in ("a", "plain", "by document"):
+        certify(tmp_path / folder, label={"answer_rubric": "human"})
+    plain, clustered = (compare(tmp_path / "a", tmp_path / name).labels[0].figures for name in ("plain", "by document"))
+    assert plain is not None and clustered is not None
+    assert clustered.ci_method.endswith("clustered")
+    assert clustered.label_mean == pytest.approx(plain.label_mean)
+    assert not plain.ci_method.endswith("clustered")
+
+
 def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_path: Path) -> None:
     a, b = runs
     first = label_sheet(a, tmp_path / "a.xlsx", size=24)
@@ -96,7 +138,8 @@ def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(
 ) -> None:
     """The person changes the label of two rows only, both among the labelled ones."""
     rows = exact_rows()
-    better = [{**row, "answer": "yes", "human": 1} if place in (0, 1) else row for place, row in enumerate(rows)]
+    changed = {"answer": "yes!", "ground_truth": "yes!", "human": 1}
+    better = [{**row, **changed} if place in (0, 1) else row for place, row in enumerate(rows)]
     runs = graded_run(tmp_path / "a", rows), graded_run(tmp_path / "b", better)
     for folder, own in zip(runs, (rows, better), strict=True):
         table = tmp_path / f"{folder.name}.csv"
@@ -187,7 +230,7 @@ def test_the_sentences_about_labels_say(case: str) -> None:
             pair = [
                 KeptLabels(0.0, 1.0, "all", None, None, side, [0.5] * 40, None, None, None, better) for side in sides
             ]
-            yield _difference("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None)
+            yield _difference("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None, ())
 
     assert list(conclude_labels({"b": "b"}, _tested(list(differences())))) == sentences
 

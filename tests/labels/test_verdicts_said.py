@@ -5,9 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labelled_runs import ROWS, exact_rows, exact_run
+from labelled_runs import ROWS, exact_rows, exact_run, graded_run
 
-from rag_evaluator import ResultsError, certify, compare
+from rag_evaluator import ResultsError, certify, compare, gate
 from rag_evaluator.cli.main import main
 from rag_evaluator.report.facts import certified
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_lines
@@ -74,6 +74,23 @@ def test_evaluate_says_certified_of_a_useful_judge_only(tmp_path: Path, capsys: 
     said = "certified on other data: useful, AUC 1.000" if word == "useful" else f"{word} on other data: AUC 0."
     assert f"exact_match: {said}" in shown
     assert ("certified" in shown) == (word == "useful")
+    doubt = "Do not rely on exact_match: a certificate says worse than chance on "
+    assert shown.startswith(f"{doubt}other data: AUC 0.") == (word != "useful")
+    for of in (folder, tmp_path / "results" / "again"):
+        assert main(["gate", str(of), "--min", "exact_match=0.2"]) == 0
+        passed, *others = capsys.readouterr().out.splitlines()
+        assert passed.startswith("Passed: exact_match: ")
+        said = f"{doubt}{'these rows' if of == folder else 'other data'}"
+        assert any(line.startswith(said) for line in others) == (word != "useful")
+
+
+@pytest.mark.parametrize("language", ["english", "spanish"])
+def test_a_certificate_speaks_for_the_judge_in_its_language_only(tmp_path: Path, language: str) -> None:
+    certify(graded_run(tmp_path / "run"), label={"answer_rubric": "human"})
+    path = str(tmp_path / "run" / CERTIFICATE)
+    other = graded_run(tmp_path / "other", exact_rows(60), language=language, certificate=path)
+    [sentence] = gate(other, "answer_rubric >= 0.1").conclusion.sentences
+    assert ("according to this judge" in sentence) == (language == "spanish")
 
 
 def test_the_verdict_is_by_the_95_per_cent_interval_whatever_the_run_reports(tmp_path: Path) -> None:

@@ -416,7 +416,9 @@ def hostile_run(folder: Path, text: str) -> Run:
     frame = {"when": {}, "head": text, "tail": "", "keys": {}, "ascii": False}
     (folder / "prompts.json").write_text(json.dumps({"m": {"prompt": {"frames": [frame]}}}))
     (folder / "summary.json").write_text(json.dumps({"m": {"mean": None, "scored": 0, "count": 1, "reasons": {}}}))
-    (folder / "manifest.json").write_text(json.dumps({"name": text, "metrics": {}, "config": {}}))
+    (folder / "manifest.json").write_text(
+        json.dumps({"program": "rag_evaluator", "name": text, "metrics": {}, "config": {}})
+    )
     return Run(folder)
 
 

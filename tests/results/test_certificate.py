@@ -1,4 +1,4 @@
-"""A certificate is named where it holds: the same judge and prompts; other data or another language are said."""
+"""A certificate is named where it holds: the same judge, prompts and language; other data are said."""
 
 import json
 from pathlib import Path
@@ -26,7 +26,7 @@ CASES = {
     "another language": (
         LINE.replace("english", "german").replace("p1", "p2"),
         "d2",
-        "certified in another language (english), on other data",
+        "does not apply: it is of language english instead of german",
     ),
     "another judge": (LINE.replace("j1", "j2"), "d1", "does not apply: it is of judge j1 instead of j2"),
     "another dtype": (
@@ -34,6 +34,8 @@ CASES = {
         "d1",
         "does not apply: it is of dtype auto instead of bfloat16",
     ),
+    "no reasons": (LINE + "|reasons:none", "d1", "does not apply: it is of reasons full instead of none"),
+    "an older run": (LINE + "|checks:none", "d1", "does not apply: it is of checks absent instead of none"),
     "other prompts": (LINE.replace("p1", "p2"), "d1", "does not apply: it is of other prompts"),
     "another ragas": (LINE.replace("0.4.3", "0.4.4"), "d1", "certified with ragas 0.4.3 instead of 0.4.4"),
     "more repeats": (LINE + "|repeats:5", "d1", "certified on these rows"),
@@ -43,11 +45,11 @@ CASES = {
 
 @pytest.mark.parametrize(("line", "data", "said"), CASES.values(), ids=CASES)
 def test_a_certificate_says_for_what_it_holds(line: str, data: str, said: str) -> None:
-    assert said in standing(certificate(), {"faithfulness": line}, data)["faithfulness"]
+    assert said in standing(certificate(), {"faithfulness": line}, data, {})["faithfulness"]
 
 
 def test_a_metric_that_nobody_labelled_is_not_certified() -> None:
-    assert standing(certificate(), {"context_recall": LINE}, "d1") == {"context_recall": "no labels"}
+    assert standing(certificate(), {"context_recall": LINE}, "d1", {}) == {"context_recall": "no labels"}
 
 
 @pytest.mark.parametrize(
@@ -89,3 +91,10 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
     assert "exact_match: certified on other data" in capsys.readouterr().out
     assert main([str(config), "--set", "certificate=nowhere.json"]) == 2
     assert "'certificate'" in capsys.readouterr().err
+
+
+def test_a_certificate_does_not_apply_where_the_judges_work_is_flagged_much_more_often() -> None:
+    line = certificate()["metrics"]["faithfulness"]["signature"]
+    for flagged, applies in ((0.05, True), (0.5, False)):
+        words = standing(certificate(), {"faithfulness": line}, "d1", {"faithfulness": flagged})["faithfulness"]
+        assert ("does not apply: the judge's work is doubtful in 50% of the rows here" not in words) == applies

@@ -19,6 +19,8 @@ from rag_evaluator.report.facts import line
 from rag_evaluator.results import overview
 from rag_evaluator.results.overview import interval
 from rag_evaluator.results.rows import Score
+from rag_evaluator.results.run import Run
+from rag_evaluator.results.run_conclusion import conclude_run
 from rag_evaluator.results.summary import flat_rows
 from rag_evaluator.statistics.formulas import Scale
 
@@ -52,6 +54,30 @@ def wilson(scores: list[float], level: float = 0.95) -> tuple[float, float]:
     effective = center * (1 - center) / variance * n / (n + 2 * weight)
     effective *= (stats.norm.ppf(upper) / stats.t.ppf(upper, n - 1)) ** 2
     return proportion_confint(mean * effective, effective, alpha=1 - level, method="wilson")  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize(
+    ("texts", "keys", "repeats"),
+    [
+        (5, {}, 495),
+        (5, {"cluster": "question"}, 0),
+        (10, {"cluster": "document"}, 490),  # each row has one of its own
+        (498, {}, 0),  # hardly any
+        (500, {}, 0),
+    ],
+)
+def test_rows_that_repeat_an_earlier_row_are_said(
+    texts: int, keys: dict[str, str], repeats: int, tmp_path: Path
+) -> None:
+    rows = [
+        {"question": f"Q{row % texts}", "contexts": ["c"], "answer": "a", "ground_truth": f"{row}", "document": row}
+        for row in range(500)
+    ]
+    results = run_of([0.0, 1.0] * 250, rows=rows, **keys)
+    results.write(tmp_path)
+    for sentences in (conclude_run(Run(tmp_path)).sentences, map(str, results.overview().parts)):
+        said = [sentence for sentence in sentences if "of an earlier row" in sentence]
+        assert [sentence.partition(" of 500 rows ")[0] for sentence in said] == [f"{repeats}"] * bool(repeats)
 
 
 @pytest.mark.parametrize("level", [0.95, 0.8])

@@ -1,6 +1,8 @@
 import json
+import os
 import time
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 import pytest
@@ -36,7 +38,7 @@ def test_a_line_of_megabytes_is_read_about_once(tmp_path, row):
 def test_a_row_is_read_without_those_before_it(tmp_path):
     rows = [{"user_input": f"question {number}" * number} for number in range(9)]
     (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text('{"program": ""}')
     run = Run(tmp_path)
 
     assert [run.row(number) for number in (8, 0, 4)] == [rows[8], rows[0], rows[4]]
@@ -47,9 +49,31 @@ def test_a_row_is_read_without_those_before_it(tmp_path):
 
 def test_a_damaged_file_is_named_with_the_way_out(tmp_path):
     (tmp_path / "scores.jsonl").write_text("{")
-    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / "manifest.json").write_text('{"program": ""}')
     with pytest.raises(ResultsError, match=r"scores\.jsonl: cannot be read.*merge"):
         Run(tmp_path).row(0)
+
+
+@pytest.mark.parametrize(
+    ("file", "read"),
+    [
+        ("manifest.json", lambda run: run.manifest),
+        ("summary.json", lambda run: run.summary),
+        ("scores.jsonl", lambda run: list(run.rows())),
+        ("details.jsonl", lambda run: run.details(0)),
+    ],
+)
+def test_a_pipe_in_place_of_a_file_is_not_read(file: str, read: Any, tmp_path: Path):
+    """Nobody may ever write into it, and the app would wait. Here a reader waits five seconds."""
+    RAGEvaluator({"metrics": ["exact_match"]}).evaluate([{"response": "a", "reference": "a"}], folder=tmp_path / "run")
+    path = tmp_path / "run" / file
+    path.unlink()
+    os.mkfifo(path)
+    close = Timer(5, os.close, [os.open(path, os.O_RDWR)])
+    close.start()
+    with pytest.raises(ResultsError, match=f"{file}: cannot be read: it is no file"):
+        read(Run(tmp_path / "run"))
+    close.cancel()
 
 
 @pytest.mark.parametrize("is_configured", [True, False])

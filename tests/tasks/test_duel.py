@@ -127,7 +127,7 @@ def test_win_rate_odds_bias_and_reasons_are_those_worked_out_by_hand(tmp_path: P
     assert poor["a_better"] == pytest.approx(1 / 3, abs=1e-6)  # odds 1/4 and 1, so 1/2
     assert (poor["reason"], poor["reason_order"]) == ("fine is better", "a_first")
     assert (one["a_better"], one["reason"]) == (0.5, None)
-    assert "neither" in one["no_reason"]
+    assert "same place" in one["no_reason"]
     assert (equal["a_better"], equal["same"], equal["judge_calls"]) == (0.5, True, 0)
     assert result.win_rate == pytest.approx((1 + 0 + 0.5 + 0.5) / 4)
     counts = {name: result.summary[name] for name in ("wins", "ties", "losses", "same", "judge_calls")}
@@ -152,6 +152,23 @@ def test_a_judge_that_always_takes_the_first_place_gives_half_and_a_bias_of_one(
         "log_odds_of_first": pytest.approx(math.log(9), abs=1e-6),
     }
     assert (result.summary["wins"], result.summary["losses"]) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "winner"),  # shares of the first place with a there, and with b there
+    [(0.9, 0.6, "tie"), (0.4, 0.1, "tie"), (0.9, 0.4, "a"), (0.4, 0.9, "b"), (0.9, 0.5, "a"), (0.5, 0.9, "b")],
+)
+def test_a_row_whose_winner_changes_with_the_order_is_a_tie(
+    first: float, second: float, winner: str, tmp_path: Path
+) -> None:
+    judge = judge_of(lambda asked: first if asked["answer_1"] == "good" else second)
+    result = duel(*write_runs(tmp_path, [row(1, "good")], [row(1, "bad")]), judge=judge)
+    [line] = result.rows
+    odds = math.log(first / (1 - first)) - math.log(second / (1 - second))
+    assert line["a_better"] == pytest.approx(1 / (1 + math.exp(-odds / 2)), abs=1e-6)
+    assert line["winner"] == winner
+    assert result.win_rate == {"a": 1, "tie": 0.5, "b": 0}[winner]
+    assert ("the same place" in str(line["no_reason"])) == (winner == "tie")
 
 
 def test_exchanging_the_runs_exchanges_wins_and_losses_only(tmp_path: Path) -> None:
@@ -446,7 +463,7 @@ def test_wrong_input_ends_with_one_line_and_2_before_a_model_is_loaded(
 
 def test_a_manifest_without_configuration_needs_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = four_rows(tmp_path)
-    (a / "manifest.json").write_text("{}", encoding="utf-8")
+    (a / "manifest.json").write_text('{"program": "rag_evaluator"}', encoding="utf-8")
     shutil.rmtree(a / "journal")  # it knows the manifest
     assert main(["duel", str(a), str(b)]) == 2
     assert "Give the configuration with --config" in capsys.readouterr().err

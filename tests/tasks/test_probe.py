@@ -97,6 +97,7 @@ JUDGES: Mapping[str, tuple[Supports, Rating]] = {
     ),
     "constant": (lambda context, statement, place: True, lambda answer, reference: 4),
     "no": (lambda context, statement, place: False, lambda answer, reference: 0),
+    "fussy": (lambda context, statement, _: statement in context, lambda answer, reference: 2 * (answer == reference)),
     "position": (lambda context, statement, place: place == 0, lambda answer, reference: 2),
     "length": (
         lambda context, statement, place: len(statement.split()) > 4,
@@ -148,6 +149,15 @@ def test_a_judge_that_always_says_no_is_not_told_to_take_a_larger_sample(tmp_pat
     assert "any of 3 kinds of change in answer_accuracy; the worst score for every text" in answer
     assert "a larger sample does not help: other_answer (26 pairs), changed_number (26 pairs)" in answer
     assert "worst score" not in str(probe_conclusion(probed("perfect", tmp_path / "b"), {}).sentences)
+
+
+def test_a_judge_whose_scores_fall_with_other_spaces_too_notices_nothing(tmp_path: Path) -> None:
+    found = probed("fussy", tmp_path, ["answer_accuracy"])
+    assert words_of(found) == {"answer_accuracy": dict.fromkeys(PROBED["answer_accuracy"], "not above the control")}
+    cells = found["metrics"]["answer_accuracy"]
+    assert cells["same_text"]["falls"] == 26 and cells["changed_name"]["above_control"]["mean"] == 0
+    answer, *_ = probe_conclusion(found, {"answer_accuracy": "The judge"}).sentences
+    assert answer.startswith("Not shown that the judge notices any of 3 kinds of change in answer_accuracy; not shown")
 
 
 def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_path: Path) -> None:

@@ -257,3 +257,10 @@ def test_lists_of_numbers_stand_on_one_line() -> None:
     text = wide_json_text({"sorted": [0, 26, 14], "contexts": ["[\n 1,\n 2\n]"], "support": [0.5, 1e-07], "none": []})
     assert '"sorted": [0, 26, 14],' in text
     assert '"support": [0.5, 1e-07],' in text
+
+
+def test_an_answer_that_is_the_example_of_the_prompt_is_no_reference() -> None:
+    prompt = load_prompts(["generate"], "english", Path())["generate", "answer_prompt"]
+    copied = next(e["output"] for e in prompt.pack.examples if e["output"]["answerable"])
+    reference = generate(Asked(lambda shown: copied).judge, ["Fact1 is here."])
+    assert (reference.ground_truth, reference.reason) == ("", "the judge repeats the example of its prompt")

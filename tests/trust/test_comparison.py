@@ -77,6 +77,13 @@ def test_clusters_widen_the_interval_and_weaken_test_and_power() -> None:
     assert (alone.rows_needed or 0) < (together.rows_needed or 0)
 
 
+@pytest.mark.parametrize("count", [1, 2])
+def test_no_number_of_rows_of_two_clusters_shows_a_difference(count: int) -> None:
+    pair = paired("m", [0.5] * 12, [0.9, 0.4] * 6, JUDGED)
+    (row,) = compare_scores([pair], [f"{number % count}" for number in range(12)])
+    assert row.rows_needed is None
+
+
 def test_groups_are_described_without_a_test() -> None:
     pair = paired("m", [0.0] * 8, [1.0] * 8, JUDGED)
     (row,) = compare_scores([pair], tested=False)

@@ -145,11 +145,15 @@ def test_no_number_of_rows_makes_perfection_certain() -> None:
     assert verdict("mean:m >= 1", [1.0] * 30).passed
 
 
-def test_rows_of_few_clusters_need_more_rows() -> None:
-    clusters = [f"{number // 10}" for number in range(40)]
+@pytest.mark.parametrize("count", [1, 2, 4])
+def test_rows_of_few_clusters_need_more_clusters_and_not_more_rows(count: int) -> None:
+    clusters = [f"{number % count}" for number in range(40)]
     said = verdict("m >= 0.8", [1.0] * 40, clusters=clusters).reason
-    needed = int(said.rpartition(" rows are needed")[0].rpartition(" ")[2])
-    assert needed > 100  # about as many documents as rows without clusters
+    assert "rows are needed" not in said
+    needed = int(said.rpartition(" clusters are needed, and more rows of the same do not help")[0].rpartition(" ")[2])
+    best = mean_interval([1.0] * needed, JUDGED, clusters=list(range(needed)))
+    assert best.ci_low is not None and best.ci_low >= 0.8
+    assert needed <= 20  # as many as rows without clusters
 
 
 def test_a_run_equal_to_its_baseline_passes_with_enough_rows_and_says_so_with_too_few() -> None:

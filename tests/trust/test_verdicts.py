@@ -8,7 +8,7 @@ from scipy import stats
 
 from rag_evaluator.features.probe.verdicts import Pairs, Thresholds, Word, judge_cells
 from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import PASS, mean_interval
+from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
 
 NAN = float("nan")
 JUDGED, CONTINUOUS, LOWER = Scale(), Scale(kind="continuous"), Scale(better="lower")
@@ -42,6 +42,31 @@ def test_the_word_of_a_cell(counts: tuple[int, int, int], control: Pairs | None,
     cells = [pairs(*counts)] + ([control] if control else [])
     result = judge_cells(cells, [1, None] if control else [None])[0]
     assert (result.word, (result.falls, result.ties, result.rises)) == (expected, counts)
+
+
+@pytest.mark.parametrize(
+    ("counts", "control", "expected"),
+    [
+        ((19, 5, 0), (19, 5, 0), "not above the control"),  # whatever is written otherwise scores worse
+        ((40, 10, 0), (25, 25, 0), "weak"),
+        ((40, 10, 0), (45, 5, 0), "not above the control"),
+        ((20, 0, 0), (0, 0, 0), "weak"),  # no score of the control
+    ],
+)
+def test_a_change_is_noticed_only_above_the_control(
+    counts: tuple[int, int, int], control: tuple[int, int, int], expected: Word
+) -> None:
+    cell = judge_cells([pairs(*counts), pairs(*control, control=True)], [1, None], same=[1, None])[0]
+    assert (cell.word, (cell.falls, cell.ties, cell.rises)) == (expected, counts)
+
+
+def test_what_is_above_the_control_is_the_paired_difference_of_the_shares() -> None:
+    judged, control = pairs(3, 1, 1), Pairs([0.5] * 4, [0.5, 0.5, 0.0, 0.0], ["0003", "0000", "0001", "0009"], JUDGED)
+    above = judge_cells([judged, control], [None, None], same=[1, None])[0].above
+    assert above is not None
+    # rows 0, 1 and 3 have both: shares 1, 1 and 0.5 against 0.5, 1 and 0.5
+    assert above.mean == pytest.approx((0.5 + 0 + 0) / 3)
+    assert above == difference_interval([0.5, 0, 0], PASS)
 
 
 def test_the_win_share_counts_a_tie_half_and_has_the_interval_of_its_mean() -> None:

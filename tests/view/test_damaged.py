@@ -10,6 +10,7 @@ from starlette.testclient import TestClient
 
 ODD = [
     ("manifest.json", (), [1]),
+    ("manifest.json", (), {}),
     ("manifest.json", ("name",), {"a": 1}),
     ("manifest.json", ("rows",), "three"),
     ("manifest.json", ("signatures",), [1]),

@@ -50,6 +50,7 @@ from rag_evaluator.results.certificate import (
     write_labels,
 )
 from rag_evaluator.results.conclusion import Conclusion, is_judged, judged_config
+from rag_evaluator.results.flags import FLAGGED, flagged_share, many_flagged
 from rag_evaluator.results.judgement import doubt
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import Run
@@ -150,6 +151,8 @@ def certify(
         _add_to_summary(certificate, run)
     is_like = any(source.draw is not None and source.draw.like for source in sources)
     conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like, again)
+    flagged = many_flagged({metric: run.summary[metric] for metric in figures})
+    conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged])
     return Certification(certificate, disagreements, path, conclusion)
 
 
@@ -223,6 +226,7 @@ def _certificate(
             metric: {
                 "signature": signatures.get(metric),
                 "judge": _part(signatures.get(metric, ""), "judge"),
+                FLAGGED: flagged_share(run.summary.get(metric)),
                 "prompts": {name: digest for name, digest in prompts.items() if name.startswith(f"{metric}.")},
                 **part,
             }

@@ -22,7 +22,7 @@ def duel_conclusion(
 
     Args:
         summary: as in `duel_summary.json`. Any: JSON.
-        config: of the judge, as the manifest has it; empty where it was given as an object. Any: JSON.
+        config: of the judge, as the manifest has it. Any: JSON.
         folders: of both runs; empty where one was given from Python.
     """
     following = next_command(("compare", *folders)) if folders else ""

@@ -210,6 +210,7 @@ OF_REASON: Draw = (0, 1)  # the choice is asked with the same prompt; this keeps
 ANSWER_TOKENS = 256  # room left for the reason
 DECIMALS = 6
 SAME_TEXT, NO_WINNER = "both answers are the same text", "the judge prefers neither answer over both orders"
+BY_PLACE = "the judge chose the same place in both orders"
 
 
 def _decided(choice: int) -> type[BaseModel]:
@@ -226,7 +227,7 @@ class Outcome:
     """How a pair ended.
 
     Attributes:
-        winner: of the pair.
+        winner: of the pair; a tie, too, where the judge chose the same place in both orders.
         same: both answers are the same text, and the judge was not asked.
         a_better: probability that the answer of a is better, [0, 1].
         log_odds_a_first, log_odds_b_first: of a's answer being chosen, with it in the first and in the second place.
@@ -275,9 +276,11 @@ class AnswerComparison:
         a_first, b_shown_first = await asyncio.gather(*map(self._first, prompts))
         share = round(share_of(a_first, b_shown_first), DECIMALS)
         odds = (a_first, 0.0 - b_shown_first)
-        outcome = Outcome(_winner(share), False, share, *odds, contexts_shown=len(contexts), judge_calls=2)
+        by_place = odds[0] * odds[1] < 0
+        winner: Winner = "tie" if by_place else _winner(share)
+        outcome = Outcome(winner, False, share, *odds, contexts_shown=len(contexts), judge_calls=2)
         if outcome.winner == "tie":
-            return replace(outcome, no_reason=NO_WINNER)
+            return replace(outcome, no_reason=BY_PLACE if by_place else NO_WINNER)
         order = _clearer(outcome)
         return await self._with_reason(outcome, ORDERS[order], prompts[order])
 

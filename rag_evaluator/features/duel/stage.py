@@ -340,7 +340,7 @@ def duel(
     stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
     table = run_and_keep(stage, folder, fresh, progress)
     summary = stage.summary(table)
-    conclusion = duel_conclusion(summary, {} if source.is_object else stage.about["config"], _both(places))
+    conclusion = duel_conclusion(summary, stage.about["config"], _both(places))
     return Duel(folder, summary, list(stage.rows(table)), conclusion)
 
 

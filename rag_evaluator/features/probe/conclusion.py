@@ -13,6 +13,7 @@ LIMITS = Thresholds()  # those that no configuration changes
 NOTICED = ("reliable", "weak")
 NOT_NOTICED = {
     "wrong way": "wrong way",
+    "not above the control": "not shown to fall more often than with same_text, which makes nothing worse",
     "no better than chance": "no better than chance",
     "undecided": "not settled",
     "always worst": "the worst score for every text, the good ones too, so that a larger sample does not help",
@@ -23,7 +24,8 @@ RULES = (
     "share: of the pairs of a kind of change those whose changed side is worse; equal scores count half, "
     f"{LIMITS.chance:g} is chance. Behind it is its 95 % interval.",
     "noticed: reliable, or weak: the low end is above chance, after Holm over all kinds of change of all metrics "
-    f"(p at most {LIMITS.alpha:g}).",
+    f"(p at most {LIMITS.alpha:g}); and so is the 95 % interval of its paired difference from the share of same_text, "
+    "the control that makes nothing worse, above 0.",
     "reliable: the low end is at least `probe.reliable`, and the upper end of the metric's false alarms at most "
     "`probe.false_alarms`.",
     "false alarms: of the rows that were not made worse those whose score is another one, by the worst control.",

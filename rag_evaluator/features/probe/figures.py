@@ -3,7 +3,7 @@
 import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any, Literal
 
@@ -20,6 +20,7 @@ from rag_evaluator.results.overview import Grid, interval
 from rag_evaluator.run.task import Record
 from rag_evaluator.statistics.formulas import Scale
 
+SAME_TEXT = "same_text"
 Expected = Literal["worse", "equal", "not better"]
 
 CORRECTNESS = ("answer_correctness", "factual_correctness", "answer_rubric")
@@ -128,7 +129,7 @@ PROBES: Mapping[str, Probe] = {
         "the contexts that should be found come last: mostly a test of the formula",
     ),
     "evasive": Probe(changes.evasive, ("response",), ("answer_relevancy",), "worse", "an answer that says nothing"),
-    "same_text": Probe(changes.same_text, ("response",), (), "equal", "other quotes and spaces"),
+    SAME_TEXT: Probe(changes.same_text, ("response",), (), "equal", "other quotes and spaces"),
     "longer": Probe(
         changes.longer,
         ("response",),
@@ -308,7 +309,9 @@ def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: P
     for place, cell in zip(controls, verdicts, strict=True):
         metric, high = keys[place][0], cell.share.ci_high
         worst[metric] = max(worst.get(metric, (0.0, place)), (1.0 if high is None else high, place))
-    return judge_cells(cells, [worst[metric][1] if metric in worst else None for metric, _ in keys], limits)
+    alarms = [worst[metric][1] if metric in worst else None for metric, _ in keys]
+    places = {key: place for place, key in enumerate(keys)}
+    return judge_cells(cells, alarms, limits, same=[places.get((metric, SAME_TEXT)) for metric, _ in keys])
 
 
 def rows_for_reading(
@@ -368,13 +371,13 @@ def _scale(metric: Metric) -> Scale:
 
 
 def _figures(cell: ProbeCell, pairs: int) -> dict[str, Any]:
-    share = asdict(cell.share)
     counts = ("falls", "ties", "rises", "floor", "missing", "p", "p_holm", "word")
     shown = ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")
     return {
         "pairs": pairs,
         **{name: getattr(cell, name) for name in counts},
-        "share": {name: share[name] for name in shown},
+        "share": {name: getattr(cell.share, name) for name in shown},
+        **({} if cell.above is None else {"above_control": {name: getattr(cell.above, name) for name in shown}}),
     }
 
 
@@ -385,6 +388,7 @@ COLUMNS = (
     ("floor", "right"),
     ("missing", "right"),
     ("share", "right"),
+    (f"above {SAME_TEXT}", "right"),
     ("", "left"),
 )
 
@@ -398,6 +402,7 @@ def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid |
     title = f"{name}: what" if name else "what"
     yield Grid(f"{title} is noticed, {report['rows']} rows", COLUMNS, list(_rows(report["metrics"])))
     yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
+    yield f"above {SAME_TEXT}: the share less that of {SAME_TEXT}, over the same rows"
     yield from control_grid(report.get("control", {}))
     few = {probe: about["rows"] for probe, about in report["probes"].items() if about["rows"] < report["rows"]}
     for probe, count in few.items():
@@ -411,4 +416,5 @@ def _rows(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
             ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
             counts = [str(cell[name]) if cell[name] else "" for name in ("floor", "missing")]
             first = "" if position else metric
-            yield [first, probe, ways, *counts, interval(cell["share"]), cell["word"] or "control"]
+            above = interval(cell["above_control"]) if "above_control" in cell else ""
+            yield [first, probe, ways, *counts, interval(cell["share"]), above, cell["word"] or "control"]

@@ -247,7 +247,7 @@ def judges_of(metrics: Mapping[str, Metric], config: Mapping[str, Any]) -> dict[
     """Metric -> what it asks, for sentences; metrics that ask no judge are not there.
 
     Args:
-        config: of the run; empty where the judge was given as an object. Any: JSON.
+        config: of the run. Any: JSON.
     """
     return {name: the_judge(config) for name, metric in metrics.items() if metric.judge}
 
@@ -273,7 +273,8 @@ def probe(
 
     Returns:
         What `probe/probe.json` says: for each metric and probe falls, ties, rises, the win share with its interval,
-        and a word: `always worst`, `too few`, `reliable`, `wrong way`, `weak`, `no better than chance`, `undecided`.
+        and a word: `always worst`, `too few`, `reliable`, `wrong way`, `weak`, `not above the control`,
+        `no better than chance`, `undecided`; `above_control` is the share less that of `same_text`.
 
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """
@@ -281,8 +282,7 @@ def probe(
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
     with shown(progress, "scores") as at:
         run_probe(evaluator, place, data, progress=at, start=start)
-    known = {} if evaluator.judge.is_object else evaluator.config.model_dump(mode="json")
-    return ProbeReport(read_report(place), judges_of(evaluator.metrics, known))
+    return ProbeReport(read_report(place), judges_of(evaluator.metrics, evaluator.config.model_dump(mode="json")))
 
 
 def run_probe(

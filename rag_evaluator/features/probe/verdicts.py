@@ -1,5 +1,6 @@
 """Whether a judge notices texts that are worse by construction: shares, and a word for each of them."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -8,10 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
-from rag_evaluator.statistics.intervals import PASS, mean_interval
+from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
 from rag_evaluator.statistics.paired import Floats, holm
 
-Word = Literal["always worst", "too few", "reliable", "wrong way", "weak", "no better than chance", "undecided"]
+Word = Literal[
+    "always worst",
+    "too few",
+    "reliable",
+    "wrong way",
+    "weak",
+    "not above the control",
+    "no better than chance",
+    "undecided",
+]
 CONTINUOUS_TOLERANCE = 0.05
 
 
@@ -72,6 +82,9 @@ class ProbeCell:
         p, p_holm: two-sided, of falls and rises being equally likely; `p_holm` after Holm over all cells. None for
             controls and where there is no pair.
         word: None for controls.
+        above: the share less that of the control that should stay equal, over the rows that both count, with its
+            interval; None: there is no such control. Without it a judge whose scores fall with any change of the
+            text would be one that notices faults.
     """
 
     falls: int
@@ -83,6 +96,7 @@ class ProbeCell:
     p: float | None
     p_holm: float | None
     word: Word | None
+    above: Estimate | None = None
 
 
 def judge_cells(
@@ -91,6 +105,7 @@ def judge_cells(
     thresholds: Thresholds | None = None,
     level: float = 0.95,
     seed: int = 0,
+    same: Sequence[int | None] | None = None,
 ) -> list[ProbeCell]:
     """Every cell with its figures and its word.
 
@@ -107,6 +122,8 @@ def judge_cells(
         thresholds: of the words; the documented ones if there are none.
         level: of the intervals.
         seed: of the test's random flips.
+        same: for each cell the place of the control whose scores should stay equal, one pair a unit; None: there is
+            none.
 
     Returns:
         The cells in their order.
@@ -116,15 +133,26 @@ def judge_cells(
     p_values = _p_values(cells, moves, seed)
     adjusted = holm(p_values)
     shares = [_share(pairs, move, level) for pairs, move in zip(cells, moves, strict=True)]
-    words: list[Word | None] = [
-        None if pairs.control else word(share, None if alarm is None else shares[alarm], p, limits, _floor(pairs))
-        for pairs, alarm, share, p in zip(cells, alarms, shares, adjusted, strict=True)
+    above = [
+        None if at is None or pairs.control else _above(pairs, move, cells[at], moves[at], level)
+        for pairs, move, at in zip(cells, moves, same or [None] * len(cells), strict=True)
     ]
-    return [_probe_cell(*parts) for parts in zip(cells, moves, shares, p_values, adjusted, words, strict=True)]
+    words: list[Word | None] = [
+        None if pairs.control else word(share, None if alarm is None else shares[alarm], p, limits, _floor(pairs), more)
+        for pairs, alarm, share, p, more in zip(cells, alarms, shares, adjusted, above, strict=True)
+    ]
+    return [_probe_cell(*parts) for parts in zip(cells, moves, shares, p_values, adjusted, words, above, strict=True)]
 
 
-def word(share: Estimate, alarms: Estimate | None, p_holm: float | None, limits: Thresholds, floor: int = 0) -> Word:
-    """The first word that fits, in the order of `Word`. `floor`: pairs at the floor."""
+def word(
+    share: Estimate,
+    alarms: Estimate | None,
+    p_holm: float | None,
+    limits: Thresholds,
+    floor: int = 0,
+    above: Estimate | None = None,
+) -> Word:
+    """The first word that fits, in the order of `Word`. `floor`: pairs at the floor; `above`: as in `ProbeCell`."""
     low, high = share.ci_low, share.ci_high
     if not share.n and floor >= limits.pairs:
         return "always worst"
@@ -132,10 +160,12 @@ def word(share: Estimate, alarms: Estimate | None, p_holm: float | None, limits:
         return "too few"
     quiet = alarms is not None and alarms.ci_high is not None and alarms.ci_high <= limits.false_alarms
     notable = p_holm is not None and p_holm <= limits.alpha
+    is_above = above is None or not above.n or (above.ci_low is not None and above.ci_low > 0)
     rules: dict[Word, bool] = {
-        "reliable": low >= limits.reliable and quiet,
+        "reliable": low >= limits.reliable and quiet and is_above,
         "wrong way": high < limits.chance and notable,
-        "weak": low > limits.chance and notable,
+        "weak": low > limits.chance and notable and is_above,
+        "not above the control": low > limits.chance and notable,
         "no better than chance": high < limits.useless,
     }
     return next((name for name, fits in rules.items() if fits), "undecided")
@@ -191,13 +221,26 @@ def _share(pairs: Pairs, moves: Array, level: float) -> Estimate:
     return mean_interval(values, PASS, level, clusters=pairs.units)
 
 
+def _above(pairs: Pairs, moves: Array, control: Pairs, of_control: Array, level: float) -> Estimate:
+    """The share less that of the control, over the rows that both count."""
+    by_unit = dict(zip(control.units, of_control, strict=True))
+    differences = (moves - [by_unit.get(unit, math.nan) for unit in pairs.units]) / 2  # shares are (1 + move) / 2
+    return difference_interval(differences, PASS, level, clusters=pairs.units)
+
+
 def _probe_cell(
-    pairs: Pairs, moves: Array, share: Estimate, p: float | None, p_holm: float | None, name: Word | None
+    pairs: Pairs,
+    moves: Array,
+    share: Estimate,
+    p: float | None,
+    p_holm: float | None,
+    name: Word | None,
+    above: Estimate | None,
 ) -> ProbeCell:
     has_both = ~np.isnan(np.subtract(*_sides(pairs)))
     falls, ties, rises = (int(np.count_nonzero(moves == way)) for way in (1.0, 0.0, -1.0))
     missing = int(np.count_nonzero(~has_both))
-    return ProbeCell(falls, ties, rises, _floor(pairs), missing, share, p, p_holm, name)
+    return ProbeCell(falls, ties, rises, _floor(pairs), missing, share, p, p_holm, name, above)
 
 
 EXACT = 12  # units that differ, up to which all 2^12 flips are counted

@@ -2,24 +2,25 @@
 
 import os
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
+
+from rich.filesize import decimal
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO, RerankerConfig
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.doubts import doubts
-from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.check_judge import look_at_judge
 from rag_evaluator.features.setup.checks import Check, CheckReport, Checks, Shown, State
-from rag_evaluator.features.setup.trial import cells_of, key_of, known_records
+from rag_evaluator.features.setup.versions import look_at_versions
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.transformers.loading import Memory, memory_of
 from rag_evaluator.metrics.prompts import prompts_asked
@@ -27,15 +28,14 @@ from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence
-from rag_evaluator.results.manifest import refuse_foreign
-from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.journal import Journal, Key, KnownRecords, place_of, read_manifest
+from rag_evaluator.run.stages import refuse_used
+from rag_evaluator.run.worker_journal import record_files, spare_files
 from rag_evaluator.verifiers.reranker import reranker_of
 from rag_evaluator.verifiers.verifier import Verifier
 
 IN_THIS_MACHINE = ("transformers", "vllm")  # engines that load the weights themselves
 TIGHT = 0.8  # of the free memory may be weights; the rest is for keys and values
-UNITS = ("bytes", "kB", "MB", "GB", "TB")
 LITTLE_SPACE = 200_000_000  # bytes on disk
 
 
@@ -62,6 +62,7 @@ def check(
     text = f"{config.source}: run '{config.name}', {config.language}: {', '.join(metrics)}"
     details = {"name": config.name, "language": config.language, "metrics": metrics}
     checks.add("configuration", "ok", text, details)
+    look_at_versions(checks)
     rows = _rows(evaluator, data, checks)
     report = list(checks.checks)
     for name, judge_evaluator in evaluator.judges.items():
@@ -75,7 +76,10 @@ def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | N
 
     def look() -> None:
         checked.append(rows := evaluator.rows(data))
-        lacking = {name: _lacking(rows, metric.needs) for name, metric in evaluator.metrics.items()}
+        lacking = {
+            name: sum(bool(row.missing(metric.needs(row.has))) for row in rows)
+            for name, metric in evaluator.metrics.items()
+        }
         without = [f"{count} without what {name} needs" for name, count in lacking.items() if count]
         chosen = f"{len(rows)} rows" if rows.choice.is_whole else str(rows.choice)
         text = "; ".join([chosen, *without])
@@ -85,11 +89,6 @@ def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | N
 
     checks.attempt("rows", look)
     return checked[0] if checked else None
-
-
-def _lacking(rows: Sequence[Sample], needs: Callable[[Callable[[str], bool]], Sequence[str]]) -> int:
-    """How many rows lack a column without which there is no score."""
-    return sum(not all(map(row.has, needs(row.has))) for row in rows)
 
 
 def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks) -> Sequence[Check]:
@@ -138,11 +137,15 @@ def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
 def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
     judge = evaluator.config.judge
     evaluator.judge.check()
-    model = "given as an object" if evaluator.judge.is_object else judge.model_name
-    toy = toy_sentence([model], evaluator.config.language)
-    checks.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
+    toy = toy_sentence([judge.model_name], evaluator.config.language)
+    checks.add(
+        "model",
+        "warning" if toy else "ok",
+        toy or judge.model_name,
+        {"model": judge.model_name, "engine": judge.engine},
+    )
     if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
-        checks.add(*_memory(memory_of(judge, evaluator.config.offline)))
+        _look_at_memory(memory_of(judge, evaluator.config.offline), checks)
 
 
 def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
@@ -153,7 +156,7 @@ def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
         text = f"{model} is for English only, the rows are {spoken}: set embeddings.model"
         checks.add("embeddings", "warning", text, details)
         return
-    checks.add("embeddings", "ok", "given as an object" if evaluator._embeddings.is_object else model, details)
+    checks.add("embeddings", "ok", model, details)
 
 
 def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
@@ -167,22 +170,14 @@ def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
     about = {"languages": languages, "reads": f"{family.piece} {family.unit} at once", "licence": family.licence}
     details: dict[str, Any] = {"model": str(verifier.folder), "kind": verifier.name, **about}
     text = "; ".join([f"{verifier.folder}, {verifier.name}", *(f"{name}: {value}" for name, value in about.items())])
-    if not verifier.family.published:
-        checks.add("verifier", "ok", text, details)
-        return
-    values = verifier.published()
-    details |= {"published": [list(row) for row in values]}
-    if verifier.matches_published():
-        checks.add("verifier", "ok", f"{text}; its {len(values)} published values are met", details)
-        return
-    premise, hypothesis, expected, ours = max(values, key=lambda row: abs(row[2] - row[3]))
-    checks.add(
-        "verifier",
-        "failed",
-        f"{text}; its published values are not met: '{hypothesis}' from '{premise}' has {ours:.4f}, its card says "
-        f"{expected:.4f}. The weights are others, or damaged",
-        details,
-    )
+    if verifier.family.published:
+        details["published"] = [list(row) for row in verifier.published()]
+        if not verifier.matches_published():
+            text += "; the values of its card are not met: the weights are others, or damaged"
+            checks.add("verifier", "failed", text, details)
+            return
+        text += f"; its {len(details['published'])} published values are met"
+    checks.add("verifier", "ok", text, details)
 
 
 def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:
@@ -192,32 +187,38 @@ def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:
     checks.add("reranker", "ok", f"{reranker.folder}, {reranker.name}", details)
 
 
-def _memory(memory: Memory) -> tuple[str, State, str, Mapping[str, Any]]:
+def _look_at_memory(memory: Memory, checks: Checks) -> None:
     """Whether the weights fit: on GPUs if there are some."""
     where, free = ("on the GPUs", memory.gpus) if memory.gpus else ("in main memory", memory.main)
-    text = f"weights {size(memory.weights)}, free {where} {size(free)}"
-    details = {"weights": memory.weights, "free_gpus": memory.gpus, "free_main": memory.main}
-    if not memory.weights:
-        return "memory", "ok", f"the size of the weights is not known; free {where} {size(free)}", details
+    unpacked = f" (unpacked; the file has {decimal(memory.file)})" if memory.file else ""
+    weights = f"weights {decimal(memory.weights)}{unpacked}"
+    weights = weights if memory.weights else "the size of the weights is not known"
+    state: State = "ok"
+    more = ""
     if memory.weights > memory.gpus + memory.main:
-        todo = "the model cannot be loaded. Take a smaller one, or quantised weights"
-        return "memory", "failed", f"{text}: {todo}", details
-    if memory.weights > TIGHT * free:
-        return "memory", "warning", f"{text}: little is left for batches; a part may be kept elsewhere, slowly", details
-    return "memory", "ok", text, details
+        state, more = "failed", ": the model cannot be loaded. Take a smaller one, or quantised weights"
+    elif memory.weights > TIGHT * free:
+        state, more = "warning", ": little is left for batches; a part may be kept elsewhere, slowly"
+    details = {"weights": memory.weights, "free_gpus": memory.gpus, "free_main": memory.main}
+    checks.add("memory", state, f"{weights}, free {where} {decimal(free)}{more}", details)
 
 
 def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks) -> None:
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
     folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
-    refuse_foreign(folder, stage.files)
-    begun = read_manifest(place_of(folder, stage.plan.task, stage.plan.stage))
-    if begun is not None and not Journal(folder).is_empty:
-        refuse_changes(folder, stage.plan.changes(begun.plan, unnamed=False))
-        refuse_fewer_rows(folder, stage.plan, begun.plan)
-    with ACTIVITY.phase("counting what is done"), closing(known_records(folder, stage.plan)) as known:
-        done = sum(known.has(key_of(stage, cell)) for cell in cells_of(stage, range(len(stage.units))))
-    total = stage.plan.cells
+    plan, place = stage.plan, place_of(folder, stage.plan.task, stage.plan.stage)
+    refuse_used(folder, stage)
+    files = [] if read_manifest(place) is None else record_files(Journal(folder, place))
+    with (
+        ACTIVITY.phase("counting what is done"),
+        closing(KnownRecords(plan, [*files, *spare_files(place)])) as known,
+    ):
+        done = sum(
+            known.has(Key(stage.digest(unit, column), column, plan.columns[column], repeat))
+            for unit in stage.units
+            for column, repeat in plan.slots
+        )
+    total = plan.cells
     left = "a run goes on there" if done < total else "a run would judge nothing"
     text = f"{done} of {total} scores are there, {left}" if done else f"nothing there yet, {total} scores to make"
     checks.add("results", "ok", f"{folder}: {text}", {"done": done, "cells": total})
@@ -232,13 +233,5 @@ def _look_at_disk(folder: Path, rows: int, checks: Checks) -> None:
     per_row = next((c.details["bytes"] for c in checks.checks if c.name == "row" and "bytes" in c.details), 0)
     needed = per_row * rows
     state: State = "warning" if free < max(LITTLE_SPACE, 2 * needed) else "ok"
-    about = f", about {size(needed)} are needed" if needed else ""
-    checks.add("disk", state, f"{size(free)} free in {place}{about}", {"free": free, "needed": needed})
-
-
-def size(number: float) -> str:
-    """Bytes as people read them."""
-    place = 0
-    while number >= 1000 and place < len(UNITS) - 1:
-        number, place = number / 1000, place + 1
-    return f"{number:.1f} {UNITS[place]}" if place else f"{number:.0f} {UNITS[0]}"
+    about = f", about {decimal(needed)} are needed" if needed else ""
+    checks.add("disk", state, f"{decimal(free)} free in {place}{about}", {"free": free, "needed": needed})

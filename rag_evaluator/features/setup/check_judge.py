@@ -1,8 +1,10 @@
 """The part of `check` that loads the judge: its engine, a prompt, one judged row, its window, its batches."""
 
 import json
+import math
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
@@ -20,9 +22,12 @@ from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.scripted import ScriptedJudge
+from rag_evaluator.metrics.chosen import times_of
 from rag_evaluator.metrics.scorer import Scorer
+from rag_evaluator.results.conclusion import about
 from rag_evaluator.results.flags import REASONS
 from rag_evaluator.results.judgement import explained, judgements_of
+from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import Score
 from rag_evaluator.tasks.evaluation import to_record
 
@@ -92,14 +97,8 @@ def shown_prompt(judge: JudgeProtocol, prompt: str) -> str:
     return str(prompt)
 
 
-def sequences_that_fit(judge: JudgeProtocol, length: int) -> int | None:
-    """How many sequences of a length in tokens are decoded together; None where a server decides."""
-    decoder = getattr(engine_of(judge), "decoder", None)
-    return None if decoder is None else int(decoder.batch_size.that_fit(length))
-
-
 LOOKED_AT = 1000  # rows, for one that has all columns
-LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit one after the other, the longest first
+LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit, or not, one after the other, longest first
 NAMED = 3  # rows in a message
 COPIES = 6  # of a score's details: journal, details, report, workbook
 
@@ -115,6 +114,7 @@ async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks:
         if scorer.judge is not None:
             with ACTIVITY.phase("measuring the longest rows"):
                 await _measure(evaluator, scorer, scorer.judge, rows, checks)
+        _add_cost(evaluator, scorer.judge, len(rows), checks)
     except RagEvaluatorError as error:
         checks.add(step, "failed", str(error), error=error)
 
@@ -127,15 +127,15 @@ async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     if scorer.judge is None:
         checks.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
         return scorer
-    about = dict(scorer.judge.about)
-    path, why = about.get("path", ""), about.get("why") or about.get("alone")
+    described = dict(scorer.judge.about)
+    path, why = described.get("path", ""), described.get("why") or described.get("alone")
     engine = "a judge that was given" if evaluator.judge.is_object else evaluator.config.judge.engine
     because = evaluator.config.judge.because
     engine += f" (auto: {because})" if because else ""
     slow = (f"because {why}", FASTER) if why else ()
     parts = [engine, PATHS.get(path, path), *slow, f"ready in {seconds} s"]
     state: State = "warning" if why else "ok"
-    details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **about}
+    details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **described}
     details |= {"because": because} if because else {}
     checks.add("engine", state, ", ".join(filter(None, parts)), details)
     return scorer
@@ -162,13 +162,12 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
 
 def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
     """The first row that most metrics can score, and these metrics."""
-    best: tuple[Sample, list[str]] = (rows[0], [])
-    for place, row in enumerate(rows):
-        fitting = [name for name, metric in evaluator.metrics.items() if all(map(row.has, metric.needs(row.has)))]
-        best = max(best, (row, fitting), key=lambda pair: len(pair[1]))
-        if len(best[1]) == len(evaluator.metrics) or place >= LOOKED_AT:
-            break
-    return best
+
+    def fitting(row: Sample) -> list[str]:
+        return [name for name, metric in evaluator.metrics.items() if not row.missing(metric.needs(row.has))]
+
+    fullest = max(islice(rows, LOOKED_AT), key=lambda row: len(fitting(row)))
+    return fullest, fitting(fullest)
 
 
 def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -233,12 +232,28 @@ async def _measure(
         if fit == ENOUGH:
             break
     _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, checks)
-    together = sequences_that_fit(judge, max(rehearsal.longest, 1))
-    if together is not None and rehearsal.longest:
-        asked = judge.capabilities.in_flight
+    decoder = getattr(engine_of(judge), "decoder", None)  # None where a server decides
+    if decoder is not None and rehearsal.longest:
+        together, asked = int(decoder.batch_size.that_fit(rehearsal.longest)), judge.capabilities.in_flight
         text = f"{together} of batch_size {asked} at a time for the longest row"
         details = {"together": together, "batch_size": asked}
         checks.add("batches", "ok" if together >= asked else "warning", text, details)
+
+
+def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, checks: Checks) -> None:
+    """Questions and time of the whole run, if all rows take what the one that was judged took."""
+    known = {check.name: check.details for check in checks.checks}
+    scores, times = known["row"]["scores"], times_of(evaluator.metrics, evaluator.config.repeats)
+    most = 1 if judge is None else judge.capabilities.in_flight
+    together = max(1, min(most, known.get("batches", {}).get("together", most)))
+    questions, seconds = (
+        rows * sum(times[metric] * score[part] for metric, score in scores.items()) for part in ("questions", "seconds")
+    )
+    least, longest = (f"{max(1, math.ceil(part / 60)):,} min" for part in (seconds / together, seconds))
+    time = f"{least} ({together} questions at a time) to {longest} (one at a time)" if together > 1 else longest
+    text = f"{about(questions)} questions to the judge and {time}, if all {rows:,} rows take what this one row took"
+    details = {"questions": questions, "seconds": [seconds / together, seconds], "rows": rows}
+    checks.add("cost", "ok", text, details)
 
 
 async def _longest_prompt(
@@ -263,38 +278,24 @@ async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]],
         advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
         checks.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
         return
-    prompts = sorted(prompts, key=lambda prompt: pieces(prompt[1]))
-    why = await _refusal(engine, prompts[-1][1]) if prompts else ""
-    missing = [where for where, _ in await _refused(engine, prompts)] if why else []
+    missing, why = list[str](), ""
+    for where, prompt in sorted(prompts, key=lambda prompt: -pieces(prompt[1])):
+        try:
+            await engine.try_prompt(prompt)
+        except JudgementError as error:
+            missing, why = [*missing, where], why or str(error)
+        else:
+            break
+        if len(missing) == ENOUGH:
+            break
     longest = max((len(prompt) for _, prompt in prompts), default=0)
     details = {"characters": longest, "missing": missing}
     if not missing:
         checks.add("window", "ok", f"the longest prompt, {longest} characters, is read whole", details)
         return
-    rows = f"{len(missing)} {'row' if len(missing) == 1 else 'rows'}"
-    text = f"scores of {rows} would be missing: {', '.join(missing[::-1][:NAMED])}: {why}"
+    rows = f"{'at least ' if len(missing) == ENOUGH else ''}{counted(len(missing), 'row')}"
+    text = f"scores of {rows} would be missing: {', '.join(missing[:NAMED])}: {why}"
     checks.add("window", "warning", text, details)
-
-
-async def _refusal(engine: TextEngine, prompt: str) -> str:
-    """Why the server does not read a prompt whole; empty where it does."""
-    try:
-        await engine.try_prompt(prompt)
-    except JudgementError as error:
-        return str(error)
-    return ""
-
-
-async def _refused(engine: TextEngine, prompts: Sequence[tuple[str, str]]) -> Sequence[tuple[str, str]]:
-    """Those from the shortest on that is not read whole, by bisection; the last one is not."""
-    low, high = 0, len(prompts) - 1
-    while low < high:
-        middle = (low + high) // 2
-        if await _refusal(engine, prompts[middle][1]):
-            high = middle
-        else:
-            low = middle + 1
-    return prompts[low:]
 
 
 def _likely_answer(row: Sample) -> str:
@@ -331,21 +332,17 @@ def _add_window(
         checks.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
         return
     rows = dict.fromkeys(loss["where"] for loss in losses)
-    listed = "; ".join(_loss_texts(losses, list(rows)[:NAMED]))
+    listed = "; ".join(
+        f"{where}: {', '.join(_loss_text(loss) for loss in losses if loss['where'] == where)}"
+        for where in list(rows)[:NAMED]
+    )
     text = f"{window} tokens are too few for {'at least ' if more else ''}{len(rows)} rows: {listed}"
     checks.add("window", "warning", text, details)
 
 
-def _loss_texts(losses: Sequence[Mapping[str, Any]], rows: Sequence[str]) -> Iterator[str]:
-    for where in rows:
-        of_row = [loss for loss in losses if loss["where"] == where]
-        texts = [
-            f"{loss['metric']} missing"
-            if loss["missing"]
-            else f"{loss['metric']} with {loss['kept']} of {loss['contexts']} contexts"
-            for loss in of_row
-        ]
-        yield f"{where}: {', '.join(texts)}"
+def _loss_text(loss: Mapping[str, Any]) -> str:
+    kept = "missing" if loss["missing"] else f"with {loss['kept']} of {loss['contexts']} contexts"
+    return f"{loss['metric']} {kept}"
 
 
 def _length(row: Sample) -> int:

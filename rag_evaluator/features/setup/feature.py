@@ -1,4 +1,4 @@
-"""What `init`, `check`, `plan`, `doctor` and `list` add: everything before a run."""
+"""What `init`, `check` and `list` add: everything before a run."""
 
 from rag_evaluator.config.features import Command, Feature
 
@@ -7,8 +7,6 @@ FEATURE = Feature(
     commands={
         "init": Command(f"{HERE}.init_command:init", f"{HERE}.init_command:add_init_command", "main job"),
         "check": Command(f"{HERE}.check_command:check", f"{HERE}.check_command:add_check_command", "main job"),
-        "plan": Command(f"{HERE}.plan_command:plan", f"{HERE}.plan_command:add_plan_command", stoppable=True),
-        "doctor": Command(f"{HERE}.check_command:doctor", f"{HERE}.check_command:add_doctor_command"),
         "list": Command(f"{HERE}.init_command:list_names", f"{HERE}.init_command:add_list_command"),
     },
 )

@@ -1,7 +1,6 @@
 """`rag-evaluator init my_rows.csv`: a first configuration for a file of rows."""
 
 import argparse
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,7 @@ def add_init_command(commands: Any) -> None:
         "init",
         help="write a first configuration for a file of rows",
         description="Look at the first rows of a file, recognise columns and language, propose metrics, and write a\n"
-        "commented configuration. On a terminal it asks for what is not given. It loads no model.",
+        "commented configuration. It loads no model.",
         **with_examples(
             "rag-evaluator init my_rows.csv",
             "rag-evaluator init --sample --out trial/config.yaml",
@@ -33,10 +32,10 @@ def add_init_command(commands: Any) -> None:
     command.add_argument(
         "--sample", action="store_true", help=f"in place of rows of yours: write those that come with it to {SAMPLE}"
     )
-    command.add_argument("--judge", metavar="MODEL", help="folder of the judge's model, or a hub id; default: demo")
+    command.add_argument("--judge", default="demo", metavar="MODEL", help="folder of the judge's model, or a hub id")
     command.add_argument("--embeddings", default="demo", metavar="MODEL", help="the same of the embedding model")
     command.add_argument("--name", help="of the run: its results folder; default: the file's name")
-    command.add_argument("--out", type=Path, help=f"the file to be written; default: {CONFIG}")
+    command.add_argument("--out", type=Path, default=CONFIG, help="the file to be written; default: %(default)s")
     command.add_argument("--force", action="store_true", help="overwrite the configuration if it is there")
     command.add_argument("--language", help="of the rows, by name or code; default: recognised from the texts")
     command.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="instead of those proposed")
@@ -51,47 +50,21 @@ def add_init_command(commands: Any) -> None:
 
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
-    from rag_evaluator.config.sections import DEMO
     from rag_evaluator.errors import ConfigError, ResultsError
-    from rag_evaluator.features.setup.starter import (
-        EXISTS,
-        RESULTS,
-        InitOptions,
-        propose,
-        run_name,
-        sample_metrics,
-        write_new,
-    )
+    from rag_evaluator.features.setup.starter import EXISTS, InitOptions, propose, sample_metrics, write_new
 
     if (options.data is None) is not options.sample:
-        raise ConfigError(
-            "init: expected a file of rows, or --sample for those of the package, and not both." + _swallowed(options)
-        )
-    asks = sys.stdin.isatty() and sys.stdout.isatty() and not options.sample
-    out = options.out or CONFIG
-    if out.exists() and not options.force and not (asks and options.out is None):
+        raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
+    out = options.out
+    if out.exists() and not options.force:
         raise ResultsError(EXISTS.format(out))
     metrics = options.metrics or (sample_metrics(options.embeddings) if options.sample else [])
-    wanted = InitOptions(out, options.name, options.language, metrics, options.judge or DEMO, options.embeddings)
-    data = options.data or _write_sample(out)
-    proposal = propose(data, _named(wanted, options.columns))  # what is wrong is said before anything is asked
-    _print_survey(proposal)
-    if asks:
-        wanted = _with_answers(options, wanted, run_name(data, out.expanduser().absolute().parent / RESULTS))
-        proposal = propose(data, _named(wanted, options.columns))
-    write_new(wanted.out.expanduser(), proposal.text, options.force)
-    out = wanted.out
-    _print_next(proposal, out, [[out]] if options.sample else [["check", out], ["plan", out], [out, "--limit", "10"]])
+    columns = _columns(options.columns)
+    wanted = InitOptions(out, options.name, options.language, metrics, options.judge, options.embeddings, columns)
+    proposal = propose(options.data or _write_sample(out), wanted)
+    write_new(out.expanduser(), proposal.text, options.force)
+    _print(proposal, out, [[out]] if options.sample else [["check", out], [out, "--limit", "10"]])
     return OK
-
-
-def _swallowed(options: argparse.Namespace) -> str:
-    """Where the file of rows is: among the values of a flag that takes many."""
-    for flag in ("metrics", "columns"):
-        words = getattr(options, flag)
-        if options.data is None and words and Path(words[-1]).expanduser().exists():
-            return f" {words[-1]} was read as one of --{flag}: write it first, init {words[-1]} --{flag} ..."
-    return ""
 
 
 def _write_sample(out: Path) -> Path:
@@ -111,59 +84,19 @@ def _write_sample(out: Path) -> Path:
     return path
 
 
-def _named(wanted: Any, columns: list[str]) -> Any:
-    """The options with the columns of `NAME=COLUMN`. Any: `InitOptions`, imported late."""
-    from dataclasses import replace
-
+def _columns(texts: Sequence[str]) -> dict[str, str]:
+    """The `columns` of the configuration, from `NAME=COLUMN`."""
     from rag_evaluator.errors import ConfigError
 
-    pairs = [text.partition("=")[::2] for text in columns]
-    for text, (name, column) in zip(columns, pairs, strict=True):
+    pairs = [text.partition("=")[::2] for text in texts]
+    for text, (name, column) in zip(texts, pairs, strict=True):
         if not (name and column):
             raise ConfigError(f"--columns {text}: expected NAME=COLUMN, for instance --columns texto=user_input.")
-    return replace(wanted, columns=dict(pairs))
+    return dict(pairs)
 
 
-def _with_answers(options: argparse.Namespace, wanted: Any, name: str) -> Any:
-    """The options with what the user says on the terminal. Any: `InitOptions`, imported late."""
-    from dataclasses import replace
-
-    from rag_evaluator.features.setup.starter import EXISTS
-
-    judge = options.judge or _judge()
-    name = options.name or _answer("name of the run", name)
-    out = options.out or Path(_answer("file to write", str(CONFIG)))
-    while out.exists() and not options.force:
-        print(EXISTS.format(out), file=sys.stderr)
-        out = Path(_answer("file to write", "config2.yaml"))
-    return replace(wanted, judge=judge, name=name, out=out)
-
-
-def _judge() -> str:
-    """The judge's folder, asked for until it is one."""
-    from rag_evaluator.config.sections import DEMO
-    from rag_evaluator.errors import RagEvaluatorError
-    from rag_evaluator.features.setup.starter import check_judge
-
-    while True:
-        judge = _answer("folder of the judge's model", DEMO)
-        try:
-            check_judge(judge)
-        except RagEvaluatorError as error:
-            print(error, file=sys.stderr)
-        else:
-            return judge
-
-
-def _answer(question: str, default: str) -> str:
-    try:
-        return input(f"{question} [{default}]: ").strip() or default
-    except EOFError:
-        raise KeyboardInterrupt from None
-
-
-def _print_survey(proposal: Any) -> None:
-    """Any: `Proposal`, imported late."""
+def _print(proposal: Any, out: Path, commands: Sequence[Sequence[object]]) -> None:
+    """What was found, and what to do now, as commands that can be copied. Any: `Proposal`, imported late."""
     from rag_evaluator.cli.console import say
 
     surveyed = proposal.survey
@@ -177,12 +110,6 @@ def _print_survey(proposal: Any) -> None:
         say(f"not used: {', '.join(surveyed.unused)}")
     say(f"language: {proposal.language}")
     say(f"metrics: {', '.join(proposal.metrics)}")
-
-
-def _print_next(proposal: Any, out: Path, commands: Sequence[Sequence[object]]) -> None:
-    """What to do now, as commands that can be copied. Any: `Proposal`, imported late."""
-    from rag_evaluator.cli.console import say
-
     for warning in proposal.warnings:
         say(f"note: {warning}")
     say(f"written to {out}. Look at it, then:")
@@ -191,8 +118,6 @@ def _print_next(proposal: Any, out: Path, commands: Sequence[Sequence[object]]) 
 
 
 Rows = list[dict[str, Any]]  # JSON
-
-
 SHOWN: Mapping[str, Sequence[str]] = {"metrics": ("name", "meaning", "columns", "needs")}
 """What the table shows where it has no room for all; `--json` gives everything."""
 
@@ -267,7 +192,9 @@ def readers() -> Rows:
     """Each kind of file that a dataset can be."""
     from rag_evaluator.dataset.readers import READERS
 
-    return [{"suffix": suffix, "meaning": _first_line(read)} for suffix, read in READERS.items()]
+    return [
+        {"suffix": suffix, "meaning": (read.__doc__ or "").strip().split("\n")[0]} for suffix, read in READERS.items()
+    ]
 
 
 def engines() -> Rows:
@@ -284,10 +211,6 @@ LISTS: Mapping[str, Callable[[], Rows]] = {
     "engines": engines,
 }
 """What can be listed."""
-
-
-def _first_line(function: Callable[..., Any]) -> str:
-    return (function.__doc__ or "").strip().split("\n")[0]
 
 
 def _cell(value: Any) -> str:

@@ -124,8 +124,8 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))
     more = [name for name in possible if name not in metrics]
-    warnings = list(_warnings(surveyed, spoken, options, metrics, more, unfit))
-    parts = Proposal("", surveyed, metrics, more, spoken, warnings)
+    parts = Proposal("", surveyed, metrics, more, spoken, [])
+    parts = replace(parts, warnings=list(_warnings(parts, options, unfit)))
     proposal = replace(parts, text=_text(data, options, parts, unfit is not None))
     _check(proposal, options)
     return proposal
@@ -146,16 +146,11 @@ def write_new(path: Path, text: str, force: bool = False) -> None:
         raise ResultsError(f"{path}: cannot be written: {error}. Choose another place with --out.") from error
 
 
-def check_judge(model: str) -> None:
-    """Raises `ModelError` for a folder that holds no judge, and a hub id that is not on this machine."""
-    find_judge(JudgeConfig(model=model_path(model, Path.cwd())))
-
-
 def _with_models(options: InitOptions) -> InitOptions:
     """The options with checked models, a folder as it is from everywhere."""
     here = Path.cwd()
     if options.judge != DEMO:
-        check_judge(options.judge)
+        find_judge(JudgeConfig(model=model_path(options.judge, here)))
     if options.embeddings != DEMO:
         model = model_path(options.embeddings, here)
         find_model(model, True, "embeddings.model", ("modules.json", "config.json"))
@@ -193,14 +188,8 @@ def _longest(surveyed: Survey) -> str:
     return max(surveyed.unused, key=lambda name: sum(len(str(row.row.get(name) or "")) for row in surveyed.samples))
 
 
-def _warnings(
-    surveyed: Survey,
-    language: str,
-    options: InitOptions,
-    metrics: Sequence[str],
-    more: Sequence[str],
-    unfit: str | None,
-) -> Iterable[str]:
+def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Iterable[str]:
+    surveyed, language, metrics = parts.survey, parts.language, parts.metrics
     if question := misspelt(language):
         yield f"{question} If so, give that name"
     elif language not in (ENGLISH, *languages_in(packaged("prompts"))):
@@ -223,12 +212,8 @@ def _warnings(
     comparing = [name for name in metrics if (row := _of_table(name)) is not None and row.embeddings]
     if unfit and comparing:
         yield f"{' and '.join(comparing)} would compare embeddings that do not fit: {unfit}"
-    elif unfit and asks and any(METRICS[name].embeddings for name in more):
+    elif unfit and asks and any(METRICS[name].embeddings for name in parts.possible):
         yield f"no metric compares embeddings: {unfit}"
-    lacking = {name: row.missing_package for name in metrics if (row := _of_table(name)) and row.missing_package}
-    for package in dict.fromkeys(lacking.values()):
-        names = [name for name, needed in lacking.items() if needed == package]
-        yield f"{' and '.join(names)} will not run without a package: pip install {package}"
     if surveyed.unused and not {"retrieved_contexts", "reference_contexts"}.intersection(surveyed.present):
         yield (
             "no column was recognised as contexts, which faithfulness and others need. If there is one, name it: "

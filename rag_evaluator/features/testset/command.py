@@ -25,8 +25,8 @@ def add_testset_commands(commands: Any) -> None:
         "testset",
         help="questions, answers and their contexts from documents; or checks of those that exist",
         **with_examples(
-            "rag-evaluator testset make config.yaml --documents docs/ --size 100",
-            "rag-evaluator testset check questions.jsonl --config config.yaml",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set name=questions",
+            "rag-evaluator testset check questions.jsonl --config config.yaml --set name=questions",
         ),
     )
     kinds = testset.add_subparsers(dest="kind", required=True, metavar="COMMAND")
@@ -36,9 +36,9 @@ def add_testset_commands(commands: Any) -> None:
         description="The judge writes questions about chunks of your documents, and filters keep those that can be "
         "answered, cannot be answered by heart, and name what they are about.",
         **with_examples(
-            "rag-evaluator testset make config.yaml --documents docs/ --size 100",
-            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set testset.kinds='{list: 1}'",
-            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --worker 0/4",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set name=questions",
+            "rag-evaluator testset make config.yaml --documents docs/ --set name=lists --set testset.kinds='{list: 1}'",
+            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set name=questions --worker 0/4",
             note=MAKE_CODES,
         ),
     )
@@ -55,8 +55,8 @@ def add_testset_commands(commands: Any) -> None:
         help="find rows that are too easy, unanswerable, ambiguous, repeated or wrong",
         description="Pass the rows of a test set, also one made by people, through the filters of 'testset make'.",
         **with_examples(
-            "rag-evaluator testset check questions.jsonl --config config.yaml",
-            "rag-evaluator testset check questions.jsonl --config config.yaml --limit 20 --json",
+            "rag-evaluator testset check questions.jsonl --config config.yaml --set name=questions",
+            "rag-evaluator testset check questions.jsonl --config config.yaml --set name=questions --limit 20 --json",
             note=CHECK_CODES,
         ),
     )
@@ -95,7 +95,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
         return code
-    print_made(summary, config.name)
+    print_made(summary, config.name, config.language)
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return code
@@ -112,8 +112,8 @@ def _print_corpus(corpus: "Corpus") -> None:
         say(f"  left out: {len(corpus.unread) - SHOWN} more, see testset_summary.json")
 
 
-def print_made(summary: Mapping[str, Any], name: str) -> None:
-    """How many questions survived, of which kinds, and why others did not."""
+def print_made(summary: Mapping[str, Any], name: str, language: str) -> None:
+    """How many questions survived, of which kinds, why others did not, and what to do if they are too few."""
     from rag_evaluator.cli.console import print_table, say
 
     say(f"{name}: {summary['chosen']} of {summary['wanted']} questions, chosen from {summary['candidates']} candidates")
@@ -125,7 +125,13 @@ def print_made(summary: Mapping[str, Any], name: str) -> None:
     ]
     if reasons:
         print_table("left out", [("by", "left"), ("reason", "left"), ("candidates", "right")], reasons[:SHOWN])
-    if summary["chosen"] < summary["wanted"]:
+    foreign = sum(summary["left_out"].get("language", {}).values())
+    if summary["chosen"] < summary["wanted"] and foreign and 2 * foreign >= sum(int(count) for *_, count in reasons):
+        say(
+            f"{foreign} of {summary['candidates']} candidates are not in {language}: set language to that of the "
+            f"documents, or judge.model to a model that writes {language}"
+        )
+    elif summary["chosen"] < summary["wanted"]:
         say(f"{summary['survived']} survived the filters. More: --set testset.candidates={2 * summary['candidates']}")
     without = summary["documents_without_questions"]
     if without:
@@ -190,16 +196,19 @@ def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
 
 def make_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
     """Results folder and arguments of the workers of `submit --task testset`. Raises `ConfigError`: no documents."""
-    from rag_evaluator.features.testset.prepare import sources_of
+    from rag_evaluator.features.testset.prepare import refuse_other_run, sources_of
 
     sources_of(config)
+    refuse_other_run(config)
     return config.results_dir, [MAKE, str(options.config.resolve())]
 
 
 def check_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
     """The same of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
     from rag_evaluator.errors import ConfigError
+    from rag_evaluator.features.testset.prepare import refuse_other_run
 
     if config.dataset is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with the rows to check.")
+    refuse_other_run(config)
     return config.results_dir, [CHECK, str(config.dataset), "--config", str(options.config.resolve())]

@@ -18,6 +18,7 @@ from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitte
 from rag_evaluator.features.testset.readers import read_documents
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
+from rag_evaluator.results.manifest import SCORES
 from rag_evaluator.tasks.question import TaskJudge
 
 FOLDER = "corpus"
@@ -55,6 +56,21 @@ def signature_with(asking: TaskJudge, embeddings: EmbeddingsSource, parts: Mappi
     if line is None or embeddings.identity is None:
         return None
     return "|".join([line, *(f"{name}:{value}" for name, value in {**parts, **embeddings.parts}.items())])
+
+
+TASKS = {"testset", "testset_check"}
+
+
+def refuse_other_run(config: Config) -> None:
+    """Raises `ResultsError` for the results folder of another run; not where that came after the test set."""
+    folder = config.results_dir
+    tasks = {path.parent.name.partition(".")[0] for path in folder.glob("journal/*.*/manifest.json")}
+    scored = [path for path in (folder / SCORES, folder / "journal" / "manifest.json") if path.is_file()]
+    if (scored or tasks - TASKS) and not tasks & TASKS:
+        what = "an evaluation" if scored else f"a run of {sorted(tasks)[0]}"
+        raise ResultsError(
+            f"{folder} holds {what}. Give the test set a name of its own: --set name=NAME, in Python output_dir."
+        )
 
 
 def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:

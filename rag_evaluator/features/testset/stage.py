@@ -24,6 +24,7 @@ from rag_evaluator.features.testset.prepare import (
     corpus_of,
     most_slots,
     neighbours_of,
+    refuse_other_run,
     signature_with,
     slots_of,
     useful,
@@ -160,6 +161,7 @@ def testset_stage(
     Args:
         documents, judge, embeddings, second_judge: as `make_testset` takes them; None takes the configured ones.
     """
+    refuse_other_run(config)
     asking, corpus = TaskJudge(TASK, config, judge, OWNERS), corpus_of(config, documents)
     source = embeddings_of(embeddings, config.embeddings, config.offline)
     settings = config.section(TestsetConfig)

@@ -223,7 +223,8 @@ def read_template(tokenizer: "PreTrainedTokenizerFast", chat_template: str) -> s
     return named.get("default", next(iter(named.values())))
 
 
-PLACE = ("local_files_only", "trust_remote_code", "revision", "subfolder", "cache_dir", "token", "code_revision")
+OF_SEVERAL = ("trust_remote_code", "code_revision", "gguf_file")  # not of a search for one file
+PLACE = ("local_files_only", "revision", "subfolder", "cache_dir", "token", *OF_SEVERAL)
 """Arguments of from_pretrained that say where files are read, and not how weights are loaded."""
 PROCESSOR = ("chat_template.json", "processor_config.json")
 """Files in which older vision-text models have their template."""
@@ -261,7 +262,7 @@ def _template_of_processor(source: str, place: dict[str, Any]) -> str | None:
     """The template in a file that only a processor reads: nothing else would find it."""
     from transformers.utils.hub import cached_file
 
-    readable = {name: value for name, value in place.items() if name not in ("trust_remote_code", "code_revision")}
+    readable = {name: value for name, value in place.items() if name not in OF_SEVERAL}
     for name in PROCESSOR:
         path = cached_file(source, name, _raise_exceptions_for_missing_entries=False, **readable)
         try:

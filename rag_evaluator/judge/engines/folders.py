@@ -1,6 +1,6 @@
 """Folders of models and LoRA adapters: what is known of them, and what is refused, before anything is loaded."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.config.sections import MERGE, JudgeConfig
 from rag_evaluator.embeddings.hub import contents_of, fingerprint, read_settings
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files.gguf import gguf_of
 
 SETTINGS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 FILES = (SETTINGS, WEIGHTS, "adapter_model.bin")
@@ -87,18 +88,13 @@ def refuse_adapter_files(folder: Path) -> None:
     )
 
 
-def refuse_gguf(model: Path, needed: Sequence[str]) -> None:
-    """Raises `ModelError` for a GGUF file, and for a folder that holds such files in place of what is needed.
-
-    Args:
-        needed: patterns of files; one of them is enough.
-    """
-    files = sorted(path.name for path in model.glob("*.gguf")) if model.is_dir() else []
-    if model.suffix.lower() != ".gguf" and (not files or any(any(model.glob(pattern)) for pattern in needed)):
+def refuse_gguf(model: Path) -> None:
+    """Raises `ModelError` for a GGUF file, and for a folder that holds one without configuration and tokenizer."""
+    file = gguf_of(model)
+    if file is None or (model.is_dir() and any((model / name).is_file() for name in ("config.json", "tokenizer.json"))):
         return
-    what = f"holds a GGUF file ({files[0]}) in place of weights" if files else "is a GGUF file"
     raise ModelError(
-        f"judge.model: {model} {what}, which llama.cpp runs, not transformers or vLLM. Start llama.cpp's llama-server "
-        "with it, set judge.engine: server and judge.url, and give as judge.model the folder that it was made from "
-        "(config.json and tokenizer are read). Or judge with that folder itself: the original with *.safetensors."
+        f"judge.model: {file} is a GGUF file, which judge.engine: transformers loads. For llama.cpp's llama-server or "
+        "another server set judge.url, and give as judge.model the folder that the file was made from: its config.json "
+        "and tokenizer are read."
     )

@@ -123,7 +123,7 @@ class LocalModel:
     def find(config: JudgeConfig, offline: bool) -> str:
         """The folder, or a hub id. Raises `ModelError`."""
         refuse_adapter_files(Path(config.model))
-        refuse_gguf(Path(config.model), needed=("config.json", "tokenizer.json"))
+        refuse_gguf(Path(config.model))
         source = find_model(config.model, offline)
         check_template(config.chat_template, Path(source))
         return source

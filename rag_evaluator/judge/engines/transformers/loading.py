@@ -17,8 +17,10 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.embeddings.hub import find_model, in_one_line, load_failure, loading, read_settings
 from rag_evaluator.errors import ModelError
+from rag_evaluator.files.gguf import GgufHeader, gguf_of, read_header
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
-from rag_evaluator.judge.engines.folders import WEIGHTS, AdapterFolder, refuse_adapter_files, refuse_gguf
+from rag_evaluator.judge.engines.folders import WEIGHTS, AdapterFolder, refuse_adapter_files
+from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
 
 FILL = 0.8  # of a GPU's free memory for the weights
 SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
@@ -27,6 +29,7 @@ COMPANIONS = ("bnb_4bit_", "llm_int8_")
 KEY = "quantization_config"
 Json = Mapping[str, Any]
 LOADED = {"float32": 4, "bfloat16": 2, "float16": 2}
+UNPACKED = "bfloat16"  # the dtype of GGUF weights where judge.dtype is auto
 
 
 @dataclass(frozen=True)
@@ -54,11 +57,13 @@ def saved_tensors(path: Path) -> Iterator[SavedTensor]:
             yield SavedTensor(name, tensor["dtype"], tuple(tensor["shape"]), end - start)
 
 
-def weight_bytes(folder: Path, dtype: str) -> int:
-    """Bytes of a folder's weights once they are loaded, from the headers of its safetensors; 0 if there are none."""
+def weight_bytes(source: Path, dtype: str) -> int:
+    """Bytes of weights once they are loaded, from the headers of GGUF or safetensors; 0 if there are none."""
+    if (file := gguf_of(source)) is not None:
+        return read_header(file).parameters * LOADED[UNPACKED if dtype == "auto" else dtype]
     loaded = LOADED.get(dtype)
     total = 0
-    for path in folder.glob("*.safetensors"):
+    for path in source.glob("*.safetensors"):
         for tensor in saved_tensors(path):
             saved = SAVED.get(tensor.dtype)  # quantised weights stay as they are
             total += tensor.size * loaded // saved if loaded and saved else tensor.size
@@ -90,22 +95,25 @@ class Memory:
         weights: once they are loaded; 0 where they are not known.
         gpus: free on all GPUs together; 0 without one.
         main: free main memory.
+        file: size of the GGUF file that they are unpacked from; 0 of other models.
     """
 
     weights: int
     gpus: int
     main: int
+    file: int = 0
 
 
 def memory_of(config: JudgeConfig, offline: bool) -> Memory:
     """Raises `ModelError` if the model is not there."""
     import torch
 
-    source = Path(find_model(config.model, offline))
-    weights = weight_bytes(source, config.dtype) if source.is_dir() else 0
+    source = Path(find_source(config, offline))
+    weights = weight_bytes(source, config.dtype)
     devices = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
     gpus = sum(int(torch.cuda.mem_get_info(device)[0]) for device in devices)
-    return Memory(weights, gpus, int(psutil.virtual_memory().available))
+    file = source.stat().st_size if source.is_file() else 0
+    return Memory(weights, gpus, int(psutil.virtual_memory().available), file)
 
 
 def with_quantisation(kwargs: Json) -> dict[str, Any]:
@@ -260,7 +268,6 @@ ENCODERS = frozenset(  # model types that read in both directions unless their c
     "xlm-roberta-xl xmod".split()
 )
 CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
-WEIGHT_FILES = ("*.safetensors", "*.bin")
 
 
 @dataclass(frozen=True)
@@ -268,35 +275,46 @@ class ModelFiles:
     """A model that can be loaded, as far as can be known without loading it.
 
     Attributes:
-        source: its folder, or a hub id.
+        source: its folder, its GGUF file, or a hub id.
         kwargs: of from_pretrained. Any: whatever the user gave.
         adapter: what is to be merged into it.
+        gguf: the header of its GGUF file, if it is one.
     """
 
     source: str
     kwargs: Mapping[str, Any]
     adapter: AdapterFolder | None
+    gguf: GgufHeader | None
+
+
+def find_source(config: JudgeConfig, offline: bool) -> str:
+    """The model's folder, its GGUF file, or its hub id. Raises `ModelError`."""
+    if (file := gguf_of(config.model)) is not None:
+        return str(file)
+    source = find_model(config.model, offline)
+    return str(gguf_of(source) or source)  # of a model in the cache
 
 
 def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     """The judge's model, after all checks that need not load it. Raises `ModelError`."""
     adapter = find_adapter(config)
     refuse_adapter_files(Path(config.model))
-    refuse_gguf(Path(config.model), WEIGHT_FILES)
-    source = find_model(config.model, offline)
+    source = find_source(config, offline)
     folder, kwargs = Path(source), _kwargs(config, offline)
     model: Mapping[str, Any] = {}
     if folder.is_dir():
         refuse_adapter_files(folder)  # of a model in the cache
-        refuse_gguf(folder, WEIGHT_FILES)
         model = read_settings(folder / "config.json", "judge.model")
         check_direction(str(folder), model)
         _check_files(folder, bool(kwargs["use_safetensors"]))
+    gguf = check_gguf(folder) if gguf_of(source) else None
+    if gguf is not None and kwargs["dtype"] == "auto":
+        kwargs["dtype"] = UNPACKED
     if adapter is not None:
-        check_base(adapter, folder, model, kwargs)
+        check_base(adapter, folder, {KEY: "gguf"} if gguf else model, kwargs)
     check_quantisation(source, model, kwargs)
     check_template(config.chat_template, folder)
-    return ModelFiles(source, kwargs, adapter)
+    return ModelFiles(source, kwargs, adapter, gguf)
 
 
 def _kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
@@ -345,11 +363,15 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     """
     model_files = find_judge(config, offline)
     try:
-        with loading(config.model), hub(offline):
-            tokenizer = read_tokenizer(model_files.source, **model_files.kwargs)
+        source, gguf, kwargs = model_files.source, model_files.gguf, model_files.kwargs
+        with loading(config.model), hub(offline), pretrained(source, gguf, kwargs) as (folder, kwargs):
+            tokenizer = read_tokenizer(folder, **kwargs)
+            if gguf is not None:
+                keep_own_tokens(tokenizer, gguf)
             if config.thinking == "on":  # whether the model can is known before its weights are read
                 PromptEncoder.of(tokenizer, config)
-            model = _load_model(model_files, device_map(config, Path(model_files.source)))
+            kwargs = {"device_map": device_map(config, Path(source)), **kwargs}
+            model = _load_model(model_files, folder, kwargs)
             return _pipeline(model, tokenizer, model_files)
     except ModelError:
         raise
@@ -370,16 +392,23 @@ def check_model(model: Any, tokenizer: Any) -> None:
     check_tokenizer(tokenizer)
 
 
-def _load_model(model_files: ModelFiles, device_map: Any) -> "PreTrainedModel":
-    """The model on its devices, complete. Raises `ModelError`, and what libraries raise."""
-    source, kwargs = model_files.source, {"device_map": device_map, **model_files.kwargs}
-    model, report = _loader(source, kwargs).from_pretrained(source, output_loading_info=True, **kwargs)
+def _load_model(model_files: ModelFiles, folder: str, kwargs: dict[str, Any]) -> "PreTrainedModel":
+    """The model on its devices, complete. Raises `ModelError`, and what libraries raise.
+
+    Args:
+        folder: what from_pretrained reads, or a hub id.
+    """
+    source = model_files.source
+    model, report = _loader(folder, kwargs).from_pretrained(folder, output_loading_info=True, **kwargs)
     if missing := sorted({*report["missing_keys"], *(name for name, *_ in report["mismatched_keys"])}):
         named = ", ".join(missing[:3])
         raise ModelError(
             f"judge.model: {source} lacks {len(missing)} of the model's weights ({named}); it would judge at random. "
             "Take a complete checkpoint of a causal language model."
         )
+    if model_files.gguf is not None:
+        complete_rope(model, model_files.gguf)
+    model.name_or_path = source
     refuse_offloaded(source, getattr(model, "hf_device_map", None) or {})
     return model if model_files.adapter is None else merge_adapter(model, model_files.adapter)
 
@@ -414,7 +443,7 @@ def _loader(source: str, kwargs: dict[str, Any]) -> Any:
     )
 
     place = {name: value for name, value in kwargs.items() if name in PLACE}
-    kind = type(AutoConfig.from_pretrained(source, **place))
+    kind = type(kwargs.get("config") or AutoConfig.from_pretrained(source, **place))
     with_pictures = kind in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING and kind not in MODEL_FOR_CAUSAL_LM_MAPPING
     return AutoModelForImageTextToText if with_pictures else AutoModelForCausalLM
 

@@ -12,7 +12,6 @@ from transformers import AutoModelForCausalLM
 
 from rag_evaluator import ModelError, check
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.engine import LocalModel
 from rag_evaluator.judge.engines.transformers.loading import refuse_offloaded, with_quantisation
 from rag_evaluator.judge.judge import LazyJudge
 
@@ -38,26 +37,10 @@ def saved_with(**method: Any) -> Change:
 def nothing(folder: Path) -> None: ...
 
 
-def as_gguf(folder: Path) -> None:
-    (folder / "model.safetensors").rename(folder / "model-q4_k_m.gguf")
-
-
-def only_gguf(folder: Path) -> None:
-    as_gguf(folder)
-    for path in folder.glob("*.json"):
-        path.unlink()
-
-
-GGUF = (
-    r"which llama\.cpp runs, not transformers or vLLM\. Start llama\.cpp's llama-server with it, set judge\.engine: "
-    r"server and judge\.url, and give as judge\.model the folder that it was made from .* Or judge with that folder"
-)
 INSTALL = "Install what is missing, or take the model's unquantised weights"
 WITHOUT = r"Install what is missing, or leave that out: judge\.dtype: bfloat16"
 SAVED = r"judge\.model: .*model has weights quantised with {} \(quantization_config in its config\.json\), .*{}.* {}"
 REFUSED: dict[str, tuple[Change, dict[str, Any], str]] = {
-    "a folder of GGUF files": (only_gguf, {}, rf"judge\.model: .* holds a GGUF file \(model-q4_k_m\.gguf\).* {GGUF}"),
-    "GGUF beside config and tokenizer": (as_gguf, {}, rf"judge\.model: .* holds a GGUF file .* in place of .* {GGUF}"),
     "load_in_4bit": (
         nothing,
         {"model_kwargs": {"load_in_4bit": True, "bnb_4bit_quant_type": "nf4"}},
@@ -113,31 +96,12 @@ def test_a_model_that_cannot_judge_is_refused_before_it_is_loaded(
         LazyJudge(None, JudgeConfig(model=str(folder), **settings)).check()
 
 
-@pytest.mark.parametrize("engine", ["transformers", "server"])
-@pytest.mark.parametrize("name", ["qwen3-8b-q4_k_m.gguf", "not-there.GGUF"])
-def test_a_gguf_file_is_refused_as_what_it_is(tmp_path: Path, engine: str, name: str) -> None:
-    (tmp_path / "qwen3-8b-q4_k_m.gguf").write_bytes(b"GGUF")
-    config = JudgeConfig(model=str(tmp_path / name))
-    with pytest.raises(ModelError, match=rf"^judge\.model: .*{name} is a GGUF file, {GGUF}"):
-        LazyJudge(None, config).check() if engine == "transformers" else LocalModel.find(config, True)
-
-
-def test_a_server_of_a_gguf_may_have_the_tokenizer_beside_it(folder: Path) -> None:
-    as_gguf(folder)
-    assert LocalModel.find(JudgeConfig(model=str(folder)), True) == str(folder)
-    only_gguf_files = folder.parent / "only"
-    only_gguf_files.mkdir()
-    (only_gguf_files / "m.gguf").write_bytes(b"GGUF")
-    with pytest.raises(ModelError, match=rf"judge\.model: .*only holds a GGUF file .* {GGUF}"):
-        LocalModel.find(JudgeConfig(model=str(only_gguf_files)), True)
-
-
 def test_check_tells_the_refusal_without_loading_anything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    as_gguf(folder)
+    (folder / "model.safetensors").unlink()
     monkeypatch.setattr("rag_evaluator.judge.engines.transformers.loading.load_pipeline", None)
     rows = [{"user_input": "Who?", "retrieved_contexts": ["She."]}]
     found = check({"metrics": ["context_relevance"], "judge": {"model": str(folder)}}, data=rows)
-    assert any(entry.state == "failed" and "llama-server" in entry.text for entry in found.checks)
+    assert any(entry.state == "failed" and "no weights at all" in entry.text for entry in found.checks)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,107 @@
+"""GGUF files, the weights of llama.cpp and Ollama: which file a model is, and what its header says."""
+
+import struct
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rag_evaluator.errors import ModelError
+
+SUFFIX = ".gguf"
+OTHER_WEIGHTS = ("*.safetensors", "*.bin")
+FORMATS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # of numbers, by their kind in the header
+TEXT, LIST = 8, 9  # kinds of values that are no numbers
+
+
+def gguf_of(model: str | Path) -> Path | None:
+    """The GGUF file that a model is: its path, or the only one in a folder without other weights; None if it is none.
+
+    Raises `ModelError` for several files in a folder.
+    """
+    path = Path(model)
+    if path.suffix.lower() == SUFFIX and not path.is_dir():
+        return path
+    files = sorted(path.glob(f"*{SUFFIX}")) if path.is_dir() else []
+    if not files or any(any(path.glob(pattern)) for pattern in OTHER_WEIGHTS):
+        return None
+    if len(files) > 1:
+        names = ", ".join(file.name for file in files)
+        raise ModelError(f"judge.model: {path} holds {len(files)} GGUF files ({names}). Give one: {files[0]}.")
+    return files[0]
+
+
+@dataclass(frozen=True)
+class GgufHeader:
+    """What stands before the weights.
+
+    Attributes:
+        path: of the file.
+        settings: by name, without lists of numbers. Any: numbers, texts and lists of them.
+        shapes: of the tensors, by name.
+        starts: where their bytes begin in the file, by name.
+    """
+
+    path: Path
+    settings: Mapping[str, Any]
+    shapes: Mapping[str, tuple[int, ...]]
+    starts: Mapping[str, int]
+
+    @cached_property
+    def architecture(self) -> str:
+        return str(self.settings.get("general.architecture"))
+
+    @cached_property
+    def parameters(self) -> int:
+        return sum(map(prod, self.shapes.values()))
+
+
+def read_header(path: Path) -> GgufHeader:
+    """Raises `ModelError` for a file that is not there, is no GGUF or is not complete."""
+    if not path.is_file():
+        raise ModelError(f"judge.model: no such file: {path}. Give a GGUF file, a model folder, a hub id, or 'demo'.")
+    try:
+        with path.open("rb") as file:
+            if (magic := file.read(4)) != b"GGUF":
+                raise ModelError(f"judge.model: {path} is no GGUF file: it begins with {magic!r}. Download it again.")
+            header = _header(path, file)
+    except (OSError, struct.error, KeyError) as error:
+        raise ModelError(f"judge.model: the header of {path} cannot be read ({error!r}). Download it again.") from error
+    if max(header.starts.values(), default=0) >= path.stat().st_size:
+        raise ModelError(f"judge.model: {path} is not complete: weights at its end are missing. Download it again.")
+    return header
+
+
+def _header(path: Path, file: BinaryIO) -> GgufHeader:
+    _, tensors, settings = (_number(file, kind) for kind in "IQQ")
+    read = {_text(file): _value(file, _number(file, "I")) for _ in range(settings)}
+    shapes, offsets = {}, {}
+    for _ in range(tensors):
+        name = _text(file)
+        shapes[name] = tuple(_number(file, "Q") for _ in range(_number(file, "I")))
+        _, offsets[name] = _number(file, "I"), _number(file, "Q")
+    alignment = read.get("general.alignment", 32)
+    start = -(-file.tell() // alignment) * alignment
+    return GgufHeader(path, read, shapes, {name: start + offset for name, offset in offsets.items()})
+
+
+def _value(file: BinaryIO, kind: int) -> Any:
+    if kind == TEXT:
+        return _text(file)
+    if kind != LIST:
+        return _number(file, FORMATS[kind])
+    kind, count = _number(file, "I"), _number(file, "Q")
+    if kind in (TEXT, LIST):
+        return [_value(file, kind) for _ in range(count)]
+    file.seek(count * struct.calcsize(f"<{FORMATS[kind]}"), 1)
+    return None
+
+
+def _text(file: BinaryIO) -> str:
+    return file.read(_number(file, "Q")).decode("utf-8", "replace")
+
+
+def _number(file: BinaryIO, kind: str) -> Any:
+    return struct.unpack(f"<{kind}", file.read(struct.calcsize(f"<{kind}")))[0]

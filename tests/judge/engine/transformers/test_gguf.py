@@ -1,0 +1,137 @@
+"""A GGUF file as judge.model: the model that it was made from, and refused where transformers would read another."""
+
+import shutil
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from gguf import GGUFWriter
+
+from rag_evaluator import Judge, ModelError, RAGEvaluator, check
+from rag_evaluator.config.engine_choice import choose_engine
+from rag_evaluator.config.schema import load_config
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.judge.engines.server.engine import LocalModel
+from rag_evaluator.judge.judge import LazyJudge
+from tools.gguf_model import write_gguf
+
+ModelFolder = Callable[..., Path]
+LLAMA_3 = {
+    **{"rope_type": "llama3", "rope_theta": 500000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0},
+    "original_max_position_embeddings": 64,
+}
+PROMPT = "Is it useful? " * 30
+OPTIONS = ['{"verdict": 0}', '{"verdict": 1}', '{"no": 1}']
+
+
+@pytest.fixture
+def gguf(model_folder: ModelFolder, tmp_path: Path) -> Path:
+    """In a folder of its own."""
+    (tmp_path / "only").mkdir()
+    return write_gguf(model_folder("llama"), tmp_path / "only" / "tiny.gguf")
+
+
+def header(path: Path, architecture: str = "llama", tensor: str = "output_norm.weight", **settings: float) -> Path:
+    writer = GGUFWriter(path, architecture)
+    for name, value in settings.items():
+        (writer.add_uint16 if isinstance(value, int) else writer.add_float32)(name.replace("__", "."), value)
+    writer.add_tensor(tensor, np.ones(8, np.float32))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+@pytest.mark.parametrize("shape", [{}, {"rope_parameters": LLAMA_3}], ids=["llama 2", "llama 3"])
+def test_it_answers_as_the_model_that_it_was_made_from(
+    shape: dict[str, Any], model_folder: ModelFolder, tmp_path: Path
+) -> None:
+    folder = model_folder("llama", **shape) if not shape else _made(tmp_path, **shape)
+    beside = Path(shutil.copytree(model_folder("qwen2-chat"), tmp_path / "beside"))  # of another model: not read
+    judge = Judge.from_config(JudgeConfig(model=str(write_gguf(folder, beside / "tiny.gguf")), dtype="float32"))
+    expected = Judge.from_config(JudgeConfig(model=str(folder), dtype="float32")).choose(PROMPT, OPTIONS)
+    assert judge.choose(PROMPT, OPTIONS) == pytest.approx(expected, abs=1e-6)
+    assert "why" not in judge.about  # packed
+
+
+def _made(tmp_path: Path, **shape: Any) -> Path:
+    from tests import tiny_models
+
+    return tiny_models.make("llama", tmp_path / "llama3", **shape)
+
+
+def test_file_and_folder_are_one_model_of_bfloat16_whose_signature_is_that_of_the_content(gguf: Path) -> None:
+    def line(model: Path) -> str:
+        return str(RAGEvaluator({"metrics": ["context_relevance"], "judge": {"model": str(model)}}).signatures())
+
+    before = line(gguf)
+    assert before == line(gguf.parent) and str(gguf.parent) not in before
+    assert str(Judge.from_config(JudgeConfig(model=str(gguf.parent))).pipeline.pipeline.model.dtype) == "torch.bfloat16"
+    gguf.write_bytes(gguf.read_bytes()[:-1] + b"!")
+    assert before != line(gguf)
+
+
+def test_check_says_what_it_needs_once_unpacked(gguf: Path, rows: list[dict[str, Any]]) -> None:
+    found = check({"metrics": ["context_relevance"], "judge": {"model": str(gguf), "dtype": "float32"}}, data=rows)
+    (memory,) = [entry for entry in found.checks if entry.name == "memory"]
+    weights = (gguf.parent / "tiny.gguf").stat().st_size
+    assert 0.5 * weights < memory.details["weights"] < weights and "unpacked" in memory.text
+
+
+def test_its_path_is_relative_to_the_configuration_and_auto_is_the_engine_that_reads_it(gguf: Path) -> None:
+    path = gguf.parent / "config.yaml"
+    path.write_text("metrics: [faithfulness]\njudge: {model: tiny.gguf, engine: auto}\n", encoding="utf-8")
+    assert load_config(path).judge.model == str(gguf)
+    assert choose_engine(JudgeConfig(model=str(gguf.parent)))[1] == "the model is a GGUF file"
+
+
+REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
+    "an unknown architecture": (lambda path: header(path, "plamo"), r"m\.gguf has the architecture 'plamo', .*url"),
+    "a scaled rope": (
+        lambda path: header(path, "gemma3", gemma3__rope__scaling__factor=8.0),
+        r"m\.gguf has gemma3\.rope\.scaling\.factor 8\.0, which transformers does not read.*url",
+    ),
+    "factors of a rope": (lambda path: header(path, "phi3", "rope_factors_long.weight"), r"m\.gguf has rope_factors_l"),
+    "a part": (lambda path: header(path, split__count=3), r"m\.gguf is one of 3 parts.*llama-gguf-split"),
+    "a download that was cut": (lambda path: path.write_bytes(header(path).read_bytes()[:-32]), r"m\.gguf is not comp"),
+    "a cut header": (
+        lambda path: path.write_bytes(header(path).read_bytes()[:90]),
+        r"header of .*m\.gguf cannot be re",
+    ),
+    "a pointer of Git LFS": (lambda path: path.write_bytes(b"version https"), r"m\.gguf is no GGUF file.*b'vers'"),
+    "nothing": (lambda path: None, r"no such file: .*m\.gguf"),
+}
+
+
+@pytest.mark.parametrize(("write", "told"), REFUSED.values(), ids=REFUSED)
+def test_a_file_that_cannot_judge_is_refused_before_it_is_loaded(
+    write: Callable[[Path], object], told: str, tmp_path: Path
+) -> None:
+    write(tmp_path / "m.gguf")
+    with pytest.raises(ModelError, match=rf"^judge\.model: .*{told}"):
+        LazyJudge(None, JudgeConfig(model=str(tmp_path / "m.gguf"))).check()
+
+
+def test_of_several_files_in_a_folder_one_must_be_named(gguf: Path) -> None:
+    shutil.copy(gguf, gguf.with_name("mmproj.gguf"))
+    with pytest.raises(ModelError, match=r"judge\.model: .*2 GGUF files \(mmproj\.gguf, tiny\.gguf\)\. Give one"):
+        LazyJudge(None, JudgeConfig(model=str(gguf.parent))).check()
+
+
+def test_without_its_package_it_is_refused(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "gguf", None)
+    with pytest.raises(ModelError, match=r"tiny\.gguf needs the packages gguf .*pip install gguf"):
+        LazyJudge(None, JudgeConfig(model=str(gguf))).check()
+
+
+def test_a_server_of_it_needs_the_folder_with_its_tokenizer(gguf: Path, model_folder: ModelFolder) -> None:
+    for model in (gguf, gguf.parent):
+        with pytest.raises(ModelError, match=r"judge\.model: .*tiny\.gguf is a GGUF file.*judge\.engine: transformers"):
+            LocalModel.find(JudgeConfig(model=str(model)), True)
+    for name in ("config.json", "tokenizer.json"):
+        shutil.copy(model_folder("llama") / name, gguf.parent)
+    assert LocalModel.find(JudgeConfig(model=str(gguf.parent)), True) == str(gguf.parent)

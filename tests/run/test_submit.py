@@ -1,0 +1,80 @@
+"""`submit`: what every worker would refuse does not reach Slurm."""
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_evaluator.cli.main import main
+
+ROWS = [{"response": "In Tesk.", "reference": "In Tesk."}]
+JUDGED = {"metrics": ["faithfulness"]}
+
+
+def write(folder: Path, config: dict[str, Any], rows: list[dict[str, Any]]) -> str:
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    path = folder / "config.yaml"
+    path.write_text(json.dumps({"dataset": "rows.jsonl", "metrics": ["exact_match"], **config}), encoding="utf-8")
+    return str(path)
+
+
+@pytest.fixture
+def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The file in which an `sbatch` notes that it was called."""
+    sbatch = tmp_path / "bin" / "sbatch"
+    sbatch.parent.mkdir()
+    sbatch.write_text(f"#!/bin/sh\necho called >> {tmp_path}/sent\necho 7\n", encoding="utf-8")
+    sbatch.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{sbatch.parent}:{os.environ['PATH']}")
+    return tmp_path / "sent"
+
+
+REFUSED: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[str], str]] = {
+    "no such file": ({"dataset": "none.jsonl"}, ROWS, [], "none.jsonl"),
+    "no such column": ({}, [{"response": "In Tesk."}], [], "'reference'"),
+    "no such model": ({**JUDGED, "judge": {"model": "/models/none"}}, ROWS, [], "judge.model: no such folder"),
+    "no contexts to sort": ({}, [{"user_input": "Where?"}], ["--task", "sort"], "'retrieved_contexts'"),
+    "no prompts": ({**JUDGED, "language": "dutch"}, [{"user_input": "Where?", "retrieved_contexts": ["a"], **ROWS[0]}],
+        [], "dutch"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_what_every_worker_refuses_is_not_submitted(
+    case: str, tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config, rows, words, expected = REFUSED[case]
+    assert main(["submit", write(tmp_path, config, rows), "--workers", "2", *words]) == 2
+    assert expected in capsys.readouterr().err
+    assert not sent.exists()
+
+
+def test_a_run_whose_folder_holds_another_one_is_not_submitted(
+    tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write(tmp_path, {}, ROWS)
+    assert main([path]) == 0
+    write(tmp_path, {"metrics": ["bleu_score"]}, ROWS)
+    capsys.readouterr()
+    assert main(["submit", path, "--workers", "2"]) == 2
+    assert "holds scores of another run" in capsys.readouterr().err
+    assert not sent.exists()
+    write(tmp_path, {}, ROWS)
+    assert main(["submit", path, "--workers", "2"]) == 0
+    assert sent.read_text(encoding="utf-8").split() == ["called"] * 2  # array, merge
+
+
+@pytest.mark.parametrize(
+    ("workers", "sbatch", "is_sent"),
+    [(2, ["--gres=gpu:0"], False), (1, [], False), (1, ["--gpus=2"], False), (1, ["--gres=gpu:0"], True)],
+)
+def test_the_demo_judge_gets_one_worker_without_a_gpu(
+    workers: int, sbatch: list[str], is_sent: bool, tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], **ROWS[0]}
+    path = write(tmp_path, JUDGED, [row])
+    assert main(["submit", path, "--workers", str(workers), "--", *sbatch]) == (0 if is_sent else 2)
+    assert ("set judge.model" in capsys.readouterr().err) == (not is_sent)
+    assert sent.exists() == is_sent

@@ -9,6 +9,12 @@ from rag_evaluator import ConfigError, RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config.schema import default_config, make_config
 
+KEYS = [  # line of a configuration -> the key, and what its message names
+    ("judges: [{name: a}, {name: b}]", "judges", "compare"),
+    ("weight: share", "weight", "group_by"),
+    ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
+    ("metric_options: {faithfulness: {doubtful: [0, 1]}}", "metric_options.faithfulness.doubtful", "verdicts: judge"),
+]
 COMMANDS = [  # command -> what its message names
     ("plan", "Type check in its place"),
     ("doctor", "Type check, without a configuration"),
@@ -39,20 +45,8 @@ def test_an_old_name_names_what_takes_its_place(name: str, instead: str) -> None
     assert instead in str(error.value)
 
 
-@pytest.mark.parametrize(
-    ("text", "key", "instead"),
-    [
-        ("judges: [{name: a}, {name: b}]", "judges", "rag-evaluator compare"),
-        ("weight: share", "weight", "group_by"),
-        ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
-        (
-            "metric_options: {faithfulness: {doubtful: [0, 1]}}",
-            "metric_options.faithfulness.doubtful",
-            "verdicts: judge",
-        ),
-    ],
-)
-def test_an_old_key_is_answered_with_its_line_and_what_to_write(
+@pytest.mark.parametrize(("text", "key", "instead"), KEYS)
+def test_an_old_key_is_named_with_its_line_and_what_takes_its_place(
     tmp_path: Path, text: str, key: str, instead: str
 ) -> None:
     path = tmp_path / "config.yaml"

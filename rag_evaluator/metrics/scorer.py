@@ -29,7 +29,7 @@ from rag_evaluator.judge.protocol import (
     shares_of,
 )
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.work_checks import Work, check_work
+from rag_evaluator.metrics.work_checks import SeenWork, check_work
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
@@ -283,7 +283,7 @@ class Scorer:
         return Score(value, reason, judged, recorder.judgements, lasting, outcome=outcome)
 
 
-def with_work(score: Score, work: Work) -> Score:
+def with_work(score: Score, work: SeenWork) -> Score:
     """A score with what was seen in the judge's work; missing, and for good, where that forbids one."""
     if work.reason is None or score.missing:
         return replace(score, flags=work.flags)

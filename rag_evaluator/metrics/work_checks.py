@@ -80,7 +80,7 @@ CHECKED = frozenset({*COUNTED, *VERDICTS, "ClassificationWithReason", "AnswersGe
 
 
 @dataclass(frozen=True)
-class Work:
+class SeenWork:
     """What was seen in the answers behind a score.
 
     Attributes:
@@ -92,7 +92,7 @@ class Work:
     reason: str | None
 
 
-def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> Work:
+def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> SeenWork:
     """The flags of all answers behind a score.
 
     Args:
@@ -110,7 +110,7 @@ def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> Work:
             flags[flag] = list(dict.fromkeys([*flags.get(flag, ()), *texts]))
         is_about_nothing = FOREIGN in seen and len(seen[FOREIGN]) == len(list(_texts(answer)))
         forbidden += [flag for flag in REASONS if flag in seen and (flag != FOREIGN or is_about_nothing)]
-    return Work(flags, next((why for flag, why in REASONS.items() if flag in forbidden), None))
+    return SeenWork(flags, next((why for flag, why in REASONS.items() if flag in forbidden), None))
 
 
 class _Joined:

@@ -107,8 +107,8 @@ INSTEAD: Mapping[str, str] = {
             "KnowledgeGraph", "Testset", "TestsetGenerator", "TestsetSample", "default_query_distribution",
             "default_transforms", "testset",
         ),
-        "Make a test set with `rag-evaluator testset make config.yaml --documents docs/`, or in Python with "
-        "rag_evaluator.make_testset(documents): docs/testset.md.",
+        "Make a test set with 'testset make', or in Python with rag_evaluator.make_testset(documents): "
+        "docs/testset.md.",
     ),
     "MultiModalFaithfulness": IMAGES,
     "MultiModalRelevance": IMAGES,

@@ -28,7 +28,7 @@ from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.judgement import judgements_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
-from rag_evaluator.results.summary import clusters_of
+from rag_evaluator.results.summary import clusters_at
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.results.worst import RowScore, WorstRow, worst_rows
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
@@ -182,7 +182,7 @@ def verdicts_of(record: Mapping[str, Any], most: int | None = None) -> list[floa
 
 def _share(tally: Tally, rows: Sequence[int], verdicts: Sequence[float]) -> Estimate:
     """The mean of the verdicts at one rank, which are of these rows."""
-    return mean_interval(verdicts, Scale(), tally.level, clusters_of(tally.clusters, rows))
+    return mean_interval(verdicts, Scale(), tally.level, clusters_at(tally.clusters, rows))
 
 
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON

@@ -33,7 +33,7 @@ from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import clusters_of
+from rag_evaluator.results.summary import clusters_at
 from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -338,7 +338,7 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
     """
     places = np.flatnonzero(chosen).tolist()
     values = flags[places].astype(np.float64)
-    estimate = mean_interval(values, SHARE, rows.level, clusters_of(rows.clusters, places))
+    estimate = mean_interval(values, SHARE, rows.level, clusters_at(rows.clusters, places))
     assert estimate.mean is not None
     assert estimate.ci_low is not None
     assert estimate.ci_high is not None

@@ -106,7 +106,7 @@ NO_FIGURE: Mapping[str, Any] = {**dict.fromkeys(NUMBERS), "ci_method": "none: fe
 Clusters = Sequence[Hashable]  # a label a row; None in its place: rows do not depend on each other
 
 
-def clusters_of(clusters: Clusters | None, places: Sequence[int]) -> Clusters | None:
+def clusters_at(clusters: Clusters | None, places: Sequence[int]) -> Clusters | None:
     """Those of some of the rows."""
     return None if clusters is None else [clusters[place] for place in places]
 
@@ -265,7 +265,7 @@ class Summary:
         groups = {
             column: {
                 value: {
-                    **of(scores.of(places), clusters_of(clusters, places)),
+                    **of(scores.of(places), clusters_at(clusters, places)),
                     **_noise([repeats[place] for place in places]),
                 }
                 for value, places in sorted(groups.items())

@@ -15,7 +15,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Score
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import Clusters, cluster_of, clusters_of, reporting_of
+from rag_evaluator.results.summary import Clusters, cluster_of, clusters_at, reporting_of
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
@@ -43,7 +43,7 @@ class Tally:
 
     def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
         """The mean score of some rows with its interval."""
-        return mean_interval(self.scores[metric][places], scale, self.level, clusters_of(self.clusters, places))
+        return mean_interval(self.scores[metric][places], scale, self.level, clusters_at(self.clusters, places))
 
 
 def tally(run: Run) -> Tally:

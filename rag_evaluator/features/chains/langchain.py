@@ -58,7 +58,7 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
     __call__ = invoke  # as LangChain's chains had it
 
     def batch(self, inputs: list[Any], config: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
-        return self._batch_with_config(lambda results: [*self._scored(results)], inputs, config, **kwargs)
+        return self._batch_with_config(self._scored, inputs, config, **kwargs)
 
     def evaluate(self, examples: Sequence[Any], predictions: Sequence[Any]) -> list[dict[str, Any]]:
         """The scores of what a chain returned for questions, or for dicts such as `{"query": ..., "reference": ""}`."""
@@ -67,7 +67,7 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
         asked = [{"user_input": example} if isinstance(example, str) else example for example in examples]
         return self._scores([{**example, **_row(result)} for example, result in zip(asked, predictions, strict=True)])
 
-    def _scored(self, results: list[Any]) -> list[dict[str, Any]]:
+    def _scored(self, results: list[Any]) -> list[Any]:
         rows = [_row(result) for result in results]
         kept = [result if isinstance(result, Mapping) else row for result, row in zip(results, rows, strict=True)]
         return [{**result, **scores} for result, scores in zip(kept, self._scores(rows), strict=True)]

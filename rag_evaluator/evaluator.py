@@ -239,10 +239,7 @@ class RAGEvaluator:
         """The rows, checked to have what the metrics need; `data` as in `evaluate`. Raises `RagEvaluatorError`."""
         if isinstance(data, CheckedRows):
             return data
-        return self._checked_rows(self.config.dataset if data is None else data)
-
-    def _checked_rows(self, source: Any) -> CheckedRows:
-        return checked_rows(source, self.config, self.metrics, are_scored=True)
+        return checked_rows(self.config.dataset if data is None else data, self.config, self.metrics, are_scored=True)
 
     async def scorer(self) -> Scorer:
         models = (self.judge, self._embeddings, self._verifier)

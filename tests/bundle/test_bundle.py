@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections import namedtuple
 from collections.abc import Callable
 from pathlib import Path
 
@@ -51,24 +50,21 @@ def test_a_bundle_installs_without_network_and_its_sums_are_those_of_sha256sum(o
     assert (again.returncode, "is not overwritten" in again.stderr) == (2, True)
 
 
-def test_models_are_copied_as_files_and_only_safetensors(make: Make, model: Path, capsys: Capture) -> None:
+def test_models_are_copied_as_files(make: Make, model: Path, capsys: Capture) -> None:
     assert make("--models", str(model)) == 0
-    first, *others = capsys.readouterr().out.splitlines()
+    first, *_ = capsys.readouterr().out.splitlines()
     assert re.fullmatch(
-        r"bundle/ has 4 wheels \([\d.]+ kB\) and 1 model \(9 bytes\): copy it to the node and run "
+        r"bundle/ has 4 wheels \([\d.]+ kB\) and 1 model \(16 bytes\): copy it to the node and run "
         r"`bash bundle/install\.sh`\.",
         first,
     )
-    assert any("pytorch_model.bin" in line for line in others)
     assert not Path("bundle.partial").exists()
     copy = Path("bundle/models/Tiny-Judge")
-    assert {path.name: path.is_symlink() for path in copy.iterdir()} == {
-        "config.json": False,
-        "model.safetensors": False,
+    assert {path.name for path in copy.iterdir() if not path.is_symlink()} == {
+        "config.json",
+        "model.safetensors",
+        "pytorch_model.bin",
     }
-    shutil.rmtree("bundle")
-    assert make("--models", str(model), "--all-files") == 0
-    assert (copy / "pytorch_model.bin").read_text() == "pickled"
     assert fingerprint(copy) == fingerprint(model)
 
 
@@ -88,29 +84,25 @@ def test_markers_are_read_for_the_python_of_the_node(make: Make, capsys: Capture
         wheels = json.loads(capsys.readouterr().out)["wheels"]
         assert any(name.startswith("newer-") for name in wheels)
         assert any(name.startswith("husk-") for name in wheels) == has_husk or HERE >= "3.13"
-        assert f"\nversion={python} patch=0 glibc=2.31 machine=x86_64\n" in Path("bundle/install.sh").read_text()
+        assert f"\nversion={python} glibc=2.31 machine=x86_64\n" in Path("bundle/install.sh").read_text()
         shutil.rmtree("bundle")
 
 
 def test_a_package_that_skips_the_first_patches_of_a_python_is_in_the_bundle(make: Make) -> None:
     assert make("--extras", "late") == 0
-    assert f"\nversion={HERE} patch=5 glibc" in Path("bundle/install.sh").read_text()
+    assert Path("bundle/wheels/late-1.0-py3-none-any.whl").is_file()
 
 
-def test_an_interrupted_command_continues_without_downloading_again(
-    make: Make, model: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_an_interrupted_command_left_is_not_in_the_way(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupt(*arguments: object) -> None:
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
         patch.setattr("rag_evaluator.features.bundle.contents._sums", interrupt)
-        assert make("--models", str(model)) == 130
-    copied = Path("bundle.partial/models/Tiny-Judge/model.safetensors")
-    before = copied.stat().st_ino
-    monkeypatch.setattr("rag_evaluator.features.bundle.contents.download", interrupt)
-    assert make("--models", str(model)) == 0
-    assert Path("bundle/models/Tiny-Judge/model.safetensors").stat().st_ino == before
+        assert make() == 130
+    assert not Path("bundle").exists()
+    assert make() == 0
+    assert not Path("bundle.partial").exists()
 
 
 @pytest.mark.parametrize("name", ["wheels/grain-1.2-py3-none-any.whl", "models/Tiny-Judge/config.json", "README.txt"])
@@ -133,7 +125,6 @@ def test_wheels_are_installed_where_no_models_were_copied(on_node: Path) -> None
     ("line", "other", "expected"),
     [
         (f"version={HERE} ", "version=3.99 ", "error: this bundle is for Python 3.99, and "),
-        (" patch=0 ", " patch=98 ", f"error: this bundle is for Python {HERE}.98 or newer, and "),
         ("glibc=2.31 ", "glibc=2.99 ", "error: this bundle needs glibc 2.99 or newer, and here is "),
         ("machine=x86_64\n", "machine=sparc\n", "error: this bundle is for Linux on sparc, and this is Linux on "),
     ],
@@ -153,10 +144,8 @@ REFUSED = [
     (["--models", "./nowhere"], "--models: no such folder: "),
     (["--models", "org/never-downloaded"], "is not in the Hugging Face cache"),
     (["--models", "links"], "--models: {here}/links is not a model folder"),
-    (["--models", "pickled"], "{here}/pickled has no *.safetensors file"),
     (["--wheel", "links/spice-1.0-py3-none-any.whl"], "expected the file of a wheel of this program"),
     (["--out", "links"], "links: is there already, and is not overwritten"),
-    (["--out", "other"], "other.partial: another command has left this unfinished"),
 ]
 
 
@@ -164,9 +153,6 @@ REFUSED = [
 def test_what_cannot_be_bundled_is_refused_before_anything_is_downloaded(
     make: Make, arguments: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
-    (tmp_path / "pickled").mkdir()
-    (tmp_path / "pickled" / "config.json").write_text("{}")
-    (tmp_path / "other.partial").mkdir()
     monkeypatch.setattr("rag_evaluator.features.bundle.contents.download", None)
     before = sorted(tmp_path.rglob("*"))
     assert make(*arguments) == 2
@@ -174,20 +160,11 @@ def test_what_cannot_be_bundled_is_refused_before_anything_is_downloaded(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-def test_a_disk_that_is_too_small_is_refused(
-    make: Make, model: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    Usage = namedtuple("Usage", "total used free")
-    monkeypatch.setattr("shutil.disk_usage", lambda path: Usage(10**9, 0, 10**9))
-    assert make("--models", str(model)) == 2
-    assert "has 1.0 GB free, and a bundle may need 8.0 GB" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["--platform", "manylinux_2_28_x86_64", "--extras", "newer"], "newer may have no wheel for Python"),
-        (["--extras", "gone"], "gone may have no wheel for Python"),
+        (["--platform", "manylinux_2_28_x86_64", "--extras", "newer"], "No matching distribution found for newer"),
+        (["--extras", "gone"], "A package may have no wheel for Python"),
         (["--extras", "newr"], "--extras: 'newr' is none of"),
         (["--torch", "cuda"], "--torch cuda: pip found torch 2.13.0+cpu instead"),
     ],
@@ -201,15 +178,6 @@ def test_what_pip_does_not_find_is_named(make: Make, arguments: list[str], expec
 def test_a_command_that_failed_leaves_nothing_in_the_way_of_another_one(make: Make) -> None:
     assert make("--torch", "cuda") == 2
     assert make() == 0
-
-
-def test_a_python_without_pip_is_told_how_to_get_it(
-    make: Make, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
-) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", "bare"], cwd=tmp_path, check=True)
-    monkeypatch.setattr(sys, "executable", str(tmp_path / "bare/bin/python"))
-    assert make() == 2
-    assert "-m ensurepip` installs it" in capsys.readouterr().err
 
 
 def test_the_program_is_built_from_the_clone_or_from_what_was_installed(

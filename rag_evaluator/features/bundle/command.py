@@ -29,7 +29,6 @@ def add_bundle_command(commands: Any) -> None:
             "rag-evaluator bundle --out bundle --python 3.12 --config config.yaml",
             "rag-evaluator bundle --out bundle --torch cpu --models /models/Qwen3-8B /models/Llama-3.1-8B",
             "rag-evaluator bundle --out bundle --torch https://download.pytorch.org/whl/cu126",
-            note="An interrupted command continues where it was: what it has is in OUT.partial until it is complete.",
         ),
     )
     command.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder")
@@ -58,7 +57,6 @@ def add_bundle_command(commands: Any) -> None:
     command.add_argument(
         "--config", type=Path, metavar="FILE", help="also judges, adapters and embeddings of this configuration"
     )
-    command.add_argument("--all-files", action="store_true", help="also weights that are no safetensors")
     command.add_argument(
         "--extras",
         default=EXTRAS,
@@ -83,7 +81,7 @@ def bundle(options: argparse.Namespace) -> int:
     config = load_config(options.config) if options.config else None
     extras = [name for name in options.extras.split(",") if name]
     check_torch(options.torch)
-    models = find_models([*options.models, *(models_of(config) if config else [])], options.all_files)
+    models = find_models([*options.models, *(models_of(config) if config else [])])
     source = program_source(options.wheel)
     made = make_bundle(options.out, source, extras, target, options.torch, models)
     conclusion = Conclusion(list(sentences(made)))
@@ -103,14 +101,8 @@ def sentences(made: "Bundle") -> Iterator[str]:
     wheels = f"{len(made.wheels)} wheels ({decimal(made.wheel_bytes)})"
     count = len(made.models)
     noun = "model" if count == 1 else "models"
-    models = f" and {count} {noun} ({decimal(sum(model.bytes for model in made.models))})" if count else ""
+    models = f" and {count} {noun} ({decimal(made.model_bytes)})" if count else ""
     install = shlex.join(["bash", f"{made.out.name}/install.sh"])
     yield f"{made.out}/ has {wheels}{models}: copy it to the node and run `{install}`."
     yield f"It is for {made.target}, with torch {made.torch}."
     yield "Wheels are from the places that pip asks, models from this machine: the Hugging Face Hub was not asked."
-    for model in made.models:
-        if model.left_out:
-            yield (
-                f"Of {model.source} these weights were left out, so the signatures of its scores will be others than "
-                f"here: {', '.join(model.left_out)}. --all-files copies them, too."
-            )

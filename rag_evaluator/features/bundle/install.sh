@@ -4,7 +4,7 @@
 #   bash bundle/install.sh FOLDER     into another folder
 #   PYTHON=/opt/python/bin/python@PYTHON@ bash bundle/install.sh
 set -eu
-version=@PYTHON@ patch=@PATCH@ glibc=@GLIBC@ machine=@MACHINE@
+version=@PYTHON@ glibc=@GLIBC@ machine=@MACHINE@
 requirement='@REQUIREMENT@'
 
 fail() {
@@ -19,18 +19,15 @@ python=${PYTHON:-$(command -v "python$version" || command -v python3 || true)}
 [ -n "$python" ] || fail "no Python here. Install Python $version, or give it: PYTHON=/path/to/python$version bash $0"
 unset PYTHONPATH PYTHONHOME
 
-"$python" - "$version" "$patch" "$glibc" "$machine" <<'END' || exit 2
+"$python" - "$version" "$glibc" "$machine" <<'END' || exit 2
 import platform, sys
-version, patch, glibc, machine = sys.argv[1:]
+version, glibc, machine = sys.argv[1:]
 here, libc = "%d.%d" % sys.version_info[:2], platform.libc_ver()
 numbers = [int(part) for part in (libc[1] or "0").split(".")[:2]]
 fault = None
 if here != version:
     fault = "this bundle is for Python %s, and %s is Python %s. Give another one: PYTHON=/path/to/python%s bash install.sh"
     fault %= (version, sys.executable, here, version)
-elif sys.version_info[2] < int(patch):
-    fault = "this bundle is for Python %s.%s or newer, and %s is %s.%d."
-    fault %= (version, patch, sys.executable, here, sys.version_info[2])
 elif (platform.system(), platform.machine()) != ("Linux", machine):
     fault = "this bundle is for Linux on %s, and this is %s on %s." % (machine, platform.system(), platform.machine())
 elif libc[0] != "glibc" or numbers < [int(part) for part in glibc.split(".")]:

@@ -2,8 +2,7 @@
 
 pip chooses and downloads. It reads markers such as `python_version >= "3.12"` for the Python and the machine that it
 runs on, not for those of the node; so the requirements of all wheels are read again here, for the node's. And it takes
-`--python-version 3.11` for 3.11.0, which some packages do not allow; it is asked for the latest 3.11 instead, and
-`first_patch` says from which one on all wheels may be installed.
+`--python-version 3.11` for 3.11.0, which some packages do not allow; it is asked for the latest 3.11 instead.
 """
 
 import json
@@ -21,7 +20,6 @@ from zipfile import Path as ZipPath
 
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
-from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 
 from rag_evaluator.errors import ConfigError, RagEvaluatorError, did_you_mean
@@ -34,8 +32,6 @@ PLATFORM = re.compile(r"manylinux_2_(\d+)_(x86_64|aarch64)")
 CPU, CUDA = "cpu", "cuda"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SOURCE_ONLY = {"rouge-score"}  # has no wheel on PyPI; the wheel that is made of it runs on every platform
-NO_WHEEL = re.compile(r"No matching distribution found for ([^\s;]+)|requested \(constraint\) (\S+)")
-NOISE = re.compile(r"WARNING|INFO|Collecting|Processing|Using cached|  +(?:Downloading|Using cached|Preparing|━)")
 LINES_SHOWN = 12  # of pip's output, where it fails
 MOST_PASSES = 5
 LATEST_PATCH = 99  # no Python has as many
@@ -194,12 +190,6 @@ def unmet(folder: Path, program: str, target: Target) -> list[str]:
     return missing
 
 
-def first_patch(folder: Path, target: Target) -> int:
-    """The first patch version of the node's Python that all wheels of a folder allow."""
-    allowed = [SpecifierSet(str(_read(path).metadata.json.get("requires_python", ""))) for path in folder.glob("*.whl")]
-    return next(n for n in range(LATEST_PATCH + 1) if all(each.contains(f"{target.python}.{n}") for each in allowed))
-
-
 def torch_version(folder: Path) -> str:
     [wheel] = folder.glob("torch-*.whl")
     return _read(wheel).version
@@ -240,14 +230,9 @@ def _pip(target: Target, *arguments: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode == 0:
         return
-    lines = [line for line in (done.stdout + done.stderr).splitlines() if line and not NOISE.match(line)]
-    output = "\n".join(lines)
-    if output.endswith("No module named pip"):
-        raise PipError(f"{output}, and pip downloads the wheels. `{sys.executable} -m ensurepip` installs it.")
-    names = sorted({name for match in NO_WHEEL.findall(output) for name in match if name})
-    advice = (
-        f"\n{' and '.join(names)} may have no wheel for {target}. If the node is newer, give its --platform. Else "
-        "build the wheel there with `pip wheel`, and let pip find it here: PIP_FIND_LINKS=FOLDER."
+    lines = (done.stdout + done.stderr).splitlines()
+    raise PipError(
+        "\n".join([f"pip {arguments[0]} failed:", *lines[-LINES_SHOWN:]])
+        + f"\nA package may have no wheel for {target}. If the node is newer, give its --platform. Else build the "
+        "wheel there with `pip wheel`, and let pip find it here: PIP_FIND_LINKS=FOLDER."
     )
-    last = "\n".join(lines[-LINES_SHOWN:])
-    raise PipError(f"pip {arguments[0]} failed:\n{last}{advice if names else ''}")

@@ -1,7 +1,7 @@
 """`evaluate`: scores of a RAG system's answers that are in lists."""
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,7 @@ from rag_evaluator.ground_truth import written_references
 from rag_evaluator.metrics.chosen import for_metrics
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_own
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
+from rag_evaluator.metrics.table import select_metrics
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.xlsx import write_xlsx
 from rag_evaluator.tasks.question import Settings, judge_source, settings_of
@@ -30,12 +29,12 @@ class Scores(dict[str, float | None]):
 
     Attributes:
         results: every score with its reason; `results.rows()`, `results.to_pandas()`.
-        skipped: metrics that were asked for and need what was not given -> what that is.
+        skipped: metrics that were asked for -> what they need that was not given.
     """
 
-    def __init__(self, results: Results, skipped: Mapping[str, str]) -> None:
+    def __init__(self, results: Results, skipped: Sequence[str]) -> None:
         super().__init__({name: row["mean"] for name, row in results.summary().items()})
-        self.results, self.skipped = results, dict(skipped)
+        self.results, self.skipped = results, dict.fromkeys(skipped, "needs answer_list")
 
     def _repr_html_(self) -> str:
         return self.results._repr_html_()
@@ -61,14 +60,12 @@ def evaluate(
 
     Args:
         question_list, contexts_list, judge, language, config, fresh, progress: as in `sort`.
-        answer_list: the answers to be scored, None or NaN where there is none; without any, only metrics that need none
-            are scored, and the others are named.
+        answer_list: the answers, None or NaN where there is none; without any, metrics that need them are skipped.
         ground_truth_list: reference answers; where one is None or NaN, or all are, they are written first, by
             `generate` with the section `generate` of `config`, and saved in `gt/`. Those given are never replaced.
         metrics: names of `METRICS` or their aliases, ragas' metrics, or one of these; None takes those of `config`,
             and without any `FOUR_METRICS`.
-        k: contexts that count, from the first; fewer, but at least one, where they do not fit the judge's window. No
-            key of `config`: `sort.k` is how much of two orders is compared.
+        k: contexts that count, from the first; fewer, but at least one, where they do not fit the judge's window.
         embeddings: a model folder or a langchain embedding; None takes the configured one.
         output_dir: gets `result/result.xlsx` and the files of an evaluation beside it.
 
@@ -84,19 +81,22 @@ def evaluate(
     listed = settings.metrics if metrics is None else as_list(metrics)
     names, settings = metric_names(listed), with_own(settings, listed)
     custom = own_metrics(settings)
-    chosen, skipped = _possible(
-        select_metrics(names, settings.source if metrics is None else "evaluate", custom), answers
-    )
-    settings = settings if metrics is None else for_metrics(settings, names)
-    options = {name: row for name, row in settings.metric_options.items() if canonical_name(name) not in skipped}
+    chosen = select_metrics(names, settings.source if metrics is None else "evaluate", custom)
+    unanswered = all(answer is None for answer in answers)
+    skipped = [name for name, metric in chosen.items() if unanswered and "response" in metric.columns]
+    possible = [name for name in chosen if name not in skipped]
+    if not possible:
+        raise DatasetError(f"answer_list is missing, which is needed for {', '.join(skipped)}.")
+    if skipped:
+        logger.warning("without answer_list not scored: %s; scored: %s", ", ".join(skipped), ", ".join(possible))
     source = judge_source(model_of(listed, "llm", judge), settings)
-    settings = settings.model_copy(update={"metrics": list(chosen), "metric_options": options})
+    settings = for_metrics(settings, possible)
     evaluator = RAGEvaluator(settings, source, model_of(listed, "embeddings", embeddings))
     rows = [
         {"question": question, "contexts": texts[:k], "ground_truth": reference, "answer": answer}
         for question, texts, reference, answer in zip(questions, contexts, references, answers, strict=True)
     ]
-    if any("reference" in metric.columns for metric in chosen.values()):
+    if any("reference" in metric.columns for metric in evaluator.metrics.values()):
         evaluator.check([{**row, "ground_truth": row["ground_truth"] or "not written yet"} for row in rows])
         missing = [position for position, reference in enumerate(references) if reference is None]
         if missing:
@@ -112,20 +112,3 @@ def evaluate(
     named = results.under({asked[metric]: metric for metric in results.scores})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
     return Scores(named, skipped)
-
-
-def _possible(chosen: Mapping[str, Metric], answers: Sequence[str | None]) -> tuple[dict[str, Metric], dict[str, str]]:
-    """The metrics that can be scored, and why others cannot."""
-    answered = any(answer is not None for answer in answers)
-    skipped = {
-        name: "needs answer_list" for name, metric in chosen.items() if "response" in metric.columns and not answered
-    }
-    possible = {name: metric for name, metric in chosen.items() if name not in skipped}
-    if not possible:
-        without_answers = ", ".join(name for name, metric in METRICS.items() if "response" not in metric.columns)
-        raise DatasetError(
-            f"answer_list is missing, which is needed for {', '.join(skipped)}. Without answers: {without_answers}."
-        )
-    if skipped:
-        logger.warning("without answer_list not scored: %s; scored: %s", ", ".join(skipped), ", ".join(possible))
-    return possible, skipped

@@ -117,5 +117,5 @@ def test_keys_of_a_server_do_not_apply_to_auto() -> None:
 
 def test_a_job_whose_node_may_choose_vllm_is_one_process(node: Path) -> None:
     usual, chosen = JudgeConfig(), make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto"}}).judge
-    assert whole_node([usual]) == ["--exclusive", "--mem=0"]
-    assert whole_node([chosen]) == ["--exclusive", "--mem=0", "--ntasks-per-node=1"]
+    assert whole_node(usual) == ["--exclusive", "--mem=0"]
+    assert whole_node(chosen) == ["--exclusive", "--mem=0", "--ntasks-per-node=1"]

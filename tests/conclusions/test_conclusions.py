@@ -258,18 +258,18 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {F: [1, NAN] * 15},
         {},
         [
-            f"Mean of faithfulness 1.00 [0.75, 1.00]: in none of 15 rows {UNSUPPORTED}, {THIS}.",
-            "15 of 30 scores of faithfulness are missing (the judge gave no answer); with them its mean would be "
-            "between 0.50 and 1.00.",
+            f"Mean of faithfulness 1.00 [0.75, 1.00] (0.50 to 1.00 with the missing scores): in none of 15 rows "
+            f"{UNSUPPORTED}, {THIS}.",
+            "15 of 30 scores of faithfulness are missing (the judge gave no answer).",
         ],
     ),
     "scores missing for two reasons": (
         {F: [1] * 7 + [NAN] * 3},
         {"reasons": {7: "no response in this row"}},
         [
-            f"Mean of faithfulness 1.00 [0.51, 1.00]: in none of 7 rows {UNSUPPORTED}, {THIS}.",
-            "3 of 10 scores of faithfulness are missing (most often, 2 of 3, the judge gave no answer); with them its "
-            "mean would be between 0.70 and 1.00.",
+            f"Mean of faithfulness 1.00 [0.51, 1.00] (0.70 to 1.00 with the missing scores): in none of 7 rows "
+            f"{UNSUPPORTED}, {THIS}.",
+            "3 of 10 scores of faithfulness are missing (most often, 2 of 3, the judge gave no answer).",
         ],
     ),
     "no score at all for two reasons": (

@@ -116,8 +116,6 @@ def test_a_judge_given_as_an_object_has_its_own_name(kind: str, model_folder: Mo
     judge = judge_of(manifest)
     assert (judge if isinstance(judge, str) else judge and judge["model"]) == name
     assert judge_words(judged_config(manifest)) == ", according to this judge"
-    panel = RAGEvaluator({"metrics": ["context_relevance"]}, judge={"a": evaluator.judge, "b": str(folder)})
-    assert [judge.model for judge in panel.config.judges] == [name, str(folder)]
 
 
 def test_the_demo_judge_given_as_an_object_is_the_toy() -> None:

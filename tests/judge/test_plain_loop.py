@@ -49,13 +49,19 @@ def random_model(rng: random.Random, depth: int = 0) -> type[BaseModel]:
     return create_model(f"Model{depth}", **fields)
 
 
+MANY = 10
 KINDS = pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "gpt2"])
 ANY_BATCH = given(seed=st.integers(0, 10**6), rows=st.integers(1, 6), batch_size=st.integers(1, 4))
 
 
 def examples(count: int) -> settings:
-    """So many batches; their answers are of any length, so that 20 of them take between seconds and a minute."""
-    return settings(max_examples=count, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    """So many batches; their answers are of any length, so that 20 of them take between seconds and a minute.
+
+    A few are the same in each run: seed 1 of `llama-bytelevel` shows that an unforced random model may spell a forced
+    `": "` with other tokens of the same text. Only the slow test looks for more of these.
+    """
+    checks = [HealthCheck.function_scoped_fixture]
+    return settings(max_examples=count, deadline=None, suppress_health_check=checks, derandomize=count < MANY)
 
 
 @KINDS

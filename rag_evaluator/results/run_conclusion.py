@@ -209,8 +209,9 @@ def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Itera
 def _repeats(rows: Tally) -> Iterator[str]:
     """Rows that intervals count as independent, and that are not."""
     if rows.repeats and rows.repeats >= EQUAL * len(rows.lengths):
+        verb = "has" if rows.repeats == 1 else "have"
         yield (
-            f"{rows.repeats:,} of {counted(len(rows.lengths), 'row')} have the question, contexts and response of an "
+            f"{rows.repeats:,} of {counted(len(rows.lengths), 'row')} {verb} the question, contexts and response of an "
             "earlier row, and intervals count them as independent: put them together with a cluster, such as cluster: "
             "question."
         )

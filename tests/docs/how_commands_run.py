@@ -31,7 +31,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
     r"^(?:source|eval) ": "changes the shell it is typed in",
     r"^python -m benchmarks": "takes minutes to hours; only its module is looked up",
-    r"^python -m tools\.(?:golden|count)": "compares with another commit, which a clone may lack; tests/tools runs them",
+    r"^python -m tools\.(?:golden|count)": "compares with a commit that a clone may lack; tests/tools runs them",
     r"^make ": "each target is a suite or an installation of its own; only looked up, by make -n",
     r"^(?:sbatch|torchrun|srun) ": "needs Slurm or several processes; its arguments are read by the parser",
     r"^sbatch --array=0-15$": "is a part of a command",

@@ -14,6 +14,7 @@ SUFFIX = ".gguf"
 OTHER_WEIGHTS = ("*.safetensors", "*.bin")
 FORMATS = dict(enumerate("BbHhIif?")) | {10: "Q", 11: "q", 12: "d"}  # of numbers, by their kind in the header
 TEXT, LIST = 8, 9  # kinds of values that are no numbers
+LONGEST = 1 << 24  # bytes of a text; chat templates have some thousand
 
 
 def gguf_of(model: str | Path) -> Path | None:
@@ -67,7 +68,7 @@ def read_header(path: Path) -> GgufHeader:
             if (magic := file.read(4)) != b"GGUF":
                 raise ModelError(f"judge.model: {path} is no GGUF file: it begins with {magic!r}. Download it again.")
             header = _header(path, file)
-    except (OSError, struct.error, KeyError) as error:
+    except (OSError, struct.error, KeyError, ValueError, OverflowError) as error:
         raise ModelError(f"judge.model: the header of {path} cannot be read ({error!r}). Download it again.") from error
     if max(header.starts.values(), default=0) >= path.stat().st_size:
         raise ModelError(f"judge.model: {path} is not complete: weights at its end are missing. Download it again.")
@@ -100,7 +101,10 @@ def _value(file: BinaryIO, kind: int) -> Any:
 
 
 def _text(file: BinaryIO) -> str:
-    return file.read(_number(file, "Q")).decode("utf-8", "replace")
+    length = _number(file, "Q")
+    if length > LONGEST:
+        raise ValueError(f"a text of {length} bytes")
+    return file.read(length).decode("utf-8", "replace")
 
 
 def _number(file: BinaryIO, kind: str) -> Any:

@@ -1,6 +1,7 @@
 """A GGUF file as judge.model: the model that it was made from, and refused where transformers would read another."""
 
 import shutil
+import struct
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -100,6 +101,14 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
     "a download that was cut": (lambda path: path.write_bytes(header(path).read_bytes()[:-32]), r"m\.gguf is not comp"),
     "a cut header": (
         lambda path: path.write_bytes(header(path).read_bytes()[:90]),
+        r"header of .*m\.gguf cannot be re",
+    ),
+    "a damaged header": (
+        lambda path: path.write_bytes(b"GGUF" + b"\3\0\0\0" + b"\xff" * 400),
+        r"header of .*m\.gguf cannot be re",
+    ),
+    "a text that is longer than the file": (
+        lambda path: path.write_bytes(b"GGUF" + struct.pack("<IQQQ", 3, 0, 1, 1 << 62) + b"abc"),
         r"header of .*m\.gguf cannot be re",
     ),
     "a pointer of Git LFS": (lambda path: path.write_bytes(b"version https"), r"m\.gguf is no GGUF file.*b'vers'"),

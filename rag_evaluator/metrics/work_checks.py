@@ -120,7 +120,7 @@ class _Joined:
         self._value, self._text = value, ""
 
     def __contains__(self, part: str) -> bool:
-        self._text = self._text or "\0".join(["", *map(normalised, texts_in(self._value)), ""])
+        self._text = self._text or "\0".join(["", *map(normalised, dict.fromkeys(texts_in(self._value))), ""])
         return part in self._text
 
     def has(self, whole: str) -> bool:
@@ -237,7 +237,10 @@ def texts_in(value: Any) -> Iterator[str]:
         yield from (text for part in value for text in texts_in(part))
 
 
-@lru_cache(maxsize=4096)
+REMEMBERED = 256  # texts: more than a row has; those of many rows with long contexts would fill the memory
+
+
+@lru_cache(maxsize=REMEMBERED)
 def normalised(text: str) -> str:
     """Letters, marks and digits of a text only, after NFKC and casefold."""
     folded = unicodedata.normalize("NFKC", text).casefold()

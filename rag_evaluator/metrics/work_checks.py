@@ -84,7 +84,7 @@ class SeenWork:
     """What was seen in the answers behind a score.
 
     Attributes:
-        flags: flag -> the texts that it is about; of `incomplete` the share that is covered, `0.18`.
+        flags: flag -> the texts that it is about; of `incomplete` the share of the text, `0.18 covered`.
         reason: why there is no score; None where nothing forbids it.
     """
 
@@ -197,7 +197,7 @@ def _uncovered(texts: Sequence[str], counted: Counted, asked: BaseModel | None) 
     parts, made = grams(divided, sizes(divided).own), _Joined(texts)
     share = sum(part in made for part in parts) / len(parts)
     if share < LEAST_COVERED:
-        yield f"{share:.2f}"
+        yield f"{share:.2f} covered"
 
 
 def _contradictory(answer: BaseModel, asked: BaseModel | None) -> list[str]:

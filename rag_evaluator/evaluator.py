@@ -7,7 +7,7 @@ from typing import Any
 
 from rag_evaluator.config.schema import Config, as_config, load_config
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
-from rag_evaluator.dataset.doubts import doubts
+from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
@@ -176,7 +176,7 @@ class RAGEvaluator:
     def _checked(self, data: Any) -> Evaluation:
         """What is to be done, with warnings about the rows."""
         stage = self.stage(data)
-        for doubt in doubts(stage.units.whole, self.config.columns):
+        for doubt in doubts_of(stage.units.whole, self.config.columns):
             warned_once(doubt)
         if any(metric.judge for metric in self.metrics.values()):
             warn_of_toy(self.judge, self.config.language)

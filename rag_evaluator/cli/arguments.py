@@ -15,7 +15,7 @@ from rag_evaluator.cli.options import (
     add_task_command,
     with_examples,
 )
-from rag_evaluator.config.features import Command, Group, features, load
+from rag_evaluator.config.features import Command, Group, all_features, load
 from rag_evaluator.resources import NAME, __version__, program
 from rag_evaluator.tasks import all_tasks
 
@@ -52,7 +52,7 @@ OURS = re.compile(rf"(?<![\w./-]){NAME}(?= )")  # the name where a command begin
 
 def all_commands() -> Mapping[str, Command]:
     """By group of `--help`; in each those of features come first, as what prepares a run does."""
-    rows = {**{name: row for feature in features().values() for name, row in feature.commands.items()}, **COMMANDS}
+    rows = {**{name: row for feature in all_features().values() for name, row in feature.commands.items()}, **COMMANDS}
     return dict(sorted(rows.items(), key=lambda row: get_args(Group).index(row[1].group)))
 
 

@@ -136,7 +136,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     with loading_libraries():
         from rag_evaluator.judge.judge import LazyJudge
         from rag_evaluator.metrics.prompts import all_prompts
-        from rag_evaluator.prompts.adapt import adapt
+        from rag_evaluator.prompts.adapt import adapt_packs
         from rag_evaluator.prompts.loading import PackSet, definition_prompts
 
     questions = questions_of(own_metrics(config))
@@ -148,7 +148,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if config.judge.model_name == DEMO:
         logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")
     with ACTIVITY.counted("texts") as progress:
-        done = adapt(packs, judge, instruction, options.force, progress)
+        done = adapt_packs(packs, judge, instruction, options.force, progress)
     print(
         f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "
         f"{done.asked} questions put to the judge"

@@ -113,7 +113,7 @@ def compare(
     _check_margins(margins, scales)
     lines = table.lines()
     words = {side.run.name: _words(lines, side.run.name) for side in rest}
-    labels = _tested([line for side in rest for line in labelled_differences(first, side, table.level, clusters)])
+    labels = tested([line for side in rest for line in labelled_differences(first, side, table.level, clusters)])
     conclusion = conclude_comparison(first, rest, lines, effect, table.level, labels)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
@@ -244,7 +244,7 @@ def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
     return [run.named(name) for run, name in zip(runs, names, strict=True)]
 
 
-def _tested(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
+def tested(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
     """Differences by labels with p-values that hold for all of them together."""
     adjusted = holm([None if line.tested is None else line.tested.p for line in labels])
     return tuple(
@@ -271,7 +271,7 @@ def labelled_differences(
         if metric in second:
             pair = first[metric], second[metric]
             equal = _equal_texts(metric, a.run, b.run, rows)
-            yield _difference(b.run.name, metric, pair, rows, units, level, labels, equal)
+            yield difference_of(b.run.name, metric, pair, rows, units, level, labels, equal)
 
 
 def _equal_texts(metric: str, a: ScoredRows, b: ScoredRows, rows: Sequence[Sequence[int]]) -> list[int]:
@@ -281,7 +281,7 @@ def _equal_texts(metric: str, a: ScoredRows, b: ScoredRows, rows: Sequence[Seque
     return [place for place, pair in enumerate(zip(*digests, strict=True)) if pair[0] == pair[1]]
 
 
-def _difference(
+def difference_of(
     run: str,
     metric: str,
     pair: tuple[KeptLabels, KeptLabels],

@@ -69,7 +69,7 @@ class Feature:
 
 
 @cache
-def features() -> Mapping[str, Feature]:
+def all_features() -> Mapping[str, Feature]:
     """Name of the folder -> what it adds."""
     names = sorted(module.name for module in iter_modules([str(FOLDER)]) if module.ispkg)
     return {name: load(f"{MODULE}.{name}.feature:FEATURE") for name in names}

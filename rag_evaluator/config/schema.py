@@ -20,7 +20,7 @@ from pydantic import (
 
 from rag_evaluator.config import gone
 from rag_evaluator.config.engine_choice import with_engine
-from rag_evaluator.config.features import features, load
+from rag_evaluator.config.features import all_features, load
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.config.sections import (
@@ -180,7 +180,7 @@ class Config(Section):
 @cache
 def config_class() -> type[Config]:
     """The configuration with the sections of all features."""
-    sections = {key: load(name) for feature in features().values() for key, name in feature.sections.items()}
+    sections = {key: load(name) for feature in all_features().values() for key, name in feature.sections.items()}
     fields: dict[str, Any] = {key: (kind, kind()) for key, kind in sections.items()}  # Any: as pydantic takes them
     return create_model("Config", __base__=Config, __doc__=Config.__doc__, **fields)
 

@@ -12,7 +12,7 @@ from rag_evaluator.dataset.values import json_or_text
 MOST = 1000  # rows that are looked at
 
 
-def doubts(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[str]:
+def doubts_of(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[str]:
     """Sentences, without a full stop, about the first `MOST` rows; `columns` as in the configuration."""
     names, first = ColumnNames(columns), list(islice(rows, MOST))
     for name, mark in names.marks.items():

@@ -117,7 +117,7 @@ def ready_prompts(
         logger.warning(
             "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language
         )
-        done = adapt(packs, judge, config.prompts.adapt_instruction, shared=(PACKAGED,))
+        done = adapt_packs(packs, judge, config.prompts.adapt_instruction, shared=(PACKAGED,))
         if done.written:  # else another run has made them meanwhile
             logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
     elif packs.folder.name != type(config).model_fields["prompts_dir"].default.name and not packs.folder.is_dir():
@@ -125,7 +125,7 @@ def ready_prompts(
     return packs.load()
 
 
-def adapt(
+def adapt_packs(
     packs: PackSet,
     judge: JudgeSource,
     instruction: bool = True,

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema
 
-from rag_evaluator.config.features import features, load
+from rag_evaluator.config.features import all_features, load
 from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, pack_path, read_pack
 from rag_evaluator.resources import packaged
@@ -226,7 +226,7 @@ OWN_PROMPTS: Mapping[Key, ModelPair] = {
 @cache
 def prompt_models() -> Mapping[Key, ModelPair]:
     """`OWN_PROMPTS`, and those of the features."""
-    tables = [load(feature.prompts) for feature in features().values() if feature.prompts]
+    tables = [load(feature.prompts) for feature in all_features().values() if feature.prompts]
     return {**OWN_PROMPTS, **{key: models for table in tables for key, models in table.items()}}
 
 

@@ -26,7 +26,7 @@ from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.results.comparison import Comparison
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE, reporting_of
-from rag_evaluator.results.tally import as_score, tally
+from rag_evaluator.results.tally import as_score, whole_tally
 from rag_evaluator.results.worst import ranked_scores, worst_first
 from rag_evaluator.statistics.formulas import Scale
 
@@ -152,7 +152,7 @@ def texts_of(runs: Sequence[Run]) -> list[str]:
 
 def worst_places(run: Run) -> list[int]:
     """The place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
-    rows, known = tally(run), reporting_of(run.manifest).scales
+    rows, known = whole_tally(run), reporting_of(run.manifest).scales
     scales = {metric: known.get(metric) or Scale() for metric in rows.scores}
     order = worst_first(ranked_scores(run.manifest, rows), scales)
     places = [0] * len(order)

@@ -39,7 +39,7 @@ def what_html(run: Run) -> str:
     """What was run, with signatures, digests and configuration, as a fragment of a page. Raises `ResultsError`."""
     return render(
         "what.html",
-        facts=facts(run),
+        facts=facts_of(run),
         signatures=run.manifest.get("signatures") or {},
         prompts=run.manifest.get("prompts") or {},
         config=json_text(shown_config(run.config)),
@@ -67,7 +67,7 @@ class Certified:
     agreement: str
 
 
-def facts(run: Run) -> list[RunFact]:
+def facts_of(run: Run) -> list[RunFact]:
     """The facts that matter, in the order shown."""
     config = run.config
     shown = [

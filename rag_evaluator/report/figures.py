@@ -29,7 +29,7 @@ from rag_evaluator.results.judgement import judgements_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
 from rag_evaluator.results.summary import clusters_at
-from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
+from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
 from rag_evaluator.results.worst import RowScore, WorstRow, worst_rows
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval
@@ -193,7 +193,7 @@ def figures_html(run: Run) -> str:
     """The charts of a run, and what is known of its judge, as a fragment of a page. Bars lead to their rows, by
     `#metric=faithfulness&min=0.2&max=0.3`. Raises `ResultsError` for files that cannot be read.
     """
-    rows, scales = tally(run), scales_of(run.manifest, run.summary)
+    rows, scales = whole_tally(run), scales_of(run.manifest, run.summary)
     return render(
         "figures.html",
         judged_by=_judged_by(run),
@@ -390,7 +390,7 @@ class ShownRow:
 
 def answer_html(run: Run) -> str:
     """Sentences and worst rows as a fragment of a page; rows lead to `#row=N`. Raises `ResultsError`."""
-    rows = tally(run)
+    rows = whole_tally(run)
     worst, conclusion = worst_rows(run, rows), conclude_run(run, rows, shown_folder(run))
     return render(
         "answer.html",

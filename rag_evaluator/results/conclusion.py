@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rag_evaluator.config.features import features
+from rag_evaluator.config.features import all_features
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.sections import DEMO, model_of
 from rag_evaluator.resources import command
@@ -51,7 +51,7 @@ def next_command(*choices: Sequence[object]) -> str:
     Args:
         choices: the words of a command, its name first.
     """
-    there = {name for feature in features().values() for name in feature.commands}
+    there = {name for feature in all_features().values() for name in feature.commands}
     for name, *words in choices:
         if name in there or name in CORE:
             return command(*str(name).split(), *words)

@@ -34,7 +34,7 @@ from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import clusters_at
-from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
+from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
@@ -77,7 +77,7 @@ def conclude_run(
 
     Raises `ResultsError` if a file cannot be read.
     """
-    rows = tally(run) if rows is None else rows
+    rows = whole_tally(run) if rows is None else rows
     outcomes = dict[int, str | None]()
     if REFUSAL in run.metrics:
         outcomes = {record["row"]: record.get("outcome") for record in run.all_details({REFUSAL})}

@@ -46,7 +46,7 @@ class Tally:
         return mean_interval(self.scores[metric][places], scale, self.level, clusters_at(self.clusters, places))
 
 
-def tally(run: Run) -> Tally:
+def whole_tally(run: Run) -> Tally:
     """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
     reporting, mapping = reporting_of(run.manifest), run.config.get("columns") or {}
     scores = {metric: array("d") for metric in run.metrics}

@@ -12,7 +12,7 @@ from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Record
 from rag_evaluator.results.run import Run, samples_of
-from rag_evaluator.results.tally import Floats, Tally, scales_of, tally
+from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
 from rag_evaluator.statistics.formulas import TIE, Scale
 
 RANK_RULE = (
@@ -123,7 +123,7 @@ def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[Wo
         samples = samples_of((run.row(place) for place in places), run.config)
         yield from ((sample.columns, run.details(place)) for place, sample in zip(places, samples, strict=True))
 
-    return worst_of(run.manifest, run.summary, tally(run) if rows is None else rows, texts_of, most)
+    return worst_of(run.manifest, run.summary, whole_tally(run) if rows is None else rows, texts_of, most)
 
 
 def worst_of(

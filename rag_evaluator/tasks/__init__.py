@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.features import Task, features, load
+from rag_evaluator.config.features import Task, all_features, load
 
 if TYPE_CHECKING:
     from rag_evaluator.run.journal import Journal
@@ -19,7 +19,7 @@ TASKS: Mapping[str, Task] = {
 
 def all_tasks() -> Mapping[str, Task]:
     """Those of the core, then those of the features."""
-    return {**TASKS, **{name: task for feature in features().values() for name, task in feature.tasks.items()}}
+    return {**TASKS, **{name: task for feature in all_features().values() for name, task in feature.tasks.items()}}
 
 
 def stage_of(journal: "Journal") -> "Stage[Any]":

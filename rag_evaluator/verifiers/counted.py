@@ -53,7 +53,7 @@ ALIKE = str.maketrans("أإآى", "اااي", "ـ")  # Arabic letters that are w
 HARAKAT = re.compile("[\u064b-\u0652\u0670]")
 
 
-def counted(text: str, language: Language) -> list[Sentence]:
+def sentences_of(text: str, language: Language) -> list[Sentence]:
     """All sentences of a text in order, each with whether it counts as a claim.
 
     Each line is at least one sentence. In a language that `counted.jsonl` does not have, only questions and what has

@@ -10,7 +10,7 @@ import pytest
 
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.setup.check_command import _code
+from rag_evaluator.features.setup.check_command import exit_code
 from rag_evaluator.judge.engines.transformers.loading import Memory
 from rag_evaluator.judge.judge import IN_FLIGHT
 
@@ -161,7 +161,7 @@ def test_what_is_done_already_is_known_and_what_a_run_would_refuse(rows: Rows, t
     assert found(refused, "results").state == "failed"
     assert "metrics: exact_match before, exact_match, rouge_score now" in found(refused, "results").text
     assert found(refused, "row").state == "ok", "the rest is looked at all the same"
-    assert _code(refused) == 2
+    assert exit_code(refused) == 2
 
 
 RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int | None, str]] = [  # before, now, scores done, said
@@ -223,7 +223,7 @@ def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
         other: "warning" if other == "model" else "ok"
         for other in others  # the toy judge
     }
-    assert _code(report) == (0 if expected == "warning" else 2)
+    assert exit_code(report) == (0 if expected == "warning" else 2)
 
 
 def test_a_configuration_that_cannot_be_read_is_an_error(tmp_path: Path) -> None:
@@ -248,7 +248,7 @@ def test_the_exit_code_says_what_became_of_the_row(
     script: Any, metrics: list[str], state: str, code: int, rows: Rows
 ) -> None:
     report = check({"metrics": metrics}, ScriptedJudge(script), data=rows)
-    assert (found(report, "row").state, _code(report)) == (state, code)
+    assert (found(report, "row").state, exit_code(report)) == (state, code)
 
 
 def test_the_row_that_is_judged_has_what_the_metrics_need(rows: Rows) -> None:

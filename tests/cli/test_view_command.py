@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.app.command import _ended_by_signals
+from rag_evaluator.features.app.command import ended_by_signals
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
@@ -106,7 +106,7 @@ def test_the_app_starts_without_libraries_that_take_seconds() -> None:
 def test_pages_that_are_cancelled_when_the_server_ends_are_no_errors(caplog: pytest.LogCaptureFixture) -> None:
     server = uvicorn.Server(uvicorn.Config("nothing", log_config=None))
     log = logging.getLogger("uvicorn.error")
-    with _ended_by_signals(server):
+    with ended_by_signals(server):
         log.error("a fault of a page")
         server.should_exit = True
         log.error("Cancel 1 running task")

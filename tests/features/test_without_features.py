@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.config.features import FOLDER, features
+from rag_evaluator.config.features import FOLDER, all_features
 
 pytestmark = pytest.mark.features
 ROOT = Path(__file__).parents[2]
@@ -63,9 +63,9 @@ def python(folder: Path, *arguments: str) -> str:
 
 
 def test_the_core_works_without_any_feature(tmp_path: Path) -> None:
-    folder = copy_without(tmp_path, *features())
+    folder = copy_without(tmp_path, *all_features())
     told = python(folder, "main.py", "--help")
-    assert not [name for feature in features().values() for name in feature.commands if f"\n  {name} " in told]
+    assert not [name for feature in all_features().values() for name in feature.commands if f"\n  {name} " in told]
     assert "\n  evaluate " in told
     python(folder, "-c", IMPORT_ALL_AND_RUN, "", *CORE)
     assert (folder / "both.html").is_file()
@@ -78,7 +78,7 @@ def test_everything_else_works_without_one_feature(tmp_path: Path, name: str) ->
     told = python(folder, "main.py", "--help")
     listed = {
         other: [command for command in feature.commands if f"\n  {command} " in told]
-        for other, feature in features().items()
+        for other, feature in all_features().items()
     }
-    assert listed == {other: [*feature.commands] if other != name else [] for other, feature in features().items()}
+    assert listed == {other: [*feature.commands] if other != name else [] for other, feature in all_features().items()}
     python(folder, "-c", IMPORT_ALL_AND_RUN, NEEDED_BY.get(name, ""), CORE[0])

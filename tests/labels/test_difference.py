@@ -11,7 +11,7 @@ from labelled_runs import ROWS, exact_rows, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, label_sheet
 from rag_evaluator.cli.main import main
-from rag_evaluator.comparison.compare import _difference, _tested
+from rag_evaluator.comparison.compare import difference_of, tested
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.results.comparison import LabelDifference
 from rag_evaluator.results.comparison_conclusion import conclude_labels
@@ -230,9 +230,9 @@ def test_the_sentences_about_labels_say(case: str) -> None:
             pair = [
                 KeptLabels(0.0, 1.0, "all", None, None, side, [0.5] * 40, None, None, None, better) for side in sides
             ]
-            yield _difference("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None, ())
+            yield difference_of("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None, ())
 
-    assert list(conclude_labels({"b": "b"}, _tested(list(differences())))) == sentences
+    assert list(conclude_labels({"b": "b"}, tested(list(differences())))) == sentences
 
 
 def test_the_p_value_of_a_difference_by_labels_belongs_to_its_interval() -> None:

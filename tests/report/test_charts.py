@@ -15,7 +15,7 @@ from rag_evaluator import compare
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import KEPT, PAINTED, Bar, ChartPoint, chart, dots, histogram
 from rag_evaluator.report.compared import comparison_html
-from rag_evaluator.report.facts import facts, means_html, what_html
+from rag_evaluator.report.facts import facts_of, means_html, what_html
 from rag_evaluator.report.figures import figures_html, groups_of, runs_html
 from rag_evaluator.results.comparison import word
 from rag_evaluator.results.run import Run
@@ -275,7 +275,7 @@ def test_a_metric_that_should_be_low_is_better_when_it_falls(tmp_path):
 def test_a_judge_given_in_python_is_not_called_by_the_name_in_the_configuration(tmp_path):
     run = Run(faithful_run(tmp_path / "run", ["right. wrong."], model_id="my-script"))
 
-    judge = next(fact for fact in facts(run) if fact.name == "Judge")
+    judge = next(fact for fact in facts_of(run) if fact.name == "Judge")
 
     assert judge.value == "my-script"
     assert f"judge:{judge.value}" in run.manifest["signatures"]["faithfulness"]

@@ -10,7 +10,7 @@ from report.made_files import NONE, made_run, ranked
 
 from rag_evaluator.report.figures import bins_of, by_length, by_rank, verdicts_of
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.tally import tally
+from rag_evaluator.results.tally import whole_tally
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
@@ -63,7 +63,7 @@ def test_each_score_lies_in_the_one_bin_that_counts_it(values, scale):
 
 def test_bins_of_lengths_hold_as_many_rows_each_and_their_means_have_intervals(tmp_path):
     values = [0.0] * 10 + [1.0] * 5 + [NONE] + [0.5] * 5
-    found = tally(Run(made_run(tmp_path / "run", {"faithfulness": values})))
+    found = whole_tally(Run(made_run(tmp_path / "run", {"faithfulness": values})))
 
     bins = list(by_length(found, "faithfulness", Scale()))
 
@@ -78,7 +78,7 @@ def test_rows_that_are_few_or_of_one_length_are_put_in_no_bins(tmp_path, lengths
     rows = [{"answer": "x" * length} for length in lengths]
     run = Run(made_run(tmp_path / "run", {"faithfulness": [1.0] * len(rows)}, rows=rows))
 
-    assert list(by_length(tally(run), "faithfulness", Scale())) == []
+    assert list(by_length(whole_tally(run), "faithfulness", Scale())) == []
 
 
 @pytest.mark.parametrize(
@@ -92,13 +92,13 @@ def test_rows_that_are_few_or_of_one_length_are_put_in_no_bins(tmp_path, lengths
 def test_the_response_is_found_under_any_of_its_names(tmp_path, row, columns):
     run = Run(made_run(tmp_path / "run", {"faithfulness": [1.0]}, rows=[row], config={"columns": columns}))
 
-    assert tally(run).lengths.tolist() == [4.0]
+    assert whole_tally(run).lengths.tolist() == [4.0]
 
 
 def test_intervals_by_length_know_clusters(tmp_path):
     rows = [{"response": "x" * place, "doc": place % 3} for place in range(20)]
     values = [float(place % 4 == 0) for place in range(20)]
-    found = tally(Run(made_run(tmp_path / "run", {"faithfulness": values}, rows=rows, config={"cluster": "doc"})))
+    found = whole_tally(Run(made_run(tmp_path / "run", {"faithfulness": values}, rows=rows, config={"cluster": "doc"})))
 
     (_, first), *_ = by_length(found, "faithfulness", Scale())
 
@@ -110,7 +110,7 @@ def test_the_share_of_useful_contexts_is_counted_at_each_rank(tmp_path):
     metric = "context_precision_with_reference"
     run = Run(made_run(tmp_path / "run", {metric: [1.0, 1.0, 0.5]}, details=details))
 
-    found = by_rank(run, tally(run))[metric]
+    found = by_rank(run, whole_tally(run))[metric]
 
     assert [(place, rank.n, rank.mean) for place, rank in enumerate(found, start=1)] == [
         (1, 3, pytest.approx(2 / 3)),
@@ -124,7 +124,7 @@ def test_repeats_of_a_score_count_as_one_row(tmp_path):
     metric = "context_precision_with_reference"
     run = Run(made_run(tmp_path / "run", {metric: [1.0, 1.0]}, details=details))
 
-    assert [(rank.n, rank.mean) for rank in by_rank(run, tally(run))[metric]] == [(2, 0.75), (2, 0.5)]
+    assert [(rank.n, rank.mean) for rank in by_rank(run, whole_tally(run))[metric]] == [(2, 0.75), (2, 0.5)]
 
 
 @pytest.mark.parametrize(
@@ -147,4 +147,4 @@ def test_metrics_that_ask_the_same_of_contexts_are_shown_once(tmp_path):
         made_run(tmp_path / "run", {name: [1.0] for name in names}, details=details, config={"retrieval": {"k": 2}})
     )
 
-    assert list(by_rank(run, tally(run))) == ["retrieval_mrr"]
+    assert list(by_rank(run, whole_tally(run))) == ["retrieval_mrr"]

@@ -13,7 +13,7 @@ import pytest
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset.sample import RowChoice
-from rag_evaluator.report.facts import facts
+from rag_evaluator.report.facts import facts_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.worker_journal import WorkerJournal
@@ -209,7 +209,7 @@ class TestWhatResultsSay:
         assert "run: 5 of 12 rows (limit)" in said(capsys, 0, str(config), "--limit", "5")
         assert "run: 5 of 12 rows (limit)" in said(capsys, 0, str(config), "--limit", "5")
         assert "partial: 5 of 12 rows (limit)" in said(capsys, 0, "status", str(results))
-        assert "5 of 12 rows (limit)" in [fact.value for fact in facts(Run(results))]
+        assert "5 of 12 rows (limit)" in [fact.value for fact in facts_of(Run(results))]
         manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
         merged = said(capsys, 0, "merge", str(results))

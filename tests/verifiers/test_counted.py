@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluator.config.languages import LANGUAGES, find_language
-from rag_evaluator.verifiers.counted import LONGEST_PHRASE, Sentence, counted
+from rag_evaluator.verifiers.counted import LONGEST_PHRASE, Sentence, sentences_of
 
 ENGLISH = LANGUAGES["english"]
 
@@ -284,7 +284,7 @@ COUNTED = {
 
 def one(text: str, language: str) -> Sentence:
     """The first sentence of a text that goes on."""
-    first, *_ = counted(f"{text}\nEnd.", LANGUAGES[language])
+    first, *_ = sentences_of(f"{text}\nEnd.", LANGUAGES[language])
     assert first.text == text
     return first
 
@@ -316,14 +316,14 @@ def test_a_sentence_that_may_claim_something_counts(language: str, text: str) ->
     ],
 )
 def test_in_a_language_without_phrases_only_questions_and_empty_ones_do_not_count(text: str, why: str) -> None:
-    [sentence] = counted(text, find_language("klingon"))
+    [sentence] = sentences_of(text, find_language("klingon"))
     assert (sentence.counts, sentence.why) == (not why, why)
 
 
 def test_a_claim_that_was_not_divided_from_a_question_counts() -> None:
-    [first, *_] = counted("كان عرض الجسر مترًا. هل تريد المزيد؟", LANGUAGES["arabic"])
+    [first, *_] = sentences_of("كان عرض الجسر مترًا. هل تريد المزيد؟", LANGUAGES["arabic"])
     assert first.counts
-    assert [part.why for part in counted("Where did Dr. Smith live?", ENGLISH)] == ["question"]
+    assert [part.why for part in sentences_of("Where did Dr. Smith live?", ENGLISH)] == ["question"]
 
 
 def test_markdown_and_citation_marks_are_left_out_and_offsets_are_those_of_the_text() -> None:
@@ -332,7 +332,7 @@ def test_markdown_and_citation_marks_are_left_out_and_offsets_are_those_of_the_t
         "2. It is `green` [2][3], [4, 5]\n"
         "   - [x] It has a [name](http://x.org/a).\n> It is old.【6】 [1](u) Yes\n\n---\n"
     )
-    parts = counted(text, ENGLISH)
+    parts = sentences_of(text, ENGLISH)
     assert [(part.text, part.why) for part in parts] == [
         ("The bridge", "label"),
         ("Sure, here is the answer:", "introduction"),
@@ -356,12 +356,12 @@ def test_markdown_and_citation_marks_are_left_out_and_offsets_are_those_of_the_t
 
 
 def test_signs_that_were_divided_from_a_sentence_belong_to_it() -> None:
-    parts = counted("War es grün? ) Ja. )", LANGUAGES["german"])
+    parts = sentences_of("War es grün? ) Ja. )", LANGUAGES["german"])
     assert [(part.text, part.why) for part in parts] == [("War es grün?", "question"), (") Ja. )", "")]
 
 
 def test_each_line_is_at_least_one_sentence() -> None:
-    parts = counted("- green\n- long\r\n\n* old and\nwide. Yes", ENGLISH)
+    parts = sentences_of("- green\n- long\r\n\n* old and\nwide. Yes", ENGLISH)
     assert [part.text for part in parts] == ["green", "long", "old and", "wide.", "Yes"]
     assert all(part.counts for part in parts)
 
@@ -381,12 +381,12 @@ def test_each_line_is_at_least_one_sentence() -> None:
     ],
 )
 def test_only_what_is_a_list_marker_or_a_markdown_sign_is_left_out(text: str, texts: list[str]) -> None:
-    made = [part.text for part in counted(text, LANGUAGES["german"]) if part.why != "empty"]
+    made = [part.text for part in sentences_of(text, LANGUAGES["german"]) if part.why != "empty"]
     assert made == texts
 
 
 def test_a_number_in_a_courtesy_makes_it_count_and_a_citation_is_no_number() -> None:
-    assert [part.counts for part in counted("I don't know room 12. I don't know room B [12].", ENGLISH)] == [
+    assert [part.counts for part in sentences_of("I don't know room 12. I don't know room B [12].", ENGLISH)] == [
         True,
         False,
     ]
@@ -406,22 +406,25 @@ def test_a_number_in_a_courtesy_makes_it_count_and_a_citation_is_no_number() -> 
     ],
 )
 def test_a_label_is_short_without_a_claim_and_something_follows_it(text: str, counts: list[bool]) -> None:
-    assert [part.counts for part in counted(text, ENGLISH)] == counts
+    assert [part.counts for part in sentences_of(text, ENGLISH)] == counts
 
 
 def test_sure_alone_is_an_answer_where_nothing_follows() -> None:
-    assert [(part.counts, part.why) for part in counted("Sure!", ENGLISH)] == [(True, "")]
-    assert [(part.counts, part.why) for part in counted("Sure! It is.", ENGLISH)] == [(False, "courtesy"), (True, "")]
+    assert [(part.counts, part.why) for part in sentences_of("Sure!", ENGLISH)] == [(True, "")]
+    assert [(part.counts, part.why) for part in sentences_of("Sure! It is.", ENGLISH)] == [
+        (False, "courtesy"),
+        (True, ""),
+    ]
 
 
 @pytest.mark.parametrize("text", ["", " \n\t\n", "\u2028"])
 def test_a_text_without_sentences_gives_none(text: str) -> None:
-    assert counted(text, ENGLISH) == []
+    assert sentences_of(text, ENGLISH) == []
 
 
 def test_a_long_sentence_counts_whatever_it_begins_with() -> None:
     text = f"I don't know {'and so on ' * (LONGEST_PHRASE // 10)}end."
-    assert [part.counts for part in counted(text, ENGLISH)] == [True]
+    assert [part.counts for part in sentences_of(text, ENGLISH)] == [True]
 
 
 @pytest.mark.parametrize("language", NOT_COUNTED)
@@ -429,14 +432,14 @@ def test_texts_that_nearly_match_take_little_time(language: str) -> None:
     samples = [text[: len(text) // 2].rstrip("?.!。") for text, _ in NOT_COUNTED[language]]
     text = "\n".join((sample * LONGEST_PHRASE)[: LONGEST_PHRASE - 1] for sample in samples)
     begin = time.perf_counter()
-    counted(text, LANGUAGES[language])
+    sentences_of(text, LANGUAGES[language])
     assert time.perf_counter() - begin < 2
 
 
 @pytest.mark.parametrize("sign", ["**a ", "*a ", "[1", "![a](", "> ", "1.\n", '?" '])
 def test_fifty_thousand_characters_of_signs_take_little_time(sign: str) -> None:
     begin = time.perf_counter()
-    counted(sign * (50_000 // len(sign)), ENGLISH)
+    sentences_of(sign * (50_000 // len(sign)), ENGLISH)
     assert time.perf_counter() - begin < 15  # without a limit to emphasis: 22
 
 
@@ -447,7 +450,7 @@ PIECES = st.sampled_from([*TEXTS.split("|"), *SIGNS.split("|")])
 
 @given(st.lists(st.one_of(PIECES, st.text(max_size=5)), max_size=12).map("".join), st.sampled_from(sorted(LANGUAGES)))
 def test_sentences_are_where_their_offsets_say_and_nothing_is_lost_between_them(text: str, language: str) -> None:
-    parts = counted(text, LANGUAGES[language])
+    parts = sentences_of(text, LANGUAGES[language])
     end = 0
     for part in parts:
         assert end <= part.start < part.end <= len(text)

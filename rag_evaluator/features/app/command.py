@@ -89,7 +89,7 @@ def view(options: argparse.Namespace) -> int:
                 timeout_graceful_shutdown=2,
             )
         )
-        with _ended_by_signals(server):
+        with ended_by_signals(server):
             _print_link(options, port, token)
             server.run(sockets=[listening])
     print("view has ended.", flush=True)
@@ -97,7 +97,7 @@ def view(options: argparse.Namespace) -> int:
 
 
 @contextmanager
-def _ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
+def ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
     """Inside, every signal ends the server in the same way; its own handlers pass signals on to these.
 
     From then on it reports nothing: pages that are still being made are cancelled, which it calls an error.

@@ -14,7 +14,7 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO, RerankerConfig
 from rag_evaluator.dataset.checked import CheckedRows
-from rag_evaluator.dataset.doubts import doubts
+from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
@@ -80,7 +80,7 @@ def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | N
         chosen = f"{len(rows)} rows" if rows.choice.is_whole else str(rows.choice)
         text = "; ".join([chosen, *without])
         checks.add("rows", "warning" if without else "ok", text, {"rows": len(rows), "missing": lacking})
-        for doubt in doubts(rows.whole, evaluator.config.columns):
+        for doubt in doubts_of(rows.whole, evaluator.config.columns):
             checks.add("columns", "warning", f"{doubt}.", {})
 
     checks.attempt("rows", look)

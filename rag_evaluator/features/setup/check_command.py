@@ -74,10 +74,10 @@ def check(options: argparse.Namespace) -> int:
         print_json(report.to_json())
     elif options.config is not None:
         _print_end(report)
-    return _code(report)
+    return exit_code(report)
 
 
-def _code(report: "CheckReport") -> int:
+def exit_code(report: "CheckReport") -> int:
     """As a run that meets the same would end; what needs a hand comes first."""
     codes = {_code_of(check) for check in report.checks if check.state == "failed"}
     return next((code for code in (BAD_INPUT, TRY_AGAIN, FAILED) if code in codes), OK)

@@ -20,7 +20,7 @@ from rag_evaluator.config.languages import UNSPACED, find_language, misspelt
 from rag_evaluator.config.schema import make_config, model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset.columns import LISTS, accepted_names
-from rag_evaluator.dataset.doubts import doubts
+from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
@@ -208,7 +208,7 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
             "contexts, in correct_context. If you have neither, let your judge write answers, and run init on the file "
             "that this names: " + command("generate", options.out)
         )
-    yield from doubts(surveyed.samples, surveyed.columns)
+    yield from doubts_of(surveyed.samples, surveyed.columns)
     comparing = [name for name in metrics if (row := _of_table(name)) is not None and row.embeddings]
     if unfit and comparing:
         yield f"{' and '.join(comparing)} would compare embeddings that do not fit: {unfit}"

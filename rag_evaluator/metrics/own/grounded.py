@@ -15,7 +15,7 @@ from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.prompts.pack import option_texts
 from rag_evaluator.results.rows import VERIFIED
 from rag_evaluator.verifiers.batches import DECIMALS, confidence
-from rag_evaluator.verifiers.counted import Sentence, claims_of, counted, not_counted
+from rag_evaluator.verifiers.counted import Sentence, claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
 from rag_evaluator.verifiers.verifier import LEAST, UNLIMITED, Support
 
@@ -74,7 +74,7 @@ class SupportMetric(BaseMetric):
         """
         evidence = columns[self.source]
         contexts = [evidence] if isinstance(evidence, str) else list(evidence)
-        sentences = counted(columns[self.text], self.language)
+        sentences = sentences_of(columns[self.text], self.language)
         claims = claims_of(sentences, self.text)
         judge = None if self.verifier else JudgeVerifier(self.llm, self.prompt, self.language, self.each)
         asked: SentenceVerifier = judge or self.verifier  # type: ignore[assignment]  # one of them is there

@@ -17,7 +17,7 @@ from rag_evaluator.errors import JudgementError
 from rag_evaluator.metrics.own.grounded import SentenceVerifier
 from rag_evaluator.results.rows import VERIFIED
 from rag_evaluator.verifiers.batches import confidence
-from rag_evaluator.verifiers.counted import claims_of, counted, not_counted
+from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import BETWEEN
 from rag_evaluator.verifiers.verifier import Support
 
@@ -196,7 +196,7 @@ class ContextRecall(Verified):
 
     async def ascore(self, user_input: str, retrieved_contexts: list[str], reference: str) -> MetricResult:  # type: ignore[override]  # as in ragas
         """The share. Raises `UndefinedScoreError` where no sentence counts."""
-        sentences = counted(reference, self.language)
+        sentences = sentences_of(reference, self.language)
         claims = [claim.text for claim in claims_of(sentences, "reference")]
         evidence = StatementEvidence(retrieved_contexts, range(len(retrieved_contexts)), user_input)
         values = {"question": user_input, "context": evidence.text, "answer": reference}

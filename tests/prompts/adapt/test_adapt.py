@@ -26,7 +26,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.judge import as_judge, source_of
 from rag_evaluator.metrics.prompts import all_prompts, load_prompts
-from rag_evaluator.prompts.adapt import AdaptedPacks, adapt
+from rag_evaluator.prompts.adapt import AdaptedPacks, adapt_packs
 from rag_evaluator.prompts.check import check_language
 from rag_evaluator.prompts.loading import PackSet, english_pack
 from rag_evaluator.prompts.pack import Pack, pack_path, read_pack, write_pack
@@ -77,7 +77,7 @@ def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNE
     if "identity" in options:
         judge.model_id = options.pop("identity")
     packs = PackSet(owners, options.pop("language", "klingon"), folder, all_prompts)
-    return adapt(packs, source_of(judge, JudgeConfig()), **options)
+    return adapt_packs(packs, source_of(judge, JudgeConfig()), **options)
 
 
 def packs_in(folder: Path) -> dict[str, bytes]:
@@ -155,7 +155,7 @@ def test_a_pack_that_exists_is_kept_unless_it_is_forced(tmp_path: Path) -> None:
 def test_no_judge_is_loaded_where_nothing_is_missing(tmp_path: Path) -> None:
     adapted(tmp_path, Translates(), ["faithfulness"])
     judge: Any = SimpleNamespace(load=lambda: pytest.fail("the judge is loaded"))
-    done = adapt(PackSet(["faithfulness", "bleu_score"], "klingon", tmp_path, all_prompts), judge)
+    done = adapt_packs(PackSet(["faithfulness", "bleu_score"], "klingon", tmp_path, all_prompts), judge)
     assert (len(done.written), len(done.kept), done.review) == (0, 2, None)
 
 

@@ -19,7 +19,7 @@ import torch
 from command_starter import Zygote
 from httpx._config import create_ssl_context
 
-from rag_evaluator.files.progress import Lines
+from rag_evaluator.files import Lines
 
 torch.set_num_threads(1)
 ROOT = Path(__file__).parent.parent

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.errors import UndefinedScoreError
-from rag_evaluator.verifiers.evidence import EvidencePiece
-from rag_evaluator.verifiers.verifier import Support
+from rag_evaluator.verifiers import EvidencePiece, Support
 
 ROW: dict[str, Any] = {
     "user_input": "Where was Nolu Brak born?",

@@ -6,7 +6,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.judge import PromptText
 
 ROWS = 40
 Rows = list[dict[str, Any]]

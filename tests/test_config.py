@@ -5,10 +5,8 @@ import pytest
 import yaml
 
 from rag_evaluator import Config, ConfigError, RAGEvaluator, load_config
-from rag_evaluator.config.languages import LANGUAGES, find_language
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
-from rag_evaluator.metrics.prompts import load_prompts
+from rag_evaluator.config import LANGUAGES, EmbeddingsConfig, JudgeConfig, find_language, make_config
+from rag_evaluator.metrics import load_prompts
 
 ROOT = Path(__file__).parent.parent
 METRICS = "metrics: [faithfulness]\n"

@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import Config, ConfigError, load_config
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import OWN_KEYS, JudgeConfig
-from rag_evaluator.judge.engines.protocol import ENGINES
+from rag_evaluator.config import OWN_KEYS, JudgeConfig, make_config
+from rag_evaluator.judge import ENGINES
 
 URL = "http://127.0.0.1:8000/v1"
 WRONG: list[tuple[str, str]] = [

@@ -15,10 +15,8 @@ from ragas.embeddings.base import BaseRagasEmbedding
 
 from rag_evaluator import METRICS, Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig, PromptsConfig
-from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, PromptsConfig, find_language
+from rag_evaluator.metrics import canonical_name, load_prompts
 
 ROOT = Path(__file__).parent.parent
 HEAD = "metrics: [bleu]\n"  # line 1

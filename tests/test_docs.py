@@ -11,16 +11,12 @@ import pytest
 import yaml
 
 from rag_evaluator import METRICS, RAGEvaluator
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import OWN_KEYS, JudgeConfig
-from rag_evaluator.dataset.columns import ALIASES
-from rag_evaluator.dataset.readers import READERS
-from rag_evaluator.features.certify.sheet import TEXTS as LABEL_TEXTS
-from rag_evaluator.judge.engines.protocol import ENGINES
-from rag_evaluator.judge.engines.server.engine import DIALECTS
-from rag_evaluator.results.rows import LABELS
-from rag_evaluator.results.summary import REPORTED_BY
-from rag_evaluator.statistics.intervals import RerunNoise
+from rag_evaluator.config import OWN_KEYS, JudgeConfig, make_config
+from rag_evaluator.dataset import ALIASES, READERS
+from rag_evaluator.features.certify import TEXTS as LABEL_TEXTS
+from rag_evaluator.judge import DIALECTS, ENGINES
+from rag_evaluator.results import LABELS, REPORTED_BY
+from rag_evaluator.statistics import RerunNoise
 from tools.docs import configuration
 
 THINKING = "thinking"  # of judges that think

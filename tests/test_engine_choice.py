@@ -6,12 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.config.engine_choice import choose_engine, has_gpu, has_vllm, with_engine
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig, choose_engine, has_gpu, has_vllm, make_config, with_engine
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.judge.judge import judge_parts
-from rag_evaluator.run.slurm import whole_node
+from rag_evaluator.judge import judge_parts
+from rag_evaluator.run import whole_node
 
 GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)"
 

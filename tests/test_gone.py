@@ -7,7 +7,7 @@ import pytest
 import rag_evaluator
 from rag_evaluator import ConfigError, RAGEvaluator
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.schema import default_config, make_config
+from rag_evaluator.config import default_config, make_config
 
 KEYS = [  # line of a configuration -> the key, and what its message names
     ("judges: [{name: a}, {name: b}]", "judges", "compare"),

@@ -14,7 +14,7 @@ import pytest
 from huggingface_hub import constants
 
 from rag_evaluator import ModelError, RAGEvaluator
-from rag_evaluator.config.offline import hub
+from rag_evaluator.config import hub
 
 ROOT = Path(__file__).parent.parent
 SWITCHES = (

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, __version__
-from rag_evaluator.tasks.manifest import versions
+from rag_evaluator.tasks import versions
 
 ROOT = Path(__file__).parent.parent
 DATA = (

@@ -377,7 +377,7 @@ VISION_TEXT = {name: vision_text(name) for name in VISION}
 
 def plain_of(judge: Any) -> Any:
     """The loop of transformers' own `generate` for a judge's model, whatever decoder the judge has."""
-    from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
+    from rag_evaluator.judge import PlainDecoder
 
     engine = judge.inner.engine
     decoder = PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window)

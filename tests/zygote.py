@@ -27,13 +27,11 @@ import rag_evaluator.cli.main
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
-from rag_evaluator.embeddings.event_loop import MODELS
-from rag_evaluator.features.duel.judging import AnswerComparison, Outcome, Pair
-from rag_evaluator.features.testset.checker import CandidateMaker
-from rag_evaluator.features.testset.prepare import Slot
-from rag_evaluator.metrics.scorer import Scorer
-from rag_evaluator.tasks.references import Generator
-from rag_evaluator.tasks.sort import Sorter
+from rag_evaluator.embeddings import MODELS
+from rag_evaluator.features.duel import AnswerComparison, Outcome, Pair
+from rag_evaluator.features.testset import CandidateMaker, Slot
+from rag_evaluator.metrics import Scorer
+from rag_evaluator.tasks import Generator, Sorter
 
 torch.set_num_threads(1)
 LOADED = (ragas.metrics.collections.ContextRelevance, transformers.pipeline, transformers.AutoModelForCausalLM)

@@ -113,7 +113,7 @@ def compare(
     _check_margins(margins, scales)
     lines = table.lines()
     words = {side.run.name: _words(lines, side.run.name) for side in rest}
-    labels = tested([line for side in rest for line in labelled_differences(first, side, table.level, clusters)])
+    labels = adjusted([line for side in rest for line in labelled_differences(first, side, table.level, clusters)])
     conclusion = conclude_comparison(first, rest, lines, effect, table.level, labels)
     warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
     return Comparison(
@@ -244,12 +244,12 @@ def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
     return [run.named(name) for run, name in zip(runs, names, strict=True)]
 
 
-def tested(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
+def adjusted(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
     """Differences by labels with p-values that hold for all of them together."""
-    adjusted = holm([None if line.tested is None else line.tested.p for line in labels])
+    p_values = holm([None if line.tested is None else line.tested.p for line in labels])
     return tuple(
         replace(line, tested=None if line.tested is None else replace(line.tested, p_holm=p))
-        for line, p in zip(labels, adjusted, strict=True)
+        for line, p in zip(labels, p_values, strict=True)
     )
 
 

@@ -24,6 +24,7 @@ from rag_evaluator.dataset.readers import READERS, read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample, whole_of
 from rag_evaluator.errors import DatasetError
+from rag_evaluator.facades import facade
 
 if TYPE_CHECKING:
     import datasets  # type: ignore[import-untyped,unused-ignore]
@@ -170,3 +171,15 @@ def _unused(samples: Sequence[Sample], column: str) -> str:
         if values:
             return f" '{name}' is empty in every row."
     return ""
+
+
+__getattr__, *_ = facade(
+    __name__,
+    {
+        "checked": "TaskColumns checked_rows rows_again",
+        "doubts": "doubts_of",
+        "json_values": "Unwritable",
+        "readers.spreadsheets": "harmless is_harmless original",
+        "sample": "RowChoice",
+    },
+)

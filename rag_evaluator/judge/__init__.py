@@ -1,1 +1,35 @@
 """The judge: a local language model behind ragas' own interface, whose answers always parse."""
+
+from rag_evaluator.facades import facade
+
+__getattr__, __dir__, __all__ = facade(
+    __name__,
+    {
+        "cached": "CachedJudge Window",
+        "encoding.chat": "PromptEncoder",
+        "encoding.sequence": "Sequence Vocabulary expand no_tokens to_bits to_mask",
+        "engine_judge": "EngineJudge probabilities",
+        "engines.protocol": "BatchEngine ENGINES Engine Form find_engine",
+        "engines.server.dialects": "Continuation LlamaCpp Server Vllm",
+        "engines.server.engine": "DIALECTS LocalModel ServerEngine",
+        "engines.server.http": "Address OpenRequests Transport",
+        "engines.server.logprobs": "has_scale",
+        "engines.transformers.attention": "LayerKind NotPackableError TailCache",
+        "engines.transformers.decoder": "BatchSize BatchSizeSetting GPU_MOST LEAST_PREFILL LENGTH why_alone",
+        "engines.transformers.engine": "TransformersEngine logits_size",
+        "engines.transformers.loading": "Memory find_judge load_pipeline refuse_offloaded with_quantisation",
+        "engines.transformers.packed": "PackedDecoder PackedModel attention_error",
+        "engines.transformers.plain": "PlainDecoder TOGETHER",
+        "engines.transformers.prefixes": "Beginnings LEAST leaders_of",
+        "engines.vllm.engine": "MODULE VllmEngine VllmServer command environment version_of",
+        "engines.vllm.watcher": "descendants parents",
+        "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING TERMINALS share_out to_lark to_lark_after",
+        "grammar.schema": "CUT_LISTS REASONS RULES SCALES faults off_scale plain settle tighten with_reasons",
+        "grammar.tree": "Choice KINDS Text after as_gbnf as_lark may_end parse until weighs",
+        "judge": "IN_FLIGHT LangchainJudge LazyJudge RagasJudge as_judge judge_parts source_of",
+        "protocol": (
+            "Capabilities Draw Ids JudgeProtocol Opinion Option PromptText Reply Request Shares TextEnd "
+            "common_beginning log_odds log_ratio probability sigmoid"
+        ),
+    },
+)

@@ -1,1 +1,18 @@
 """The metrics, and what asks ragas for their scores."""
+
+from rag_evaluator.facades import facade
+
+__getattr__, __dir__, __all__ = facade(
+    __name__,
+    {
+        "chosen": "chosen_metrics",
+        "definitions": "RESERVED read_scale",
+        "metric": "AGREE DISAGREE Metric SUPPORT",
+        "own.judged": "ContextRelevancy RefusalCorrectness VALUES",
+        "own.of_ragas": "DefinedQuotes RowRubrics words",
+        "own.retrieval": "KNOWN UNKNOWN measured normalised overlap",
+        "prompts": "RubricsPrompt all_prompts export installed_sources load_prompts",
+        "scorer": "Recorder Scorer",
+        "table": "METRICS OWN about_metrics canonical_name plain_name scale_of select_metrics",
+    },
+)

@@ -1,1 +1,35 @@
 """Scores in memory and in files."""
+
+from rag_evaluator.facades import facade
+
+__getattr__, __dir__, __all__ = facade(
+    __name__,
+    {
+        "certificate": (
+            "CERTIFICATE FORMAT KeptLabels label_figures read_certificate standing standing_lines with_labels"
+        ),
+        "changes": "Direction KINDS ScorePair VerdictChange verdict_changes",
+        "comparison": "Comparison LabelDifference verdict_words word",
+        "comparison_conclusion": "Judging conclude_labels conclude_pair",
+        "conclusion": "judge_words judged_by judged_config toy_sentence",
+        "flags": "REASONS",
+        "judgement": (
+            "FACTS GRADES Judgement MEANINGS SIGNS doubt explained few_lines judgements_of meaning_of numbers_of"
+            " tone_of"
+        ),
+        "manifest": "judge_of",
+        "overview": "Grid Overview WithOverview interval means",
+        "pieces": "mean_pieces",
+        "questions": "put_together questions_of refer references resolve",
+        "results": "Results",
+        "rows": "Add Heading LABELS Score Scored cells_of row_digests",
+        "run": "Run ScoreTable",
+        "run_conclusion": "conclude_run",
+        "summary": "MetricScores REPORTED_BY figures flat_rows reporting_of thought_figures",
+        "tally": "scales_of whole_tally",
+        "verified": "VERIFIED",
+        "worst": "worst_rows",
+        "writers": "WRITERS",
+        "xlsx": "BETTER CUT LINES WIDEST WORSE XLSX_CELL",
+    },
+)

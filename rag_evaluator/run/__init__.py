@@ -1,1 +1,17 @@
 """The run protocol: units by columns in chunks, shared by workers, kept the moment they exist, merged at the end."""
+
+from rag_evaluator.facades import facade
+
+__getattr__, __dir__, __all__ = facade(
+    __name__,
+    {
+        "journal": "FOLDERS Journal journals_in",
+        "merge": "ChunkTable",
+        "slurm": "whole_node",
+        "stages": "run_stage work_all",
+        "status": "changed_files read_finished read_status",
+        "task": "Cell Context Plan Record Table",
+        "worker_journal": "WorkerJournal",
+        "workers": "DEVICES Worker find_worker parse_worker run_id share_devices",
+    },
+)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.features import Task, all_features, load
+from rag_evaluator.facades import facade
 
 if TYPE_CHECKING:
     from rag_evaluator.run.journal import Journal
@@ -26,3 +27,17 @@ def stage_of(journal: "Journal") -> "Stage[Any]":
     """The stage of a journal; loads no model. Raises `ResultsError` if its units are not there any more."""
     stage: Stage[Any] = load(all_tasks()[journal.plan.task].stage)(journal)
     return stage
+
+
+__getattr__, *_ = facade(
+    __name__,
+    {
+        "evaluation": "ScoredTable of_journal",
+        "manifest": "is_scored run_digest_of versions",
+        "question": "TaskJudge warned_once",
+        "question_conclusions": "generate_conclusion sort_conclusion",
+        "ranking": "STRATEGIES compare_orders retrieval_measures",
+        "references": "Generator Piece Reference balanced_groups fitting_groups shuffled",
+        "sort": "Ranking Sorter summarise with_relevance",
+    },
+)

@@ -10,9 +10,8 @@ import pytest
 
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.setup.check_command import exit_code
-from rag_evaluator.judge.engines.transformers.loading import Memory
-from rag_evaluator.judge.judge import IN_FLIGHT
+from rag_evaluator.features.setup import exit_code
+from rag_evaluator.judge import IN_FLIGHT, Memory
 
 ModelFolder = Callable[..., Path]
 Rows = list[dict[str, Any]]

@@ -17,8 +17,7 @@ from scipy import stats
 
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results, ScriptedJudge
-from rag_evaluator.results.changes import ScorePair
-from rag_evaluator.results.comparison import Comparison, verdict_words
+from rag_evaluator.results import Comparison, ScorePair, verdict_words
 
 Rows = list[dict[str, Any]]
 Compare = Callable[..., Comparison]

@@ -30,14 +30,10 @@ from rag_evaluator import (
     sort,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.engine_judge import EngineJudge
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.judge import LazyJudge
-from rag_evaluator.judge.protocol import log_odds, probability
-from rag_evaluator.prompts.own import CompareOutput, ReferenceOutput
-from rag_evaluator.tasks.question import warned_once
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import CachedJudge, EngineJudge, LazyJudge, load_pipeline, log_odds, probability
+from rag_evaluator.prompts import CompareOutput, ReferenceOutput
+from rag_evaluator.tasks import warned_once
 
 ROOT = Path(__file__).parents[2]
 FIRST_FIELDS = ["question", "contexts", "good", "bad", "sorted", "spearman", "sim", "overlap"]

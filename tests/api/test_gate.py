@@ -9,7 +9,7 @@ import pytest
 
 import rag_evaluator
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, Results
-from rag_evaluator.statistics.rules import Rule
+from rag_evaluator.statistics import Rule
 
 ROWS = 30
 

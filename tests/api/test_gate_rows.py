@@ -14,11 +14,9 @@ from hypothesis import strategies as st
 
 import rag_evaluator
 from rag_evaluator import RagEvaluatorError, Results, load_dataset
-from rag_evaluator.comparison.gate import write_junit
-from rag_evaluator.results.rows import Score
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import difference_interval, mean_interval
-from rag_evaluator.statistics.rules import Verdict
+from rag_evaluator.comparison import write_junit
+from rag_evaluator.results import Score
+from rag_evaluator.statistics import Scale, Verdict, difference_interval, mean_interval
 
 NAN = math.nan
 ABOUT = {"range": [0.0, 1.0], "kind": "judged", "better": "higher", "stage": "generation", "threshold": None}

@@ -28,12 +28,10 @@ from rag_evaluator import (
     collect,
     load_dataset,
 )
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import EmbeddingsConfig
-from rag_evaluator.embeddings.embeddings import load_embeddings
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.worst import worst_rows
-from rag_evaluator.tasks.question import warned_once
+from rag_evaluator.config import EmbeddingsConfig, make_config
+from rag_evaluator.embeddings import load_embeddings
+from rag_evaluator.results import Run, worst_rows
+from rag_evaluator.tasks import warned_once
 
 ROOT = Path(__file__).parents[2]
 PARAGRAPHS = [

@@ -19,8 +19,8 @@ from ragas.metrics.collections import AnswerRelevancy, ContextRelevance, Faithfu
 from ragas.metrics.collections.context_relevance.util import ContextRelevanceOutput
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.embeddings import LocalEmbeddings
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.judge.engines.transformers import loading
 
 ROOT = Path(__file__).parents[2]

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 from rag_evaluator import ConfigError, DatasetError, ScriptedJudge, evaluate, generate, sort
-from rag_evaluator.config.sections import GenerateConfig, SortConfig
-from rag_evaluator.tasks.ranking import STRATEGIES
+from rag_evaluator.config import GenerateConfig, SortConfig
+from rag_evaluator.tasks import STRATEGIES
 
 QUESTIONS = ["Where?", "Who?"]
 CONTEXTS = [["c", "a", "d", "b"], ["b", "a"]]

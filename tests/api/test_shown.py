@@ -11,7 +11,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
 from rag_evaluator.errors import SHELL
-from rag_evaluator.files.progress import ACTIVITY, Activity, Lines, State, Watch, automatic, silent
+from rag_evaluator.files import ACTIVITY, Activity, Lines, State, Watch, automatic, silent
 from rag_evaluator.tasks import question as showing
 
 Rows = list[dict[str, Any]]

@@ -25,10 +25,9 @@ from rag_evaluator import (
     load_config,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.languages import LANGUAGES
-from rag_evaluator.features.setup.starter import InitOptions, Proposal, propose, write_new
-from rag_evaluator.features.setup.survey import COLUMN_NAMES, recognised
-from rag_evaluator.prompts.check import languages_in
+from rag_evaluator.config import LANGUAGES
+from rag_evaluator.features.setup import COLUMN_NAMES, InitOptions, Proposal, propose, recognised, write_new
+from rag_evaluator.prompts import languages_in
 from rag_evaluator.resources import packaged
 
 ROOT = Path(__file__).parents[2]

@@ -9,10 +9,9 @@ from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, evaluate
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.embeddings import LocalEmbeddings
-from rag_evaluator.embeddings.hub import is_unnamed
-from rag_evaluator.judge.judge import LazyJudge
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.embeddings import LocalEmbeddings, is_unnamed
+from rag_evaluator.judge import LazyJudge
 
 ROWS = [{"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "Tesk.", "reference": "In Tesk."}]
 BOTH = {"metrics": ["context_relevance", "exact_match"]}

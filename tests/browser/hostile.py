@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.files.atomic import file_digest
+from rag_evaluator.files import file_digest
 
 SURROGATE_MARK = "[half a pair]"  # becomes \ud83d in the files: the program's own writers refuse it
 SURROGATE = "\\ud83d"

@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from benchmarks import page_runs
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge
-from rag_evaluator.judge.protocol import PromptText
-from rag_evaluator.results.rows import Score
-from rag_evaluator.verifiers.verifier import Support
+from rag_evaluator.judge import PromptText
+from rag_evaluator.results import Score
+from rag_evaluator.verifiers import Support
 
 METRICS = ["context_precision_with_reference", "context_recall", "context_relevance", "faithfulness", "rouge_score"]
 SAMPLE = Path(__file__).parents[2] / "examples" / "dataset.jsonl"

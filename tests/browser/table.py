@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, TimeoutError
 
-from rag_evaluator.report.document import worst_places
-from rag_evaluator.results.run import Run
+from rag_evaluator.report import worst_places
+from rag_evaluator.results import Run
 
 SHOWN = "[...document.querySelectorAll('#rows tbody tr[data-row]')].map((row) => Number(row.dataset.row))"
 

@@ -10,7 +10,7 @@ from playwright.sync_api import Page
 from served import Server
 from table import Table
 
-from rag_evaluator.report.pages import clean
+from rag_evaluator.report import clean
 
 HARM = """() => ({
   hacked: window.__hacked,

@@ -9,9 +9,7 @@ from made_runs import Runs
 from playwright.sync_api import Page
 from table import Table, rows_of
 
-from rag_evaluator.results.judgement import SIGNS, tone_of
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.worst import worst_rows
+from rag_evaluator.results import SIGNS, Run, tone_of, worst_rows
 
 Reports = Callable[..., Path]
 SCREEN = {"width": 1280, "height": 800}

@@ -9,7 +9,7 @@ from playwright.sync_api import Page, expect
 from table import Table, rows_of
 
 from rag_evaluator import read_questions
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import Run
 
 Reports = Callable[..., Path]
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import __version__
-from rag_evaluator.config.offline import NO_NETWORK
+from rag_evaluator.config import NO_NETWORK
 
 ROOT = Path(__file__).parents[2]
 CONTAINERS = ROOT / "containers"

@@ -18,8 +18,8 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, __version__, load_dataset
 from rag_evaluator.cli.main import main
-from rag_evaluator.files.jsonl import Appender, checked_line
-from rag_evaluator.metrics.table import METRICS as ALL_METRICS
+from rag_evaluator.files import Appender, checked_line
+from rag_evaluator.metrics import METRICS as ALL_METRICS
 
 pytestmark = pytest.mark.processes
 

@@ -8,8 +8,7 @@ from typing import NoReturn
 import pytest
 from argcomplete.finders import CompletionFinder
 
-from rag_evaluator.cli.arguments import all_commands, parser_of_commands
-from rag_evaluator.cli.options import ASKED, complete
+from rag_evaluator.cli import ASKED, all_commands, complete, parser_of_commands
 
 ROOT = Path(__file__).parents[2]
 CASES = {  # what is typed -> some of what is offered

@@ -2,9 +2,8 @@
 
 import pytest
 
-from rag_evaluator.comparison.gate_verdicts import gate_conclusion
-from rag_evaluator.statistics.formulas import Estimate, Scale
-from rag_evaluator.statistics.rules import Measured, check_rules, parse_limit, parse_rule
+from rag_evaluator.comparison import gate_conclusion
+from rag_evaluator.statistics import Estimate, Measured, Scale, check_rules, parse_limit, parse_rule
 
 LOWER = Scale(better="lower")
 JUDGE = ", according to this judge"

@@ -7,10 +7,10 @@ import pytest
 
 from rag_evaluator import METRICS
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.languages import LANGUAGES
-from rag_evaluator.dataset.readers import READERS
-from rag_evaluator.features.setup.init_command import LISTS
-from rag_evaluator.judge.engines.protocol import ENGINES
+from rag_evaluator.config import LANGUAGES
+from rag_evaluator.dataset import READERS
+from rag_evaluator.features.setup import LISTS
+from rag_evaluator.judge import ENGINES
 
 NAMES: dict[str, tuple[str, Any]] = {
     "metrics": ("name", METRICS),

@@ -13,7 +13,7 @@ import yaml
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator import evaluator as evaluating
 from rag_evaluator.cli.main import main
-from rag_evaluator.results.summary import REPORTED_BY
+from rag_evaluator.results import REPORTED_BY
 from rag_evaluator.tasks import evaluation
 
 HEAD = "dataset: rows.jsonl\nmetrics: [noise_sensitivity, exact_match, bleu, semantic_similarity]\n"  # lines 1 and 2

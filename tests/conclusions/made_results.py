@@ -6,9 +6,8 @@ from typing import Any
 
 from rag_evaluator import METRICS
 from rag_evaluator.dataset import open_dataset
-from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import Score
+from rag_evaluator.metrics import about_metrics
+from rag_evaluator.results import Results, Score
 
 NAN = math.nan
 QWEN = "/models/Qwen3-8B"

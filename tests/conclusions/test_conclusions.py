@@ -6,8 +6,8 @@ import pytest
 from conclusions.made_results import NAN, QWEN, made
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, compare
-from rag_evaluator.config.sections import DEMO
-from rag_evaluator.results.conclusion import judge_words, toy_sentence
+from rag_evaluator.config import DEMO
+from rag_evaluator.results import judge_words, toy_sentence
 
 HALF = [0.0, 1.0]
 F, R = "faithfulness", "context_recall"

@@ -9,9 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.equal_systems import CELLS, MOST, simulate
-from rag_evaluator.results.comparison_conclusion import Judging, conclude_pair
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.paired import MetricComparison, Paired, compare_scores
+from rag_evaluator.results import Judging, conclude_pair
+from rag_evaluator.statistics import MetricComparison, Paired, Scale, compare_scores
 
 LEVEL, ROUNDING = 0.95, 1e-9
 SCORES = st.sampled_from([0.0, 0.25, 0.5, 0.75, 1.0, NAN])

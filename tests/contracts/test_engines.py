@@ -15,9 +15,8 @@ from pydantic import BaseModel
 from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, ModelError
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.protocol import ENGINES, Engine, Form, find_engine
-from rag_evaluator.judge.protocol import Capabilities, Reply
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import ENGINES, Capabilities, Engine, Form, Reply, find_engine
 from tests.judge.engine.server.fake_server import obedient, serve
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])

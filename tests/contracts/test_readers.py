@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset.readers import READERS
+from rag_evaluator.dataset import READERS
 from tests.dataset.data_files import FILES, TRICKY, Row, write_text
 
 Write = Callable[[Path, Sequence[Row]], Path]

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.run.journal import Journal, journals_in
+from rag_evaluator.run import Journal, journals_in
 from rag_evaluator.tasks import all_tasks, stage_of
 from tests.tasks.testset_world import write_documents
 

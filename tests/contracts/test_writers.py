@@ -13,8 +13,7 @@ import openpyxl
 import pytest
 
 from rag_evaluator import Results, ResultsError, load_dataset
-from rag_evaluator.results.rows import Add, Heading, Score
-from rag_evaluator.results.writers import WRITERS
+from rag_evaluator.results import WRITERS, Add, Heading, Score
 
 TEXTS = [
     "say \"yes\", 'no'; {a}\\n",

@@ -8,9 +8,8 @@ import pytest
 
 from rag_evaluator import ConfigError, DatasetError
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.dataset import checked
-from rag_evaluator.dataset.checked import TaskColumns, checked_rows, rows_again
+from rag_evaluator.config import make_config
+from rag_evaluator.dataset import TaskColumns, checked, checked_rows, rows_again
 
 ROWS = [{"user_input": f"question {n}", "response": "a", "reference": "a"} for n in range(10)]
 NEEDS = {"task": TaskColumns(["user_input"])}

@@ -28,10 +28,7 @@ from hypothesis import strategies as st
 from langchain_core.documents import Document
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import check_columns, open_dataset
-from rag_evaluator.dataset.columns import ALIASES
-from rag_evaluator.dataset.json_values import Unwritable
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset import ALIASES, Sample, Unwritable, check_columns, open_dataset
 from tests.dataset.data_files import (
     TRICKY,
     Row,

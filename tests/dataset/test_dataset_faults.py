@@ -33,9 +33,8 @@ from rag_evaluator import (
     sort,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset import check_columns, open_dataset
-from rag_evaluator.dataset.readers.spreadsheets import harmless, is_harmless, original
-from rag_evaluator.results.rows import Score
+from rag_evaluator.dataset import check_columns, harmless, is_harmless, open_dataset, original
+from rag_evaluator.results import Score
 from tests.dataset.data_files import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
 
 Row = dict[str, Any]

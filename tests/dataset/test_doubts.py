@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, check
-from rag_evaluator.dataset import load_dataset
-from rag_evaluator.dataset.doubts import doubts_of
+from rag_evaluator.dataset import doubts_of, load_dataset
 
 Rows = list[dict[str, Any]]
 QUESTION = "Where was Nolu Brak born?"

@@ -10,8 +10,7 @@ import pytest
 from ragas import EvaluationDataset
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import check_columns, check_readable, open_dataset
-from rag_evaluator.dataset.columns import ALIASES
+from rag_evaluator.dataset import ALIASES, check_columns, check_readable, open_dataset
 from tests.dataset.data_files import FILES, Row, write_csv, write_jsonl, write_xlsx
 
 MORE = ["retrieved_context_ids", "reference_context_ids", "document_score", "answerable", "rubrics"]

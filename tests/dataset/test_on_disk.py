@@ -6,9 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import check_columns, check_readable, open_dataset, row_names
-from rag_evaluator.dataset.columns import ALIASES
-from rag_evaluator.dataset.on_disk import OnDiskSamples
+from rag_evaluator.dataset import ALIASES, OnDiskSamples, check_columns, check_readable, open_dataset, row_names
 
 ROOT = Path(__file__).parents[2]
 LOG = [{"question": "q", "document_score": [0.1, 0.9], "reference": ["a", "b"]}, {"question": "r", "reference": ["c"]}]

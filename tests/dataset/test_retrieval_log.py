@@ -9,11 +9,9 @@ import pandas
 import pytest
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import check_columns, check_readable, open_dataset, row_names
-from rag_evaluator.dataset.columns import ALIASES
-from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.files.jsonl import json_line
-from rag_evaluator.results.rows import cells_of
+from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset, row_names
+from rag_evaluator.files import json_line
+from rag_evaluator.results import cells_of
 from tests.dataset.data_files import FILES, Row, write_cells, write_csv, write_jsonl
 
 

@@ -13,8 +13,8 @@ from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, label_sheet
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
-from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.features.app import ReviewRecord, ReviewStore
+from rag_evaluator.judge import PromptText
 
 ROWS = 24  # certify needs 20 labels
 MODELS = ("Qwen3-8B", "Qwen3-32B", "Llama-3.1-8B")

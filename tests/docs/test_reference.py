@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rag_evaluator.config.sections import Section
+from rag_evaluator.config import Section
 from tools.docs import configuration
 
 PARTS = list(configuration.parts())

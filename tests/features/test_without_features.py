@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.config.features import FOLDER, all_features
+from rag_evaluator.config import FOLDER, all_features
 
 pytestmark = pytest.mark.features
 ROOT = Path(__file__).parents[2]

@@ -3,7 +3,7 @@ from pathlib import Path
 import pytest
 
 import rag_evaluator
-from rag_evaluator.files.atomic import file_digest, short_digest
+from rag_evaluator.files import file_digest, short_digest
 
 ABC = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"  # FIPS 180-2, appendix B.1
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.files.jsonl import BLOCK, Appender, read_lines
+from rag_evaluator.files import BLOCK, Appender, read_lines
 
 LONG = b"x" * (2 * BLOCK + 7)
 

@@ -6,8 +6,7 @@ import sys
 
 import pytest
 
-from rag_evaluator.files.imports import LIBRARIES, loading_libraries
-from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.files import ACTIVITY, LIBRARIES, loading_libraries
 
 
 @pytest.fixture(autouse=True)

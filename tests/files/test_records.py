@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import ResultsError
-from rag_evaluator.files.jsonl import Records
+from rag_evaluator.files import Records
 
 LINES = (
     b'{"signature": "sig", "prompt": "1241626eb8ca5429", "log_odds": 0.847298, "sha256": "c9f33a440d47e7ae"}\n'

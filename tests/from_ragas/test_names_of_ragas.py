@@ -34,15 +34,15 @@ from rag_evaluator import (
     RagEvaluatorError,
     ScriptedJudge,
 )
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.embeddings.embeddings import unwrapped
-from rag_evaluator.judge.engines.server.http import Address
-from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.config import make_config
+from rag_evaluator.embeddings import unwrapped
+from rag_evaluator.judge import Address
+from rag_evaluator.metrics import METRICS, canonical_name
 from rag_evaluator.ragas import EvaluationDataset, RunConfig, SingleTurnSample, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
 from rag_evaluator.ragas.evaluation import LimitedJudge, evaluator_of
 from rag_evaluator.ragas.names import ASPECTS, INSTEAD, METRIC_CLASSES, OF_RAGAS, SINGLETONS, NoCounterpartError
-from rag_evaluator.tasks.question import warned_once
+from rag_evaluator.tasks import warned_once
 
 ROW = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "In Tesk.", "reference": "Tesk."}
 OTHERS = {"AspectCritic", "DistanceMeasure"}

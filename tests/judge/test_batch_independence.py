@@ -14,8 +14,7 @@ from test_judge import PIECES, ask, load
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.judge.engines.transformers.decoder import why_alone
-from rag_evaluator.judge.protocol import Opinion, PromptText
+from rag_evaluator.judge import Opinion, PromptText, why_alone
 
 pytestmark = pytest.mark.models
 

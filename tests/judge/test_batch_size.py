@@ -8,17 +8,9 @@ import pytest
 import torch
 from test_judge import load
 
-from rag_evaluator.config.sections import USUAL_BATCH, JudgeConfig
+from rag_evaluator.config import USUAL_BATCH, JudgeConfig
+from rag_evaluator.judge import GPU_MOST, LEAST_PREFILL, LENGTH, BatchSize, BatchSizeSetting, PlainDecoder, VllmEngine
 from rag_evaluator.judge.engines.transformers import decoder, plain
-from rag_evaluator.judge.engines.transformers.decoder import (
-    GPU_MOST,
-    LEAST_PREFILL,
-    LENGTH,
-    BatchSize,
-    BatchSizeSetting,
-)
-from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
-from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 
 GB = 1 << 30
 SLOT = 1 << 17  # bytes of a token of an 8B model

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 from ragas.llms.base import InstructorBaseRagasLLM
 
 from rag_evaluator import ScriptedJudge
-from rag_evaluator.files.jsonl import Records
-from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, log_ratio, probability, sigmoid
-from rag_evaluator.prompts.own import CompareOutput, FilterOutput, ReferenceOutput
+from rag_evaluator.files import Records
+from rag_evaluator.judge import CachedJudge, JudgeProtocol, log_odds, log_ratio, probability, sigmoid
+from rag_evaluator.prompts import CompareOutput, FilterOutput, ReferenceOutput
 
 FIRST, SECOND = CompareOutput(choice=1), CompareOutput(choice=2)
 OF_FORMAT_2 = (

@@ -17,17 +17,10 @@ from test_models import ROW
 
 from rag_evaluator import ConfigError, ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.transformers.decoder import BatchSize
-from rag_evaluator.judge.engines.transformers.engine import logits_size
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.engines.transformers.packed import PackedModel
-from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
-from rag_evaluator.judge.protocol import PromptText
-from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.status import read_status
-from rag_evaluator.run.workers import DEVICES, Worker, share_devices
-from rag_evaluator.tasks.evaluation import ScoredTable
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import BatchSize, PackedModel, PlainDecoder, PromptText, load_pipeline, logits_size
+from rag_evaluator.run import DEVICES, ChunkTable, Worker, read_status, share_devices
+from rag_evaluator.tasks import ScoredTable
 
 ModelFolder = Callable[..., Path]
 FOUR = {DEVICES: "0,1,2,3"}
@@ -162,7 +155,7 @@ def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_ano
     kept: list[torch.Tensor] = []
     hook = lambda module, args, kwargs: kept.append(kwargs["logits_to_keep"])  # noqa: E731
     judge.inner.engine.model.register_forward_pre_hook(hook, with_kwargs=True)
-    from rag_evaluator.judge.engines.transformers.attention import TailCache
+    from rag_evaluator.judge import TailCache
 
     packed.run(TailCache(packed.layers, 2, 8), [[1, 2], [3]], [0, 1], [0, 0])
     assert [indices.device.type for indices in kept] == ["cpu"]

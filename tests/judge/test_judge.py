@@ -12,16 +12,12 @@ from pydantic import BaseModel
 from tiny_models import plain_of
 
 from rag_evaluator import BudgetError, Judge, JudgementError, PromptTooLongError
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.judge.encoding.sequence import Sequence as DecodedSequence
-from rag_evaluator.judge.engines.transformers.decoder import BatchSize
-from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
-from rag_evaluator.judge.grammar.lark import Budget
-from rag_evaluator.judge.protocol import Opinion, PromptText, Request, common_beginning
-from rag_evaluator.metrics.prompts import all_prompts
-from rag_evaluator.prompts.loading import PackPrompt, english_pack
-from rag_evaluator.prompts.own import CompareOutput
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.embeddings import run
+from rag_evaluator.judge import BatchSize, Budget, Opinion, PackedDecoder, PromptText, Request, common_beginning
+from rag_evaluator.judge import Sequence as DecodedSequence
+from rag_evaluator.metrics import all_prompts
+from rag_evaluator.prompts import CompareOutput, PackPrompt, english_pack
 
 PROMPTS = {
     key: PackPrompt(english_pack(prompt), prompt)

@@ -17,8 +17,8 @@ from pydantic import BaseModel, Field
 from ragas.llms import LangchainLLMWrapper
 
 from rag_evaluator import METRICS, RAGEvaluator, generate, sort
-from rag_evaluator.judge.judge import LangchainJudge, as_judge
-from rag_evaluator.prompts.own import ReferenceOutput
+from rag_evaluator.judge import LangchainJudge, as_judge
+from rag_evaluator.prompts import ReferenceOutput
 
 
 class Rating(BaseModel):

@@ -10,9 +10,9 @@ from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator
-from rag_evaluator.config.sections import EmbeddingsConfig, JudgeConfig
-from rag_evaluator.embeddings.embeddings import LocalEmbeddings, find_embeddings
-from rag_evaluator.judge.engines.transformers.loading import find_judge, load_pipeline
+from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
+from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
+from rag_evaluator.judge import find_judge, load_pipeline
 
 KIND = "llama-bytelevel"
 ModelFolder = Callable[..., Path]

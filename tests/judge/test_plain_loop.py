@@ -15,8 +15,7 @@ from test_judge import load, random_request
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.judge.encoding.sequence import Sequence
-from rag_evaluator.judge.protocol import PromptText, Request
+from rag_evaluator.judge import PromptText, Request, Sequence
 
 pytestmark = pytest.mark.models
 

@@ -11,8 +11,7 @@ from test_judge import load, random_request
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.judge.engines.transformers.plain import TOGETHER, PlainDecoder
-from rag_evaluator.judge.protocol import Request
+from rag_evaluator.judge import TOGETHER, PlainDecoder, Request
 
 pytestmark = pytest.mark.models
 

@@ -12,14 +12,11 @@ from langchain_huggingface import HuggingFacePipeline
 from transformers import pipeline
 
 from rag_evaluator import Judge, RAGEvaluator, ScriptedJudge
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig, make_config
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.judge import LazyJudge
-from rag_evaluator.judge.protocol import Capabilities, Opinion
-from rag_evaluator.results.conclusion import judge_words, judged_config
-from rag_evaluator.results.manifest import judge_of
-from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.judge import Capabilities, LazyJudge, Opinion
+from rag_evaluator.results import judge_of, judge_words, judged_config
+from rag_evaluator.tasks import TaskJudge
 
 ModelFolder = Callable[..., Path]
 

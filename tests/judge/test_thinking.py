@@ -12,16 +12,12 @@ from pydantic import BaseModel
 from tiny_models import ENDS, THINKERS, plain_of
 
 from rag_evaluator import METRICS, Judge, ModelError, PromptTooLongError, RAGEvaluator
-from rag_evaluator.cli.console import print_parts
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.judge.engines.protocol import Engine
+from rag_evaluator.cli import print_parts
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.embeddings import run
+from rag_evaluator.judge import Engine, Opinion, PromptText, Reply, Request, Shares, judge_parts
 from rag_evaluator.judge.engines.transformers import loading
-from rag_evaluator.judge.judge import judge_parts
-from rag_evaluator.judge.protocol import Opinion, PromptText, Reply, Request, Shares
-from rag_evaluator.results.overview import means
-from rag_evaluator.results.rows import Score
-from rag_evaluator.results.summary import thought_figures
+from rag_evaluator.results import Score, means, thought_figures
 
 BUDGET = 24
 EAGER = 2.0  # so that some thoughts end within the budget, and some do not

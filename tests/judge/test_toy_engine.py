@@ -11,10 +11,9 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import METRICS, ConfigError, Judge, ModelError, RAGEvaluator
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.engines.protocol import ENGINES, Engine
-from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.judge import ENGINES, Capabilities, Engine, Reply, Request
 
 BYTES = llguidance.LLTokenizer("byte")
 ENDINGS = b'"]}0'  # what ends a string, a list, an object or a number; else the lowest byte

@@ -8,8 +8,7 @@ import pytest
 from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator import certify, compare
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.ppi import label_mean, with_clusters
+from rag_evaluator.statistics import Scale, label_mean, with_clusters
 
 
 def mean_of(folder: Path) -> dict[str, Any]:

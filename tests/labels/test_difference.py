@@ -11,12 +11,9 @@ from labelled_runs import ROWS, exact_rows, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, label_sheet
 from rag_evaluator.cli.main import main
-from rag_evaluator.comparison.compare import difference_of, tested
-from rag_evaluator.results.certificate import KeptLabels
-from rag_evaluator.results.comparison import LabelDifference
-from rag_evaluator.results.comparison_conclusion import conclude_labels
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.ppi import LabelMean, interval_p_value, label_mean
+from rag_evaluator.comparison import adjusted, difference_of
+from rag_evaluator.results import KeptLabels, LabelDifference, conclude_labels
+from rag_evaluator.statistics import LabelMean, Scale, interval_p_value, label_mean
 
 
 def other_rows() -> list[dict[str, Any]]:
@@ -232,7 +229,7 @@ def test_the_sentences_about_labels_say(case: str) -> None:
             ]
             yield difference_of("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None, ())
 
-    assert list(conclude_labels({"b": "b"}, tested(list(differences())))) == sentences
+    assert list(conclude_labels({"b": "b"}, adjusted(list(differences())))) == sentences
 
 
 def test_the_p_value_of_a_difference_by_labels_belongs_to_its_interval() -> None:

@@ -15,12 +15,16 @@ from labelled_runs import exact_run
 
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge, certify, label_sheet, load_dataset
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.certify.agreement import best_threshold
-from rag_evaluator.features.certify.certification import LabelSource
-from rag_evaluator.features.certify.sheet import write_draw
-from rag_evaluator.features.certify.table import Label, LabelTable
-from rag_evaluator.features.certify.thresholds import find_threshold, thresholds_of
-from rag_evaluator.results.run import ScoreTable
+from rag_evaluator.features.certify import (
+    Label,
+    LabelSource,
+    LabelTable,
+    best_threshold,
+    find_threshold,
+    thresholds_of,
+    write_draw,
+)
+from rag_evaluator.results import ScoreTable
 
 ROWS = 20
 

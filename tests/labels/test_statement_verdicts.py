@@ -5,11 +5,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify.certification import row_calibration, statement_figures
-from rag_evaluator.features.certify.figures import BINARY, Labelled, joined
-from rag_evaluator.features.certify.table import Label
-from rag_evaluator.results.judgement import numbers_of
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.features.certify import BINARY, Label, Labelled, joined, row_calibration, statement_figures
+from rag_evaluator.results import numbers_of
+from rag_evaluator.statistics import Scale
 
 
 def record(*verdicts: int, confidence: tuple[float, ...] = (), **more: Any) -> dict[str, Any]:

@@ -9,9 +9,8 @@ from labelled_runs import ROWS, exact_rows, exact_run, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, gate
 from rag_evaluator.cli.main import main
-from rag_evaluator.report.facts import certified
-from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_lines
-from rag_evaluator.results.run import Run
+from rag_evaluator.report import certified
+from rag_evaluator.results import CERTIFICATE, Run, read_certificate, standing_lines
 
 Capture = pytest.CaptureFixture[str]
 PEOPLE = {  # exact_match is 1 for the first 20 rows

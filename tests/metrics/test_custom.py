@@ -25,15 +25,21 @@ from rag_evaluator import (
 )
 from rag_evaluator import evaluate as evaluate_lists
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.definitions import read_scale
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.prompts.own import CustomInput, CustomOutput, FilterInput, FilterOutput, OwnPrompt
-from rag_evaluator.prompts.pack import Pack, read_pack, write_pack
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.tasks.evaluation import of_journal
+from rag_evaluator.config import make_config
+from rag_evaluator.judge import tighten
+from rag_evaluator.metrics import Metric, chosen_metrics, read_scale
+from rag_evaluator.prompts import (
+    CustomInput,
+    CustomOutput,
+    FilterInput,
+    FilterOutput,
+    OwnPrompt,
+    Pack,
+    read_pack,
+    write_pack,
+)
+from rag_evaluator.run import Journal
+from rag_evaluator.tasks import of_journal
 
 Rows = list[dict[str, Any]]
 SCALE = {0: "rude", 1: "neutral", 2: "polite"}
@@ -338,7 +344,7 @@ def test_the_pack_of_a_question_is_made_by_adapt_and_used(
     source = "rag_evaluator.judge.judge.LazyJudge.load"
 
     async def load(self: Any) -> Any:
-        from rag_evaluator.judge.judge import as_judge
+        from rag_evaluator.judge import as_judge
 
         return as_judge(Spanish(), "spanish")
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge
+from rag_evaluator.cli import OTHERS
 from rag_evaluator.cli.main import main
-from rag_evaluator.cli.prompts import OTHERS
-from rag_evaluator.metrics.definitions import RESERVED
+from rag_evaluator.metrics import RESERVED
 
 ROWS = [{"user_input": "Q?", "response": "A.", "retrieved_contexts": ["c"], "channel": "mail", "mood": 3}]
 GOOD = {

@@ -12,8 +12,8 @@ import pytest
 
 from rag_evaluator import ConfigError, CustomMetric, RAGEvaluator, ScriptedJudge, metric
 from rag_evaluator.cli.main import main
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.tasks.evaluation import of_journal
+from rag_evaluator.run import Journal
+from rag_evaluator.tasks import of_journal
 
 Rows = list[dict[str, Any]]
 

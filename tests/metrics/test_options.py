@@ -10,8 +10,7 @@ from ragas.metrics import collections
 
 from rag_evaluator import METRICS, ConfigError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.table import canonical_name
+from rag_evaluator.metrics import canonical_name, chosen_metrics
 
 DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 HEAD = "metrics: [answer_rubric, rouge, rubrics_score_with_reference, bleu]\n"

@@ -22,18 +22,14 @@ from rag_evaluator import (
     ScriptedJudge,
     read_questions,
 )
-from rag_evaluator.cli.console import print_parts
-from rag_evaluator.embeddings.embeddings import LocalEmbeddings
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.metrics.metric import SUPPORT
-from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.metrics.scorer import Recorder
-from rag_evaluator.prompts.loading import LEVELS, TracedPrompt
-from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.overview import means
-from rag_evaluator.results.questions import put_together, questions_of
-from rag_evaluator.tasks.manifest import is_scored, run_digest_of
+from rag_evaluator.cli import print_parts
+from rag_evaluator.embeddings import LocalEmbeddings
+from rag_evaluator.files import short_digest
+from rag_evaluator.judge import as_judge
+from rag_evaluator.metrics import SUPPORT, Recorder, load_prompts
+from rag_evaluator.prompts import LEVELS, Key, TracedPrompt
+from rag_evaluator.results import means, put_together, questions_of
+from rag_evaluator.tasks import is_scored, run_digest_of
 
 ROOT = Path(__file__).parents[2]
 JUDGED = [name for name, metric in METRICS.items() if metric.judge]

@@ -15,9 +15,9 @@ from pydantic import BaseModel
 from ragas.metrics import collections
 
 from rag_evaluator import METRICS, JudgementError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.embeddings.embeddings import LocalEmbeddings
-from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.table import OWN, plain_name
+from rag_evaluator.embeddings import LocalEmbeddings
+from rag_evaluator.judge import tighten
+from rag_evaluator.metrics import OWN, plain_name
 
 
 class HashEmbeddings(Embeddings):

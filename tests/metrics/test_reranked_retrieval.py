@@ -10,10 +10,9 @@ from typing import Any
 import pytest
 
 from rag_evaluator import METRICS, ConfigError, ModelError, RAGEvaluator
-from rag_evaluator.config.schema import load_config
-from rag_evaluator.config.sections import RetrievalConfig
-from rag_evaluator.features.bundle.contents import models_of
-from rag_evaluator.metrics.own.retrieval import KNOWN, UNKNOWN
+from rag_evaluator.config import RetrievalConfig, load_config
+from rag_evaluator.features.bundle import models_of
+from rag_evaluator.metrics import KNOWN, UNKNOWN
 from tests.verifiers.tiny_verifiers import make_reranker
 
 NAMES = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr"]
@@ -113,7 +112,7 @@ def test_damaged_weights_end_the_run_before_the_first_score(tmp_path: Path) -> N
 
 @pytest.mark.models
 def test_a_row_is_asked_once_for_all_metrics(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_evaluator.verifiers.reranker import Reranker
+    from rag_evaluator.verifiers import Reranker
 
     asked: list[str] = []
     ask = Reranker.probabilities

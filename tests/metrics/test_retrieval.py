@@ -14,9 +14,9 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, DatasetError, PromptTooLongError, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.sections import RetrievalConfig
-from rag_evaluator.judge.engines.protocol import BatchEngine
-from rag_evaluator.metrics.own.retrieval import measured, normalised, overlap
+from rag_evaluator.config import RetrievalConfig
+from rag_evaluator.judge import BatchEngine
+from rag_evaluator.metrics import measured, normalised, overlap
 
 ROOT = Path(__file__).parents[2]
 ALL = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr", "retrieval_recall"]

@@ -19,14 +19,10 @@ from rag_evaluator import (
     ScriptedJudge,
     read_questions,
 )
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.grammar.schema import RULES
-from rag_evaluator.judge.judge import as_judge
-from rag_evaluator.judge.protocol import Option, common_beginning
-from rag_evaluator.metrics.own.judged import VALUES
-from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.metrics.scorer import Recorder
-from rag_evaluator.prompts.own import RubricInput, RubricOutput
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import RULES, Option, as_judge, common_beginning
+from rag_evaluator.metrics import VALUES, Recorder, load_prompts
+from rag_evaluator.prompts import RubricInput, RubricOutput
 
 EXPECTED = {"metrics": ["answer_rubric"], "metric_options": {"answer_rubric": {"expected": True}}}
 SHARES = {"1": 0.0, "2": 0.01, "3": 0.04, "4": 0.25, "5": 0.7}

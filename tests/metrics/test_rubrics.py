@@ -13,11 +13,9 @@ from ragas.metrics.collections.instance_specific_rubrics.util import InstanceRub
 from test_ragas_equality import answer_at_random
 
 from rag_evaluator import PromptError, RAGEvaluator, ScriptedJudge, UndefinedScoreError, compare, read_questions
-from rag_evaluator.judge.grammar.schema import off_scale, tighten
-from rag_evaluator.metrics.own.of_ragas import RowRubrics
-from rag_evaluator.metrics.prompts import RubricsPrompt, load_prompts
-from rag_evaluator.prompts.loading import TracedPrompt
-from rag_evaluator.prompts.pack import read_pack
+from rag_evaluator.judge import off_scale, tighten
+from rag_evaluator.metrics import RowRubrics, RubricsPrompt, load_prompts
+from rag_evaluator.prompts import TracedPrompt, read_pack
 
 ROOT = Path(__file__).parents[2]
 NAMES = ("rubrics_score_without_reference", "rubrics_score_with_reference")

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import METRICS
-from rag_evaluator.metrics.table import scale_of
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.metrics import scale_of
+from rag_evaluator.statistics import Scale
 
 DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
 RETRIEVAL = {

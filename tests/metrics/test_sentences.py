@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.config.languages import find_language, sentences_of
-from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.table import select_metrics
-from rag_evaluator.prompts.own import SentencesInput, SentencesOutput
+from rag_evaluator.config import find_language, sentences_of
+from rag_evaluator.judge import tighten
+from rag_evaluator.metrics import select_metrics
+from rag_evaluator.prompts import SentencesInput, SentencesOutput
 
 CONTEXTS = ["Dr. Ada Smith was born in Tesk. She lived there until 1990.", "The sea is deep!"]
 
@@ -98,7 +98,7 @@ def test_both_names_that_differ_by_a_letter_are_named(name: str) -> None:
 
 
 def test_the_metric_is_ragas_like_and_can_be_used_alone() -> None:
-    from rag_evaluator.metrics.own.judged import ContextRelevancy
+    from rag_evaluator.metrics import ContextRelevancy
 
     metric = ContextRelevancy(llm=ScriptedJudge([{"numbers": [1]}]))
     result = asyncio.run(metric.ascore(user_input="q", retrieved_contexts=["One. Two."]))

@@ -17,10 +17,7 @@ from statement_judge import (
     scored,
 )
 
-from rag_evaluator.results.changes import verdict_changes
-from rag_evaluator.results.conclusion import judged_by
-from rag_evaluator.results.judgement import explained, numbers_of
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import Run, explained, judged_by, numbers_of, verdict_changes
 
 
 def test_details_hold_each_statement_with_what_decided() -> None:

@@ -22,7 +22,7 @@ from statement_judge import (
 
 from rag_evaluator import ConfigError, RAGEvaluator
 from rag_evaluator.errors import PromptError
-from rag_evaluator.results.judgement import explained
+from rag_evaluator.results import explained
 
 STATEMENTS, VERDICTS = "faithfulness_statement_generator_prompt_dutch", "faithfulness_nli_statement_prompt_dutch"
 

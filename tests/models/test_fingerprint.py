@@ -12,11 +12,10 @@ import pytest
 from safetensors.torch import load_file, save_file
 
 from rag_evaluator import ModelError, RAGEvaluator, __version__
-from rag_evaluator.config.schema import default_config
+from rag_evaluator.config import default_config
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.embeddings import hub
-from rag_evaluator.embeddings.hub import fingerprint
-from rag_evaluator.tasks.manifest import run_digest_of
+from rag_evaluator.embeddings import fingerprint, hub
+from rag_evaluator.tasks import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20

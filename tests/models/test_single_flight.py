@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import JudgementError
-from rag_evaluator.embeddings.event_loop import SingleFlight
+from rag_evaluator.embeddings import SingleFlight
 
 
 class Maker:

@@ -11,9 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.cli import watching
-from rag_evaluator.cli.watching import SAFE, TerminalBar, figures_of
-from rag_evaluator.files.progress import Activity, State, Watch
+from rag_evaluator.cli import SAFE, TerminalBar, figures_of, watching
+from rag_evaluator.files import Activity, State, Watch
 
 pytestmark = pytest.mark.processes
 

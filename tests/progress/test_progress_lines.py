@@ -18,7 +18,7 @@ import pytest
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.main import main
-from rag_evaluator.files.progress import ACTIVITY, MOST, WIDTH, Activity, Lines, Pace, State, Watch, line_of, write_to
+from rag_evaluator.files import ACTIVITY, MOST, WIDTH, Activity, Lines, Pace, State, Watch, line_of, write_to
 
 FIRST, LEAST, MOST_APART, TICK = 0.02, 0.03, 0.1, 0.01  # seconds, in place of 2, 10, 20
 BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do

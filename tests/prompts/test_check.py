@@ -10,24 +10,29 @@ import pytest
 
 from rag_evaluator import PromptError
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.languages import LANGUAGES, find_language, sentences
-from rag_evaluator.metrics.prompts import all_prompts, load_prompts
-from rag_evaluator.prompts.adapt import AdaptedPacks
-from rag_evaluator.prompts.check import (
+from rag_evaluator.config import LANGUAGES, find_language, sentences
+from rag_evaluator.metrics import all_prompts, load_prompts
+from rag_evaluator.prompts import (
+    AdaptedPacks,
     Fault,
+    Key,
+    Pack,
     check_language,
     check_pack,
+    doubts,
+    english_pack,
+    english_source,
+    foreign,
     is_prose,
     label_words,
     languages_in,
     leaves,
     lost,
     must_survive,
+    pack_path,
+    packaged_sources,
+    read_pack,
 )
-from rag_evaluator.prompts.language_id import foreign
-from rag_evaluator.prompts.loading import english_pack, english_source
-from rag_evaluator.prompts.pack import Key, Pack, pack_path, packaged_sources, read_pack
-from rag_evaluator.prompts.translate import doubts
 from rag_evaluator.resources import packaged
 
 SHIPPED = Path(__file__).parents[2] / "prompts"

@@ -9,10 +9,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.metrics.prompts import all_prompts, load_prompts
-from rag_evaluator.prompts.check import check_language
-from rag_evaluator.prompts.loading import PackPrompt, PackSet
-from rag_evaluator.prompts.pack import LEGACY_NAMES, Key, legacy_path, load_pack
+from rag_evaluator.metrics import all_prompts, load_prompts
+from rag_evaluator.prompts import LEGACY_NAMES, Key, PackPrompt, PackSet, check_language, legacy_path, load_pack
 
 OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))
 CLASSES = [

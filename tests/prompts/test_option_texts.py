@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import PromptError
-from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
-from rag_evaluator.prompts.pack import Pack, option_texts, packaged_sources
+from rag_evaluator.metrics import load_prompts
+from rag_evaluator.prompts import OwnPrompt, Pack, VerifyInput, VerifyOutput, option_texts, packaged_sources
 from rag_evaluator.resources import packaged
 
 KEY = ("groundedness", "prompt")

@@ -7,9 +7,8 @@ import hashlib
 import json
 from pathlib import Path
 
-from rag_evaluator.judge.grammar.lark import to_lark
-from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.prompts import all_prompts, load_prompts
+from rag_evaluator.judge import tighten, to_lark
+from rag_evaluator.metrics import all_prompts, load_prompts
 
 ROOT = Path(__file__).parents[2]
 HASHES = Path(__file__).with_name("prompt_bytes.json")

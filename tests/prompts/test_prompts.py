@@ -10,13 +10,23 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics.prompts import all_prompts, export, installed_sources, load_prompts
-from rag_evaluator.prompts.check import label_words
-from rag_evaluator.prompts.loading import PackPrompt, PackSet, english_pack
-from rag_evaluator.prompts.own import CompareInput, CompareOutput, prompt_models
-from rag_evaluator.prompts.pack import SCHEMAS, Key, pack_path, packaged_sources, read_pack
+from rag_evaluator.metrics import all_prompts, export, installed_sources, load_prompts
+from rag_evaluator.prompts import (
+    SCHEMAS,
+    CompareInput,
+    CompareOutput,
+    Key,
+    PackPrompt,
+    PackSet,
+    english_pack,
+    label_words,
+    pack_path,
+    packaged_sources,
+    prompt_models,
+    read_pack,
+)
 from rag_evaluator.resources import packaged
-from rag_evaluator.tasks.manifest import run_digest_of
+from rag_evaluator.tasks import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 OF_METRICS = [(metric.owner or name, prompt) for name, metric in METRICS.items() for prompt in metric.prompts]

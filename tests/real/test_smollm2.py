@@ -8,7 +8,7 @@ import pytest
 
 from rag_evaluator import METRICS, Judge, RAGEvaluator, Results, check, generate, sort
 from rag_evaluator.resources import packaged
-from rag_evaluator.results.flags import REASONS
+from rag_evaluator.results import REASONS
 
 Rows = list[dict[str, Any]]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.results.summary import MetricScores, figures
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.results import MetricScores, figures
+from rag_evaluator.statistics import Scale
 
 NONE = math.nan
 

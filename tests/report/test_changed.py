@@ -13,11 +13,9 @@ from report.made_files import NONE, made_run
 from report.test_charts import HOSTILE, assert_harmless
 
 from rag_evaluator import compare
-from rag_evaluator.report.compared import comparison_html, difference_key
-from rag_evaluator.report.document import columns_of, rows_of
-from rag_evaluator.results.comparison import Comparison
-from rag_evaluator.results.run import Run
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.report import columns_of, comparison_html, difference_key, rows_of
+from rag_evaluator.results import Comparison, Run
+from rag_evaluator.statistics import Scale
 
 SCALES = {"noise_sensitivity": Scale(0, 1, "continuous", "lower"), "semantic_similarity": Scale(-1, 1)}
 Scores = Mapping[str, Sequence[float]]

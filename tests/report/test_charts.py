@@ -12,16 +12,25 @@ from labelled_runs import exact_rows, exact_run, faithful_run
 from report.made_files import NONE, made_run, ranked
 
 from rag_evaluator import compare
-from rag_evaluator.files.atomic import folder_names
-from rag_evaluator.report.charts import KEPT, PAINTED, Bar, ChartPoint, chart, dots, histogram
-from rag_evaluator.report.compared import comparison_html
-from rag_evaluator.report.facts import facts_of, means_html, what_html
-from rag_evaluator.report.figures import figures_html, groups_of, runs_html
-from rag_evaluator.results.comparison import word
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.tally import scales_of
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.paired import Paired, compare_scores
+from rag_evaluator.files import folder_names
+from rag_evaluator.report import (
+    KEPT,
+    PAINTED,
+    Bar,
+    ChartPoint,
+    chart,
+    comparison_html,
+    dots,
+    facts_of,
+    figures_html,
+    groups_of,
+    histogram,
+    means_html,
+    runs_html,
+    what_html,
+)
+from rag_evaluator.results import Run, scales_of, word
+from rag_evaluator.statistics import Paired, Scale, compare_scores
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&#x3c;</script>\u202e\ud800\x00\uffff${a}{{7*7}}"
 SVG = {"svg", "title", *KEPT}

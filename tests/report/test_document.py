@@ -12,10 +12,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, compare
-from rag_evaluator.files.atomic import file_digest
-from rag_evaluator.report import document
-from rag_evaluator.report.document import PART_BYTES, folded, packs_of, write_report
-from rag_evaluator.report.pages import inline, json_in_page
+from rag_evaluator.files import file_digest
+from rag_evaluator.report import PART_BYTES, document, folded, inline, json_in_page, packs_of, write_report
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["exact_match", "rouge_score"]

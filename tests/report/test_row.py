@@ -12,13 +12,10 @@ import pytest
 from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.metrics.prompts import installed_sources
-from rag_evaluator.report.pages import percent
-from rag_evaluator.report.row import pair_html, row_html, row_view
-from rag_evaluator.report.row_scores import frames_of, judgement_views
-from rag_evaluator.results.judgement import FACTS, GRADES, judgements_of, meaning_of
-from rag_evaluator.results.run import Run
+from rag_evaluator.files import short_digest
+from rag_evaluator.metrics import installed_sources
+from rag_evaluator.report import frames_of, judgement_views, pair_html, percent, row_html, row_view
+from rag_evaluator.results import FACTS, GRADES, Run, judgements_of, meaning_of
 
 TONE: dict[str, Any] = {
     "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}

@@ -11,13 +11,19 @@ from test_row import find, parsed, section, texts
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.metrics.own import grounded
-from rag_evaluator.report.figures import figures_html
-from rag_evaluator.report.pages import FOLDED, TextPart
-from rag_evaluator.report.row import pair_html, row_html, row_view
-from rag_evaluator.report.row_sentences import COMPARED, marked, sentences_of
-from rag_evaluator.results.judgement import Judgement
-from rag_evaluator.results.run import Run
-from rag_evaluator.verifiers.verifier import Support
+from rag_evaluator.report import (
+    COMPARED,
+    FOLDED,
+    TextPart,
+    figures_html,
+    marked,
+    pair_html,
+    row_html,
+    row_view,
+    sentences_of,
+)
+from rag_evaluator.results import Judgement, Run
+from rag_evaluator.verifiers import Support
 
 ALL = list(COMPARED)
 

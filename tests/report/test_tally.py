@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from report.made_files import NONE, made_run, ranked
 
-from rag_evaluator.report.figures import bins_of, by_length, by_rank, verdicts_of
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.tally import whole_tally
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import mean_interval
+from rag_evaluator.report import bins_of, by_length, by_rank, verdicts_of
+from rag_evaluator.results import Run, whole_tally
+from rag_evaluator.statistics import Scale, mean_interval
 
 COSINE, RATING = Scale(-1.0, 1.0, "continuous"), Scale(1.0, 5.0)
 

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from rag_evaluator.report.pages import FOLDED, LINES, MOST, WORDS, difference, shown, tokens
+from rag_evaluator.report import FOLDED, LINES, MOST, WORDS, difference, shown, tokens
 
 
 def marked(pieces):

@@ -8,7 +8,7 @@ import pytest
 
 from rag_evaluator import ResultsError
 from rag_evaluator.cli.main import main
-from rag_evaluator.results.certificate import FORMAT, label_figures, read_certificate, standing, with_labels
+from rag_evaluator.results import FORMAT, label_figures, read_certificate, standing, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
 VERDICT = {"word": "useful", "reason": "AUC 0.9"}

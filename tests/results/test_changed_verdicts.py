@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.results.changes import KINDS, Direction, VerdictChange, verdict_changes
-from rag_evaluator.results.judgement import MEANINGS, explained
+from rag_evaluator.results import KINDS, MEANINGS, Direction, VerdictChange, explained, verdict_changes
 
 Json = dict[str, Any]  # Any: JSON
 CONTEXTS = ["Om is a river.", "Tesk is a town.", "Annam is a land."]

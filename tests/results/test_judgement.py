@@ -3,7 +3,7 @@
 import json
 from typing import Any
 
-from rag_evaluator.results.judgement import Judgement, explained, few_lines, judgements_of
+from rag_evaluator.results import Judgement, explained, few_lines, judgements_of
 
 
 def record(*verdicts: tuple[str, int, str], metric: str = "faithfulness") -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge, compare
 from rag_evaluator.cli.main import main
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import Run
 
 CONFIG = {"metrics": ["context_relevance"]}
 ROWS = [{"user_input": "Who?", "retrieved_contexts": ["Nolu Brak."]}]

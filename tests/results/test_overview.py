@@ -7,8 +7,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, compare, duel, gate, load_dataset, probe
-from rag_evaluator.results.overview import Grid, Overview, WithOverview
-from rag_evaluator.results.rows import Score
+from rag_evaluator.results import Grid, Overview, Score, WithOverview
 
 NASTY = '<script>alert("x")</script>'
 VOID = {"br"}

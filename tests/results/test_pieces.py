@@ -7,7 +7,7 @@ import pytest
 from known_verifier import KnownVerifier
 
 from rag_evaluator import RAGEvaluator, Results, compare, write_report
-from rag_evaluator.results.pieces import mean_pieces
+from rag_evaluator.results import mean_pieces
 
 WARNING = (
     "the verifier looked at {} pieces of evidence a row in {}, at {} in {}. The best piece counts, so more pieces "

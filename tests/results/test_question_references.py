@@ -2,7 +2,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.results.questions import refer, references, resolve
+from rag_evaluator.results import refer, references, resolve
 
 CONTEXTS = {"user_input": "q", "retrieved_contexts": ["a", "b"]}
 PLACES = {

@@ -12,17 +12,12 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
-from rag_evaluator.cli.console import GROUPS_SHOWN, print_groups, print_parts
+from rag_evaluator.cli import GROUPS_SHOWN, print_groups, print_parts
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics.table import about_metrics, select_metrics
-from rag_evaluator.report.facts import line
-from rag_evaluator.results import overview
-from rag_evaluator.results.overview import interval
-from rag_evaluator.results.rows import Score
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.run_conclusion import conclude_run
-from rag_evaluator.results.summary import flat_rows
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.metrics import about_metrics, select_metrics
+from rag_evaluator.report import line
+from rag_evaluator.results import Run, Score, conclude_run, flat_rows, interval, overview
+from rag_evaluator.statistics import Scale
 
 NAN = math.nan
 EIGHT = [1.0, 1.0, 1.0, 1.0, 1.0, 0.5, 0.5, 0.0]  # the example of docs/formulas.md

@@ -12,10 +12,8 @@ import pandas as pd
 import pytest
 
 from rag_evaluator import Results, ResultsError, load_dataset
-from rag_evaluator.files.atomic import file_digest
-from rag_evaluator.results.rows import Score
-from rag_evaluator.results.writers import WRITERS
-from rag_evaluator.results.xlsx import CUT, XLSX_CELL
+from rag_evaluator.files import file_digest
+from rag_evaluator.results import CUT, WRITERS, XLSX_CELL, Score
 
 NAN = math.nan
 AWKWARD = {

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, ResultsError, load_dataset
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import Run
 from tests.dataset.data_files import FILES, TRICKY
 
 

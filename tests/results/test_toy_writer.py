@@ -9,8 +9,7 @@ import pytest
 
 from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.cli.main import main
-from rag_evaluator.results.rows import Add, Heading, Score, Scored
-from rag_evaluator.results.writers import WRITERS
+from rag_evaluator.results import WRITERS, Add, Heading, Score, Scored
 
 NAME = "best.txt"
 

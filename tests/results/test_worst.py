@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.results.run import Run
-from rag_evaluator.results.worst import worst_rows
+from rag_evaluator.results import Run, worst_rows
 
 
 def judged(prompt: Any, model: Any) -> Mapping[str, Any]:

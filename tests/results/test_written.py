@@ -10,7 +10,7 @@ from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator import RAGEvaluator, ResultsError
 from rag_evaluator.cli.main import main
-from rag_evaluator.results.run import Run
+from rag_evaluator.results import Run
 
 Change = Callable[[Path], None]
 

@@ -11,12 +11,9 @@ import openpyxl
 import pytest
 
 from rag_evaluator import Results, load_dataset
-from rag_evaluator.cli.console import print_parts
-from rag_evaluator.metrics.table import about_metrics, select_metrics
-from rag_evaluator.results import xlsx
-from rag_evaluator.results.overview import interval, means
-from rag_evaluator.results.rows import Heading, Score
-from rag_evaluator.results.xlsx import BETTER, LINES, WIDEST, WORSE
+from rag_evaluator.cli import print_parts
+from rag_evaluator.metrics import about_metrics, select_metrics
+from rag_evaluator.results import BETTER, LINES, WIDEST, WORSE, Heading, Score, interval, means, xlsx
 
 METRICS = ["faithfulness", "context_recall", "noise_sensitivity", "answer_relevancy"]
 SHEETS = ["summary", "scores", "judgements"]

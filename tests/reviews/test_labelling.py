@@ -10,8 +10,9 @@ from labelled_runs import ROWS, faithful_run, graded_run
 from made import review
 
 from rag_evaluator import ConfigError, certify, label_sheet
-from rag_evaluator.features.app.label import (
+from rag_evaluator.features.app import (
     LabelItem,
+    ReviewStore,
     choices,
     given_labels,
     items_of,
@@ -19,12 +20,9 @@ from rag_evaluator.features.app.label import (
     statements_of,
     write_label_table,
 )
-from rag_evaluator.features.app.store import ReviewStore
-from rag_evaluator.features.certify.certify import draw_rows
-from rag_evaluator.features.certify.sheet import write_draw
-from rag_evaluator.results.rows import row_digests
-from rag_evaluator.results.run import Run
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.features.certify import draw_rows, write_draw
+from rag_evaluator.results import Run, row_digests
+from rag_evaluator.statistics import Scale
 
 
 def label(store: ReviewStore, row: int, value: float | None, metric: str, **more: object) -> None:

@@ -4,15 +4,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.features.app.queues import (
-    MOST,
-    detail_queues,
-    findings_queue,
-    row_queues,
-    rows_in,
-    too_easy,
-)
-from rag_evaluator.statistics.formulas import Scale
+from rag_evaluator.features.app import MOST, detail_queues, findings_queue, row_queues, rows_in, too_easy
+from rag_evaluator.statistics import Scale
 
 SCALES = {"faithfulness": Scale(), "answer_correctness": Scale(), "noise_sensitivity": Scale(better="lower")}
 

@@ -12,8 +12,7 @@ from labelled_runs import faithful_run, graded_run
 from starlette.testclient import TestClient
 
 from rag_evaluator import certify, label_sheet
-from rag_evaluator.features.app.app import make_app
-from rag_evaluator.features.app.store import ReviewStore
+from rag_evaluator.features.app import ReviewStore, make_app
 
 TOKEN, BASE = "t" * 20, "http://127.0.0.1:8765"
 

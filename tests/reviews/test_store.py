@@ -13,8 +13,8 @@ import pytest
 from made import correction, review
 
 from rag_evaluator import ResultsError
-from rag_evaluator.features.app.store import ConflictError, ReviewError, ReviewStore
-from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.features.app import ConflictError, ReviewError, ReviewStore
+from rag_evaluator.files import json_line
 
 WRITER = """
 import sys

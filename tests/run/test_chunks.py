@@ -20,15 +20,22 @@ from command_starter import Zygote
 
 from rag_evaluator import ConfigError, MissingChunksError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.files.signals import Stop
-from rag_evaluator.results.writers import WRITERS
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import ChunkTable
-from rag_evaluator.run.stages import work_all
-from rag_evaluator.run.task import Cell, Record
-from rag_evaluator.run.worker_journal import WorkerJournal
-from rag_evaluator.run.workers import Worker, find_worker, parse_worker, run_id, share_devices
+from rag_evaluator.dataset import Sample
+from rag_evaluator.files import Stop
+from rag_evaluator.results import WRITERS
+from rag_evaluator.run import (
+    Cell,
+    ChunkTable,
+    Journal,
+    Record,
+    Worker,
+    WorkerJournal,
+    find_worker,
+    parse_worker,
+    run_id,
+    share_devices,
+    work_all,
+)
 from rag_evaluator.tasks import stage_of
 
 pytestmark = pytest.mark.processes

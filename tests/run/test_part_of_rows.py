@@ -12,11 +12,10 @@ import pytest
 
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.dataset.sample import RowChoice
-from rag_evaluator.report.facts import facts_of
-from rag_evaluator.results.run import Run
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.worker_journal import WorkerJournal
+from rag_evaluator.dataset import RowChoice
+from rag_evaluator.report import facts_of
+from rag_evaluator.results import Run
+from rag_evaluator.run import Journal, WorkerJournal
 
 Rows = list[dict[str, Any]]
 JUDGED = "metrics: [context_relevance]\nchunk_size: 4"

@@ -16,8 +16,8 @@ from command_starter import Zygote
 
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.files.jsonl import Appender
-from rag_evaluator.run.journal import FOLDERS
+from rag_evaluator.files import Appender
+from rag_evaluator.run import FOLDERS
 
 pytestmark = pytest.mark.processes
 
@@ -89,7 +89,7 @@ def test_a_damaged_value_of_an_unfinished_chunk_is_not_believed(
 def test_a_value_beyond_the_metrics_range_is_refused_though_its_checksum_fits(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from rag_evaluator.files.jsonl import checked_line, read_checked
+    from rag_evaluator.files import checked_line, read_checked
 
     def spoil(line: bytes) -> bytes:
         return checked_line({**read_checked(line), "value": 7.0})

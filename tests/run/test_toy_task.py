@@ -18,12 +18,9 @@ import pytest
 
 from rag_evaluator import JudgeLostError
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.features import Task
-from rag_evaluator.files.signals import Stop, StopSignal
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.task import Context, Plan, Record, Table
-from rag_evaluator.run.workers import parse_worker
+from rag_evaluator.config import Task
+from rag_evaluator.files import Stop, StopSignal
+from rag_evaluator.run import Context, Journal, Plan, Record, Table, parse_worker, run_stage
 from rag_evaluator.tasks import TASKS
 
 COUNT = 40

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from cluster import CPUS, LOST_AFTER, Cluster, can_run, wait_until
 
-from rag_evaluator.results.writers import WRITERS
-from rag_evaluator.run.journal import Journal
+from rag_evaluator.results import WRITERS
+from rag_evaluator.run import Journal
 
 ROOT = Path(__file__).parent.parent.parent
 ROWS, CHUNK = 400, 10

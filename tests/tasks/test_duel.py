@@ -27,15 +27,11 @@ from rag_evaluator import (
     duel,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.features.duel.judging import DECIDED, DuelInput, DuelOutput, pairs_of
-from rag_evaluator.features.duel.stage import read_run
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion, Option, PromptText, log_ratio
-from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.status import read_finished
+from rag_evaluator.config import JudgeConfig, make_config
+from rag_evaluator.features.duel import DECIDED, DuelInput, DuelOutput, pairs_of, read_run
+from rag_evaluator.judge import Capabilities, Draw, Opinion, Option, PromptText, load_pipeline, log_ratio
+from rag_evaluator.metrics import load_prompts
+from rag_evaluator.run import Journal, read_finished
 from rag_evaluator.tasks import stage_of
 
 Rows = Sequence[Mapping[str, Any]]

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.features.duel.conclusion import duel_conclusion
+from rag_evaluator.features.duel import duel_conclusion
 
 JUDGED = {"judge": {"model": "/models/qwen"}}
 TOY = {"judge": {"model": "demo"}}

@@ -10,7 +10,7 @@ import pytest
 
 from rag_evaluator import ResultsError, certify
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics.scorer import Scorer
+from rag_evaluator.metrics import Scorer
 
 ROWS = [{"user_input": f"q{n}", "response": "Tesk", "reference": "Tesk" if n else "Harn"} for n in range(20)]
 

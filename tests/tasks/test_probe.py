@@ -26,15 +26,19 @@ from rag_evaluator import (
     probe,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.features.probe.conclusion import probe_conclusion
-from rag_evaluator.features.probe.facts import normalised
-from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.figures import PROBES, pairs_of, report, units_of
-from rag_evaluator.features.probe.stage import probing
-from rag_evaluator.features.probe.verdicts import Word
-from rag_evaluator.run.journal import journals_in
-from rag_evaluator.run.task import Record
+from rag_evaluator.config import find_language
+from rag_evaluator.features.probe import (
+    PROBES,
+    ProbeConfig,
+    Word,
+    normalised,
+    pairs_of,
+    probe_conclusion,
+    probing,
+    report,
+    units_of,
+)
+from rag_evaluator.run import Record, journals_in
 from rag_evaluator.tasks import stage_of
 
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import difference_interval, mean_interval
-from rag_evaluator.tasks.question_conclusions import generate_conclusion, sort_conclusion
+from rag_evaluator.statistics import Scale, difference_interval, mean_interval
+from rag_evaluator.tasks import generate_conclusion, sort_conclusion
 
 JUDGED = {"judge": {"model": "/models/qwen"}}
 TOY = {"judge": {"model": "demo"}}

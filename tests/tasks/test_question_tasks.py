@@ -10,7 +10,7 @@ import pytest
 from command_starter import Zygote
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.run.journal import journals_in
+from rag_evaluator.run import journals_in
 
 FILES = {
     "sort": ("sorted_indices.json", "sort_summary.json"),

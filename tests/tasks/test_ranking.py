@@ -11,15 +11,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_evaluator import ConfigError, Judge, PromptTooLongError, ScriptedJudge
-from rag_evaluator.config.schema import with_arguments
-from rag_evaluator.config.sections import JudgeConfig, SortConfig
-from rag_evaluator.judge.cached import CachedJudge, Window
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.judge.protocol import PromptText
-from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.prompts.own import CompareOutput, FilterOutput
-from rag_evaluator.tasks.ranking import STRATEGIES, compare_orders, retrieval_measures
-from rag_evaluator.tasks.sort import Ranking, Sorter, summarise, with_relevance
+from rag_evaluator.config import JudgeConfig, SortConfig, with_arguments
+from rag_evaluator.judge import CachedJudge, PromptText, Window, load_pipeline
+from rag_evaluator.metrics import load_prompts
+from rag_evaluator.prompts import CompareOutput, FilterOutput
+from rag_evaluator.tasks import (
+    STRATEGIES,
+    Ranking,
+    Sorter,
+    compare_orders,
+    retrieval_measures,
+    summarise,
+    with_relevance,
+)
 
 SORTED = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]
 SORTED_OF_200 = [

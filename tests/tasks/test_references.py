@@ -9,21 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
-from rag_evaluator.config.schema import with_arguments
-from rag_evaluator.config.sections import GenerateConfig, JudgeConfig
-from rag_evaluator.files.atomic import safe_names, wide_json_text, write_wide_json
-from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
-from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.prompts.own import AnswerInput, ReduceInput, SupportInput
-from rag_evaluator.tasks.references import (
-    Generator,
-    Piece,
-    Reference,
-    balanced_groups,
-    fitting_groups,
-    shuffled,
-)
+from rag_evaluator.config import GenerateConfig, JudgeConfig, with_arguments
+from rag_evaluator.files import safe_names, wide_json_text, write_wide_json
+from rag_evaluator.judge import CachedJudge, load_pipeline
+from rag_evaluator.metrics import load_prompts
+from rag_evaluator.prompts import AnswerInput, ReduceInput, SupportInput
+from rag_evaluator.tasks import Generator, Piece, Reference, balanced_groups, fitting_groups, shuffled
 
 NO = {"answerable": 0, "answer": ""}
 ModelFolder = Callable[..., Path]

@@ -22,12 +22,9 @@ from rag_evaluator import (
     read_questions,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.judge.protocol import Capabilities, Draw, Opinion
-from rag_evaluator.results.rows import Score
-from rag_evaluator.results.writers import WRITERS
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.status import read_status
-from rag_evaluator.run.workers import parse_worker
+from rag_evaluator.judge import Capabilities, Draw, Opinion
+from rag_evaluator.results import WRITERS, Score
+from rag_evaluator.run import Journal, parse_worker, read_status
 
 Rows = list[dict[str, Any]]
 Ratings = Mapping[str, Sequence[int | None]]

@@ -13,8 +13,7 @@ import transformers
 from benchmarks import architectures
 from benchmarks.architecture_checks import Finding, check
 from benchmarks.architecture_report import render, totals
-from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.protocol import Request
+from rag_evaluator.judge import Request, TransformersEngine
 from tools.architectures import ARCHITECTURES
 from tools.random_models import Architecture, save_model
 

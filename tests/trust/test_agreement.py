@@ -7,15 +7,16 @@ import pytest
 from scipy import stats
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from rag_evaluator.features.certify.agreement import (
+from rag_evaluator.features.certify import (
+    Coefficient,
     Confusion,
     best_threshold,
     binary_agreement,
     cross_fitted,
     graded_agreement,
+    newcombe_interval,
 )
-from rag_evaluator.features.certify.coefficients import Coefficient, newcombe_interval
-from rag_evaluator.statistics.intervals import PASS, mean_interval
+from rag_evaluator.statistics import PASS, mean_interval
 
 NAN = float("nan")
 RNG = np.random.default_rng(0)

@@ -9,10 +9,18 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import METRICS, gate
-from rag_evaluator.results.summary import reporting_of
-from rag_evaluator.statistics.formulas import Estimate, Scale, Units, difference_bounds, mean_bounds
-from rag_evaluator.statistics.intervals import difference_interval, mean_interval
-from rag_evaluator.statistics.paired import Paired, compare_scores
+from rag_evaluator.results import reporting_of
+from rag_evaluator.statistics import (
+    Estimate,
+    Paired,
+    Scale,
+    Units,
+    compare_scores,
+    difference_bounds,
+    difference_interval,
+    mean_bounds,
+    mean_interval,
+)
 
 RELEVANCY, ROUGE, FAITHFULNESS = (METRICS[name].scale for name in ("answer_relevancy", "rouge_score", "faithfulness"))
 JUDGED = Scale()

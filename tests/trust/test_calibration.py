@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify.verdict import calibration
-from rag_evaluator.statistics.intervals import PASS, mean_interval
+from rag_evaluator.features.certify import calibration
+from rag_evaluator.statistics import PASS, mean_interval
 
 NAN = float("nan")
 

@@ -8,9 +8,7 @@ import pytest
 import scipy.stats
 
 from rag_evaluator import METRICS
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import difference_interval, difference_p_value
-from rag_evaluator.statistics.paired import Paired, compare_scores
+from rag_evaluator.statistics import Paired, Scale, compare_scores, difference_interval, difference_p_value
 
 JUDGED, LOWER = Scale(), Scale(better="lower")
 NAN = math.nan

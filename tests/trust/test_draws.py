@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify.sheet import (
+from rag_evaluator.features.certify import (
     Draw,
     allocate,
     draw_stratified,

@@ -15,13 +15,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 from statsmodels.stats.weightstats import DescrStatsW
 
-from rag_evaluator.statistics.formulas import Estimate, Scale
-from rag_evaluator.statistics.intervals import (
-    difference_interval,
-    mean_interval,
-    pass_rate,
-    tie_warning,
-)
+from rag_evaluator.statistics import Estimate, Scale, difference_interval, mean_interval, pass_rate, tie_warning
 
 JUDGED, CONTINUOUS = Scale(), Scale(kind="continuous")
 LOWER, COSINE, STARS = Scale(better="lower"), Scale(-1.0, 1.0, "continuous"), Scale(1.0, 5.0)

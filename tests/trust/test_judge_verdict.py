@@ -5,8 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify.agreement import binary_agreement, graded_agreement
-from rag_evaluator.features.certify.verdict import JudgeVerdict, judge_verdict, needed_auc
+from rag_evaluator.features.certify import JudgeVerdict, binary_agreement, graded_agreement, judge_verdict, needed_auc
 
 
 def separated(accepted: int, rejected: int, wrong: int) -> tuple[list[float], list[float]]:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
-from rag_evaluator.features.probe.verdicts import FLIPS, sign_flip_p_values
-from rag_evaluator.statistics.paired import holm
+from rag_evaluator.features.probe import FLIPS, sign_flip_p_values
+from rag_evaluator.statistics import holm
 
 
 def p_of(differences: Sequence[float], units: Sequence[str] | None = None, seed: int = 0) -> float | None:

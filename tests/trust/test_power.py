@@ -5,8 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.paired import Paired, compare_scores, rows_needed, smallest_difference
+from rag_evaluator.statistics import Paired, Scale, compare_scores, rows_needed, smallest_difference
 
 
 def test_half_a_standard_deviation_needs_34_pairs() -> None:

@@ -4,11 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.certify.sheet import draw_stratified, draw_uncertain
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import difference_interval
-from rag_evaluator.statistics.labelled import dealt
-from rag_evaluator.statistics.ppi import label_difference, label_mean
+from rag_evaluator.features.certify import draw_stratified, draw_uncertain
+from rag_evaluator.statistics import Scale, dealt, difference_interval, label_difference, label_mean
 
 NAN = float("nan")
 F = np.round(np.random.default_rng(0).random(60), 1)

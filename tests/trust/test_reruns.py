@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rag_evaluator.results.rows import Score
-from rag_evaluator.statistics.intervals import RerunNoise, rerun_noise
+from rag_evaluator.results import Score
+from rag_evaluator.statistics import RerunNoise, rerun_noise
 
 NAN = float("nan")
 RATINGS = [

@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 
 from rag_evaluator import METRICS, ConfigError
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import difference_interval, mean_interval
-from rag_evaluator.statistics.rules import Measured, Rule, Verdict, check_rules, parse_limit, parse_rule
+from rag_evaluator.statistics import (
+    Measured,
+    Rule,
+    Scale,
+    Verdict,
+    check_rules,
+    difference_interval,
+    mean_interval,
+    parse_limit,
+    parse_rule,
+)
 
 CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 ROUGE = METRICS["rouge_score"].scale

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.probe.verdicts import Pairs, Thresholds, Word, judge_cells
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
+from rag_evaluator.features.probe import Pairs, Thresholds, Word, judge_cells
+from rag_evaluator.statistics import PASS, Scale, difference_interval, mean_interval
 
 NAN = float("nan")
 JUDGED, CONTINUOUS, LOWER = Scale(), Scale(kind="continuous"), Scale(better="lower")

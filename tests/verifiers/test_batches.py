@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from rag_evaluator.verifiers.batches import last, padded, probabilities
+from rag_evaluator.verifiers import last, padded, probabilities
 
 
 def encoded(*lengths: int) -> list[dict[str, list[int]]]:

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluator.config.languages import LANGUAGES, find_language
-from rag_evaluator.verifiers.counted import LONGEST_PHRASE, Sentence, sentences_of
+from rag_evaluator.config import LANGUAGES, find_language
+from rag_evaluator.verifiers import LONGEST_PHRASE, Sentence, sentences_of
 
 ENGLISH = LANGUAGES["english"]
 

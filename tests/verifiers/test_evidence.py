@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
+from rag_evaluator.config import find_language
+from rag_evaluator.verifiers import Evidence, EvidencePiece, Limit
 
 ENGLISH = find_language("english")
 

@@ -9,8 +9,7 @@ import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
-from rag_evaluator.verifiers import lettucedetect
-from rag_evaluator.verifiers.verifier import Verifier
+from rag_evaluator.verifiers import Verifier, lettucedetect
 
 pytestmark = pytest.mark.models
 CONTEXTS = ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."]

@@ -20,9 +20,7 @@ from transformers import (
 
 from rag_evaluator import ModelError
 from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
-from rag_evaluator.verifiers.families import VERIFIERS
-from rag_evaluator.verifiers.reading import encode
-from rag_evaluator.verifiers.verifier import Verifier
+from rag_evaluator.verifiers import VERIFIERS, Verifier, encode
 
 pytestmark = pytest.mark.models
 PREMISE = "Nolu Brak was born in Tesk. Tesk lies on the river Om."

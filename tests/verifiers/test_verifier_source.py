@@ -8,8 +8,8 @@ import pytest
 import tiny_verifiers
 
 from rag_evaluator import ConfigError, ModelError, RAGEvaluator, Verifier
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.metrics.chosen import chosen_metrics
+from rag_evaluator.config import make_config
+from rag_evaluator.metrics import chosen_metrics
 
 ROW = {
     "user_input": "Where is the bridge?",

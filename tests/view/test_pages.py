@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.features.app import answers, app
-from rag_evaluator.files.signals import Stop, StopSignal
-from rag_evaluator.report.pages import asset
+from rag_evaluator.files import Stop, StopSignal
+from rag_evaluator.report import asset
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e"
 

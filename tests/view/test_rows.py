@@ -12,13 +12,9 @@ from typing import Any
 import pytest
 from app_client import asked, client, made_run, write_run
 
-from rag_evaluator.features.app import app
-from rag_evaluator.features.app.index import RowIndex, RunsTable
-from rag_evaluator.features.app.state import FileCache
-from rag_evaluator.report.document import rows_of, worst_places
-from rag_evaluator.report.pages import clean
-from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.results.run import Run
+from rag_evaluator.features.app import FileCache, RowIndex, RunsTable, app
+from rag_evaluator.report import clean, frames_of, rows_of, worst_places
+from rag_evaluator.results import Run
 
 METRIC = 'odd "name"; DROP TABLE rows'  # what a custom metric may be called
 Row = dict[str, Any]

@@ -1,1 +1,17 @@
 """The local web app: the pages of the report served from results folders, and a place to review rows."""
+
+from rag_evaluator.facades import facade
+
+__getattr__, __dir__, __all__ = facade(
+    __name__,
+    {
+        "answers": "HEADERS is_name_of split_host",
+        "app": "make_app",
+        "command": "ended_by_signals",
+        "index": "RowIndex RunsTable",
+        "label": "LabelItem choices given_labels items_of label_path statements_of write_label_table",
+        "queues": "MOST detail_queues findings_queue row_queues rows_in too_easy",
+        "state": "FileCache Folders NotThere open_folders",
+        "store": "ConflictError ReviewError ReviewRecord ReviewStore",
+    },
+)

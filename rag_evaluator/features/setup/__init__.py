@@ -1,1 +1,14 @@
 """What this machine and its Python have of what a run needs: read, never changed; nothing here loads a model."""
+
+from rag_evaluator.facades import facade
+
+__getattr__, __dir__, __all__ = facade(
+    __name__,
+    {
+        "check_command": "_code exit_code",
+        "check_judge": "Rehearsal",
+        "init_command": "LISTS",
+        "starter": "InitOptions Proposal propose write_new",
+        "survey": "COLUMN_NAMES recognised",
+    },
+)

@@ -1,1 +1,15 @@
 """Test sets: questions made from documents, checked one by one, and those that survive chosen."""
+
+from rag_evaluator.facades import facade
+
+__getattr__, __dir__, __all__ = facade(
+    __name__,
+    {
+        "checker": "AgreeOutput CandidateMaker KnownOutput MadeOutput",
+        "command": "print_made",
+        "corpus": "CHUNKS Corpus Document Splitter UnreadFile write_corpus",
+        "prepare": "Slot",
+        "readers": "read_documents",
+        "selection": "SlotResult duplicates_of",
+    },
+)

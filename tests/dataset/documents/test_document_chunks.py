@@ -10,7 +10,7 @@ from tokenizers import Tokenizer
 
 from rag_evaluator import DatasetError
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.testset.corpus import CHUNKS, Corpus, Document, Splitter, UnreadFile, write_corpus
+from rag_evaluator.features.testset import CHUNKS, Corpus, Document, Splitter, UnreadFile, write_corpus
 
 TOKENS = 40
 TEXT = (

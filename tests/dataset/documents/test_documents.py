@@ -7,9 +7,7 @@ import pytest
 from langchain_core.documents import Document as LangChainDocument
 
 from rag_evaluator import DatasetError
-from rag_evaluator.features.testset import readers
-from rag_evaluator.features.testset.corpus import Document, UnreadFile
-from rag_evaluator.features.testset.readers import read_documents
+from rag_evaluator.features.testset import Document, UnreadFile, read_documents, readers
 from tests.dataset.documents.document_files import write_docx, write_pdf
 
 

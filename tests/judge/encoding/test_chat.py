@@ -8,9 +8,8 @@ import tiny_models
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from rag_evaluator import Judge, ModelError
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.encoding.chat import PromptEncoder
-from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import PromptEncoder, PromptText
 
 HARMONY = "<|end|><|start|>assistant<|channel|>final<|message|>"
 PROMPT = "Say it.\ninput: {}\nOutput: "

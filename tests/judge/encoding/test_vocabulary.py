@@ -15,8 +15,8 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
 from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast, pipeline
 
 from rag_evaluator import Judge, JudgementError, ModelError
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.encoding.sequence import Vocabulary
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import Vocabulary
 
 SPM = ["<unk>", "<s>", "</s>"]
 SIGNS = list(string.printable.replace("\r", "").replace("\x0b", "").replace("\x0c", ""))

@@ -7,8 +7,7 @@ from ragas.metrics.collections.faithfulness.util import (
     StatementGeneratorOutput,
 )
 
-from rag_evaluator.judge.grammar.lark import CLOSING, MAX_STRING, MIN_STRING, share_out
-from rag_evaluator.judge.grammar.schema import tighten
+from rag_evaluator.judge import CLOSING, MAX_STRING, MIN_STRING, share_out, tighten
 
 
 def nli(count: int) -> dict[str, object]:

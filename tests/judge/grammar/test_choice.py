@@ -4,8 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from rag_evaluator.judge.engine_judge import probabilities
-from rag_evaluator.judge.protocol import Ids
+from rag_evaluator.judge import Ids, probabilities
 
 
 def shares_of(options: list[Ids], values: dict[Ids, dict[int, float]], asked: list[Ids] | None = None) -> list[float]:

@@ -15,10 +15,9 @@ from ragas.metrics.collections.answer_correctness.util import ClassificationWith
 from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
 from transformers import PreTrainedTokenizerFast
 
-from rag_evaluator.judge.grammar.lark import to_lark, to_lark_after
-from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.metrics.prompts import all_prompts
-from rag_evaluator.prompts.loading import english_pack
+from rag_evaluator.judge import tighten, to_lark, to_lark_after
+from rag_evaluator.metrics import all_prompts
+from rag_evaluator.prompts import english_pack
 
 TOKENIZER = PreTrainedTokenizerFast(tokenizer_object=tiny_models.byte_level(["</s>"]), eos_token="</s>")
 ENGINE = llguidance.hf.from_tokenizer(TOKENIZER)

@@ -11,13 +11,22 @@ from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLISt
 from test_lark import accepts, accepts_schema
 
 from rag_evaluator import RAGEvaluator
-from rag_evaluator.config.sections import JudgeConfig, Reasons
-from rag_evaluator.judge.grammar.lark import to_lark
-from rag_evaluator.judge.grammar.schema import REASONS, plain, tighten, with_reasons
-from rag_evaluator.judge.grammar.tree import after, as_gbnf, as_lark, may_end, parse
-from rag_evaluator.judge.judge import judge_parts
-from rag_evaluator.metrics.prompts import all_prompts
-from rag_evaluator.prompts.loading import english_pack
+from rag_evaluator.config import JudgeConfig, Reasons
+from rag_evaluator.judge import (
+    REASONS,
+    after,
+    as_gbnf,
+    as_lark,
+    judge_parts,
+    may_end,
+    parse,
+    plain,
+    tighten,
+    to_lark,
+    with_reasons,
+)
+from rag_evaluator.metrics import all_prompts
+from rag_evaluator.prompts import english_pack
 
 STATEMENTS = NLIStatementInput(context="c", statements=["One.", "Two."])
 

@@ -8,10 +8,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_evaluator.judge.engines.server.logprobs import has_scale
-from rag_evaluator.judge.grammar.lark import TERMINALS, to_lark
-from rag_evaluator.judge.grammar.schema import tighten
-from rag_evaluator.judge.grammar.tree import KINDS, after, as_gbnf, as_lark, may_end, parse, until, weighs
+from rag_evaluator.judge import (
+    KINDS,
+    TERMINALS,
+    after,
+    as_gbnf,
+    as_lark,
+    has_scale,
+    may_end,
+    parse,
+    tighten,
+    to_lark,
+    until,
+    weighs,
+)
 from tools.requests48 import questions
 
 BYTES = llguidance.LLTokenizer("byte")

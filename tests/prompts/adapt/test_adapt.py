@@ -21,16 +21,28 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgementError, PromptError, RAGEvaluator, ResultsError, ScriptedJudge, sort
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.files.jsonl import Records
-from rag_evaluator.judge.judge import as_judge, source_of
-from rag_evaluator.metrics.prompts import all_prompts, load_prompts
-from rag_evaluator.prompts.adapt import AdaptedPacks, adapt_packs
-from rag_evaluator.prompts.check import check_language
-from rag_evaluator.prompts.loading import PackSet, english_pack
-from rag_evaluator.prompts.pack import Pack, pack_path, read_pack, write_pack
-from rag_evaluator.prompts.translate import Segment, TranslatedText, Translator, divided, doubts, halves, joined
+from rag_evaluator.config import JudgeConfig, find_language
+from rag_evaluator.files import Records
+from rag_evaluator.judge import as_judge, source_of
+from rag_evaluator.metrics import all_prompts, load_prompts
+from rag_evaluator.prompts import (
+    AdaptedPacks,
+    Pack,
+    PackSet,
+    Segment,
+    TranslatedText,
+    Translator,
+    adapt_packs,
+    check_language,
+    divided,
+    doubts,
+    english_pack,
+    halves,
+    joined,
+    pack_path,
+    read_pack,
+    write_pack,
+)
 
 ROOT = Path(__file__).parents[3]
 OWNERS = list(dict.fromkeys(key[0] for key in all_prompts()))

@@ -11,15 +11,12 @@ import pytest
 from known_verifier import KnownVerifier
 
 from rag_evaluator import load_dataset, probe
-from rag_evaluator.config.languages import find_language
-from rag_evaluator.features.probe.control import control_of, control_rows, control_sentences
-from rag_evaluator.features.probe.facts import normalised
-from rag_evaluator.features.probe.figures import pairs_of
+from rag_evaluator.config import find_language
+from rag_evaluator.features.probe import control_of, control_rows, control_sentences, normalised, pairs_of
 from rag_evaluator.metrics.own import grounded
-from rag_evaluator.results.verified import VERIFIED
-from rag_evaluator.run.task import Record
-from rag_evaluator.verifiers.evidence import EvidencePiece
-from rag_evaluator.verifiers.verifier import Support
+from rag_evaluator.results import VERIFIED
+from rag_evaluator.run import Record
+from rag_evaluator.verifiers import EvidencePiece, Support
 
 SIZES = (1, 5, 10, 20)
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")

@@ -8,9 +8,7 @@ import pytest
 from fake_server import Fake, serve, status
 
 from rag_evaluator import JudgeLostError
-from rag_evaluator.judge.engines.server.dialects import Continuation, Server, Vllm
-from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.protocol import TextEnd
+from rag_evaluator.judge import Address, Continuation, Server, TextEnd, Transport, Vllm
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 

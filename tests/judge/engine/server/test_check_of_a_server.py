@@ -10,7 +10,7 @@ from fake_server import Fake, serve, status
 
 from rag_evaluator import CheckReport, check
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.setup.check_command import _code
+from rag_evaluator.features.setup import exit_code
 from rag_evaluator.judge.engines.server import http
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -69,4 +69,4 @@ def test_a_server_that_is_gone_is_named_with_the_exit_code_of_a_run(fake: Fake) 
     fake.always = status(500)
     report, found = checked(fake)
     assert found["model"].state == "failed"
-    assert _code(report) == 2
+    assert exit_code(report) == 2

@@ -18,11 +18,9 @@ from transformers import AutoTokenizer
 
 from rag_evaluator import METRICS, BudgetError, Judge, JudgeLostError, JudgementError, ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
-from rag_evaluator.config.offline import is_loopback
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig, is_loopback
+from rag_evaluator.judge import Address, OpenRequests, Shares
 from rag_evaluator.judge.engines.server import http
-from rag_evaluator.judge.engines.server.http import Address, OpenRequests
-from rag_evaluator.judge.protocol import Shares
 
 ADDRESSES = {a.address for addresses in psutil.net_if_addrs().values() for a in addresses if a.family.name == "AF_INET"}
 OTHERS = sorted(address for address in ADDRESSES if not is_loopback(address))

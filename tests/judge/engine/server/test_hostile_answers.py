@@ -15,11 +15,9 @@ from test_logprobs import Verdict, digits
 from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, JudgeLostError, JudgementError, ModelError, RagEvaluatorError
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import Address, Choice, Continuation, LlamaCpp, Server, Text, Transport, Vllm
 from rag_evaluator.judge.engines.server import http
-from rag_evaluator.judge.engines.server.dialects import Continuation, LlamaCpp, Server, Vllm
-from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.grammar.tree import Choice, Text
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 DEEP = "[" * 100_000 + "]" * 100_000

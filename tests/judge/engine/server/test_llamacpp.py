@@ -10,11 +10,8 @@ import pytest
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, RAGEvaluator
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.dialects import Continuation
-from rag_evaluator.judge.engines.server.engine import ServerEngine
-from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-from rag_evaluator.judge.protocol import Opinion, Reply, Request
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import Continuation, Opinion, Reply, Request, ServerEngine, TransformersEngine
 from tools.gguf_model import llama_cpp, write_gguf
 from tools.requests48 import requests
 

@@ -12,9 +12,9 @@ from fake_server import Fake, serve, shortest, status
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgementError, RAGEvaluator, sort
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import Opinion, Option
 from rag_evaluator.judge.engines.server import http
-from rag_evaluator.judge.protocol import Opinion, Option
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 Tokens = list[dict[str, Any]]

@@ -12,10 +12,8 @@ from pydantic import BaseModel
 from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, JudgementError, ModelError, RAGEvaluator, check
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.dialects import Continuation, LlamaCpp, Server, Vllm
-from rag_evaluator.judge.engines.server.http import Address, Transport
-from rag_evaluator.judge.protocol import TextEnd
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import Address, Continuation, LlamaCpp, Server, TextEnd, Transport, Vllm
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ModelFolder = Callable[..., Path]

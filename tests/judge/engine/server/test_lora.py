@@ -17,13 +17,11 @@ from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.hub import fingerprint
-from rag_evaluator.judge.engines.server.engine import ServerEngine
+from rag_evaluator.config import JudgeConfig, make_config
+from rag_evaluator.embeddings import fingerprint
+from rag_evaluator.judge import ServerEngine, VllmEngine
 from rag_evaluator.judge.engines.vllm import engine as vllm_engine
-from rag_evaluator.judge.engines.vllm.engine import VllmEngine
-from rag_evaluator.tasks.manifest import run_digest_of
+from rag_evaluator.tasks import run_digest_of
 from tools.gguf_model import llama_cpp, write_gguf, write_gguf_adapter
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")

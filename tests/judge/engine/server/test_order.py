@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 from fake_server import serve
 
-from rag_evaluator.judge.engines.server.http import Address, OpenRequests, Transport
+from rag_evaluator.judge import Address, OpenRequests, Transport
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 Prompt = tuple[int, ...]

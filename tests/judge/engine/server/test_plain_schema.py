@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from fake_server import shortest
 
-from rag_evaluator.judge.grammar.schema import faults, plain, settle, tighten
+from rag_evaluator.judge import faults, plain, settle, tighten
 from tools.requests48 import questions
 
 

@@ -14,10 +14,9 @@ import pytest
 from test_llamacpp import NEAR, answers
 
 from rag_evaluator import Judge, RAGEvaluator
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.engines.server.engine import ServerEngine
-from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+from rag_evaluator.judge import ServerEngine, TransformersEngine
 from tools.requests48 import requests
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")

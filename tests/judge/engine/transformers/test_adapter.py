@@ -15,13 +15,11 @@ from pydantic import BaseModel
 from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator
-from rag_evaluator.config.schema import make_config
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.hub import fingerprint
+from rag_evaluator.config import JudgeConfig, make_config
+from rag_evaluator.embeddings import fingerprint
+from rag_evaluator.judge import LazyJudge, find_judge
 from rag_evaluator.judge.engines.transformers import loading
-from rag_evaluator.judge.engines.transformers.loading import find_judge
-from rag_evaluator.judge.judge import LazyJudge
-from rag_evaluator.tasks.manifest import run_digest_of
+from rag_evaluator.tasks import run_digest_of
 
 ModelFolder = Callable[..., Path]
 STEEP = {"initializer_range": 0.5}

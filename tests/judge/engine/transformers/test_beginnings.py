@@ -11,11 +11,10 @@ import torch
 from tiny_models import plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.config.sections import JudgeConfig, SortConfig
-from rag_evaluator.judge.cached import CachedJudge
-from rag_evaluator.judge.engines.transformers.prefixes import LEAST, Beginnings, leaders_of
-from rag_evaluator.metrics.prompts import load_prompts
-from rag_evaluator.tasks.sort import Sorter
+from rag_evaluator.config import JudgeConfig, SortConfig
+from rag_evaluator.judge import LEAST, Beginnings, CachedJudge, leaders_of
+from rag_evaluator.metrics import load_prompts
+from rag_evaluator.tasks import Sorter
 
 RNG = random.Random(5)
 HEAD, *TEXTS = (tuple(RNG.choices(range(20, 600), k=size)) for size in (60, 30, 31, 32, 33, 34))

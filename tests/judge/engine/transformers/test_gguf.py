@@ -12,11 +12,8 @@ import pytest
 from gguf import GGUFWriter
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator, check
-from rag_evaluator.config.engine_choice import choose_engine
-from rag_evaluator.config.schema import load_config
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.engine import LocalModel
-from rag_evaluator.judge.judge import LazyJudge
+from rag_evaluator.config import JudgeConfig, choose_engine, load_config
+from rag_evaluator.judge import LazyJudge, LocalModel
 from tools.gguf_model import write_gguf
 
 ModelFolder = Callable[..., Path]

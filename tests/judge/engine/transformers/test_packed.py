@@ -11,10 +11,9 @@ import transformers
 from tiny_models import LATENT, LONGROPE, SHAPE, STEEP
 from transformers import AttentionInterface
 
+from rag_evaluator.judge import LayerKind, NotPackableError, PackedModel, TailCache, attention_error
 from rag_evaluator.judge.engines.transformers import attention, decoder
 from rag_evaluator.judge.engines.transformers import packed as packed_module
-from rag_evaluator.judge.engines.transformers.attention import LayerKind, NotPackableError, TailCache
-from rag_evaluator.judge.engines.transformers.packed import PackedModel, attention_error
 
 VOCAB = 300
 WINDOW = 12

@@ -11,9 +11,8 @@ import pytest
 from transformers import AutoModelForCausalLM
 
 from rag_evaluator import ModelError, check
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.transformers.loading import refuse_offloaded, with_quantisation
-from rag_evaluator.judge.judge import LazyJudge
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import LazyJudge, refuse_offloaded, with_quantisation
 
 ModelFolder = Callable[..., Path]
 Change = Callable[[Path], Any]

@@ -12,9 +12,8 @@ import tiny_models
 from pydantic import BaseModel
 
 from rag_evaluator import Judge
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.server.engine import LocalModel
-from rag_evaluator.judge.engines.transformers.loading import load_pipeline
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import LocalModel, load_pipeline
 
 ModelFolder = Callable[..., Path]
 

@@ -16,9 +16,8 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import ModelError
-from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.judge.engines.vllm.engine import MODULE, VllmEngine, VllmServer, command, environment, version_of
-from rag_evaluator.judge.engines.vllm.watcher import descendants, parents
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import MODULE, VllmEngine, VllmServer, command, descendants, environment, parents, version_of
 
 pytestmark = [
     pytest.mark.processes,

@@ -13,9 +13,9 @@ from pydantic import BaseModel
 from test_life import Processes, gone, of_kind, processes, tree
 
 from rag_evaluator import Judge, JudgeLostError, RAGEvaluator
-from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge.protocol import Opinion
+from rag_evaluator.judge import Opinion
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
 pytestmark = [pytest.mark.vllm, pytest.mark.skipif(not PYTHON, reason="VLLM_PYTHON names no Python with vLLM")]

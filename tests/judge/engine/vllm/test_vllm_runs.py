@@ -19,7 +19,7 @@ from test_vllm_engine import ENVIRONMENT, PYTHON
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.run.journal import Journal
+from rag_evaluator.run import Journal
 
 pytestmark = [pytest.mark.vllm, pytest.mark.skipif(not PYTHON, reason="VLLM_PYTHON names no Python with vLLM")]
 ROOT = Path(__file__).parents[4]

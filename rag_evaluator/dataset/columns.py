@@ -16,7 +16,6 @@ from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
 
-
 EXACT = 2**53  # floats from here on need not be the integer that was written
 
 
@@ -38,8 +37,6 @@ def as_key(value: Any) -> str | None:
         value = int(value)
     return unicodedata.normalize("NFC", json.dumps(value, ensure_ascii=False, sort_keys=True))
 
-
-# Any in this module: the users' values, plain JSON.
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "user_input": ("question", "query", "input"),
@@ -81,18 +78,6 @@ def column_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _meant(name: str, canonical: str, present: Collection[str]) -> str:
-    """What somebody meant who mapped a name to what is no canonical column."""
-    if name in ALIASES and canonical in present:
-        return f" It is one of the file's, whose names come first: '{canonical}' to '{name}'."
-    ascii_signs = unicodedata.normalize("NFKC", canonical)
-    if ascii_signs != canonical and DIVIDED.fullmatch(ascii_signs):
-        inner = re.search(r"[\[［](.*)[\]］]", canonical, re.DOTALL)
-        mark = inner[1] if inner else ""
-        return f" Write its brackets in ASCII: '{ascii_signs.partition('[')[0]}[{mark}]'."
-    return did_you_mean(canonical, ALIASES)
-
-
 @dataclass(frozen=True)
 class ColumnNames:
     """The user's names of columns.
@@ -114,21 +99,15 @@ class ColumnNames:
     def check(self, present: Collection[str], source_name: str) -> None:
         """DatasetError unless each name is one of those there and maps to a canonical column of its own."""
         for name, canonical in self.mapping.items():
+            mapped = f"{source_name}: columns maps '{name}' to '{canonical}', "
             if canonical not in ALIASES:
-                raise DatasetError(
-                    f"{source_name}: columns maps '{name}' to '{canonical}', which is no canonical column."
-                    f"{_meant(name, str(canonical), present)}"
-                )
+                turned = f" The file's name comes first: '{canonical}' to '{name}'." if canonical in present else ""
+                advice = turned or did_you_mean(str(canonical), ALIASES)
+                raise DatasetError(f"{mapped}which is no canonical column.{advice}")
             if name not in present:
-                raise DatasetError(
-                    f"{source_name}: columns maps '{name}' to '{canonical}', but no row has a column '{name}'."
-                    f"{did_you_mean(str(name), present)}"
-                )
-            twice = [other for other, target in self.mapping.items() if target == canonical and other != name]
-            if twice and canonical not in LISTS:
-                raise DatasetError(
-                    f"{source_name}: columns maps both '{name}' and '{twice[0]}' to '{canonical}'. Keep one of them."
-                )
+                raise DatasetError(f"{mapped}but no row has a column '{name}'.{did_you_mean(str(name), present)}")
+            if canonical not in LISTS and list(self.mapping.values()).count(canonical) > 1:
+                raise DatasetError(f"{mapped}and another column as well. Keep one of them.")
 
     def is_log(self, names: Collection[str]) -> bool:
         """Whether `reference` is what a retriever found (the log `question, reference, document_score`).
@@ -169,13 +148,11 @@ def _canonical_columns(
     for canonical, read in (READ_LOG if is_log else READ).items():
         names = _names(canonical, record, mapping)
         try:
-            values = _with_text(
-                {name: read(Field(record, name, canonical, marks.get(name))) for name in names}, canonical
-            )
-            first = next(iter(values.values()), None)
-            if canonical in LISTS and len(set(values) & set(mapping)) > 1:
-                first = [text for texts in values.values() for text in texts]
-            elif any(value != first for value in values.values()):
+            read_values = {name: read(Field(record, name, canonical, marks.get(name))) for name in names}
+            values = list(_with_text(read_values, canonical).values())
+            if canonical in LISTS and len(values) > 1 and set(names) <= set(mapping):
+                values = [[text for texts in values for text in texts]]
+            if any(value != values[0] for value in values):
                 raise DatasetError(
                     f"{record.where}: {' and '.join(map(repr, names))} are both read as {canonical}, and differ. Keep "
                     f"one of them, or choose with columns: {{{names[0]}: {canonical}}}."
@@ -185,7 +162,7 @@ def _canonical_columns(
             wrong[canonical] = str(error)
             continue
         if values:
-            readable[canonical] = first
+            readable[canonical] = values[0]
     _check_lengths(record, readable, wrong)
     return _by_score(readable) if is_log else readable, wrong
 

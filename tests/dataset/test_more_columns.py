@@ -43,7 +43,7 @@ READ: list[tuple[str, Any, Any]] = [
 ]
 
 WRONG: list[tuple[str, Any, str]] = [
-    ("retrieved_context_ids", "a", "expected a list of ids, received a string, 'a'. Put them in a list: [\"...\"]."),
+    ("retrieved_context_ids", "a", "expected a list of ids, received a string, 'a'. Put it in a list"),
     ("retrieved_context_ids", ["a"], "expected an id for each of the 2 retrieved contexts, received 1. Correct them,"),
     ("retrieved_context_ids", [], "expected an id for each of the 2 retrieved contexts, received 0"),
     ("retrieved_context_ids", ["a", None], "'retrieved_context_ids', item 2: expected an id"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import ALIASES, OnDiskSamples, check_columns, check_readable, open_dataset, row_names
+from rag_evaluator.dataset import ALIASES, Samples, check_columns, check_readable, open_dataset, row_names
 
 ROOT = Path(__file__).parents[2]
 LOG = [{"question": "q", "document_score": [0.1, 0.9], "reference": ["a", "b"]}, {"question": "r", "reference": ["c"]}]
@@ -24,7 +24,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
 
 def same(path: Path, columns: dict[str, str] | None = None) -> None:
     on_disk, loaded = open_dataset(path, columns), load_dataset(path, columns)
-    assert isinstance(on_disk, OnDiskSamples)
+    assert isinstance(on_disk, Samples)
     assert list(on_disk) == loaded
     assert len(on_disk) == len(loaded)
     assert [sample.digest for sample in on_disk] == [sample.digest for sample in loaded]

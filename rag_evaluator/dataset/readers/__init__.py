@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import Unwritable, plain
+from rag_evaluator.dataset.json_values import EMPTY, Repeated, plain
 from rag_evaluator.dataset.readers.json_files import (
     InputRecord,
     joined,
@@ -69,16 +69,7 @@ def refuse_splits(splits: Iterable[str], name: str = "DatasetDict", example: str
 
 
 def _arrow_rows(table: Any) -> list[dict[Any, Any]]:
-    return _rows(table.column_names, [_arrow_values(column) for column in table.columns])
-
-
-def _arrow_values(column: Any) -> list[Any]:
-    try:
-        values: list[Any] = column.to_pylist()
-    except Exception as error:  # a date after the year 9999, for instance: it matters only where a metric needs it
-        reason = f"values of type {column.type} that cannot be read ({error})"
-        values = [Unwritable(f"<{column.type}>", reason)] * len(column)
-    return values
+    return _rows(table.column_names, [column.to_pylist() for column in table.columns])
 
 
 def _rows(names: Sequence[Any], columns: Sequence[Sequence[Any]]) -> list[dict[Any, Any]]:
@@ -131,7 +122,8 @@ def _plain_records(name: str, records: Iterable[InputRecord]) -> Iterator[InputR
     is_empty = True
     for record in records:
         is_empty = False
-        yield InputRecord(record.where, _plain_row(record), record.is_cells)
+        row = joined((str(plain(str(name))), value) for name, value in record.row.items())
+        yield InputRecord(record.where, {name: _value(value) for name, value in row.items()}, record.is_cells)
     if is_empty:
         raise DatasetError(
             f"{name}: expected at least one row, received none. Check that it is the right "
@@ -139,27 +131,23 @@ def _plain_records(name: str, records: Iterable[InputRecord]) -> Iterator[InputR
         )
 
 
-def _plain_row(record: InputRecord) -> dict[str, Any]:
-    row = joined((str(plain(str(name))), value) for name, value in record.row.items())
-    return {name: _plain_value(value) for name, value in row.items()}
-
-
-def _plain_value(value: Any) -> Any:
-    """A value that cannot be read is an error only where a metric needs it."""
-    kind = type(value).__name__
-    try:
+def _value(value: Any) -> Any:
+    """A plain value; of a column that is there several times the one value, if it has no other but empty ones."""
+    if not isinstance(value, Repeated):
         return plain(value)
-    except RecursionError:
-        return Unwritable(f"<{kind}>", "lists or objects that are nested too deeply")
-    except Exception as error:  # an object of any library, whose attributes may be broken
-        return Unwritable(f"<{kind}>", f"a value of type {kind} that cannot be read ({error})")
+    values = [plain(item) for item in value]
+    nonempty = [item for item in values if item not in EMPTY] or values[:1]
+    return nonempty[0] if all(item == nonempty[0] for item in nonempty) else Repeated(values)
 
 
 def existing(source: Path) -> Path:
     """The whole path of a dataset. Raises `DatasetError` where nothing is."""
     path = source.expanduser().absolute()
     if not path.exists():
-        raise DatasetError(f"{path}: no such file or folder.{_near_names(path)} Correct the path.")
+        names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = " or ".join(map(repr, difflib.get_close_matches(path.name, names)))
+        advice = f" Did you mean {near}?" if near else ""
+        raise DatasetError(f"{path}: no such file or folder.{advice} Correct the path.")
     return path
 
 
@@ -176,13 +164,6 @@ def _read_path(source: Path) -> tuple[str, Iterable[InputRecord]]:
     if path.stat().st_size == 0:
         raise DatasetError(f"{path.name}: expected rows, received an empty file (0 bytes). Write the dataset again.")
     return path.name, reader(path)
-
-
-def _near_names(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f" The folder {path.parent} does not exist either."
-    near = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=3)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def _read_object(source: Any) -> tuple[str, Iterable[InputRecord]]:

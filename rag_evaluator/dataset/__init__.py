@@ -6,7 +6,7 @@ A row is read (`readers`, `json_values`), lines of a log are joined (`retrieval_
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,6 @@ from rag_evaluator.dataset.columns import (
 from rag_evaluator.dataset.json_values import EMPTY, as_text, is_blank, plain
 from rag_evaluator.dataset.on_disk import Samples, samples_of, surveyed
 from rag_evaluator.dataset.readers import READERS, iterate_records
-from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.facades import facade
@@ -70,20 +69,6 @@ def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Sampl
     name, records = iterate_records(source)
     with ACTIVITY.phase(f"reading {name}") if isinstance(source, str | Path) else nullcontext():
         return samples_of(name, records, ColumnNames(columns or {}))
-
-
-def load_records(
-    name: str, records: Iterable[InputRecord], columns: Mapping[str, str], readable: Collection[str]
-) -> Samples:
-    """The samples of records that were read already.
-
-    Args:
-        name: of their source, for messages.
-        readable: canonical columns that must be readable in all of them.
-    """
-    samples = samples_of(name, records, ColumnNames(columns))
-    check_readable(samples, readable)
-    return samples
 
 
 def row_names(samples: Sequence[Sample]) -> list[str]:

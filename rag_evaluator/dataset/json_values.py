@@ -4,7 +4,6 @@ import datetime
 import decimal
 import enum
 import json
-import re
 import unicodedata
 import uuid
 from collections.abc import Mapping
@@ -17,25 +16,21 @@ from typing import Any
 class Unwritable(str):
     """Text in place of a value that JSON cannot hold.
 
-    reason: what it was: 'a value of type bytes, which JSON cannot hold'.
+    reason: what it was, and what to do.
     """
 
     reason: str
 
-    def __new__(cls, text: str, reason: str = "") -> "Unwritable":
+    def __new__(cls, text: str, what: str = "") -> "Unwritable":
         made = super().__new__(cls, text)
-        made.reason = reason
+        made.reason = f"it holds {what}. Correct it, or convert it to text."
         return made
 
 
-class Repeated(list[Any]):
-    """The values of a column that the row has several times."""
+class Several(list[Any]):
+    """Values where a metric that needs the column can read one only.
 
-
-class Differing(list[Any]):
-    """The values of a column in the lines of one question, which should be equal where a metric needs the column.
-
-    reason: which lines differ, and what to do.
+    reason: why there are several, and what to do.
     """
 
     reason: str = ""
@@ -43,10 +38,6 @@ class Differing(list[Any]):
 
 INVISIBLE = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 """Unicode categories: controls, format characters such as the zero width space, and white space."""
-FILLERS = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
-"""Letters and marks that show nothing: fillers, joiners, variation selectors, the empty Braille pattern."""
 
 EMPTY: tuple[Any, ...] = (None, "", [])
 """A value that counts as absent; text that shows nothing is blank, see `is_blank`."""
@@ -58,7 +49,7 @@ def is_blank(value: Any) -> bool:
     Numbers, booleans and objects are never blank.
     """
     if isinstance(value, str):
-        return all(unicodedata.category(sign) in INVISIBLE or FILLERS.match(sign) for sign in value)
+        return all(unicodedata.category(sign) in INVISIBLE for sign in value)
     if isinstance(value, list):
         return all(map(is_blank, value))
     return value is None
@@ -90,9 +81,8 @@ def plain(value: Any) -> Any:
         text.encode("utf-8")
         return json.loads(text, parse_constant=_constant)
     except UnicodeEncodeError as error:
-        place = f" at character {error.start}" if isinstance(value, str) else ""
-        reason = f"half of a surrogate pair (\\u{ord(text[error.start]):04x}){place}"
-        return Unwritable(text.encode("utf-8", "backslashreplace").decode("utf-8").strip('"'), reason)
+        written = text.encode("utf-8", "backslashreplace").decode("utf-8").strip('"')
+        return Unwritable(written, f"half of a surrogate pair ({text[error.start]!r})")
     except OverflowError:
         return Unwritable(str(value), "an infinite number")
     except RecursionError:

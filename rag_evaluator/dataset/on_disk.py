@@ -87,9 +87,11 @@ def samples_of(name: str, records: Iterable[InputRecord], column_names: ColumnNa
 
     stored = OnDisk(map(noted, records))
     column_names.check(names, name)
-    is_log = column_names.is_log(names)
-    rows = rows_of_log(stored, column_names) if is_log else stored
-    return Samples(column_names.sample(index, record, is_log) for index, record in enumerate(rows))
+    rows: Iterable[InputRecord] = stored
+    if column_names.is_log(names):
+        column_names = column_names.of_log()
+        rows = rows_of_log(stored, column_names)
+    return Samples(column_names.sample(index, record) for index, record in enumerate(rows))
 
 
 def surveyed(samples: Sequence[Sample]) -> Samples:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from rag_evaluator.dataset.columns import RETRIEVED, ColumnNames, as_key, column_names, descending
-from rag_evaluator.dataset.json_values import EMPTY, Differing, is_blank
+from rag_evaluator.dataset.json_values import EMPTY, Several, is_blank
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.values import as_number, is_number, is_written_by_python, json_or_text
 from rag_evaluator.files.atomic import short_digest
@@ -89,7 +89,7 @@ def _once(name: str, lines: Sequence[InputRecord], chunks: Sequence[InputRecord]
     other = next((line for line in nonblank if as_key(line.row.get(name)) != as_key(first)), None)
     if other is None:
         return first
-    values = Differing(line.row.get(name) for line in chunks)
+    values = Several(line.row.get(name) for line in chunks)
     values.reason = (
         f"expected the same value in all lines of a question, received {first!r:.60} ({nonblank[0].where}) and "
         f"{other.row[name]!r:.60} ({other.where}). Correct one of them, or give each question its own '{ID}'."

@@ -8,7 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.dataset.json_values import Differing, Repeated, Unwritable, as_text, is_blank, plain
+from rag_evaluator.dataset.json_values import Several, Unwritable, as_text, is_blank, plain
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import DatasetError
 
@@ -57,54 +57,32 @@ class Field:
     @property
     def value(self) -> Any:
         """What the row has in the column; DatasetError for no JSON value, and for several that differ."""
-        value = self._writable(self.record.row[self.name])
-        if isinstance(value, Differing):
-            raise DatasetError(f"{self._place()}: {value.reason}")
-        if isinstance(value, Repeated):
-            raise DatasetError(
-                f"{self._place()}: expected every column once, received it {len(value)} times: "
-                f"{', '.join(f'{item!r:.40}' for item in value)}. Rename or delete one of them."
-            )
-        return value
+        return self._single(self.record.row[self.name])
 
     @property
     def parsed(self) -> Any:
         """The value; or what it holds, where the text of a cell is JSON as the column needs it."""
         start = "{" if self.canonical == "rubrics" else "["
-        return self._writable(json_or_text(self.value, self.record.is_cells, start))
+        return self._single(json_or_text(self.value, self.record.is_cells, start))
 
     def text(self, value: Any, advice: str, item: str = "", expected: str = "a string") -> str:
         """A string, or a number as text; DatasetError for anything else."""
-        text = as_text(self._writable(value, item))
+        text = as_text(self._single(value, item))
         if text is None:
             raise self.wrong(expected, value, advice, item)
         return text
 
-    def _writable(self, value: Any, item: str = "") -> Any:
-        if isinstance(value, Unwritable):
-            raise DatasetError(f"{self._place(item)} holds {value.reason}. Correct it, or convert it to text.")
-        return value
-
     def wrong(self, expected: str, received: Any, advice: str, item: str = "") -> DatasetError:
-        kind = next(name for kind, name in _KINDS.items() if isinstance(received, kind))
-        text = repr(received)
-        text = text if len(text) <= 60 else text[:57] + "..."
-        return DatasetError(f"{self._place(item)}: expected {expected}, received {kind}, {text}. {advice}")
+        return DatasetError(f"{self._place(item)}: expected {expected}, received {received!r:.60}. {advice}")
+
+    def _single(self, value: Any, item: str = "") -> Any:
+        if isinstance(value, Unwritable | Several):
+            raise DatasetError(f"{self._place(item)}: {value.reason}")
+        return value
 
     def _place(self, item: str = "") -> str:
         read_as = "" if self.name == self.canonical else f" (read as {self.canonical})"
         return f"{self.record.where}: column '{self.name}'{read_as}{item}"
-
-
-_KINDS: Mapping[type, str] = {
-    type(None): "null",
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "a list",
-    dict: "an object",
-}
 
 
 def string(field: Field) -> str:
@@ -123,9 +101,7 @@ def listed(field: Field, expected: str) -> list[Any]:
         _refuse_broken_list(field)
         return [string(field)]
     if not isinstance(value, list):
-        is_json = isinstance(value, str) and value.lstrip().startswith("[")
-        advice = "Parse the text with json.loads first." if is_json else 'Put it in a list: ["..."].'
-        raise field.wrong(expected, value, advice)
+        raise field.wrong(expected, value, 'Put it in a list: ["..."], or parse it with json.loads first.')
     return value
 
 

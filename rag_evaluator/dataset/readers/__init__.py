@@ -1,12 +1,11 @@
 """`read_records`: a file, folder or Python object -> records. One row of `READERS` per file suffix."""
 
 import difflib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import EMPTY, Repeated, plain
+from rag_evaluator.dataset.json_values import EMPTY, Several, plain
 from rag_evaluator.dataset.readers.json_files import (
     InputRecord,
     joined,
@@ -14,7 +13,6 @@ from rag_evaluator.dataset.readers.json_files import (
     numbered,
     read_json,
     read_jsonl,
-    read_text,
     rows_of,
 )
 from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx
@@ -35,19 +33,13 @@ def read_parquet(path: Path) -> Iterator[InputRecord]:
 
 def read_folder(path: Path) -> Iterator[InputRecord]:
     """A folder written by `Dataset.save_to_disk`."""
-    if (path / "dataset_dict.json").is_file():
-        with library_errors(f"{path.name}/dataset_dict.json", "a list of splits", "Give the folder of one split."):
-            refuse_splits(json.loads(read_text(path / "dataset_dict.json"))["splits"], f"{path.name}", f"{path}/{{}}")
-    if not (path / "state.json").is_file():
-        inside = ", ".join(sorted(entry.name for entry in path.iterdir())[:5]) or "nothing"
-        raise DatasetError(
-            f"{path.name}: expected a folder saved by `Dataset.save_to_disk`, received one without state.json (in it: "
-            f"{inside}). Give the path of a data file or of such a folder."
-        )
     import datasets  # type: ignore[import-untyped,unused-ignore]
 
-    with library_errors(path.name, "a `datasets` folder", "Save it again with `Dataset.save_to_disk`."):
-        rows = dataset_rows(datasets.load_from_disk(str(path)))
+    with library_errors(path.name, "a folder saved by `Dataset.save_to_disk`", "Give its path, or that of a file."):
+        dataset = datasets.load_from_disk(str(path))
+        if isinstance(dataset, datasets.DatasetDict):
+            refuse_splits(dataset, path.name, f"{path}/{{}}")
+        rows = dataset_rows(dataset)
     return numbered(rows, f"{path.name}, ")
 
 
@@ -60,11 +52,11 @@ def frame_rows(frame: Any) -> list[dict[Any, Any]]:
     return _rows(frame.columns, [frame.iloc[:, place].tolist() for place in range(len(frame.columns))])
 
 
-def refuse_splits(splits: Iterable[str], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
-    names = list(splits)
+def refuse_splits(splits: Mapping[str, Any], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
+    examples = " or ".join(map(example.format, splits))
     raise DatasetError(
-        f"{name}: expected one dataset, received a DatasetDict with the splits {', '.join(names)}. Give one of them: "
-        f"{' or '.join(map(example.format, names))}."
+        f"{name}: expected one dataset, received a DatasetDict with the splits {', '.join(splits)}. Give one of them: "
+        f"{examples}."
     )
 
 
@@ -133,11 +125,18 @@ def _plain_records(name: str, records: Iterable[InputRecord]) -> Iterator[InputR
 
 def _value(value: Any) -> Any:
     """A plain value; of a column that is there several times the one value, if it has no other but empty ones."""
-    if not isinstance(value, Repeated):
+    if not isinstance(value, Several):
         return plain(value)
     values = [plain(item) for item in value]
     nonempty = [item for item in values if item not in EMPTY] or values[:1]
-    return nonempty[0] if all(item == nonempty[0] for item in nonempty) else Repeated(values)
+    if all(item == nonempty[0] for item in nonempty):
+        return nonempty[0]
+    several = Several(values)
+    several.reason = (
+        f"expected every column once, received it {len(values)} times: "
+        f"{', '.join(f'{item!r:.40}' for item in values)}. Rename or delete one of them."
+    )
+    return several
 
 
 def existing(source: Path) -> Path:

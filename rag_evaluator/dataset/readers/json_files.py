@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import Repeated
+from rag_evaluator.dataset.json_values import Several
 from rag_evaluator.errors import DatasetError
 
 
@@ -31,11 +31,11 @@ def as_row(row: Any, where: str, advice: str) -> Mapping[str, Any]:
 
 
 def joined(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Names and values as a dict; a name that is there several times keeps all its values, as `Repeated`."""
+    """Names and values as a dict; a name that is there several times keeps all its values, as `Several`."""
     values_of: dict[Any, list[Any]] = {}
     for name, value in pairs:
         values_of.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else Repeated(values) for name, values in values_of.items()}
+    return {name: values[0] if len(values) == 1 else Several(values) for name, values in values_of.items()}
 
 
 def numbered(rows: Iterable[Any], prefix: str) -> Iterator[InputRecord]:

@@ -146,7 +146,8 @@ class ColumnNames:
 
     def sample(self, index: int, record: InputRecord) -> Sample:
         """The sample of a row."""
-        columns, wrong = {}, {}
+        columns: dict[str, Any] = {}
+        wrong: dict[str, str] = {}
         for canonical in self.readers:
             try:
                 value = self.value_of(canonical, record)

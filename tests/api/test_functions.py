@@ -252,7 +252,7 @@ def test_a_judge_of_ones_own_and_metrics_without_a_judge_have_no_such_limit(capl
         ("a", [["c"]], "question_list: expected a list, received str"),
         (["a"], ["c"], "row 0: column 'contexts_list' .*expected a list of strings, received 'c'"),
         (["a", "b"], [["c"], None], "row 1: column 'contexts_list' has no value"),
-        (["a"], [[None]], "row 0: column 'contexts_list' .*, item 1: .* null"),
+        (["a"], [[None]], "row 0: column 'contexts_list' .*, item 1: .* None"),
         ([["a"]], [["c"]], r"row 0: column 'question_list' .* \['a'\]"),
         ([], [], "expected at least one row"),
     ],

@@ -228,7 +228,7 @@ def test_no_answers_at_all_are_no_answers(missing: Any) -> None:
         (["a"], pd.DataFrame({"c": ["x"]}), "contexts_list: .* DataFrame"),
         (pd.Series(["a", np.nan]), [["c"], ["d"]], "row 1: column 'question_list' has no value"),
         (["a"], pd.Series([np.nan]), "row 0: column 'contexts_list' has no value"),
-        (["a"], [["c", math.nan]], "column 'contexts_list' .*, item 2: .* null"),
+        (["a"], [["c", math.nan]], "column 'contexts_list' .*, item 2: .* None"),
         (np.array([["a"]]), [["c"]], r"column 'question_list' .* \['a'\]"),
         (["a"], [["\ud800"]], "column 'contexts_list' .* half of a surrogate pair"),
     ],

@@ -13,8 +13,9 @@ from typing import Any, NoReturn, Protocol
 
 from rag_evaluator.config.origin import dotted
 from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset import check_columns, check_readable, open_dataset, present_columns, row_names
+from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, as_key, value_of
+from rag_evaluator.dataset.contents import Samples, check_columns, check_readable
 from rag_evaluator.dataset.sample import REASON, ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
@@ -114,18 +115,18 @@ def choice_of(config: Config, rows: int) -> RowChoice:
     return RowChoice.make(rows, config.limit, config.sample, config.sample_seed)
 
 
-def needed_columns(readers: Mapping[str, ReadsColumns], samples: Sequence[Sample]) -> dict[str, list[str]]:
+def needed_columns(readers: Mapping[str, ReadsColumns], samples: Samples) -> dict[str, list[str]]:
     """Metric or task -> the canonical columns in which some row must have something.
 
     An empty list is something where it says that nothing was retrieved, even if all rows have one; so is a reference
     that `generate` could not write. Users' own metrics may read other columns, too.
     """
-    present = present_columns(samples)
+    present = samples.present
     empty = set()
     for column in {column for reader in readers.values() for column in reader.may_be_empty}.difference(present):
         if any(row.columns.get(column) == [] for row in samples):
             empty.add(column)
-    is_tried = "reference" not in present and REASON in row_names(samples)
+    is_tried = "reference" not in present and REASON in samples.names
     tried = {"reference"} if is_tried and any(row.row.get(REASON) for row in samples) else set()
     needed = {}
     for name, reader in readers.items():
@@ -135,9 +136,9 @@ def needed_columns(readers: Mapping[str, ReadsColumns], samples: Sequence[Sample
     return needed
 
 
-def check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], samples: Sequence[Sample]) -> None:
+def check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], samples: Samples) -> None:
     """Raises `ConfigError` if rows lack a column that own metrics read, or have one with the name of such a metric."""
-    names = row_names(samples)
+    names = samples.names
     for name, reader in readers.items():
         if name not in config.custom_metrics:
             continue
@@ -155,14 +156,14 @@ def _fail(config: Config, key: Sequence[str | int], message: str) -> NoReturn:
     raise ConfigError(f"{config.place(*place)}: '{dotted(place)}' {message}")
 
 
-def _check_reporting(samples: Sequence[Sample], config: Config) -> None:
+def _check_reporting(samples: Samples, config: Config) -> None:
     """Raises `ConfigError` for a column that is blank, or not there, in all rows."""
     wanted: dict[tuple[str | int, ...], str]
     wanted = {("group_by", position): column for position, column in enumerate(config.group_by)}
     wanted |= {} if config.cluster is None else {("cluster",): config.cluster}
     for key, column in wanted.items():
         if all(as_key(value_of(sample, column)) is None for sample in samples):
-            names = row_names(samples)
+            names = samples.names
             why = "blank in all rows." if column in names else f"no column of any row.{did_you_mean(column, names)}"
             raise ConfigError(f"{config.place(*key)}: {key[0]}: '{column}' is {why}")
 
@@ -212,7 +213,7 @@ def optional_texts(name: str, values: Any, count: int, counted: str = "question_
 CONTEXTS = "retrieved_contexts"
 
 
-def _rows_of(lists: Mapping[str, Any], *canonical: str, may_miss: bool = False) -> Sequence[Sample]:
+def _rows_of(lists: Mapping[str, Any], *canonical: str, may_miss: bool = False) -> Samples:
     """The rows of lists of any library, each read as a canonical column. Any: `load_dataset` checks what is in them."""
     for name, values in lists.items():
         is_table = hasattr(values, "itertuples")  # a pandas frame: iterating gives the names of its columns

@@ -14,7 +14,7 @@ from typing import Any
 
 from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, accepted_names
-from rag_evaluator.dataset.on_disk import samples_of as kept_samples
+from rag_evaluator.dataset.contents import samples_of as kept_samples
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample

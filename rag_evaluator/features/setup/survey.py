@@ -10,7 +10,7 @@ from pathlib import Path
 
 from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.columns import LISTS, TEXTS, ColumnNames, accepted_names, column_names
-from rag_evaluator.dataset.on_disk import samples_of
+from rag_evaluator.dataset.contents import samples_of
 from rag_evaluator.dataset.readers import iterate_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample

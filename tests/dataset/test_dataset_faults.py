@@ -293,7 +293,7 @@ TEXTS = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
 @given(texts=TEXTS)
-@example(texts=["''-x", "'x"])
+@example(texts=["''-x", "'x", "\ufffex"])
 def test_what_scores_files_hold_is_what_was_written(texts: list[str], tmp_path: Path) -> None:
     folder = written(texts, tmp_path)
     assert answers_of(folder / "scores.csv") == texts

@@ -120,8 +120,8 @@ def _cell_value(entered: Any, kind: str, value: Any, value_kind: str, is_calcula
     return value
 
 
-# Office Open XML writes control characters as _x000D_, and an underscore that would look like one as _x005F_.
-_CONTROL = re.compile(r"_x(00[01][0-9A-Fa-f]|005F(?=_x[0-9A-Fa-f]{4}_))_")
+# Office Open XML writes what XML cannot hold as _x000D_, and an underscore that would look like one as _x005F_.
+_CONTROL = re.compile(r"_x(00[01][0-9A-Fa-f]|FFF[EF]|005F(?=_x[0-9A-Fa-f]{4}_))_")
 
 
 def _records(name: str, rows: Iterable[_Row]) -> Iterator[InputRecord]:

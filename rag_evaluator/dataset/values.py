@@ -95,12 +95,14 @@ def string(field: Field) -> str:
 def listed(field: Field, expected: str) -> list[Any]:
     """The items of a list. A cell is a JSON list, its texts with a mark between them, or one text."""
     value = field.parsed
-    if isinstance(value, str) and field.mark:
+    if field.mark and isinstance(value, str) and not isinstance(json_or_text(value, True), list):
         return [part.strip() for part in value.split(field.mark) if not is_blank(part)]
     if field.record.is_cells and not isinstance(value, list):
         _refuse_broken_list(field)
         return [string(field)]
     if not isinstance(value, list):
+        if field.name == "context" and isinstance(value, str) and not value.lstrip().startswith("["):
+            return [value]
         raise field.wrong(expected, value, 'Put it in a list: ["..."], or parse it with json.loads first.')
     return value
 
@@ -207,7 +209,9 @@ def _answer(field: Field) -> str:
 
     Of several, old ragas took the first silently. Only the user knows which one is right, so that is an error.
     """
-    value = text_or_list(field.value, field.record.is_cells)
+    is_cell = field.record.is_cells
+    is_list = is_cell and field.name == "ground_truths"
+    value = listed(field, "a list of texts") if is_list else text_or_list(field.value, is_cell)
     if not isinstance(value, list):
         return string(field)
     advice = "Keep the best one as a string, or join them yourself into one text."
@@ -220,8 +224,6 @@ def _answer(field: Field) -> str:
 
 def _contexts(field: Field) -> list[str]:
     """Texts in the given order; empty ones stay, as the rank of the others depends on them."""
-    if field.name == "context" and isinstance(field.value, str) and not field.value.lstrip().startswith("["):
-        return [field.value]
     items = enumerate(listed(field, "a list of strings"), start=1)
     return [_document(field, item, f", item {rank}") for rank, item in items]
 

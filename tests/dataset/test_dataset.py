@@ -510,8 +510,9 @@ def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
         "question\tanswer\na\tb, c\n",
         "question|answer\na|b, c\n",
         '\ufeff\n"question";answer\r\na;"b, c"\r\n',
+        "question;answer\ra;b, c\r",
     ],
-    ids=["semicolons", "quoted", "tabs", "bars", "as Excel writes it"],
+    ids=["semicolons", "quoted", "tabs", "bars", "as Excel writes it", "as old Macs write it"],
 )
 def test_a_csv_without_commas_in_its_header_is_divided_by_the_mark_that_is_there(tmp_path: Path, text: str) -> None:
     samples = load_dataset(write_text(tmp_path / "data.csv", text))
@@ -543,6 +544,12 @@ def test_contexts_may_stand_in_several_columns_or_in_one_cell_with_a_mark_betwee
     mapping = {name: to.format(column) for name, to in columns.items()}
     for path in (write_csv(tmp_path / "data.csv", [row]), write_xlsx(tmp_path / "data.xlsx", [row])):
         assert load_dataset(path, mapping)[0].columns == {column: expected}
+
+
+def test_a_mark_divides_texts_of_any_name_and_source_but_not_json() -> None:
+    mapping = {"context": "retrieved_contexts[||]"}
+    assert columns_of_row({"context": "a || b"}, mapping) == {"retrieved_contexts": ["a", "b"]}
+    assert "json.loads" in message_of([{"context": '["a || b", "c"]'}], mapping)
 
 
 def test_a_folder_of_several_splits_is_an_error_that_names_them(tmp_path: Path) -> None:
@@ -628,11 +635,15 @@ def test_a_file_that_cannot_be_read_is_an_error_with_its_place(
 
 
 @pytest.mark.parametrize("name", ["data.csv", "data.xlsx"])
-@pytest.mark.parametrize("cell", ['["a", "b', "['a', 'b']", "['a' 'b']"])
-def test_a_broken_list_in_a_cell_is_an_error_with_file_and_row(tmp_path: Path, name: str, cell: str) -> None:
+@pytest.mark.parametrize("column", ["contexts", "context", "ground_truths"])
+@pytest.mark.parametrize("cell", ['["a", "b', "['a', 'b']", "['a' 'b']", "array(['a'])"])
+def test_a_broken_list_in_a_cell_is_an_error_with_file_and_row(
+    tmp_path: Path, name: str, column: str, cell: str
+) -> None:
     write = write_csv if name == "data.csv" else write_xlsx
-    message = message_of(write(tmp_path / name, [{"contexts": '["fine"]'}, {"contexts": cell}]))
-    assert message.startswith(f"{name}, row 3: {READ_AS}: expected a JSON list")
+    message = message_of(write(tmp_path / name, [{column: '["fine"]'}, {column: cell}]))
+    assert message.startswith(f"{name}, row 3: column '{column}' (read as ")
+    assert "expected a JSON list" in message
     assert repr(cell) in message and "json.dumps(contexts)" in message
 
 

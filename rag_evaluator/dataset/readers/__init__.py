@@ -95,7 +95,7 @@ _OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
 
 def _as_list(column: Any) -> Any:
     """A column of numpy, pandas or pyarrow as a list; anything else as it is."""
-    return list(column) if hasattr(column, "__array__") or isinstance(column, tuple) else column
+    return list(column) if hasattr(column, "__array__") or isinstance(column, list | tuple) else column
 
 
 def read_records(source: Any) -> tuple[str, list[InputRecord]]:

@@ -32,7 +32,7 @@ def read_csv(path: Path) -> Iterator[InputRecord]:
     In a file that our own writer may have written, the quote before formulas is removed.
     """
     text = read_text(path)
-    header = text.lstrip().partition("\n")[0].rstrip("\r")
+    header = re.split("[\r\n]", text.lstrip(), maxsplit=1)[0]
     marks = [mark for mark in ";\t|" if mark in header and "," not in header]
     rows = _separated_rows(path, text, max(marks, key=header.count) if marks else ",")
     if all(is_harmless(cell) for _, cells in rows for cell in cells):

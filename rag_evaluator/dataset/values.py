@@ -1,5 +1,6 @@
 """One value of a row, `Field`, -> what its canonical column holds: `READ`; None for a value that says nothing."""
 
+import ast
 import json
 import math
 import re
@@ -14,15 +15,20 @@ from rag_evaluator.errors import DatasetError
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
 
-_PYTHON = re.compile(
-    r"\s*(array\(\[.*\]\s*(,\s*dtype=\S+\s*)?\)|(Document\(|page_content=['\"]).*|\((['\"]).*\4,?\)|\{(['\"]).*\5\})\s*",
-    re.DOTALL,
-)
+_PYTHON = re.compile(r"\s*(array\(\[.*\]\s*(,\s*dtype=\S+\s*)?\)|(Document\(|page_content=['\"]).*)\s*", re.DOTALL)
 
 
 def is_written_by_python(text: str) -> bool:
     """Whether it is what `str` makes of an array, a tuple or set of texts, or a LangChain document."""
-    return _PYTHON.fullmatch(text) is not None
+    if _PYTHON.fullmatch(text):
+        return True
+    if not text.strip().startswith(("('", '("', "{'", '{"')):
+        return False
+    try:
+        value = ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return False
+    return isinstance(value, tuple | set) and all(isinstance(item, str) for item in value)
 
 
 def json_or_text(value: Any, is_cell: bool, start: str = "[") -> Any:
@@ -128,7 +134,7 @@ def ids(field: Field) -> list[str]:
 def scores(field: Field) -> list[float] | None:
     """Numbers; one alone is a list of one."""
     value = field.parsed
-    if is_blank(value):
+    if is_blank(field.value):
         return None
     values = value if isinstance(value, list) else [as_number(value, field.record.is_cells)]
     advice = "Give each retrieved context its score, or rename the column if it is something else."

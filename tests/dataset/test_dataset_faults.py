@@ -227,7 +227,16 @@ def test_a_list_that_python_wrote_into_a_cell_is_refused(case: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "text", ["array() makes a list in PHP", "(see below) text", "('tis) so", "{braces}", "(1, 2)", "Document A says"]
+    "text",
+    [
+        "array() makes a list in PHP",
+        "(see below) text",
+        "('tis) so",
+        "{braces}",
+        "(1, 2)",
+        "Document A says",
+        '{"a": "b"}',
+    ],
 )
 def test_text_that_only_looks_like_a_list_of_python_is_one_context(text: str, tmp_path: Path) -> None:
     assert columns_of(pandas_csv(tmp_path / "data.csv", text))[0]["retrieved_contexts"] == [text]

@@ -4,6 +4,7 @@ import datetime
 import decimal
 import enum
 import json
+import re
 import unicodedata
 import uuid
 from collections.abc import Mapping
@@ -38,6 +39,10 @@ class Several(list[Any]):
 
 INVISIBLE = {"Cc", "Cf", "Zs", "Zl", "Zp"}
 """Unicode categories: controls, format characters such as the zero width space, and white space."""
+FILLERS = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+"""Letters and marks that show nothing: fillers, joiners, variation selectors, the empty Braille pattern."""
 
 EMPTY: tuple[Any, ...] = (None, "", [])
 """A value that counts as absent; text that shows nothing is blank, see `is_blank`."""
@@ -49,7 +54,7 @@ def is_blank(value: Any) -> bool:
     Numbers, booleans and objects are never blank.
     """
     if isinstance(value, str):
-        return all(unicodedata.category(sign) in INVISIBLE for sign in value)
+        return all(unicodedata.category(sign) in INVISIBLE or FILLERS.match(sign) for sign in value)
     if isinstance(value, list):
         return all(map(is_blank, value))
     return value is None
@@ -77,9 +82,9 @@ def plain(value: Any) -> Any:
     if value is None or isinstance(value, bool | Unwritable):
         return value
     try:
-        text = json.dumps(value, default=_converted, ensure_ascii=False)
+        text = _ENCODER.encode(value)
         text.encode("utf-8")
-        return json.loads(text, parse_constant=_constant)
+        return _DECODER.decode(text)
     except UnicodeEncodeError as error:
         written = text.encode("utf-8", "backslashreplace").decode("utf-8").strip('"')
         return Unwritable(written, f"half of a surrogate pair ({text[error.start]!r})")
@@ -95,6 +100,10 @@ def _constant(name: str) -> None:
     """What JSON of Python writes for a float that is no number."""
     if name != "NaN":
         raise OverflowError
+
+
+_DECODER = json.JSONDecoder(parse_constant=_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=lambda value: _converted(value))
 
 
 def _converted(value: Any) -> Any:

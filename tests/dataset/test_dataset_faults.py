@@ -65,6 +65,7 @@ INVISIBLE = [
     "\t\r\n",
     "\u00a0\u3000",
     "\u200b",
+    "\u3164\ufe0f\u034f",
     "\ufeff",
     "\u2060\u00ad",
     "\u200e\u202e",

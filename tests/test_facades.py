@@ -14,7 +14,7 @@ PATCHED = {
     "rag_evaluator.cli.watching",
     "rag_evaluator.config.offline",
     "rag_evaluator.dataset.checked",
-    "rag_evaluator.embeddings.hub",
+    "rag_evaluator.models.hub",
     "rag_evaluator.features.app.answers",
     "rag_evaluator.features.app.app",
     "rag_evaluator.features.testset.readers",

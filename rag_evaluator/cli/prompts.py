@@ -21,7 +21,7 @@ from rag_evaluator.resources import packaged
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.check import CheckedPack
-    from rag_evaluator.prompts.pack import Key, Source
+    from rag_evaluator.prompts.loading import PackSet
 
 PROMPTS_DIR = Path("prompts")
 ENGLISH = "english"
@@ -65,18 +65,22 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
 def check_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
     from rag_evaluator.cli.console import print_json, print_table, say
-    from rag_evaluator.prompts.check import KINDS, check_language, languages_in
+
+    with loading_libraries():
+        from rag_evaluator.prompts.check import KINDS, check_packs
+        from rag_evaluator.prompts.pack import DEFINITION, languages_in
 
     folder = options.folder or (config.prompts_dir if options.config else PROMPTS_DIR)
-    sources = {**_sources(options.installed), **_own_sources(config)}
-    languages = options.language or languages_in(folder, sources)
+    languages = options.language or languages_in(folder, [(name, DEFINITION) for name in own_metrics(config)])
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
     for question in filter(None, map(misspelt, languages)):
         logger.warning("%s", question)
-    owners, instruction = choose_owners(options.metrics, sources), not options.no_instruction
     others = [packaged("prompts")]
-    checked = {name: check_language(folder, name, owners, instruction, sources, others) for name in languages}
+    checked = {
+        name: check_packs(_packs(options, config, name, folder), not options.no_instruction, others)
+        for name in languages
+    }
     faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
@@ -88,7 +92,6 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     if not faults:
         where = f"in {folder}/ or the package"
         print(f"every pack of {len(checked)} languages {where} is complete, current and in its language")
-    _note_other_ragas(sources, options.installed)
     return BAD_INPUT if faults else OK
 
 
@@ -97,36 +100,15 @@ def _as_json(packs: Sequence["CheckedPack"]) -> dict[str, Any]:
     return {"packs": len(packs), "good": sum(not pack.faults for pack in packs), "faults": faults}
 
 
-def _sources(installed: bool) -> "Mapping[Key, Source]":
-    from rag_evaluator.prompts.pack import packaged_sources
+def _packs(options: argparse.Namespace, config: Config, language: str, folder: Path) -> "PackSet":
+    """The packs of the chosen metrics, those of the user and tasks; of all if none is named."""
+    from rag_evaluator.metrics.prompts import all_prompts
+    from rag_evaluator.prompts.loading import PackSet, definition_prompts
 
-    if not installed:
-        return packaged_sources()
-    from rag_evaluator.metrics.prompts import installed_sources
-
-    return installed_sources()
-
-
-def _own_sources(config: Config) -> "Mapping[Key, Source]":
-    """The questions of the user's own metrics that may have packs."""
-    questions = questions_of(own_metrics(config))
-    if not questions:
-        return {}
-    from rag_evaluator.prompts.loading import definition_prompts, english_source
-
-    return {key: english_source(prompt) for key, prompt in definition_prompts(questions).items()}
-
-
-def _note_other_ragas(sources: "Mapping[Key, Source]", installed: bool) -> None:
-    """Say so if the packs were compared with the prompts of another ragas than the installed one."""
-    from rag_evaluator.prompts.pack import installed_ragas
-
-    versions = sorted({source.english.ragas_version for source in sources.values()} - {installed_ragas()})
-    if versions and not installed:
-        print(
-            f"compared with the English prompts of ragas {', '.join(versions)}; the installed ragas is "
-            f"{installed_ragas()}: --installed compares with its prompts"
-        )
+    english, questions = all_prompts(), questions_of(own_metrics(config))
+    owners = choose_owners(options.metrics, {**english, **definition_prompts(questions)})
+    wanted = {name: question for name, question in questions.items() if name in owners}
+    return PackSet(owners, language, folder, lambda: english, wanted)
 
 
 def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
@@ -135,14 +117,9 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
         disable_network()
     with loading_libraries():
         from rag_evaluator.judge.judge import LazyJudge
-        from rag_evaluator.metrics.prompts import all_prompts
         from rag_evaluator.prompts.adapt import adapt_packs
-        from rag_evaluator.prompts.loading import PackSet, definition_prompts
 
-    questions = questions_of(own_metrics(config))
-    owners = choose_owners(options.metrics, {**all_prompts(), **definition_prompts(questions)})
-    wanted = {name: question for name, question in questions.items() if name in owners}
-    packs = PackSet(owners, options.language, options.folder or config.prompts_dir, all_prompts, wanted)
+    packs = _packs(options, config, options.language, options.folder or config.prompts_dir)
     judge = LazyJudge(None, config.judge, config.offline)
     instruction = config.prompts.adapt_instruction and not options.no_instruction
     if config.judge.model_name == DEMO:

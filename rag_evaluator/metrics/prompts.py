@@ -32,11 +32,10 @@ from rag_evaluator.prompts.loading import (
     PackSet,
     TracedPrompt,
     english_pack,
-    english_source,
     with_examples,
 )
 from rag_evaluator.prompts.own import own_prompts, prompt_models
-from rag_evaluator.prompts.pack import ENGLISH, Key, Source, pack_path, write_pack, write_schemas
+from rag_evaluator.prompts.pack import ENGLISH, Key, pack_path, write_pack
 
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
@@ -81,23 +80,14 @@ def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource
     }
 
 
-def installed_sources() -> dict[Key, Source]:
-    """The sources in the installed ragas, and those of our own prompts."""
-    return {key: english_source(prompt) for key, prompt in all_prompts().items()}
-
-
 def export(folder: Path) -> list[Path]:
-    """Write the English prompts of the installed ragas, one JSON file each, and the schemas of their models.
-
-    Returns the files of the prompts.
+    """Write the English prompts of the installed ragas, one JSON file each; returns the files.
 
     Raises `ResultsError` when the folder cannot be written.
     """
-    prompts = all_prompts()
-    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in prompts.items()}
+    packs = {pack_path(folder, key, ENGLISH): english_pack(prompt) for key, prompt in all_prompts().items()}
     for path, pack in packs.items():
         write_pack(path, pack)
-    write_schemas(folder, prompts)
     return list(packs)
 
 

@@ -20,7 +20,7 @@ from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.check import Fault, check_pack, is_prose, label_words, leaves, place_name, replaced
-from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack, english_source
+from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack
 from rag_evaluator.prompts.pack import ENGLISH, CustomQuestion, Key, Pack, check_examples, write_pack
 from rag_evaluator.prompts.translate import DoubtfulSegment, TranslatedText, Translator
 
@@ -248,7 +248,7 @@ def _review(
     for place, marks in draft.marks.items():
         for mark in marks:
             places[mark].append(place)
-    faults: list[Fault] = check_pack(draft.pack, english_source(original), language, instruction)
+    faults: list[Fault] = check_pack(draft.pack, original, language, instruction)
     return PackReview(name, places, [str(fault) for fault in faults])
 
 

@@ -3,30 +3,19 @@
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from pydantic import BaseModel
 
-from rag_evaluator.config.languages import Language, find_language
+from rag_evaluator.config.languages import Language
 from rag_evaluator.errors import PromptError
+from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
-from rag_evaluator.prompts.pack import (
-    ENGLISH,
-    LEGACY_NAMES,
-    OPTIONS,
-    Key,
-    Models,
-    Pack,
-    Source,
-    load_pack,
-    option_texts,
-    pack_file,
-    pack_path,
-    packaged_sources,
-)
+from rag_evaluator.prompts.loading import PackSet, english_pack
+from rag_evaluator.prompts.pack import OPTIONS, Pack, load_pack, option_texts
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
 LABELS = frozenset({"atomicity", "coverage"})  # fields whose texts are levels, not prose
@@ -79,7 +68,7 @@ def replaced(value: Any, translate: Callable[[str], str], place: Place = ()) -> 
     return translate(value) if is_prose(place, value) else value
 
 
-def label_words(prompt: Models, instruction: str) -> frozenset[str]:
+def label_words(prompt: "BasePrompt[Any, Any]", instruction: str) -> frozenset[str]:
     """Words of an instruction that the judge reads as names of fields, so that they stay as they are.
 
     These are the numeric fields and the capital ones of the answer (`verdict`, `TP`) and input fields with an
@@ -176,66 +165,41 @@ class CheckedPack:
     faults: Sequence[Fault]
 
 
-def languages_in(folder: Path, keys: Iterable[Key] = ()) -> list[str]:
-    """The languages of which a folder has a pack under today's or a legacy name, English left out; sorted.
-
-    Args:
-        keys: prompts beside those of the package.
-    """
-    prefixes = [f"{metric}_{attribute}_" for metric, attribute in (*packaged_sources(), *keys)]
-    prefixes += [f"{name}_" for names in LEGACY_NAMES.values() for name in names]
-    languages = set()
-    for path in folder.glob("*.json"):
-        fitting = [prefix for prefix in prefixes if path.stem.startswith(prefix)]
-        if fitting:
-            languages.add(path.stem.removeprefix(max(fitting, key=len)))
-    return sorted(languages - {ENGLISH})
-
-
-def check_language(
-    folder: Path,
-    language: str,
-    owners: Sequence[str] = (),
-    instruction: bool = True,
-    sources: Mapping[Key, Source] | None = None,
-    others: Sequence[Path] = (),
-) -> list[CheckedPack]:
+def check_packs(packs: PackSet, instruction: bool = True, others: Sequence[Path] = ()) -> list[CheckedPack]:
     """Check every pack of a language, in the order of the prompts.
 
     Args:
-        owners: metrics, `sort` or `generate`; all if empty.
+        packs: what is to be there.
         instruction: False where instructions may have been left in English.
-        sources: what to compare with; None takes the English prompts that come with the package.
-        others: folders where a pack is looked for that is not in `folder`.
+        others: folders where a pack is looked for that is not in that of `packs`.
     """
-    checked, name = [], find_language(language).name
-    for key, source in (packaged_sources() if sources is None else sources).items():
-        if not owners or key[0] in owners:
-            paths = (pack_file(place, key, name) for place in (folder, *others))
-            path = next((path for path in paths if path is not None), pack_path(folder, key, language))
-            checked.append(CheckedPack(path, check_file(path, key, source, language, instruction)))
+    checked = []
+    existing, missing = packs.find(*others)
+    for key, prompt in packs.originals.items():
+        if key in existing:
+            checked.append(CheckedPack(existing[key], check_file(existing[key], prompt, packs.spoken, instruction)))
+        elif key in missing:
+            checked.append(CheckedPack(missing[key], [Fault("missing", "", "no such file")]))
     return checked
 
 
-def check_file(path: Path, key: Key, source: Source, language: str, instruction: bool = True) -> list[Fault]:
+def check_file(path: Path, prompt: "BasePrompt[Any, Any]", language: Language, instruction: bool = True) -> list[Fault]:
     """What is wrong with a pack file; nothing if it is good."""
-    if not path.is_file():
-        return [Fault("missing", "", "no such file")]
     try:
-        pack = load_pack(path, source, key)
+        pack = load_pack(path, prompt)
     except PromptError as error:
         return [Fault("invalid", "", str(error).removeprefix(f"{path}: "))]
-    return check_pack(pack, source, find_language(language), instruction)
+    return check_pack(pack, prompt, language, instruction)
 
 
-def check_pack(pack: Pack, source: Source, language: Language, instruction: bool = True) -> list[Fault]:
-    """What is wrong with a pack that fits its models, compared with its English source."""
-    english = source.english
+def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language, instruction: bool = True) -> list[Fault]:
+    """What is wrong with a pack that fits the models of a prompt, compared with its English text."""
+    english = english_pack(prompt)
     translated, original = dict(leaves(list(pack.examples))), dict(leaves(list(english.examples)))
-    faults = [*_origin(pack, english, language), *_options(pack, source)]
+    faults = [*_origin(pack, english, language), *_options(pack, prompt)]
     faults += _structure(pack, english, translated, original)
     if not any(fault.kind == "structure" for fault in faults):
-        faults += _labels(pack, english, translated, original, label_words(source, english.instruction))
+        faults += _labels(pack, english, translated, original, label_words(prompt, english.instruction))
         faults += _repeats(translated, original)
     texts, sources = _prose(pack, translated), _prose(english, original)
     faults += _length(texts, sources, language)
@@ -256,8 +220,8 @@ def _origin(pack: Pack, english: Pack, language: Language) -> Iterator[Fault]:
         )
 
 
-def _options(pack: Pack, source: Source) -> Iterator[Fault]:
-    if OPTIONS in source.input_model.model_fields:
+def _options(pack: Pack, prompt: "BasePrompt[Any, Any]") -> Iterator[Fault]:
+    if OPTIONS in prompt.input_model.model_fields:
         try:
             option_texts(pack)
         except PromptError as error:

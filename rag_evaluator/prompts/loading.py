@@ -21,15 +21,14 @@ from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import (
     DEFINITION,
     ENGLISH,
-    LEGACY_NAMES,
     SHELL,
     CustomQuestion,
     Key,
     Pack,
-    Source,
     load_pack,
     pack_file,
     pack_path,
+    prompt_names,
 )
 from rag_evaluator.resources import command, packaged
 from rag_evaluator.results.questions import Frame, put_together
@@ -46,11 +45,6 @@ def english_pack(prompt: "BasePrompt[Any, Any]") -> Pack:
         examples = [{"input": _shown(inputs), "output": _shown(outputs)} for inputs, outputs in pairs]
     pack = Pack(ENGLISH, instruction, examples)
     return Pack(ENGLISH, instruction, examples, original_hash=pack.digest)
-
-
-def english_source(prompt: "BasePrompt[Any, Any]") -> Source:
-    """What packs of a ragas prompt are compared with."""
-    return Source(english_pack(prompt), prompt.input_model, prompt.output_model)
 
 
 def _shown(model: BaseModel) -> dict[str, Any]:
@@ -280,7 +274,6 @@ class PackSet:
         prompts = self._load()
         if not self.questions:
             return prompts
-        self._warn_of_unused()
         shell = prompts[SHELL].pack
         questions = {
             name: translated(question, prompts[name, DEFINITION].pack, self.path_of((name, DEFINITION)))
@@ -296,24 +289,10 @@ class PackSet:
 
     def unread(self) -> list[Path]:
         """Files of the folder that look like packs of the language and are none: a wrong name, or a code at its end."""
-        known = {path.stem.removesuffix(ENGLISH) for path in packaged("orig_prompts").glob(f"*_{ENGLISH}.json")}
-        known |= {f"{name}_" for names in LEGACY_NAMES.values() for name in names}
-        ends = tuple(f"_{end}" for end in (self.spoken.name, self.language, *self.spoken.codes))
+        names = {f"{start}_{self.spoken.name}" for start in prompt_names()}
+        ends = tuple(f"_{end}" for end in (self.spoken.name, file_name(self.language), *self.spoken.codes))
         paths = [path for path in sorted(self.folder.glob("*.json")) if path.stem.endswith(ends)]
-        names = {start + self.spoken.name for start in known}
         return [path for path in paths if path.stem not in names and f"_{DEFINITION}_" not in path.stem]
-
-    def _warn_of_unused(self) -> None:
-        """A question without `language` is taken for one in that of the run, also if it was translated once."""
-        for name, question in self.questions.items():
-            path = self.path_of((name, DEFINITION))
-            if not question.needs_pack(self.language) and path.is_file():
-                logger.warning(
-                    "%s is not used: custom_metrics.%s is taken for %s. If it is English, set its language: english",
-                    path,
-                    name,
-                    self.spoken.name,
-                )
 
     def _load(self) -> dict[Key, TracedPrompt]:
         originals = self.originals
@@ -321,7 +300,6 @@ class PackSet:
             usual = {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
             packs = self._of_packs(self.find()[0])
             return {**usual, **{key: prompt for key, prompt in packs.items() if prompt.source != usual[key].source}}
-        self._refuse_two_readings()
         paths, missing = self.find(PACKAGED)
         near = nearest_language(self.language)
         if near and not originals:  # BLEU and ROUGE find the words of the languages that are known
@@ -336,19 +314,8 @@ class PackSet:
         return self._of_packs(paths)
 
     def _of_packs(self, paths: Mapping[Key, Path]) -> dict[Key, TracedPrompt]:
-        packs = {key: (load_pack(path, self.originals[key], key), self.originals[key]) for key, path in paths.items()}
+        packs = {key: (load_pack(path, self.originals[key]), self.originals[key]) for key, path in paths.items()}
         return {key: TracedPrompt(PackPrompt(pack, prompt), key[1], pack) for key, (pack, prompt) in packs.items()}
-
-    def _refuse_two_readings(self) -> None:
-        """`pt-BR` is read as Portuguese; packs named with the tag itself must not be ignored silently."""
-        name, written = self.spoken.name, file_name(self.language)
-        paths = [self.folder / f"{metric}_{attribute}_{written}.json" for metric, attribute in self.originals]
-        if written != name and any(path.is_file() for path in paths):
-            raise PromptError(
-                f"language '{self.language}' is read as '{name}', and {self.folder} has packs that end in "
-                f"'_{written}.json'. Give them a name that is no language tag, for instance '{name}_2', and say "
-                f"language: {name}_2."
-            )
 
 
 def _what_to_do(language: str, questions: Mapping[str, CustomQuestion]) -> str:

@@ -39,11 +39,10 @@ from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.metrics.given_metrics import with_metrics
 from rag_evaluator.prompts.adapt import ready_prompts
-from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.loading import TracedPrompt, with_examples
 from rag_evaluator.prompts.own import own_prompts
-from rag_evaluator.prompts.pack import ENGLISH, Key
+from rag_evaluator.prompts.pack import ENGLISH, Key, languages_in
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
 from rag_evaluator.results.manifest import as_written

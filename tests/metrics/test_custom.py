@@ -331,9 +331,6 @@ def test_a_question_in_the_language_of_the_run_needs_no_pack(
     assert judge.prompts[0].startswith("Responde a la pregunta.")
     assert asked(judge.prompts[0])["question"] == "Is the response polite and free of slang?"
     assert caplog.text == ""
-    write_pack(tmp_path / "packs" / "tone_definition_spanish.json", Pack("spanish", "¿Es cortés?", [{}]))
-    RAGEvaluator(load_config(path), judge).check(rows)
-    assert "tone_definition_spanish.json is not used: custom_metrics.tone is taken for spanish." in caplog.text
 
 
 def test_the_pack_of_a_question_is_made_by_adapt_and_used(

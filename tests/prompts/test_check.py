@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import PromptError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES, find_language, sentences
 from rag_evaluator.metrics import all_prompts, load_prompts
@@ -17,11 +16,11 @@ from rag_evaluator.prompts import (
     Fault,
     Key,
     Pack,
-    check_language,
+    PackSet,
     check_pack,
+    check_packs,
     doubts,
     english_pack,
-    english_source,
     foreign,
     is_prose,
     label_words,
@@ -30,7 +29,6 @@ from rag_evaluator.prompts import (
     lost,
     must_survive,
     pack_path,
-    packaged_sources,
     read_pack,
 )
 from rag_evaluator.resources import packaged
@@ -48,9 +46,18 @@ PRECISION = "context_precision_with_reference_prompt_spanish.json"
 Change = Callable[[dict[str, Any]], object]
 
 
-@pytest.fixture(scope="module")
+ORIGINALS = all_prompts()
+
+
+@pytest.fixture
 def originals() -> dict[Key, Any]:
-    return all_prompts()
+    return ORIGINALS
+
+
+def check_language(folder: Path, language: str, **options: bool) -> list[Any]:
+    """Every pack of a language, checked."""
+    owners = list(dict.fromkeys(owner for owner, _ in ORIGINALS))
+    return check_packs(PackSet(owners, language, folder, lambda: ORIGINALS), **options)
 
 
 @pytest.fixture
@@ -213,7 +220,7 @@ def test_a_missing_pack_is_caught(tmp_path: Path) -> None:
             GROUNDED,
             at("examples", 0, "output", "choice", value=3),
             "invalid",
-            "examples[0].output.choice must be 1 or 2, got 3",
+            "examples[0].output does not fit VerifyOutput: choice: ",
         ),
         (
             GROUNDED,
@@ -260,7 +267,7 @@ def test_packs_of_one_language_under_the_name_of_another_are_caught(
     named = find_language(one)
     for key, prompt in list(originals.items())[:: 6 if {one, other} & {"arabic", "hindi", "korean"} else 1]:
         pack = replace(read_pack(pack_path(SHIPPED, key, other)), language=one)
-        assert "language" in {fault.kind for fault in check_pack(pack, english_source(prompt), named)}, key
+        assert "language" in {fault.kind for fault in check_pack(pack, prompt, named)}, key
 
 
 def test_the_command_shows_a_table_and_every_fault_and_fails(
@@ -290,30 +297,6 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(
     assert "│ 3/3 │" in " ".join(shown.rpartition("prompt packs")[2].split())
 
 
-def other_ragas(version: str) -> dict[Key, Any]:
-    """The packaged sources as an export of another ragas, in which one instruction is another."""
-    sources = dict(packaged_sources())
-    key = ("faithfulness", "nli_statement_prompt")
-    english = replace(sources[key].english, ragas_version=version, original_hash="other")
-    return {**sources, key: replace(sources[key], english=english)}
-
-
-def test_packs_are_compared_with_the_packaged_prompts_and_another_installed_ragas_is_named(
-    broken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    command = ["prompts", "check", str(tmp_path), "--language", "spanish"]
-    assert main(command) == 0
-    assert "ragas" not in capsys.readouterr().out
-    monkeypatch.setattr("rag_evaluator.prompts.pack.packaged_sources", lambda: other_ragas("0.4.9"))
-    assert main(command) == 2
-    shown = capsys.readouterr().out
-    assert f"{tmp_path / NLI}: original_hash: made from another English source (" in shown
-    assert shown.endswith(
-        "compared with the English prompts of ragas 0.4.9; the installed ragas is 0.4.3: --installed compares with its "
-        "prompts\n"
-    )
-
-
 @pytest.mark.parametrize("action", ["check", "adapt"])
 def test_a_misspelt_language_is_asked_about_and_a_toy_translates_nothing(
     action: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
@@ -323,24 +306,6 @@ def test_a_misspelt_language_is_asked_about_and_a_toy_translates_nothing(
     main(["prompts", action, *folder, "--language", "catalán", "--metrics", "faithfulness"])
     assert "language 'catalán' is not known. Did you mean 'catalan'?" in caplog.text
     assert ("The demo judge is a toy that cannot translate" in caplog.text) is (action == "adapt")
-
-
-def test_packs_are_compared_with_the_installed_ragas_if_that_is_asked_for(
-    broken: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rag_evaluator.metrics.prompts.installed_sources", lambda: other_ragas("0.4.9"))
-    command = ["prompts", "check", str(tmp_path), "--language", "spanish"]
-    assert main(command) == 0
-    assert main([*command, "--installed"]) == 2
-    shown = capsys.readouterr().out
-    assert "today's is other, ragas 0.4.9)" in shown
-    assert "compared with the English" not in shown
-
-
-def test_a_package_without_its_english_prompts_says_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_evaluator.prompts.pack.packaged", lambda name: tmp_path)
-    with pytest.raises(PromptError, match=r"no English prompts here: .* Install the package again, or use --installed"):
-        packaged_sources.__wrapped__()
 
 
 def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -431,9 +396,7 @@ def test_a_pack_in_which_two_languages_are_mixed_is_caught(originals: dict[Key, 
     key = ("context_recall", "prompt")
     spanish, french = (read_pack(pack_path(SHIPPED, key, name)) for name in ("spanish", "french"))
     mixed = Pack("spanish", spanish.instruction, french.examples, spanish.original_hash)
-    assert "language" in {
-        fault.kind for fault in check_pack(mixed, english_source(originals[key]), find_language("es"))
-    }
+    assert "language" in {fault.kind for fault in check_pack(mixed, originals[key], find_language("es"))}
 
 
 @pytest.mark.parametrize("language", TEN)

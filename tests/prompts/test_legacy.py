@@ -1,16 +1,14 @@
 """Packs that the older classes of the installed ragas save are loaded and read the same."""
 
 import json
-import logging
 import warnings
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rag_evaluator.metrics import all_prompts, load_prompts
-from rag_evaluator.prompts import LEGACY_NAMES, Key, PackPrompt, PackSet, check_language, legacy_path, load_pack
+from rag_evaluator.prompts import LEGACY_NAMES, Key, PackPrompt, PackSet, check_packs, load_pack, pack_file
 
 OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))
 CLASSES = [
@@ -91,28 +89,18 @@ def test_a_file_under_todays_name_comes_before_an_older_one(saved: Path, tmp_pat
     assert found["faithfulness", "nli_statement_prompt"].name == "faithfulness_nli_statement_prompt_spanish.json"
 
 
-def change(path: Path, edit: Callable[[dict[str, Any]], object]) -> None:
-    pack = json.loads(path.read_text(encoding="utf-8"))
-    edit(pack)
-    path.write_text(json.dumps(pack), encoding="utf-8")
-
-
-def test_a_field_that_no_longer_exists_is_left_out_with_a_warning(
-    saved: Path, tmp_path: Path, originals: dict[Key, Any], caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_field_that_no_longer_exists_is_left_out(saved: Path, tmp_path: Path, originals: dict[Key, Any]) -> None:
     path = tmp_path / "answer_relevancy_response_relevance_prompt_spanish.json"
     path.write_bytes((saved / path.name).read_bytes())
-    change(path, lambda pack: pack["examples"][0]["input"].update(context="Ulm", answer="y"))
-    key = ("answer_relevancy", "prompt")
-    with caplog.at_level(logging.WARNING):
-        pack = load_pack(path, originals[key], key)
-    assert pack.examples[0]["input"].keys() == {"response"}
-    [record] = caplog.records
-    assert record.getMessage().startswith(f"{path}: input.answer, input.context: no longer a field of this prompt")
+    pack = json.loads(path.read_text(encoding="utf-8"))
+    pack["examples"][0]["input"] |= {"context": "Ulm", "answer": "y"}
+    path.write_text(json.dumps(pack), encoding="utf-8")
+    loaded = load_pack(path, originals["answer_relevancy", "prompt"])
+    assert loaded.examples[0]["input"].keys() == {"response"}
 
 
 def test_statements_that_were_given_sentence_by_sentence_become_one_list(
-    tmp_path: Path, originals: dict[Key, Any], caplog: pytest.LogCaptureFixture
+    tmp_path: Path, originals: dict[Key, Any]
 ) -> None:
     path = tmp_path / "faithfulness_long_form_answer_prompt_spanish.json"
     example = {
@@ -127,18 +115,17 @@ def test_statements_that_were_given_sentence_by_sentence_become_one_list(
     pack = {"ragas_version": "0.2.3", "original_hash": 12, "language": "spanish", "instruction": "Divide."}
     path.write_text(json.dumps({**pack, "examples": [example]}), encoding="utf-8")
     key = ("faithfulness", "statement_generator_prompt")
-    assert legacy_path(tmp_path, key, "spanish") == path
-    loaded = load_pack(path, originals[key], key)
+    assert pack_file(tmp_path, key, "spanish") == path
+    loaded = load_pack(path, originals[key])
     assert loaded.examples == [
         {
             "input": {"question": "¿Quién?", "answer": "Nació. Murió."},
             "output": {"statements": ["Einstein nació.", "Einstein vivió.", "Einstein murió."]},
         }
     ]
-    assert "input.sentences: no longer a field" in caplog.text
 
 
 def test_the_check_says_that_an_older_pack_is_of_another_source(saved: Path) -> None:
-    [checked] = check_language(saved, "es", ["answer_relevancy"])
+    [checked] = check_packs(PackSet(["answer_relevancy"], "es", saved, all_prompts))
     assert checked.path.name == "answer_relevancy_response_relevance_prompt_spanish.json"
     assert "stale" in {fault.kind for fault in checked.faults}

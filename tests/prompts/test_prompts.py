@@ -10,18 +10,15 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics import all_prompts, export, installed_sources, load_prompts
+from rag_evaluator.metrics import all_prompts, export, load_prompts
 from rag_evaluator.prompts import (
-    SCHEMAS,
     CompareInput,
     CompareOutput,
     Key,
     PackPrompt,
     PackSet,
     english_pack,
-    label_words,
     pack_path,
-    packaged_sources,
     prompt_models,
     read_pack,
 )
@@ -103,19 +100,6 @@ def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path
     assert committed.keys() == exported.keys(), "run: rag-evaluator prompts export"
     assert committed == exported
     assert len(exported) == len(KEYS)
-    schemas = (tmp_path / SCHEMAS).read_bytes()
-    assert (ROOT / "orig_prompts" / SCHEMAS).read_bytes() == schemas, "run: rag-evaluator prompts export"
-
-
-def test_orig_prompts_holds_the_same_sources_as_the_installed_ragas() -> None:
-    packaged, installed = packaged_sources(), installed_sources()
-    assert list(packaged) == list(installed) == KEYS
-    for key, source in packaged.items():
-        assert source.english == installed[key].english
-        for side in ("input_model", "output_model"):
-            assert getattr(source, side).model_json_schema() == getattr(installed[key], side).model_json_schema()
-        words = label_words(installed[key], source.english.instruction)
-        assert label_words(source, source.english.instruction) == words
 
 
 def test_the_command_exports_into_the_folder_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

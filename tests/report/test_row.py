@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.files import short_digest
-from rag_evaluator.metrics import installed_sources
+from rag_evaluator.metrics import all_prompts
 from rag_evaluator.report import frames_of, judgement_views, pair_html, percent, row_html, row_view
 from rag_evaluator.results import FACTS, GRADES, Run, judgements_of, meaning_of
 
@@ -432,10 +432,10 @@ def test_texts_of_two_megabytes_in_every_field_are_folded_cut_and_quick(tmp_path
 
 def test_every_number_in_an_answer_to_a_prompt_of_a_metric_has_a_meaning() -> None:
     """A new metric needs rows in `MEANINGS`, or keys that are grades or facts."""
-    sources = installed_sources()
+    prompts = all_prompts()
     for name, metric in METRICS.items():
         for prompt in metric.prompts:
-            schema = sources[metric.owner or name, prompt].output_model.model_json_schema()
+            schema = prompts[metric.owner or name, prompt].output_model.model_json_schema()
             for key in numbers_of(schema, schema.get("$defs", {})):
                 known = [meaning_of(name, prompt, key, value, {"reference"}) for value in (0, 1)]
                 assert any(known) or key in GRADES or key in FACTS, f"{name}, {prompt}: {key}"

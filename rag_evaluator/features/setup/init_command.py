@@ -171,8 +171,7 @@ def metrics() -> Rows:
 def languages() -> Rows:
     """Each language that is known by name, and whether the package has prompts in it."""
     from rag_evaluator.config.languages import LANGUAGES
-    from rag_evaluator.prompts.check import languages_in
-    from rag_evaluator.prompts.pack import ENGLISH
+    from rag_evaluator.prompts.pack import ENGLISH, languages_in
     from rag_evaluator.resources import packaged
 
     with_packs = {ENGLISH, *languages_in(packaged("prompts"))}

@@ -29,9 +29,8 @@ from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.models.hub import find_model
-from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
-from rag_evaluator.prompts.pack import ENGLISH
+from rag_evaluator.prompts.pack import ENGLISH, languages_in
 from rag_evaluator.resources import command, packaged
 from rag_evaluator.results.conclusion import unknown_to_toy
 

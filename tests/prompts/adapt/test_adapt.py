@@ -33,7 +33,7 @@ from rag_evaluator.prompts import (
     TranslatedText,
     Translator,
     adapt_packs,
-    check_language,
+    check_packs,
     divided,
     doubts,
     english_pack,
@@ -92,6 +92,12 @@ def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNE
     return adapt_packs(packs, source_of(judge, JudgeConfig()), **options)
 
 
+def faulty(owners: list[str], folder: Path, **options: bool) -> dict[str, list[str]]:
+    """File -> what `prompts check` finds wrong with it, of the packs in Klingon."""
+    checked = check_packs(PackSet(owners, "klingon", folder, all_prompts), **options)
+    return {pack.path.name: [str(fault) for fault in pack.faults] for pack in checked if pack.faults}
+
+
 def packs_in(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in folder.glob("*.json")}
 
@@ -100,7 +106,7 @@ def test_a_good_translator_gives_packs_that_pass_every_check_with_nothing_to_rev
     judge = Translates()
     done = adapted(tmp_path, judge)
     assert len(done.written) == len(all_prompts())
-    assert {one.path.name: one.faults for one in check_language(tmp_path, "klingon") if one.faults} == {}
+    assert faulty(OWNERS, tmp_path) == {}
     assert done.marked == 0
     assert done.review == tmp_path / "review_klingon.md"
     assert done.review.read_text(encoding="utf-8").count("Nothing was doubtful.") == len(done.written)
@@ -139,9 +145,8 @@ def test_instructions_may_stay_in_english(tmp_path: Path) -> None:
     pack = read_pack(tmp_path / f"{STATEMENTS}_klingon.json")
     assert pack.instruction == english.instruction
     assert pack.examples != english.examples
-    [faults] = [one.faults for one in check_language(tmp_path, "klingon", ["faithfulness"]) if STATEMENTS in str(one)]
-    assert [str(fault) for fault in faults] == ["instruction: left in English"]
-    assert not [one for one in check_language(tmp_path, "klingon", ["faithfulness"], instruction=False) if one.faults]
+    assert faulty(["faithfulness"], tmp_path)[f"{STATEMENTS}_klingon.json"] == ["instruction: left in English"]
+    assert faulty(["faithfulness"], tmp_path, instruction=False) == {}
 
 
 def test_a_pack_that_exists_is_kept_unless_it_is_forced(tmp_path: Path) -> None:
@@ -421,8 +426,8 @@ def test_a_random_model_ends_with_valid_packs(kind: str, model_folder: ModelFold
     assert len(done.written) == 2
     assert done.marked > 0
     assert len(load_prompts(["answer_relevancy", "context_recall"], "ca", tmp_path)) == 2
-    kinds = {fault.kind for one in check_language(tmp_path, "ca", ["answer_relevancy"]) for fault in one.faults}
-    assert kinds <= {"language"}
+    [checked] = check_packs(PackSet(["answer_relevancy"], "ca", tmp_path, all_prompts))
+    assert {fault.kind for fault in checked.faults} <= {"language"}
 
 
 def test_a_model_with_too_small_a_window_loses_no_text(model_folder: ModelFolder, tmp_path: Path) -> None:

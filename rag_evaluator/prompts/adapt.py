@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from filelock import FileLock
 
-from rag_evaluator.config.languages import Language, misspelt
+from rag_evaluator.config.languages import misspelt
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
@@ -21,7 +21,7 @@ from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.check import Fault, check_pack, is_prose, label_words, leaves, place_name, replaced
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack
-from rag_evaluator.prompts.pack import ENGLISH, CustomQuestion, Key, Pack, check_examples, write_pack
+from rag_evaluator.prompts.pack import ENGLISH, CustomQuestion, Key, Pack, write_pack
 from rag_evaluator.prompts.translate import DoubtfulSegment, TranslatedText, Translator
 
 logger = logging.getLogger(__name__)
@@ -36,46 +36,18 @@ PLACES_SHOWN = 3
 REPLY_SHOWN = 300  # characters of a reply that was refused; others are shown in full
 
 
-class PackReview(NamedTuple):
-    """The report on one pack: its file name, marks with their places, and faults that `prompts check` finds."""
+def write_review(folder: Path, language: str, sections: Mapping[str, str]) -> Path:
+    """Write the report; sections of packs that are not written anew are kept. Raises `ResultsError`.
 
-    name: str
-    marks: Mapping[DoubtfulSegment, Sequence[str]]
-    faults: Sequence[str]
-
-
-def review_path(folder: Path, language: str) -> Path:
-    return folder / f"review_{language}.md"
-
-
-def write_review(folder: Path, language: str, sections: Sequence[PackReview]) -> Path:
-    """Write the report; sections of packs that are not written anew are kept. Raises `ResultsError`."""
-    path = review_path(folder, language)
+    Args:
+        sections: what to review in each pack, by its file's name.
+    """
+    path = folder / f"review_{language}.md"
     earlier = path.read_text(encoding="utf-8").split(SECTION)[1:] if path.is_file() else []
-    names = {section.name for section in sections}
-    bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() not in names]
-    bodies += [_body(section) for section in sections]
+    bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() not in sections]
+    bodies += [f"{name}\n\n{section}" for name, section in sections.items()]
     write_text(path, HEADING.format(language=language) + "".join(f"{SECTION}{body}\n" for body in bodies))
     return path
-
-
-def _body(section: PackReview) -> str:
-    lines = [section.name, ""]
-    lines += [f"- `prompts check` says: {fault}" for fault in section.faults]
-    for mark, places in section.marks.items():
-        more = f" and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else ""
-        lines += [
-            f"- {', '.join(f'`{place}`' for place in places[:PLACES_SHOWN])}{more}: {'; '.join(mark.reasons)}",
-            f"  - English: {_line(mark.source)}",
-            f"  - refused, English kept: {_line(mark.reply)[:REPLY_SHOWN] or '(nothing)'}"
-            if mark.refused
-            else f"  - used: {_line(mark.reply)}",
-        ]
-    return "\n".join(lines if len(lines) > 2 else [*lines, "Nothing was doubtful."])
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
 
 
 @dataclass(frozen=True)
@@ -181,26 +153,24 @@ def _adapt(
     finally:
         records.close()
     written = [packs.path_of(draft.key) for draft in drafts]
-    for path, draft in zip(written, drafts, strict=True):
-        check_examples(draft.pack, originals[draft.key], path.name)
-    sections = [
-        _review(path.name, draft, originals[draft.key], language, instruction)
+    sections = {
+        path.name: _section(draft, check_pack(draft.pack, originals[draft.key], language, instruction))
         for path, draft in zip(written, drafts, strict=True)
-    ]
+    }
     review = write_review(packs.folder, language.name, sections)  # before the packs: none is ever there without it
     for path, draft in zip(written, drafts, strict=True):
         write_pack(path, draft.pack)
     records.path.unlink(missing_ok=True)
-    return AdaptedPacks(written, kept, review, sum(len(section.marks) for section in sections), asked)
+    return AdaptedPacks(written, kept, review, sum(len(draft.places) for draft in drafts), asked)
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A pack to be written, with the doubtful texts at each place."""
+    """A pack to be written, with the places of each doubtful text."""
 
     key: Key
     pack: Pack
-    marks: Mapping[str, Sequence[DoubtfulSegment]]
+    places: Mapping[DoubtfulSegment, Sequence[str]]
 
 
 async def _drafts(
@@ -227,10 +197,15 @@ async def _drafts(
         answers = await asyncio.gather(*asked)
         of = dict(zip(texts, answers, strict=False))
         examples = replaced(list(english.examples), lambda text: of[text].text)
-        marks = {place_name(("examples", *place)): of[text].marks for place, text in places.items()}
         new_instruction = answers[-1] if instruction else TranslatedText(english.instruction)
+        doubtful: defaultdict[DoubtfulSegment, list[str]] = defaultdict(list)
+        for mark in new_instruction.marks:
+            doubtful[mark].append("instruction")
+        for place, text in places.items():
+            for mark in of[text].marks:
+                doubtful[mark].append(place_name(("examples", *place)))
         pack = Pack(translator.language.name, new_instruction.text, examples, english.original_hash)
-        return Draft(key, pack, {"instruction": new_instruction.marks, **marks})
+        return Draft(key, pack, doubtful)
 
     sources = {key: english_pack(prompt) for key, prompt in originals.items()}
     return list(
@@ -240,16 +215,23 @@ async def _drafts(
     )
 
 
-def _review(
-    name: str, draft: Draft, original: "BasePrompt[Any, Any]", language: Language, instruction: bool
-) -> PackReview:
-    """The report on a pack: its doubtful texts with all their places, and what `prompts check` will find."""
-    places: defaultdict[DoubtfulSegment, list[str]] = defaultdict(list)
-    for place, marks in draft.marks.items():
-        for mark in marks:
-            places[mark].append(place)
-    faults: list[Fault] = check_pack(draft.pack, original, language, instruction)
-    return PackReview(name, places, [str(fault) for fault in faults])
+def _section(draft: Draft, faults: Sequence[Fault]) -> str:
+    """What to review in a pack: its doubtful texts with their places, and what `prompts check` will find."""
+    lines = [f"- `prompts check` says: {fault}" for fault in faults]
+    for mark, places in draft.places.items():
+        more = f" and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else ""
+        lines += [
+            f"- {', '.join(f'`{place}`' for place in places[:PLACES_SHOWN])}{more}: {'; '.join(mark.reasons)}",
+            f"  - English: {_line(mark.source)}",
+            f"  - refused, English kept: {_line(mark.reply)[:REPLY_SHOWN] or '(nothing)'}"
+            if mark.refused
+            else f"  - used: {_line(mark.reply)}",
+        ]
+    return "\n".join(lines or ["Nothing was doubtful."])
+
+
+def _line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _check_reply(record: Mapping[str, Any]) -> None:

@@ -14,11 +14,10 @@ from rag_evaluator.config.languages import Language
 from rag_evaluator.errors import PromptError
 from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
-from rag_evaluator.prompts.loading import PackSet, english_pack
+from rag_evaluator.prompts.loading import LEVELS, PackSet, english_pack
 from rag_evaluator.prompts.pack import OPTIONS, Pack, load_pack, option_texts
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
-LABELS = frozenset({"atomicity", "coverage"})  # fields whose texts are levels, not prose
 PROSE = frozenset({"attributed", "rating"})  # fields whose names are ordinary words in the instructions
 
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
@@ -56,7 +55,7 @@ def leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
 
 def is_prose(place: Place, value: Any) -> bool:
     """Whether a value is for translation."""
-    return isinstance(value, str) and bool(value.strip()) and place[-1] not in LABELS
+    return isinstance(value, str) and bool(value.strip()) and place[-1] not in LEVELS
 
 
 def replaced(value: Any, translate: Callable[[str], str], place: Place = ()) -> Any:
@@ -136,6 +135,18 @@ def _plain_digits(text: str) -> str:
     """Digits of all scripts as 0-9, without the marks that group them."""
     plain = "".join(str(unicodedata.digit(letter, letter)) if letter.isdigit() else letter for letter in text)
     return GROUPED.sub(lambda match: re.sub(r"\D", "", match[0]), plain)
+
+
+def not_in(language: Language, translation: str, text: str | None) -> str | None:
+    """Why the translation of an English text seems not to be in a language; None if it may be."""
+    if translation == text and len(WORDS.findall(translation)) >= ENOUGH_WORDS:
+        return "left in English"
+    return foreign(translation, language)
+
+
+def relative_length(translation: str, text: str, language: Language) -> float:
+    """Length of the translation of an English text, 1 where it is that of most translations into the language."""
+    return len(translation) / (len(text) * language.density)
 
 
 Leaves = Mapping[Place, Any]
@@ -288,7 +299,7 @@ def _length(texts: Mapping[str, str], sources: Mapping[str, str], language: Lang
     """Long texts of which a part is missing, or to which one was added."""
     for place, source in sources.items():
         if place in texts and len(source) >= LONG_TEXT:
-            ratio = len(texts[place]) / (len(source) * language.density)
+            ratio = relative_length(texts[place], source, language)
             if not 1 / SHORTENED < ratio < SHORTENED:
                 yield Fault("length", place, f"{ratio:.1f} times as long as a translation is")
 
@@ -296,8 +307,7 @@ def _length(texts: Mapping[str, str], sources: Mapping[str, str], language: Lang
 def _language(texts: Mapping[str, str], sources: Mapping[str, str], language: Language) -> Iterator[Fault]:
     reported = False
     for place, text in texts.items():
-        left = text == sources.get(place) and len(WORDS.findall(text)) >= ENOUGH_WORDS
-        if why := "left in English" if left else foreign(text, language):
+        if why := not_in(language, text, sources.get(place)):
             reported = True
             yield Fault("language", place, why)
     why = unlike(" ".join(texts.values()), language)

@@ -71,7 +71,7 @@ def _read_text(prompt: "BasePrompt[Any, Any]") -> tuple[str, list[dict[str, Any]
     ]
 
 
-LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples
+LEVELS = ("atomicity", "coverage")  # values of the input that choose the examples; they are never translated
 MARK = "input: "  # comes before the input in every prompt of ragas
 LETTER = "é"  # shows whether the text keeps letters that are not ASCII
 PACKAGED = packaged("prompts")

@@ -15,15 +15,14 @@ from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeProtocol, PromptText
 from rag_evaluator.models.event_loop import SingleFlight
 from rag_evaluator.models.ragas_library import BasePrompt
-from rag_evaluator.prompts.check import QUOTED_NAME, lost, must_survive
-from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign
+from rag_evaluator.prompts.check import QUOTED_NAME, lost, must_survive, not_in, relative_length
 
 REPEATED = re.compile(r"(\S.{0,60}?)\1{3,}", re.DOTALL)  # four times in a row
 STRANGE, ABSURD = 2.2, 5.0  # times longer or shorter than translations are
 FEW_CHARACTERS = 20  # too few to judge the length
 LIMIT = 500  # characters of a segment, about: a translation of that length fits the budget of one string
 MARKER = re.compile(r"\s*(?:[*\-•]|[0-9A-Z]{1,2}[.)])\s+")  # of a list: '0. ', 'A. ', '* '
-CLAUSE = re.compile(r"(?<=[,;:])\s+")
+CLAUSE = re.compile(r"(?<=[,;:]\s)(?=\S)")  # where one begins
 DEPTH = 2  # a segment is divided at sentences, then at clauses
 
 
@@ -44,9 +43,7 @@ def doubts(text: str, translation: str, language: Language, labels: frozenset[st
     if gone := lost(text, translation, labels):
         noticed.append(TranslationWarning(f"lost: {', '.join(gone)}", True))
     noticed += _length(text, translation, language)
-    if translation == text and len(WORDS.findall(text)) >= ENOUGH_WORDS:
-        noticed.append(TranslationWarning("left in English", False))
-    elif why := foreign(translation, language):
+    if why := not_in(language, translation, text):
         noticed.append(TranslationWarning(why, False))
     if renamed := [name for name in QUOTED_NAME.findall(text) if name not in translation]:
         noticed.append(TranslationWarning(f"names in quotes changed: {', '.join(renamed)}", False))
@@ -56,7 +53,7 @@ def doubts(text: str, translation: str, language: Language, labels: frozenset[st
 def _length(text: str, translation: str, language: Language) -> list[TranslationWarning]:
     if len(text) < FEW_CHARACTERS:
         return []
-    ratio = len(translation) / (len(text) * language.density)
+    ratio = relative_length(translation, text, language)
     off = max(ratio, 1 / ratio)
     message = f"{'longer' if ratio > 1 else 'shorter'} than expected, {off:.1f} times"
     return [TranslationWarning(message, off > ABSURD)] if off > STRANGE else []
@@ -82,7 +79,7 @@ def divided(text: str, known: Iterable[str] = ()) -> list[Segment]:
 def halves(text: str) -> list[Segment]:
     """A segment in smaller ones: its sentences, else its clauses; only itself if it has neither."""
     parts = sentences(text, LANGUAGES["english"])
-    return [_trimmed(part) for part in (parts if len(parts) > 1 else _split(CLAUSE, text))]
+    return [_trimmed(part) for part in (parts if len(parts) > 1 else CLAUSE.split(text))]
 
 
 def joined(parts: Sequence[Segment], translations: Sequence[str], language: Language) -> str:
@@ -122,11 +119,6 @@ def _grouped(text: str) -> list[str]:
         else:
             groups.append(sentence)
     return groups
-
-
-def _split(pattern: re.Pattern[str], text: str) -> list[str]:
-    ends = [match.end() for match in pattern.finditer(text)]
-    return [text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True) if text[start:end]]
 
 
 def _trimmed(text: str) -> Segment:
@@ -169,6 +161,9 @@ class TranslationPrompt(BasePrompt[TranslationInput, TranslationOutput]):
             TranslationOutput(translation="Albert Einstein wurde 1879 geboren."),
         ),
     ]
+
+
+SOURCE = short_digest(TranslationPrompt.instruction)
 
 
 class TranslatedText(NamedTuple):
@@ -246,7 +241,7 @@ class Translator:
         named = name if name == native else f"{name} ({native})"
         keep = list(dict.fromkeys([*must_survive(text, labels), *QUOTED_NAME.findall(text)]))
         data = TranslationInput(language=named, keep=keep, text=text)
-        prompt = PromptText(self._prompt.to_string(data), None, "translation_prompt", source=self._source)
+        prompt = PromptText(self._prompt.to_string(data), None, "translation_prompt", source=SOURCE)
         key = short_digest(f"{self.identity}\0{prompt}")
         known = self.records.find((key,))
         return known if known is not None else await self._under_way.get(key, lambda: self._ask(prompt, key))
@@ -255,19 +250,11 @@ class Translator:
         self.asked += 1
         reply: dict[str, Any] = {"translation": "", "cut": False, "error": None}
         try:
-            answer, cut = await self._answer(prompt)
-            reply |= {"translation": " ".join(answer.translation.split()), "cut": cut}  # segments are single lines
+            opinion = await self.judge.opinion(prompt, TranslationOutput)
+            assert isinstance(opinion.answer, TranslationOutput)
+            translation = " ".join(opinion.answer.translation.split())  # segments are single lines
+            reply |= {"translation": translation, "cut": "string" in opinion.cut}
         except JudgementError as error:  # too long for the window, for instance: the segment is divided
             reply["error"] = str(error)
         self.records.append((key,), reply)
         return reply
-
-    async def _answer(self, prompt: PromptText) -> tuple[TranslationOutput, bool]:
-        """The judge's answer, and whether its text reached the limit of a string, so that the end is missing."""
-        opinion = await self.judge.opinion(prompt, TranslationOutput)
-        assert isinstance(opinion.answer, TranslationOutput)
-        return opinion.answer, "string" in opinion.cut
-
-    @property
-    def _source(self) -> str:
-        return short_digest(self._prompt.instruction)

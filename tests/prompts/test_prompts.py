@@ -1,6 +1,6 @@
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
@@ -77,23 +77,6 @@ def packs(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@pytest.fixture
-def spoil(packs: Path) -> Iterator[Callable[[Callable[[dict[str, Any]], object]], str]]:
-    """`spoil(change)`: the error for the Spanish pack of answer_relevancy after a change to its content."""
-    path = packs / "answer_relevancy_prompt_spanish.json"
-
-    def change_and_load(change: Callable[[dict[str, Any]], object]) -> str:
-        pack = json.loads(path.read_text(encoding="utf-8"))
-        change(pack)
-        path.write_text(json.dumps(pack), encoding="utf-8")
-        with pytest.raises(PromptError) as caught:
-            load_prompts(["answer_relevancy"], "es", packs)
-        assert str(caught.value).startswith(f"{path}: ")
-        return str(caught.value).removeprefix(f"{path}: ")
-
-    yield change_and_load
-
-
 def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path: Path) -> None:
     exported = {path.name: path.read_bytes() for path in export(tmp_path)}
     committed = {path.name: path.read_bytes() for path in (ROOT / "orig_prompts").glob("*_english.json")}
@@ -106,24 +89,6 @@ def test_the_command_exports_into_the_folder_it_is_given(tmp_path: Path, capsys:
     assert main(["prompts", "export", str(tmp_path / "new" / "folder")]) == 0
     assert "faithfulness_nli_statement_prompt_english.json" in [p.name for p in (tmp_path / "new/folder").iterdir()]
     assert capsys.readouterr().out.startswith(f"{len(KEYS)} English prompts")
-
-
-def test_an_export_into_a_file_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "taken").write_text("x", encoding="utf-8")
-    assert main(["prompts", "export", str(tmp_path / "taken")]) == 2
-    assert "cannot be written" in capsys.readouterr().err
-
-
-def test_an_exported_pack_holds_what_ragas_shows_the_model(tmp_path: Path) -> None:
-    export(tmp_path)
-    pack = json.loads((tmp_path / "noise_sensitivity_statement_prompt_english.json").read_text(encoding="utf-8"))
-    assert pack["language"] == "english"
-    assert pack["instruction"].startswith("Given a question and an answer, analyze the complexity of each sentence")
-    assert pack["instruction"].endswith("Format the outputs in JSON.")
-    [example] = pack["examples"]
-    assert example["input"]["question"] == "Who was Albert Einstein and what is he best known for?"
-    assert example["input"]["text"].startswith("He was a German-born theoretical physicist")
-    assert len(example["output"]["statements"]) == 4
 
 
 @pytest.mark.parametrize("key", KEYS, ids="-".join)
@@ -183,22 +148,6 @@ def test_every_prompt_of_every_metric_is_taken_from_the_packs_of_the_language(
     assert sum("Núria Cañizares nació en Ávila." in prompt for prompt in scripted.prompts) > len(metrics)
 
 
-def test_english_prompts_are_ragas_own_where_the_packs_of_the_folder_say_the_same(
-    packs: Path, scripted: ScriptedJudge
-) -> None:
-    same = ROOT / "orig_prompts" / "answer_relevancy_prompt_english.json"
-    (packs / same.name).write_bytes(same.read_bytes())
-    config = {"metrics": ["answer_relevancy"], "prompts_dir": str(packs)}
-    RAGEvaluator(config, judge=scripted, embeddings=DeterministicFakeEmbedding(size=8)).evaluate([SPANISH_ROW])
-    assert scripted.prompts[0].startswith("Generate a question for the given answer")
-    assert not isinstance(
-        load_prompts(["answer_relevancy"], "en", packs)["answer_relevancy", "prompt"].prompt, PackPrompt
-    )
-    (packs / same.name).write_text("{}", encoding="utf-8")
-    with pytest.raises(PromptError, match=same.name):
-        load_prompts(["answer_relevancy"], "en", packs)
-
-
 def test_missing_packs_are_listed_by_file_name_with_the_ways_to_make_them(tmp_path: Path) -> None:
     with pytest.raises(PromptError) as caught:
         load_prompts(["bleu_score", "faithfulness"], "ca", tmp_path)
@@ -252,76 +201,52 @@ def test_a_finished_run_is_seen_to_have_changed_with_a_pack_of_the_package(
     assert None is not run_digest_of(config) != before
 
 
-def test_only_the_missing_packs_of_the_chosen_metrics_are_listed(packs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_evaluator.prompts.loading.PACKAGED", packs / "none")
-    (packs / "faithfulness_nli_statement_prompt_spanish.json").unlink()
-    with pytest.raises(PromptError, match=r"1 of 2 .*: faithfulness_nli_statement_prompt_spanish\.json\. Set"):
-        load_prompts(["faithfulness"], "spanish", packs)
-    assert load_prompts(["context_recall"], "spanish", packs).keys() == {("context_recall", "prompt")}
-
-
 def test_metrics_without_prompts_need_no_packs(tmp_path: Path) -> None:
     assert load_prompts(["bleu_score", "semantic_similarity"], "klingon", tmp_path / "none") == {}
 
 
-@pytest.mark.parametrize("text", ['{"instruction": ', "", "\x00"])
-def test_a_pack_that_is_no_json_is_told(packs: Path, text: str) -> None:
+def setting(key: str, value: Any) -> Callable[[Any], Any]:
+    return lambda pack: {**pack, key: value}
+
+
+def first_example(value: Any) -> Callable[[Any], Any]:
+    return lambda pack: {**pack, "examples": [value, *pack["examples"][1:]]}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda pack: [], "expected an object with 'instruction' and 'examples'."),
+        (setting("instruction", None), "'instruction' must be a non-empty str, got None."),
+        (setting("instruction", ""), "'instruction' must be a non-empty str, got ''."),
+        (setting("instruction", ["a"]), "'instruction' must be a non-empty str, got ['a']."),
+        (setting("examples", {"input": 1}), "'examples' must be a non-empty list, got {'input': 1}."),
+        (setting("examples", []), "'examples' must be a non-empty list, got []."),
+        (setting("language", 5), "'language' must be a non-empty str, got 5."),
+        (lambda pack: {"language": "spanish", "instruction": "x"}, "'examples' "),
+        (first_example({"input": {"response": "x"}}), "examples[0].output does not fit AnswerRelevanceOutput: no 'o"),
+        (first_example({"output": {}}), "examples[0].input does not fit"),
+        (first_example("x"), "examples[0].input does not fit"),
+        (first_example({"input": {"response": 5}, "output": {}}), "examples[0].input does not fit AnswerRelevanceInpu"),
+    ],
+)
+def test_a_fault_of_a_pack_is_named_with_its_file_key_and_place(
+    packs: Path, change: Callable[[Any], Any], message: str
+) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(json.dumps(change(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
     with pytest.raises(PromptError) as caught:
         load_prompts(["answer_relevancy"], "es", packs)
+    assert str(caught.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize("language", ["spanish", "english"])
+def test_a_pack_that_is_no_json_is_refused(packs: Path, language: str) -> None:
+    path = packs / f"answer_relevancy_prompt_{language}.json"
+    path.write_text('{"instruction": ', encoding="utf-8")
+    with pytest.raises(PromptError) as caught:
+        load_prompts(["answer_relevancy"], language, packs)
     assert str(caught.value).startswith(f"{path}: not readable as JSON: ")
-
-
-def test_a_pack_that_is_no_object_is_told(packs: Path) -> None:
-    path = packs / "answer_relevancy_prompt_spanish.json"
-    path.write_text("[]", encoding="utf-8")
-    with pytest.raises(PromptError, match="expected an object with 'instruction' and 'examples'"):
-        load_prompts(["answer_relevancy"], "es", packs)
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "kind"),
-    [
-        ("instruction", None, "str"),
-        ("instruction", "", "str"),
-        ("instruction", ["a"], "str"),
-        ("examples", {"input": 1}, "list"),
-        ("examples", [], "list"),
-        ("language", 5, "str"),
-    ],
-)
-def test_a_wrong_value_in_a_pack_is_told_with_its_key(
-    spoil: Callable[..., str], key: str, value: Any, kind: str
-) -> None:
-    assert spoil(lambda pack: pack.update({key: value})) == f"'{key}' must be a non-empty {kind}, got {value!r}."
-
-
-@pytest.mark.parametrize("key", ["instruction", "examples", "language"])
-def test_a_key_that_a_pack_lacks_is_told(spoil: Callable[..., str], key: str) -> None:
-    assert spoil(lambda pack: pack.pop(key)).startswith(f"'{key}' ")
-
-
-def test_a_broken_example_is_told_with_its_place_and_field(spoil: Callable[..., str]) -> None:
-    assert spoil(lambda pack: pack["examples"][1]["output"].pop("noncommittal")) == (
-        "examples[1].output does not fit AnswerRelevanceOutput: noncommittal: Field required."
-    )
-
-
-@pytest.mark.parametrize(
-    ("example", "told"),
-    [
-        ({"input": {"response": "x"}}, "examples[0].output does not fit AnswerRelevanceOutput: no 'output'."),
-        ({"output": {}}, "examples[0].input does not fit"),
-        ("x", "examples[0].input does not fit"),
-        (
-            {"input": {"response": 5}, "output": {}},
-            "examples[0].input does not fit AnswerRelevanceInput: response: ",
-        ),
-    ],
-)
-def test_an_example_without_input_or_output_is_told(spoil: Callable[..., str], example: Any, told: str) -> None:
-    assert spoil(lambda pack: pack["examples"].__setitem__(0, example)).startswith(told)
 
 
 def test_a_pack_saved_with_a_byte_order_mark_is_read(packs: Path) -> None:
@@ -358,6 +283,10 @@ def test_the_schema_that_every_text_of_a_prompt_shows_is_made_once(monkeypatch: 
 def test_a_pack_in_english_replaces_the_prompt_of_ragas(tmp_path: Path, originals: dict[Key, Any]) -> None:
     key = ("faithfulness", "nli_statement_prompt")
     pack = json.loads((ROOT / "orig_prompts" / "faithfulness_nli_statement_prompt_english.json").read_text("utf-8"))
+    same = tmp_path / "answer_relevancy_prompt_english.json"
+    shutil.copy(ROOT / "orig_prompts" / same.name, same)
+    usual = load_prompts(["answer_relevancy"], "en", tmp_path)["answer_relevancy", "prompt"]
+    assert not isinstance(usual.prompt, PackPrompt), "a pack that says the same changes nothing"
     pack["instruction"] = "Say 1 where the context says so, else 0."
     (tmp_path / "faithfulness_nli_statement_prompt_english.json").write_text(json.dumps(pack), encoding="utf-8")
     changed, usual = (load_prompts([key[0]], "english", folder) for folder in (tmp_path, tmp_path / "none"))

@@ -17,7 +17,7 @@ from transformers import AutoTokenizer
 from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import ENGINES, Capabilities, Engine, Form, Reply, find_engine
-from tests.judge.engine.server.fake_server import obedient, serve
+from tests.judge.engine.vllm.vllm_server import obedient, serve
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 PROMPTS = ["Is Tesk a town?", "Is Om a river, and where?", "Who built the bridge of Harn, and when was that?"]

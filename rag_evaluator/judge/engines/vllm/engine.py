@@ -22,10 +22,10 @@ from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.folders import SETTINGS, AdapterFolder, adapter_part
-from rag_evaluator.judge.engines.server.dialects import open_requests
-from rag_evaluator.judge.engines.server.engine import LocalModel, ServerEngine
-from rag_evaluator.judge.engines.server.http import UNIX, Address
 from rag_evaluator.judge.engines.vllm import watcher
+from rag_evaluator.judge.engines.vllm.dialects import open_requests
+from rag_evaluator.judge.engines.vllm.http import UNIX, Address
+from rag_evaluator.judge.engines.vllm.served import LocalModel, ServerEngine
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 
 LAYERS = 2  # watchers: each ends what the other leaves
@@ -216,7 +216,7 @@ class VllmEngine(ServerEngine):
                 life.wait_until_ready(config.vllm.start_timeout)
             address = Address("http://localhost/v1", str(life.socket))
             name = ADAPTED if config.adapter else NAME
-            served = config.model_copy(update={"served_model": name, "dialect": "vllm", "url": f"{UNIX}{life.socket}"})
+            served = config.model_copy(update={"served_model": name, "url": f"{UNIX}{life.socket}"})
             engine = cls.at(served, address, offline)
             engine.life, engine.parts = life, cls.signature_parts(config)
             return engine

@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import pytest
 import torch
-from fake_server import Fake, obedient, serve
 from pydantic import BaseModel
 from safetensors.torch import save_file
 from transformers import AutoModelForCausalLM, AutoTokenizer
+from vllm_server import Fake, obedient, serve
 
 from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig, make_config
@@ -25,7 +25,7 @@ from rag_evaluator.tasks import run_digest_of
 from tools.gguf_model import llama_cpp, write_gguf, write_gguf_adapter
 
 PYTHON = os.environ.get("VLLM_PYTHON", "")
-FAKE = Path(__file__).parents[1] / "vllm" / "fake"
+FAKE = Path(__file__).parent / "fake"
 SHAPE = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64}
 ModelFolder = Callable[..., Path]
 

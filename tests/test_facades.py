@@ -19,7 +19,6 @@ PATCHED = {
     "rag_evaluator.features.app.app",
     "rag_evaluator.features.testset.readers",
     "rag_evaluator.files.atomic",
-    "rag_evaluator.judge.engines.server.http",
     "rag_evaluator.judge.engines.transformers.attention",
     "rag_evaluator.judge.engines.transformers.decoder",
     "rag_evaluator.judge.engines.transformers.loading",

@@ -120,9 +120,9 @@ Reasons = Literal["full", "short", "none"]
 def model_of(judge: Mapping[str, Any]) -> str:
     """The model of a judge's section: of a server whose `model` nobody has set, its name there, or its address.
 
-    Any: JSON. A vLLM server is asked with the tokens of `model`, so `demo` is what it serves.
+    Any: JSON.
     """
-    is_unknown = judge.get("engine") == "server" and judge.get("model") == DEMO and judge.get("dialect") != "vllm"
+    is_unknown = judge.get("engine") == "server" and judge.get("model") == DEMO
     return str((judge.get("served_model") or judge.get("url")) if is_unknown else judge.get("model"))
 
 
@@ -133,9 +133,8 @@ class JudgeConfig(Section):
         engine: what runs the model, a name of `ENGINES`: `transformers` in this process, a `server` that you have
             started, or `vllm`, a server that the program starts and ends; auto: `vllm` where a GPU and vLLM are, else
             `transformers`.
-        model: a model folder, a GGUF file, a hub id that is in the cache, or `demo`, a bundled toy. Of a server that
-            takes no token ids: a folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not
-            known.
+        model: a model folder, a GGUF file, a hub id that is in the cache, or `demo`, a bundled toy. Of a server: a
+            folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
         dtype: of the weights; auto: as they were saved, of a GGUF file bfloat16.
         device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
         model_kwargs: passed on to `from_pretrained`; also `load_in_4bit` or `load_in_8bit`, with bitsandbytes.
@@ -144,7 +143,7 @@ class JudgeConfig(Section):
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.
         batch_size: prompts decoded together at most; auto: as many as fit the memory of a GPU, 16 elsewhere. Of a
-            server, requests that are open at a time; auto: 256 for vLLM, llama.cpp's slots, 32 for others.
+            server, requests that are open at a time; auto: 32, 256 for vLLM.
         adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`; not for a `server`.
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.
@@ -155,7 +154,6 @@ class JudgeConfig(Section):
         url: of a server: `http://127.0.0.1:8000/v1` or `unix:/run/judge.sock`.
         api_key_env: of a server: the environment variable that holds its key.
         served_model: of a server: the model's name there; null: the only one it has.
-        dialect: of a server: how it is asked; auto: it is recognised.
         vllm: of the engine `vllm`: the server that is started.
     """
 
@@ -178,7 +176,6 @@ class JudgeConfig(Section):
     url: str | None = None
     api_key_env: str | None = None
     served_model: str | None = None
-    dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
     vllm: VllmConfig = Field(default_factory=VllmConfig)
     _because: str = PrivateAttr("")
     _key: str = PrivateAttr("")  # private: it is never written
@@ -336,7 +333,7 @@ class PromptsConfig(Section):
 
 OWN_KEYS: Mapping[str, frozenset[str]] = {
     "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter"}),
-    "server": frozenset({"url", "api_key_env", "served_model", "dialect"}),
+    "server": frozenset({"url", "api_key_env", "served_model"}),
     "vllm": frozenset({"vllm", "dtype", "adapter"}),
 }
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""

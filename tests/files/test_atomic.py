@@ -82,4 +82,4 @@ def test_json_with_indentation_is_laid_out_in_one_module() -> None:
     package = Path(rag_evaluator.__file__).parent
     texts = {path.relative_to(package).as_posix(): path.read_text("utf-8") for path in package.rglob("*.py")}
     indented = {name for name, text in texts.items() if re.search(r"json\.dumps\([^\n]*indent=", text)}
-    assert indented == {"files/atomic.py", "results/questions.py", "judge/engines/server/openai.py"}
+    assert indented == {"files/atomic.py", "results/questions.py", "judge/engines/server/engine.py"}

@@ -36,7 +36,7 @@ COMPILED = 64  # grammars that are kept, those used last
 END = "<|rag_evaluator_end|>"
 OTHERS = (
     "Take a model whose tokenizer is byte-level BPE or SentencePiece (Llama, Qwen, Mistral, Gemma), or serve this one "
-    "and judge with engine: server and dialect: openai"
+    "and judge with engine: server"
 )
 
 

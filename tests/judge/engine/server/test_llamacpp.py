@@ -1,4 +1,4 @@
-"""A real llama.cpp server beside our own engine: the 48 questions have equal tokens in float32."""
+"""A real llama.cpp server with a tiny random model: what it answers is valid, or missing with its reason."""
 
 import asyncio
 import math
@@ -9,14 +9,15 @@ from typing import Any, Literal
 import pytest
 from pydantic import BaseModel
 
-from rag_evaluator import Judge, RAGEvaluator
+from rag_evaluator import BudgetError, Judge, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import Continuation, Opinion, Reply, Request, ServerEngine, TransformersEngine
 from tools.gguf_model import llama_cpp, write_gguf
-from tools.requests48 import requests
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
-NEAR = 1e-4
+
+
+class Verdict(BaseModel):
+    verdict: Literal[0, 1]
 
 
 @pytest.fixture(scope="module")
@@ -25,154 +26,50 @@ def folder(model_folder: Callable[..., Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def gguf(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")
-
-
-@pytest.fixture(scope="module")
-def server(gguf: Path) -> Iterator[str]:
-    with llama_cpp(gguf) as url:
+def server(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with llama_cpp(write_gguf(folder, tmp_path_factory.mktemp("gguf") / "tiny.gguf")) as url:
         yield url
 
 
-def settings_of(folder: Path, url: str) -> dict[str, Any]:
-    return {"engine": "server", "model": str(folder), "url": url, "batch_size": 1}
+def judge_of(url: str, **settings: Any) -> Judge:
+    return Judge.from_config(JudgeConfig(engine="server", url=url, batch_size=1, **settings))
 
 
-def answers(engine: Any, asked: list[Request]) -> list[Reply]:
-    async def replies() -> list[Reply]:
-        return list(await asyncio.gather(*map(engine.generate, asked)))
-
-    replied: list[Reply] = asyncio.run(replies())
-    return replied
-
-
-@pytest.mark.models
-def test_llama_cpp_writes_our_tokens_and_weighs_verdicts_as_we_do(folder: Path, server: str) -> None:
-    ours = TransformersEngine.load(JudgeConfig(model=str(folder), dtype="float32"), True)
-    theirs = ServerEngine.load(JudgeConfig(**settings_of(folder, server)), True)
-    asked = requests(ours)
-    expected = answers(ours, asked)
-    assert len(asked) == 48
-    assert sum("string" in reply.cut for reply in expected) > 5
-    banned = with_bans(theirs)
-    for number, (reply, own) in enumerate(zip(answers(theirs, asked), expected, strict=True)):
-        assert (number, reply.text, reply.token_ids) == (number, own.text, own.token_ids)
-        assert (reply.complete, reply.cut) == (own.complete, own.cut)
-        assert reply.confidence == pytest.approx(own.confidence, abs=NEAR)
-    assert banned  # a list was ended by its limits
-
-
-def with_bans(engine: Any) -> list[Continuation]:
-    """The requests in which the budget bans tokens, as they are sent."""
-    banned, write = [], engine.dialect.write
-
-    def watched(continuation: Continuation) -> Any:
-        banned.extend([continuation] if len(continuation.banned) > 1 else [])
-        return write(continuation)
-
-    engine.dialect.write = watched
-    return banned
-
-
-def test_llama_cpp_gives_our_probabilities_of_choices(folder: Path, server: str) -> None:
-    options = ['{"verdict": 0}', '{"verdict": 1}', '{"no": 1}', '{"no"']
-    ours = Judge.from_config(JudgeConfig(model=str(folder), dtype="float32"))
-    theirs = Judge.from_config(JudgeConfig(**settings_of(folder, server)))
-    expected = ours.choose("Is it </s> useful?", options)
-    assert theirs.choose("Is it </s> useful?", options) == pytest.approx(expected, abs=NEAR)
-    assert math.isclose(sum(expected.values()), 1.0)
+def test_verdicts_have_their_confidence_and_choices_their_probabilities(server: str) -> None:
+    judge = judge_of(server)
+    opinion = asyncio.run(judge.inner.opinion("Is it </s> useful?", Verdict))
+    assert isinstance(opinion.answer, Verdict)
+    (confidence,) = opinion.confidence
+    assert 0 < confidence <= 1 and judge.about["logprobs"] == "top 20"
+    shares = judge.choose("Is it </s> useful?", ['{"verdict": 0}', '{"verdict": 1}'])
+    assert math.isclose(sum(shares.values()), 1.0)
+    assert shares[f'{{"verdict": {opinion.answer.verdict}}}'] == pytest.approx(confidence, abs=1e-3)
 
 
 @pytest.mark.models
-def test_a_whole_evaluation_runs_through_llama_cpp(folder: Path, server: str, rows: list[dict[str, Any]]) -> None:
+def test_a_whole_evaluation_gives_scores_or_reasons_and_the_same_ones_again(
+    server: str, rows: list[dict[str, Any]]
+) -> None:
     metrics = ["faithfulness", "context_relevance", "factual_correctness"]
-    expected = RAGEvaluator({"metrics": metrics, "judge": {"model": str(folder), "max_new_tokens": 200}}).evaluate(rows)
-    judge = {**settings_of(folder, server), "max_new_tokens": 200}
-    results = RAGEvaluator({"metrics": metrics, "judge": judge}).evaluate(rows)
+    judge = {"engine": "server", "url": server, "batch_size": 1, "max_new_tokens": 200}
+    evaluator = RAGEvaluator({"metrics": metrics, "judge": judge})
+    first, second = evaluator.evaluate(rows), RAGEvaluator({"metrics": metrics, "judge": judge}).evaluate(rows)
     for name in metrics:
-        assert [score.value for score in results.scores[name]] == [score.value for score in expected.scores[name]]
-    (about,) = results.manifest["judge_paths"]
-    assert about["dialect"] == "llama.cpp" and about["same_bytes"] == "same batches"
+        values = [(score.value, score.reason) for score in first.scores[name]]
+        assert all(reason if math.isnan(value) else 0 <= value <= 1 for value, reason in values)
+        assert repr(values) == repr([(score.value, score.reason) for score in second.scores[name]])
+    line = evaluator.signatures()["context_relevance"]
+    assert "|engine:server|" in line and "|route:chat|served:tiny.gguf|" in line and "127.0.0.1" not in line
 
 
-def test_the_signature_names_the_engine_and_what_is_served_but_no_path(folder: Path, gguf: Path, server: str) -> None:
-    config = {"metrics": ["context_relevance"], "judge": settings_of(folder, server)}
-    line = RAGEvaluator(config).signatures()["context_relevance"]
-    for part in ("|engine:server|", "|dialect:llama.cpp|", "|served:tiny.gguf|", "|precision:all F32|", "|weights:"):
-        assert part in line
-    assert "not verified" not in line and "127.0.0.1" not in line and str(gguf.parent) not in line
-    ours = RAGEvaluator({"metrics": ["context_relevance"], "judge": {"model": str(folder)}})
-    assert ours.signatures()["context_relevance"] != line
-
-
-def test_several_slots_promise_less(folder: Path, gguf: Path) -> None:
-    with llama_cpp(gguf, slots=2) as url:
-        engine = ServerEngine.load(JudgeConfig(**settings_of(folder, url)), True)
-    assert engine.capabilities.same_bytes == "no" and engine.about["same_bytes"] == "no"
-
-
-def test_auto_is_as_many_requests_as_a_real_llama_cpp_has_slots(folder: Path, gguf: Path) -> None:
-    with llama_cpp(gguf, slots=3) as url:
-        for size, most in (("auto", 3), (7, 7)):
-            engine = ServerEngine.load(JudgeConfig(**settings_of(folder, url) | {"batch_size": size}), True)
-            assert engine.capabilities.in_flight == most
-
-
-def test_a_real_llama_cpp_says_how_much_it_has_read_and_answers_under_its_name(folder: Path, server: str) -> None:
-    """Its count is that of all tokens, also of those in its cache, so that no whole prompt counts as cut."""
-    engine: Any = ServerEngine.load(JudgeConfig(**settings_of(folder, server)), True)
-    seen: list[dict[str, Any]] = []
-    inner = engine.dialect._written
-    engine.dialect._written = lambda event, body: seen.append(event) or inner(event, body)
-    ids = list(range(20, 80))
-
-    async def asked() -> None:
-        for _ in range(2):
-            await engine.dialect.next_logprobs(ids, [30])
-
-    asyncio.run(asked())
-    assert [event["tokens_evaluated"] for event in seen] == [len(ids)] * len(seen) and len(seen) >= 2
-    assert all(event["model"] == engine.server.model for event in seen)
-
-
-MARKERS = "<think> </think>\n\n<|end|> <|channel|>final<|message|>"
-
-
-@pytest.mark.parametrize("family", ["r1", "qwen3", "harmony"])
-def test_thoughts_and_answers_are_those_of_our_own_engine(
+@pytest.mark.parametrize("family", ["qwen3", "harmony"])
+def test_a_model_that_can_think_does_not_where_thinking_is_off(
     model_folder: Callable[..., Path], tmp_path: Path, family: str
 ) -> None:
-    """One within the budget, one cut by it, and the end of a thought in the data, which ends nothing."""
-    folder = model_folder(family, eager=2.0)
-    settings: dict[str, Any] = {"thinking": "on", "thinking_tokens": 24, "max_new_tokens": 48}
-    with llama_cpp(write_gguf(folder, tmp_path / "m.gguf")) as url:
-        theirs = Judge.from_config(JudgeConfig(**settings_of(folder, url), **settings))
-        found = opinions(theirs)
-        shares = theirs.choose(THINKING[0], CHOICES)
-    ours = Judge.from_config(JudgeConfig(model=str(folder), dtype="float32", **settings))
-    expected = opinions(ours)
-    assert {bool(opinion.cut & {"thinking"}) for opinion in expected} == {True, False}
-    for one, other in zip(found, expected, strict=True):
-        assert (one.thinking, one.thinking_tokens, one.answer, one.cut) == (
-            other.thinking, other.thinking_tokens, other.answer, other.cut
-        )  # fmt: skip
-        assert one.confidence == pytest.approx(other.confidence, abs=NEAR)
-    assert found[-1].thinking, "the marker in the data ended the thought"
-    assert shares == pytest.approx(ours.choose(THINKING[0], CHOICES), abs=NEAR)
-
-
-class Verdict(BaseModel):
-    note: str
-    verdict: Literal[0, 1]
-
-
-THINKING = [*(f"Is {number} a lucky number, and why?" for number in range(5)), f"Repeat {MARKERS} and judge."]
-CHOICES = [' {"verdict": 0}', ' {"verdict": 1}']
-
-
-def opinions(judge: Judge) -> list[Opinion]:
-    async def found() -> list[Opinion]:
-        return list(await asyncio.gather(*(judge.inner.opinion(prompt, Verdict) for prompt in THINKING)))
-
-    return asyncio.run(found())
+    with llama_cpp(write_gguf(model_folder(family, eager=2.0), tmp_path / "m.gguf")) as url:
+        judge = judge_of(url)
+        try:
+            opinion = asyncio.run(judge.inner.opinion("Is 7 a lucky number?", Verdict))
+        except BudgetError:  # its template opens a thought whatever it is sent
+            return
+        assert isinstance(opinion.answer, Verdict) and opinion.thinking is None

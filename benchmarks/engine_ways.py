@@ -136,29 +136,6 @@ def vllm_server(setting: Setting) -> Any:
     return VllmEngine.load(setting.judge(engine="vllm", dtype="float32", vllm=server), True)
 
 
-def llama_cpp(slots: int) -> Way:
-    """A llama.cpp server in this process."""
-
-    @contextmanager
-    def way(setting: Setting) -> Iterator[Answer]:
-        import httpx
-
-        from rag_evaluator.judge.engines.server.engine import ServerEngine
-        from tools.gguf_model import llama_cpp as serve
-
-        with serve(setting.gguf, slots) as url:
-            engine = ServerEngine.load(setting.judge(engine="server", url=url, batch_size=slots), True)
-
-            def computed() -> int:
-                text = httpx.get(f"{url.removesuffix('/v1')}/metrics", trust_env=False).text
-                lines = dict(line.split(" ") for line in text.splitlines() if not line.startswith("#"))
-                return int(float(lines["llamacpp:prompt_tokens_total"]))
-
-            yield _asks(engine, setting, computed)
-
-    return way
-
-
 @contextmanager
 def old_way(setting: Setting) -> Iterator[Answer]:
     """Ragas with `LangchainLLMWrapper(HuggingFacePipeline(...))`: no grammar, the schema is in the prompt."""
@@ -191,8 +168,6 @@ def old_way(setting: Setting) -> Iterator[Answer]:
 WAYS: dict[str, tuple[str, Way]] = {
     "ours": ("our engine, batches of 16", ours),
     "vllm": ("vLLM, eager, prefix cache, 16 open requests", vllm),
-    "llama.cpp-1": ("llama.cpp, 1 slot", llama_cpp(1)),
-    "llama.cpp-4": ("llama.cpp, 4 slots", llama_cpp(4)),
     "generate": ("transformers `generate`, our grammars, batches of 16", generate),
     "old": ("ragas with `LangchainLLMWrapper(HuggingFacePipeline)`", old_way),
 }

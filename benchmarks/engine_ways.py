@@ -36,7 +36,6 @@ class Setting:
 
     Attributes:
         folder: the model, in float32.
-        gguf: the same for llama.cpp.
         every: each how manieth of the 48 questions is asked.
         rows: that are evaluated instead, by the metrics of `benchmarks.ways`; None: the questions are asked.
         max_new_tokens: of an answer, at most.
@@ -44,7 +43,6 @@ class Setting:
     """
 
     folder: Path
-    gguf: Path
     every: int
     max_new_tokens: int
     rows: int | None = None

@@ -35,7 +35,6 @@ from benchmarks.engine_ways import LASTING, WAYS, Answers, Setting
 from benchmarks.models import model_folder
 from benchmarks.processes import cpu_seconds
 from benchmarks.report import machine
-from tools.gguf_model import write_gguf
 
 FIGURES = Path("benchmarks/engines.json")
 
@@ -62,9 +61,8 @@ def main() -> None:
         every, max_new_tokens = QUESTIONS[model]
         with tempfile.TemporaryDirectory() as temporary:
             folder = model_folder(model, Path(temporary))
-            gguf = write_gguf(folder, Path(temporary) / f"{model}.gguf")
             limit = options.max_new_tokens or max_new_tokens
-            setting = Setting(folder, gguf, options.every or every, limit, vllm_python=options.vllm_python)
+            setting = Setting(folder, options.every or every, limit, vllm_python=options.vllm_python)
             before = known_figures().get(model) if options.add else None
             for measured in rounds(names, setting, options.rounds):
                 keep(model, setting, measured, options.note, before)

@@ -11,8 +11,6 @@ from pydantic_core import from_json
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import DEMO, JudgeConfig
-from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.embeddings.hub import find_model, load_failure
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.judge.encoding.chat import read_tokenizer
 from rag_evaluator.judge.engines.protocol import Form
@@ -22,6 +20,8 @@ from rag_evaluator.judge.engines.server.logprobs import confidences, has_scale
 from rag_evaluator.judge.engines.server.long_prompts import HiddenWord
 from rag_evaluator.judge.grammar.schema import Schema, faults, settle
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.models.hub import find_model, load_failure
 
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
 USUAL_OPEN = 32  # requests, where `batch_size` is auto

@@ -8,8 +8,6 @@ from typing import Any, Protocol, Self, TypeVar
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import MERGE, JudgeConfig
-from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.embeddings.hub import file_fingerprint, find_model, fingerprint, load_failure
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, read_tokenizer, window_of
@@ -21,6 +19,8 @@ from rag_evaluator.judge.engines.vllm.http import Address, RequestFailure, Trans
 from rag_evaluator.judge.engines.vllm.writing import write
 from rag_evaluator.judge.grammar.tree import Text
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.models.hub import file_fingerprint, find_model, fingerprint, load_failure
 
 SAMPLE = 'Corvania, 1921: {"verdict": 1, "reason": "Nació en Tesk; 他出生于一座小城市。"}\n    Größe'
 QUESTION = "Which colour has the sky on a clear day? Answer with one word."

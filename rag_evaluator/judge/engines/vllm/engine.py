@@ -72,7 +72,9 @@ class VllmEngine:
         if adapter is not None:
             rank_of(adapter)
             if adapter.settings.get("use_dora"):
-                raise ModelError(f"judge.adapter: {adapter.folder} is of the kind DoRA, which vLLM does not load. {MERGE}.")
+                raise ModelError(
+                    f"judge.adapter: {adapter.folder} is of the kind DoRA, which vLLM does not load. {MERGE}."
+                )
         return source
 
     @staticmethod

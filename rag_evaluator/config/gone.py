@@ -6,8 +6,8 @@ KEYS: Mapping[str, str] = {
     "judges": "Run each judge alone (--set judge.model=MODEL --set name=NAME), then compare the runs with 'compare'.",
     "weight": "Each row counts once. Draw rows in the proportions of your users' questions, or see the figures of each "
     "kind of row: --set group_by=[COLUMN]",
-    "judge.vllm.python": "vLLM runs in this process: install it beside the program (docs/engines.md), or start a server "
-    "with 'vllm serve' and set judge.engine: server.",
+    "judge.vllm.python": "vLLM runs in this process: install it beside the program (docs/engines.md), or start "
+    "'vllm serve' and set judge.engine: server.",
     "judge.vllm.start_timeout": "vLLM runs in this process, and loading is waited for. Remove it.",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."

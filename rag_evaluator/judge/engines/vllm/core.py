@@ -29,6 +29,7 @@ USUAL = {
     "GLOO_SOCKET_IFNAME": "lo",  # else processes of several GPUs meet where others can reach them
     "NCCL_SOCKET_IFNAME": "lo",
     "VLLM_LOGGING_LEVEL": "WARNING",
+    "LLGUIDANCE_LOG_LEVEL": "0",  # a forced text that looks like a control token is no fault: it is written token by token
 }
 OURS = (  # arguments that we set; with a parser of thoughts the grammar waits for their end, and has been skipped
     "--model --dtype --structured-outputs-config --generation-config --reasoning-parser --max-num-seqs "
@@ -107,7 +108,9 @@ class Core:
         try:
             if self.llm is None:
                 raise JudgeLostError("the judge has been closed, or vLLM has failed")
-            self.llm.add_request(number, {"prompt_token_ids": input_ids}, params, lora_request=self.adapter)
+            from vllm.inputs.engine import tokens_input
+
+            self.llm.add_request(number, tokens_input(input_ids), params, lora_request=self.adapter)
         except JudgeLostError as error:
             future.set_exception(error)
         except Exception as error:  # vLLM's checks raise errors of many kinds

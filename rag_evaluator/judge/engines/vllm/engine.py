@@ -172,13 +172,13 @@ class VllmEngine:
         )
         output = await self.core.ask((*answer.request.input_ids, *answer.tokens), params)
         for token, logprobs in zip(output.token_ids, output.logprobs, strict=True):
-            if answer.done or not answer.allows(token) or answer.ending:
+            if answer.done or not answer.allows(token):
+                break
+            if answer.limited and not answer.within_budget(answer.mask())[token]:
                 break
             if answer.next_forced()[:1] != [token]:
                 answer.forced = []  # a text that is forced may be written in other tokens
-            if answer.in_string and answer.string_tokens >= budget.string_tokens:
-                answer.cut.add("string")
-            self._push(answer, token, _logprobs(logprobs))
+            await self._push(answer, token, _logprobs(logprobs))
 
     async def _write_token(self, answer: Answer) -> None:
         """Add one token of those that grammar and budget allow."""
@@ -188,12 +188,17 @@ class VllmEngine:
         of_few = {"logprob_token_ids": allowed} if len(allowed) <= FEW else {}
         params = self._params(1, **self._sampling(answer), allowed_token_ids=allowed, **of_few)
         output = await self.core.ask((*answer.request.input_ids, *answer.tokens), params)
-        self._push(answer, output.token_ids[0], _logprobs(output.logprobs[0]) if of_few else {})
+        await self._push(answer, output.token_ids[0], _logprobs(output.logprobs[0]) if of_few else {})
 
-    def _push(self, answer: Answer, token: int, logprobs: Mapping[int, float]) -> None:
-        """Add a token; of a verdict or rating with its confidence."""
-        if not answer.next_forced() and answer.is_weighed(token) and token in logprobs:
-            answer.confidence.append(answer.share(token, {t: p for t, p in logprobs.items() if answer.allows(t)}))
+    async def _push(self, answer: Answer, token: int, logprobs: Mapping[int, float]) -> None:
+        """Add a token; of a verdict or rating with its confidence, for which all allowed tokens must be known."""
+        if not answer.next_forced() and answer.is_weighed(token):
+            allowed: list[int] = answer.mask().nonzero().flatten().tolist()
+            known = {other: logprobs[other] for other in allowed if other in logprobs}
+            if len(known) < len(allowed):
+                asked = await self.next_logprobs((*answer.request.input_ids, *answer.tokens), allowed)
+                known = dict(zip(allowed, asked, strict=True))
+            answer.confidence.append(answer.share(token, known))
         answer.push(token)
 
     def _sampling(self, answer: Answer) -> dict[str, Any]:

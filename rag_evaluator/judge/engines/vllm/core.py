@@ -29,7 +29,7 @@ USUAL = {
     "GLOO_SOCKET_IFNAME": "lo",  # else processes of several GPUs meet where others can reach them
     "NCCL_SOCKET_IFNAME": "lo",
     "VLLM_LOGGING_LEVEL": "WARNING",
-    "LLGUIDANCE_LOG_LEVEL": "0",  # a forced text that looks like a control token is no fault: it is written token by token
+    "LLGUIDANCE_LOG_LEVEL": "0",  # forced text like a control token is no fault: it is written token by token
 }
 OURS = (  # arguments that we set; with a parser of thoughts the grammar waits for their end, and has been skipped
     "--model --dtype --structured-outputs-config --generation-config --reasoning-parser --max-num-seqs "

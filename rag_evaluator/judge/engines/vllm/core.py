@@ -14,9 +14,9 @@ from typing import Any
 
 from rag_evaluator.config.offline import NO_NETWORK, NO_TELEMETRY
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.event_loop import MODELS
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.engines.folders import SETTINGS, AdapterFolder
+from rag_evaluator.models.event_loop import MODELS
 
 FIXED = {
     **NO_TELEMETRY,

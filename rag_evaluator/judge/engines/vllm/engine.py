@@ -13,7 +13,6 @@ from typing import Any
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import MERGE, JudgeConfig
-from rag_evaluator.embeddings.hub import find_model, fingerprint
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
@@ -25,6 +24,7 @@ from rag_evaluator.judge.engines.protocol import Form
 from rag_evaluator.judge.engines.vllm.core import Core, check_arguments, rank_of
 from rag_evaluator.judge.grammar.lark import with_limit
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.models.hub import find_model, fingerprint
 
 IN_FLIGHT = 256  # answers at a time, vLLM's own default
 TOP = 20  # log probabilities of each token, the most that vLLM gives by default

@@ -82,17 +82,13 @@ PARALLEL = ("tensor", "pipeline", "data")
 
 
 class VllmConfig(Section):
-    """The vLLM server that `engine: vllm` starts.
+    """What `engine: vllm` gives vLLM beside the model.
 
     Attributes:
-        python: of an environment that has vLLM; None: our own.
-        args: of the server.
-        start_timeout: seconds until it must be ready.
+        args: of its engine, as `vllm serve` takes them.
     """
 
-    python: str | None = None
     args: list[str] = Field(default_factory=list)
-    start_timeout: float = Field(default=900.0, gt=0)
 
     def option(self, *names: str) -> str | None:
         """The value of an option in `args`, as `--name value` or `--name=value`; the last one, as vLLM takes it."""
@@ -104,7 +100,7 @@ class VllmConfig(Section):
 
     @property
     def gpus(self) -> int:
-        """GPUs that the server needs by its parallel sizes."""
+        """GPUs that are needed by its parallel sizes."""
         sizes = (self.option(f"--{kind}-parallel-size", f"-{kind[0]}p") or "1" for kind in PARALLEL)
         return prod(int(size) if size.isdecimal() else 1 for size in sizes)
 
@@ -130,9 +126,8 @@ class JudgeConfig(Section):
     """The generative model that judges.
 
     Attributes:
-        engine: what runs the model, a name of `ENGINES`: `transformers` in this process, a `server` that you have
-            started, or `vllm`, a server that the program starts and ends; auto: `vllm` where a GPU and vLLM are, else
-            `transformers`.
+        engine: what runs the model, a name of `ENGINES`: `transformers` or `vllm` in this process, or a `server` that
+            you have started; auto: `vllm` where a GPU and vLLM are, else `transformers`.
         model: a model folder, a GGUF file, a hub id that is in the cache, or `demo`, a bundled toy. Of a server: a
             folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
         dtype: of the weights; auto: as they were saved, of a GGUF file bfloat16.
@@ -154,7 +149,7 @@ class JudgeConfig(Section):
         url: of a server: `http://127.0.0.1:8000/v1` or `unix:/run/judge.sock`.
         api_key_env: of a server: the environment variable that holds its key.
         served_model: of a server: the model's name there; null: the only one it has.
-        vllm: of the engine `vllm`: the server that is started.
+        vllm: of the engine `vllm`: its arguments.
     """
 
     engine: str = "transformers"

@@ -9,6 +9,7 @@ __getattr__, __dir__, __all__ = facade(
         "encoding.chat": "PromptEncoder",
         "encoding.sequence": "Sequence Vocabulary expand no_tokens to_bits to_mask",
         "engine_judge": "EngineJudge probabilities",
+        "engines.folders": "AdapterFolder",
         "engines.protocol": "BatchEngine ENGINES Engine Form find_engine",
         "engines.server.client": "Address",
         "engines.server.engine": "ServerEngine",
@@ -20,12 +21,10 @@ __getattr__, __dir__, __all__ = facade(
         "engines.transformers.packed": "PackedDecoder PackedModel attention_error",
         "engines.transformers.plain": "PlainDecoder TOGETHER",
         "engines.transformers.prefixes": "Beginnings LEAST leaders_of",
-        "engines.vllm.engine": "MODULE VllmEngine VllmServer command environment version_of",
-        "engines.vllm.served": "LocalModel",
-        "engines.vllm.watcher": "descendants parents",
-        "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING TERMINALS share_out to_lark to_lark_after",
+        "engines.vllm.core": "check_arguments rank_of",
+        "engines.vllm.engine": "VllmEngine",
+        "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING TERMINALS share_out to_lark to_lark_after with_limit",
         "grammar.schema": "CUT_LISTS REASONS RULES SCALES faults off_scale plain settle tighten with_reasons",
-        "grammar.tree": "Choice KINDS Text after as_gbnf as_lark may_end parse until weighs",
         "judge": "IN_FLIGHT LangchainJudge LazyJudge RagasJudge as_judge judge_parts source_of",
         "protocol": (
             "Capabilities Draw Ids JudgeProtocol Opinion Option PromptText Reply Request Shares TextEnd "

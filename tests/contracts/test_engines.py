@@ -6,7 +6,8 @@ An engine that takes more than `judge.model` has a place in `MAKERS`.
 import asyncio
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 
@@ -18,7 +19,6 @@ from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import ENGINES, Capabilities, Engine, Form, Reply, find_engine
 from tests.judge.engine.server import fake_server as chats
-from tests.judge.engine.vllm.vllm_server import obedient, serve
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 PROMPTS = ["Is Tesk a town?", "Is Om a river, and where?", "Who built the bridge of Harn, and when was that?"]
@@ -29,34 +29,6 @@ class Verdict(BaseModel):
     verdict: int
 
 
-def vllm_of(folder: Path) -> Mapping[str, Any]:
-    """Settings of a fake server with vLLM's end points."""
-    return {"owner": "vllm", "write": obedient(AutoTokenizer.from_pretrained(folder), 600, 1)}
-
-
-class Served:
-    """In place of a vLLM server in a process of its own: a fake one on its socket."""
-
-    ended = False
-
-    def __init__(self, command: Callable[[Path], Sequence[str]], environment: Mapping[str, str], folder: Path) -> None:
-        self.socket = folder / "socket"
-        words = list(command(self.socket))
-        model = words[words.index("--model") + 1]
-        names = {"id": words[words.index("--served-model-name") + 1], "owned_by": "vllm", "max_model_len": 8192}
-        self._stack = ExitStack()
-        settings = {**vllm_of(Path(model)), "models": [{**names, "root": model}]}
-        self._stack.enter_context(serve(path=self.socket, **settings))
-
-    def wait_until_ready(self, seconds: float) -> None: ...
-
-    def last_lines(self) -> str:
-        return ""
-
-    def stop(self) -> None:
-        self._stack.close()
-
-
 @contextmanager
 def asked_server(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
     count = AutoTokenizer.from_pretrained(folder)
@@ -65,11 +37,9 @@ def asked_server(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterat
 
 
 @contextmanager
-def started_server(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
-    engine = "rag_evaluator.judge.engines.vllm.engine"
-    patch.setattr(f"{engine}.VllmServer", lambda command, environment: Served(command, environment, place))
-    patch.setattr(f"{engine}.version_of", lambda python: "0.99.0")
-    yield {"dtype": "float32"}
+def on_the_cpu(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
+    patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+    yield {"dtype": "float32", "vllm": {"args": ["--enforce-eager"]}}
 
 
 @contextmanager
@@ -77,10 +47,18 @@ def model_alone(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterato
     yield {"dtype": "float32"}
 
 
-MAKERS = {"server": asked_server, "vllm": started_server}
+MAKERS = {"server": asked_server, "vllm": on_the_cpu}
 
 
-@pytest.fixture(params=ENGINES)
+HAS_VLLM = find_spec("vllm") is not None
+PARAMS = [
+    pytest.param(name, marks=[pytest.mark.vllm] if name == "vllm" else [])
+    for name in ENGINES
+    if name != "vllm" or HAS_VLLM
+]
+
+
+@pytest.fixture(params=PARAMS)
 def config(
     request: pytest.FixtureRequest,
     model_folder: Callable[..., Path],

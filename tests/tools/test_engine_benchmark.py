@@ -81,13 +81,13 @@ def test_a_round_that_was_broken_off_counts_as_far_as_it_went() -> None:
 
 def test_rounds_are_added_to_those_that_the_page_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "FIGURES", tmp_path / "engines.json")
-    monkeypatch.setattr(sys, "argv", ["engines", "--vllm-python", "/envs/vllm/bin/python"])
-    setting = Setting(tmp_path, 1, 16, None, "/envs/vllm/bin/python")
+    monkeypatch.setattr(sys, "argv", ["engines", "--models", "demo"])
+    setting = Setting(tmp_path, 1, 16, None)
     engines.keep("demo", setting, [{"ours": counts(1.0)}], "busy", None)
     engines.keep("demo", setting, [{"ours": counts(3.0)}], "busy", engines.known_figures()["demo"])
     text = (tmp_path / "engines.md").read_text(encoding="utf-8")
     assert line(text, "ours")[1:5] == ["2", "1.0", "2.0", "3.0"]
-    assert text.count("`python -m benchmarks.engines --vllm-python PYTHON`") == 2 and "/envs" not in text
+    assert text.count("`python -m benchmarks.engines --models demo`") == 2
 
 
 def test_what_was_not_measured_is_said_to_be_so() -> None:

@@ -21,6 +21,7 @@ MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
 
 TONES: Mapping[Tone, int] = {"bad": 0, "middle": 1, "good": 2}
 PARTS = {"context": "context", "reference context": "reference_context"}  # kind -> the part of an input that it is
+OF_ROWS = ("question", "response", "rating")  # kinds that are about the whole row, whatever text is beside them
 NUMBER = re.compile(r"\A\d+: ")  # before each sentence of the contexts, in the order of the contexts
 HELD_AGAINST = "claim, by text"  # a kind: the claim is held against one text after the other
 Key = tuple[str, ...]  # what a verdict is about: kind, text, by what it was judged
@@ -32,7 +33,7 @@ class VerdictChange:
 
     Attributes:
         kind: what it is about, such as `claim`, see `Verdicts`.
-        about: the text of the claim, or the place of the context, from 1; empty for what the whole row is about.
+        about: the text of the claim, or the place of the context, from 1; empty where the answer names none.
         first, second: the verdict of each side in words; None where a side has none about this.
         reason: why, as the judge said it of the second side, else of the first; empty where it gave no reason.
     """
@@ -45,8 +46,8 @@ class VerdictChange:
 
     def says(self) -> str:
         """Return the change in words: `claim “Annam”: not supported instead of supported`."""
-        about = self.about if self.kind in PARTS or not self.about else f"“{_cut(self.about)}”"
-        what = " ".join(filter(None, (self.kind, about)))
+        about = self.about if self.kind in PARTS else f"“{_cut(self.about)}”"
+        what = self.kind if self.kind in OF_ROWS or not self.about else f"{self.kind} {about}"
         if self.first is None or self.second is None:
             side, word = ("second", self.second) if self.first is None else ("first", self.first)
             return f"{what}, in the {side} run only: {word}"

@@ -238,13 +238,8 @@ class Run:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""
-        offsets, place = array("q"), 0
         with self._scores() as path, path.open("rb") as file:
-            for line in file:
-                yield dict(json.loads(line))
-                offsets.append(place)
-                place += len(line)
-        self.__dict__.setdefault("_offsets", offsets)  # so that the file is not read once more for them
+            yield from map(json.loads, file)
 
     def row(self, number: int) -> dict[str, Any]:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""

@@ -166,6 +166,7 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.name = str(folder)
+        self._is_checked = False
 
     def named(self, name: str) -> "Run":
         """The same run, called otherwise in messages."""
@@ -218,13 +219,11 @@ class Run:
         with _reading(self.folder / "prompts.json") as path:
             return dict(json.loads(path.read_bytes()))
 
-    @cached_property
-    def has_digest(self) -> bool:
-        """Whether the file of scores is known by its digest; in folders of older versions only its rows were counted.
-
-        The one place where scores that somebody has changed are refused: whoever reads scores passes here.
-        """
-        return refuse_changed(self.folder, self.manifest)
+    def check(self) -> None:
+        """Raise `ResultsError` where somebody has changed the file of scores; whoever reads scores passes here."""
+        if not self._is_checked:
+            refuse_changed(self.folder, self.manifest)
+            self._is_checked = True
 
     @cached_property
     def samples(self) -> Sequence[Sample]:
@@ -288,7 +287,7 @@ class Run:
     @contextmanager
     def _scores(self) -> Iterator[Path]:
         """The file of scores, which is as it was written."""
-        self.has_digest  # noqa: B018
+        self.check()
         with _reading(self.folder / SCORES) as path:
             yield path
 

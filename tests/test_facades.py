@@ -13,7 +13,6 @@ PATCHED = {
     "rag_evaluator.cli.evaluate",
     "rag_evaluator.cli.watching",
     "rag_evaluator.config.offline",
-    "rag_evaluator.dataset.checked",
     "rag_evaluator.embeddings.hub",
     "rag_evaluator.features.app.answers",
     "rag_evaluator.features.app.app",

@@ -239,7 +239,8 @@ class Run:
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""
         with self._scores() as path, path.open("rb") as file:
-            yield from map(json.loads, file)
+            for line in file:
+                yield dict(json.loads(line))
 
     def row(self, number: int) -> dict[str, Any]:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""

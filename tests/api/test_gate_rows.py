@@ -138,10 +138,6 @@ class TestMissing:
             in ElementTree.parse(tmp_path / "gate.xml").getroot()[0][0][0].text
         )  # type: ignore[operator]
 
-    def test_another_word_for_missing_is_refused(self) -> None:
-        with pytest.raises(RagEvaluatorError, match="missing is 'drop': expected one of worst, ignore"):
-            rag_evaluator.gate(run_of(questions([1.0] * 5)), "faithfulness >= 0.1", missing="drop")  # type: ignore[arg-type]
-
 
 class TestKeys:
     def test_a_key_whose_rows_differ_in_group_is_refused(self) -> None:

@@ -136,7 +136,7 @@ FAULTS: dict[str, tuple[list[str], str]] = {
     "no key": (["number,exact_match", "0,1"], "no column says which row"),
     "too few": (["row,exact_match", *(f"{row},1" for row in range(7))], r"too few labels .*7 labels.* 20 are needed"),
     "none": (["row,exact_match", "1,"], "too few labels .all labels are blank"),
-    "another run's row": (["row,sample,exact_match", "0,abc,1"], "is not the row that was labelled"),
+    "another run's row": (["row,sample,exact_match", "0,abc,1"], "'sample' 'abc' is that of no row"),
     "no such draw": (["row,draw,exact_match", "0,12ab34cd,1"], r"labels/12ab34cd\.json: not there"),
     "two draws": (["row,draw,exact_match", "0,a,1", "1,b,1"], "2 draws"),
     "a draw elsewhere": (["row,draw,exact_match", "0,../../x,1"], r"labels/x\.json: not there"),
@@ -273,19 +273,19 @@ def test_a_file_that_is_named_twice_and_two_files_of_one_annotator_are_refused(r
 CONTRADICTIONS = {
     "rows from 1, with the question": (
         ["row,question,exact_match", *(f"{row + 1},Question {row}?,1" for row in range(20))],
-        r"l\.csv, row 2: 'row' is 1, but the question is that of row 0",
+        r"l\.csv, row 2: 'row' is '1', but 'question' .* is that of row 0",
     ),
     "rows from 1, with the id": (
         ["row,id,exact_match", *(f"{row + 1},r{row},1" for row in range(20))],
-        r"l\.csv, row 2: 'row' is 1, but the id is that of row 0",
+        r"l\.csv, row 2: 'row' is '1', but 'id' 'r0' is that of row 0",
     ),
     "an id of another dataset": (
         ["row,id,exact_match", "3,zz,1"],
-        r"the id 'zz' is that of no row.* Rows count from 0",
+        r"'id' 'zz' is that of no row.* Rows count from 0",
     ),
     "an id and another question": (
         ["id,question,exact_match", "r3,Question 4?,1"],
-        r"'id' is 'r3', but the question is that of row 4",
+        r"'id' is 'r3', but 'question' .* is that of row 4",
     ),
 }
 

@@ -44,13 +44,13 @@ def test_a_family_is_recognised(
 
 @pytest.mark.parametrize("settings", [CAUSAL, {**TOKENS, **LABELS}])
 def test_other_models_of_the_same_classes_are_no_verifiers(tmp_path: Path, settings: dict[str, object]) -> None:
-    with pytest.raises(ModelError, match="is no known verifier"):
+    with pytest.raises(ModelError, match=r"Say which with verifier\.kind"):
         family_name(folder(tmp_path, "anything", settings))
 
 
 @pytest.mark.parametrize(("kind", "head"), [("lettucedetect", "TokenClassification"), ("granite-guardian", "CausalLM")])
 def test_a_kind_that_the_model_cannot_be_is_refused(tmp_path: Path, kind: str, head: str) -> None:
-    with pytest.raises(ModelError, match=rf"verifier\.kind is {kind}, which is a \.\.\.For{head}"):
+    with pytest.raises(ModelError, match=rf"verifier\.kind is {kind}, which is a For{head}"):
         family_name(folder(tmp_path, "anything", NLI), kind)
 
 

@@ -179,7 +179,7 @@ def balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
     parts = []
     for kind in (0.0, 1.0):
         places = np.flatnonzero(rows.labels == kind)
-        clusters = rows.clusters and [rows.clusters[place] for place in places]
+        clusters = rows.clusters and [rows.clusters[place] for place in places.tolist()]
         part = mean_interval(right[places], PASS, level, clusters, rows.weights[places])
         assert part.mean is not None and part.ci_low is not None and part.ci_high is not None
         parts.append((part.mean, part.ci_low, part.ci_high))

@@ -98,7 +98,6 @@ def test_clusters_are_not_taken_for_independent_rows() -> None:
 
 @pytest.mark.parametrize("null", ["normal", "mostly ties", "thirds", "clusters"])
 def test_false_alarms_of_changes_without_effect_are_no_more_than_promised(null: str) -> None:
-    """The fuller table is benchmarks/probe_alarms.md."""
     rng, alarms, repetitions, n = np.random.default_rng(0), 0, 1000, 24
     units = [f"{number // 3 if null == 'clusters' else number:02d}" for number in range(n)]
     for repetition in range(repetitions):

@@ -1,7 +1,6 @@
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 import tiny_models
@@ -9,7 +8,7 @@ from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
 from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import PromptEncoder, PromptText
+from rag_evaluator.judge import PromptEncoder
 
 HARMONY = "<|end|><|start|>assistant<|channel|>final<|message|>"
 PROMPT = "Say it.\ninput: {}\nOutput: "
@@ -209,53 +208,3 @@ def test_a_pad_token_that_is_an_ordinary_word_stays_one(model_folder: Callable[.
     tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
     tokenizer.pad_token = "!"
     assert PromptEncoder(tokenizer).encode("Hello! you") == encoder(model_folder("gpt2")).encode("Hello! you")
-
-
-HEAD = (
-    "Say what follows, in JSON. É, 他出生于一座小城市. Examples:\n" + '{"a": ["x", "y z"],\n    "b": "q  r"}\n' * 12
-) + "Now perform the same with the following input:\n"
-ENDS = [
-    "",
-    " x",
-    "a b",
-    "\n\n  x",
-    "1234",
-    "'s",
-    " ",
-    "他",
-    "\u0301a",
-    '{"q": "Who?"}',
-    "</s> it",
-    "\tb",
-    "…",
-    "<|im_end|>",
-]
-
-
-@pytest.mark.parametrize("kind", tiny_models.KINDS)
-def test_prompts_that_begin_alike_get_the_tokens_of_the_whole_text(
-    model_folder: Callable[..., Path], kind: str
-) -> None:
-    heads, whole = encoder(model_folder(kind)), encoder(model_folder(kind))
-    for end in [*ENDS, *(first + second for first in ENDS for second in ENDS)]:
-        text = f"{HEAD}{end}\nOutput: "
-        assert heads.encode(PromptText(text, source="same")) == whole.encode(text), end
-
-
-@pytest.mark.parametrize("kind", tiny_models.KINDS)
-def test_the_beginning_of_prompts_is_encoded_once(
-    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    heads = encoder(model_folder(kind))
-    tokenize, encoded = type(heads.tokenizer).__call__, list[str]()
-
-    def tokenizing(self: Any, text: str, **settings: Any) -> Any:
-        encoded.append(text)
-        return tokenize(self, text, **settings)
-
-    monkeypatch.setattr(type(heads.tokenizer), "__call__", tokenizing)
-    for number in range(12):
-        encoded.clear()
-        alike = "the first row's question, asked of each of its contexts. " * 8 if number < 5 else ""
-        heads.encode(PromptText(f"{HEAD}{alike}{number}\nOutput: ", source="same"))
-    assert len(encoded[-1]) < 0.5 * len(HEAD)

@@ -252,8 +252,12 @@ def auc(rows: ScoredLabels, level: float = 0.95) -> Coefficient:
     positive = rows.labels == 1
     if positive.all() or not positive.any():
         return undefined("labels of one class only" if len(positive) else "no labels", level)
-    ranks = _Ranks(rows.scores).of((rows.weights * ~positive)[None, :])[0]  # among rows of label 0
-    value = float(np.average(ranks[positive], weights=rows.weights[positive]) / rows.weights[~positive].sum())
+    above, below = (rows.scores[side] for side in (positive, ~positive))
+    masses, below_masses = (rows.weights[side] for side in (positive, ~positive))
+    order = np.argsort(below, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(below_masses[order])])
+    less, at_most = (sums[np.searchsorted(below[order], above, side=side)] for side in ("left", "right"))
+    value = float(np.sum(masses * (less + at_most) / 2) / masses.sum() / sums[-1])
     low, high = newcombe_interval(value, *class_units(rows), level)
     return Coefficient(value, low, high, level, NEWCOMBE)
 

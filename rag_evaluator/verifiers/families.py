@@ -203,7 +203,7 @@ ARCHITECTURES: Mapping[str, str] = {
     "lettucedetect": "ForTokenClassification",
     "granite-guardian": "ForCausalLM",
 }
-"""What the architecture in config.json is called in each family, or what its name ends with."""
+"""The architecture in config.json of each family; one that begins with `For` is what names end with."""
 GUARDIAN = "guardian_config"  # the variable of its chat template
 
 
@@ -220,14 +220,12 @@ def family_name(folder: Path, kind: str = "auto") -> str:
     if kind != "auto":
         if kind not in VERIFIERS:
             raise ModelError(f"verifier.kind is '{kind}': expected auto or one of {', '.join(VERIFIERS)}.")
-        if not architecture.endswith(ARCHITECTURES[kind]):
+        if not _fits(architecture, kind):
             raise ModelError(
                 f"verifier.kind is {kind}, which is a {ARCHITECTURES[kind]}; {folder} has a {architecture}."
             )
         return kind
-    candidates = [
-        name for name in VERIFIERS if architecture.endswith(ARCHITECTURES[name]) and _is_marked(name, folder, settings)
-    ]
+    candidates = [name for name in VERIFIERS if _fits(architecture, name) and _is_marked(name, folder, settings)]
     if len(candidates) == 1:
         return candidates[0]
     raise ModelError(
@@ -235,6 +233,11 @@ def family_name(folder: Path, kind: str = "auto") -> str:
         f"kind. Say which with verifier.kind: {', '.join(VERIFIERS)}; nli is any classifier with a label "
         "'entailment', lettucedetect any classifier of tokens with two labels."
     )
+
+
+def _fits(architecture: str, name: str) -> bool:
+    expected = ARCHITECTURES[name]
+    return architecture.endswith(expected) if expected.startswith("For") else architecture == expected
 
 
 def _is_marked(name: str, folder: Path, settings: Settings) -> bool:

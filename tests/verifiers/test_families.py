@@ -42,7 +42,10 @@ def test_a_family_is_recognised(
     assert family_name(folder(tmp_path, name, settings, template)) == family
 
 
-@pytest.mark.parametrize("settings", [CAUSAL, {**TOKENS, **LABELS}])
+TWO = {"architectures": ["XLMRobertaForSequenceClassification"], "id2label": {"0": "0", "1": "1"}}
+
+
+@pytest.mark.parametrize("settings", [CAUSAL, {**TOKENS, **LABELS}, TWO])
 def test_other_models_of_the_same_classes_are_no_verifiers(tmp_path: Path, settings: dict[str, object]) -> None:
     with pytest.raises(ModelError, match=r"Say which with verifier\.kind"):
         family_name(folder(tmp_path, "anything", settings))

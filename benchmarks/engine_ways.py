@@ -243,7 +243,7 @@ def _all_at_once(engine: Engine, setting: Setting) -> Callable[[], None]:
 def _evaluation(engine: Engine, setting: Setting) -> Callable[[], None]:
     """A whole evaluation, which asks what it has room for, as a run does."""
     from rag_evaluator import Judge, RAGEvaluator
-    from rag_evaluator.embeddings.embeddings import LocalEmbeddings
+    from rag_evaluator.models.embeddings import LocalEmbeddings
 
     config = setting.judge(max_new_tokens=setting.max_new_tokens)
     embeddings = LocalEmbeddings.from_config(EmbeddingsConfig())

@@ -33,11 +33,11 @@ from benchmarks.rows import make_rows
 from benchmarks.ways import METRICS
 from rag_evaluator import Judge, RAGEvaluator
 from rag_evaluator.config.sections import EmbeddingsConfig
-from rag_evaluator.embeddings.embeddings import LocalEmbeddings
 from rag_evaluator.judge.engines.server.dialects import VLLM_NEUTRAL
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 from rag_evaluator.judge.grammar.tree import as_lark, parse
 from rag_evaluator.judge.protocol import Reply, Request
+from rag_evaluator.models.embeddings import LocalEmbeddings
 
 PAGE = Path("benchmarks/servers.md")
 COLUMNS = "model | questions | way | CPU s, median | times the raw client | requests | computed | generated".split(

@@ -34,7 +34,7 @@ def old_way(
     from ragas.embeddings import LangchainEmbeddingsWrapper
     from ragas.llms import LangchainLLMWrapper
 
-    from rag_evaluator.embeddings.embeddings import load_embeddings
+    from rag_evaluator.models.embeddings import load_embeddings
 
     pipeline = HuggingFacePipeline.from_model_id(
         model_id=str(model),
@@ -97,7 +97,7 @@ def _no_repair() -> Iterator[None]:
 def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> Measurement:
     """This project, models loaded before the clock starts."""
     from rag_evaluator import Judge, RAGEvaluator
-    from rag_evaluator.embeddings.embeddings import LocalEmbeddings
+    from rag_evaluator.models.embeddings import LocalEmbeddings
 
     judge = Judge.from_config(settings.model_copy(update={"model": str(model)}))
     embeddings = LocalEmbeddings.from_config(EmbeddingsConfig())

@@ -8,7 +8,6 @@ from typing import Any
 from rag_evaluator.config.schema import Config, as_config, load_config
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
 from rag_evaluator.dataset.doubts import doubts_of
-from rag_evaluator.embeddings.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.judge import LLM, source_of
@@ -25,6 +24,7 @@ from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_of
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
+from rag_evaluator.models.embeddings import RagasEmbedding, embeddings_of
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import Journal

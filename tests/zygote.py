@@ -27,10 +27,10 @@ import rag_evaluator.cli.main
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
-from rag_evaluator.embeddings import MODELS
 from rag_evaluator.features.duel import AnswerComparison, Outcome, Pair
 from rag_evaluator.features.testset import CandidateMaker, Slot
 from rag_evaluator.metrics import Scorer
+from rag_evaluator.models import MODELS
 from rag_evaluator.tasks import Generator, Sorter
 
 torch.set_num_threads(1)

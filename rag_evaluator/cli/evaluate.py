@@ -13,7 +13,6 @@ from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, load_config
 from rag_evaluator.dataset.readers import existing
-from rag_evaluator.embeddings.hub import refuse_no_folder
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.files.gguf import gguf_of, read_header
 from rag_evaluator.files.imports import loading_libraries
@@ -21,6 +20,7 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.models.hub import refuse_no_folder
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
 from rag_evaluator.verifiers.folders import model_folder

@@ -13,9 +13,9 @@ from typing import Any, NoReturn, Protocol
 
 from rag_evaluator.config.origin import dotted
 from rag_evaluator.config.schema import Config
-from rag_evaluator.dataset import check_columns, check_readable, open_dataset, plain, present_columns, row_names
+from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, as_key, value_of
-from rag_evaluator.dataset.json_values import Unwritable, as_text
+from rag_evaluator.dataset.contents import Samples, check_columns, check_readable
 from rag_evaluator.dataset.sample import REASON, ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
@@ -115,25 +115,19 @@ def choice_of(config: Config, rows: int) -> RowChoice:
     return RowChoice.make(rows, config.limit, config.sample, config.sample_seed)
 
 
-def needed_columns(readers: Mapping[str, ReadsColumns], samples: Sequence[Sample]) -> dict[str, list[str]]:
+def needed_columns(readers: Mapping[str, ReadsColumns], samples: Samples) -> dict[str, list[str]]:
     """Metric or task -> the canonical columns in which some row must have something.
 
     An empty list is something where it says that nothing was retrieved, even if all rows have one; so is a reference
     that `generate` could not write. Users' own metrics may read other columns, too.
     """
-    present = present_columns(samples)
-    may_be_empty = {
-        column
-        for reader in readers.values()
-        for column in reader.may_be_empty
-        if column in (*reader.columns, *reader.optional)
-    }
-    empty = {
-        column for column in may_be_empty.difference(present) if any(row.columns.get(column) == [] for row in samples)
-    }
-    is_tried = "reference" not in present and REASON in row_names(samples)
-    is_tried = is_tried and any(row.row.get(REASON) for row in samples)
-    tried = {"reference"} if is_tried else set()
+    present = samples.present
+    empty = set()
+    for column in {column for reader in readers.values() for column in reader.may_be_empty}.difference(present):
+        if any(row.columns.get(column) == [] for row in samples):
+            empty.add(column)
+    is_tried = "reference" not in present and REASON in samples.names
+    tried = {"reference"} if is_tried and any(row.row.get(REASON) for row in samples) else set()
     needed = {}
     for name, reader in readers.items():
         allowed = empty.intersection(reader.may_be_empty) | tried
@@ -142,9 +136,9 @@ def needed_columns(readers: Mapping[str, ReadsColumns], samples: Sequence[Sample
     return needed
 
 
-def check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], samples: Sequence[Sample]) -> None:
+def check_custom_columns(config: Config, readers: Mapping[str, ReadsColumns], samples: Samples) -> None:
     """Raises `ConfigError` if rows lack a column that own metrics read, or have one with the name of such a metric."""
-    names = row_names(samples)
+    names = samples.names
     for name, reader in readers.items():
         if name not in config.custom_metrics:
             continue
@@ -162,29 +156,16 @@ def _fail(config: Config, key: Sequence[str | int], message: str) -> NoReturn:
     raise ConfigError(f"{config.place(*place)}: '{dotted(place)}' {message}")
 
 
-def _check_reporting(samples: Sequence[Sample], config: Config) -> None:
-    """Raises `ConfigError` for a column that no row has."""
-    wanted: list[tuple[tuple[str | int, ...], str]]
-    wanted = [(("group_by", position), column) for position, column in enumerate(config.group_by)]
-    wanted += [] if config.cluster is None else [(("cluster",), config.cluster)]
-    blank = _blank(samples, [column for _, column in wanted])
-    for key, column in wanted:
-        if column in blank:
-            names = row_names(samples)
-            why = (
-                "is blank in all rows." if column in names else f"is no column of any row.{did_you_mean(column, names)}"
-            )
-            raise ConfigError(f"{config.place(*key)}: {key[0]}: '{column}' {why}")
-
-
-def _blank(samples: Sequence[Sample], columns: Iterable[str]) -> set[str]:
-    """Those columns that are blank, or not there, in all rows."""
-    blank = set(columns)
-    for sample in samples if blank else ():
-        blank -= {column for column in blank if as_key(value_of(sample, column)) is not None}
-        if not blank:
-            break
-    return blank
+def _check_reporting(samples: Samples, config: Config) -> None:
+    """Raises `ConfigError` for a column that is blank, or not there, in all rows."""
+    wanted: dict[tuple[str | int, ...], str]
+    wanted = {("group_by", position): column for position, column in enumerate(config.group_by)}
+    wanted |= {} if config.cluster is None else {("cluster",): config.cluster}
+    for key, column in wanted.items():
+        if all(as_key(value_of(sample, column)) is None for sample in samples):
+            names = samples.names
+            why = "blank in all rows." if column in names else f"no column of any row.{did_you_mean(column, names)}"
+            raise ConfigError(f"{config.place(*key)}: {key[0]}: '{column}' is {why}")
 
 
 def data_digest(source: Any) -> str:
@@ -210,61 +191,37 @@ def check_lists(
 
     Raises `DatasetError` naming the list and the position of what is wrong.
     """
-    questions = _list("question_list", question_list)
-    contexts = _list("contexts_list", contexts_list, len(questions))
-    return check_questions("question_list", questions), [
-        _contexts(place, texts) for place, texts in enumerate(contexts)
-    ]
+    rows = _rows_of({"question_list": question_list, "contexts_list": contexts_list}, "user_input", CONTEXTS)
+    return [row.columns.get("user_input", "") for row in rows], [row.columns.get(CONTEXTS, []) for row in rows]
 
 
 def check_questions(name: str, questions: Sequence[str]) -> list[str]:
     """The questions as plain texts, at least one. Raises `DatasetError` as `check_lists` does."""
-    items = _list(name, questions)
-    if not items:
-        raise DatasetError(f"{name} is empty: expected at least one question.")
-    return [_text(f"{name}[{position}]", question) for position, question in enumerate(items)]
-
-
-def _list(name: str, values: Any, count: int | None = None, counted: str = "question_list") -> list[Any]:
-    """The values of a list of any library, as many as `counted` has. Any: its items are checked later."""
-    is_table = hasattr(values, "itertuples")  # a pandas frame: iterating gives the names of its columns
-    if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or is_table:
-        raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
-    if count is not None and len(values) != count:
-        raise DatasetError(f"{name} has {len(values)} items, {counted} has {count}: expected one each.")
-    return list(values)
+    return [row.columns.get("user_input", "") for row in _rows_of({name: questions}, "user_input")]
 
 
 def optional_texts(name: str, values: Any, count: int, counted: str = "question_list") -> list[str | None]:
     """Texts of which some, or all, may be missing; as many as `counted` has."""
     if values is None:
         return [None] * count
-    values = _list(name, values, count, counted)
-    return [
-        None if _plain(place, value) is None else _text(place, value)
-        for place, value in ((f"{name}[{position}]", value) for position, value in enumerate(values))
-    ]
+    rows = _rows_of({name: values}, "response", may_miss=True)
+    if len(rows) != count:
+        raise DatasetError(f"{name} has {len(rows)} items, {counted} has {count}: expected one each.")
+    return [row.columns.get("response") for row in rows]
 
 
-def _text(name: str, value: Any) -> str:
-    text = as_text(_plain(name, value))
-    if text is None:
-        raise DatasetError(f"{name}: expected a text, received {value!r:.60}.")
-    return text
+CONTEXTS = "retrieved_contexts"
 
 
-def _plain(name: str, value: Any) -> Any:
-    """The value as JSON has it, None for the missing values of pandas and numpy. Any: it is checked by the caller."""
-    plain_value = plain(value)
-    if isinstance(plain_value, Unwritable):
-        raise DatasetError(f"{name}: {plain_value.reason}.")
-    return plain_value
-
-
-def _contexts(position: int, texts: Any) -> list[str]:
-    name = f"contexts_list[{position}]"
-    if texts is None:
-        raise DatasetError(f"{name} is None, which is no list. Where nothing was retrieved, give an empty list, [].")
-    if isinstance(texts, str | Mapping) or not hasattr(texts, "__len__"):
-        raise DatasetError(f"{name}: expected a list of texts, received {texts!r:.60}. Put a single one in a list.")
-    return [_text(f"{name}[{rank}]", getattr(text, "page_content", text)) for rank, text in enumerate(texts)]
+def _rows_of(lists: Mapping[str, Any], *canonical: str, may_miss: bool = False) -> Samples:
+    """The rows of lists of any library, each read as a canonical column. Any: `load_dataset` checks what is in them."""
+    for name, values in lists.items():
+        is_table = hasattr(values, "itertuples")  # a pandas frame: iterating gives the names of its columns
+        if isinstance(values, str | Mapping) or not hasattr(values, "__len__") or is_table:
+            raise DatasetError(f"{name}: expected a list, received {type(values).__name__}.")
+    columns = {name: list(values) for name, values in lists.items()}
+    samples = open_dataset(columns, dict(zip(lists, canonical, strict=True)))
+    check_readable(samples, canonical)
+    for row, name in ((row, name) for row in samples for name in lists if row.row[name] is None and not may_miss):
+        raise DatasetError(f"{row.where}: column '{name}' has no value. Where nothing was retrieved, give a list, [].")
+    return samples

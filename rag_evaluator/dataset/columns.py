@@ -3,8 +3,7 @@
 import json
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -15,7 +14,6 @@ from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field, text
 from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
-
 
 EXACT = 2**53  # floats from here on need not be the integer that was written
 
@@ -38,8 +36,6 @@ def as_key(value: Any) -> str | None:
         value = int(value)
     return unicodedata.normalize("NFC", json.dumps(value, ensure_ascii=False, sort_keys=True))
 
-
-# Any in this module: the users' values, plain JSON.
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "user_input": ("question", "query", "input"),
@@ -81,21 +77,12 @@ def column_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     return list(dict.fromkeys(name for row in rows for name in row))
 
 
-def _meant(name: str, canonical: str, present: Collection[str]) -> str:
-    """What somebody meant who mapped a name to what is no canonical column."""
-    if name in ALIASES and canonical in present:
-        return f" It is one of the file's, whose names come first: '{canonical}' to '{name}'."
-    ascii_signs = unicodedata.normalize("NFKC", canonical)
-    if ascii_signs != canonical and DIVIDED.fullmatch(ascii_signs):
-        inner = re.search(r"[\[［](.*)[\]］]", canonical, re.DOTALL)
-        mark = inner[1] if inner else ""
-        return f" Write its brackets in ASCII: '{ascii_signs.partition('[')[0]}[{mark}]'."
-    return did_you_mean(canonical, ALIASES)
-
-
-@dataclass(frozen=True)
 class ColumnNames:
     """The user's names of columns.
+
+    Args:
+        columns: of the configuration.
+        readers: canonical column -> what reads it.
 
     Attributes:
         mapping: name -> the canonical column that it is read as. Those of `LISTS` may be there several times: their
@@ -103,32 +90,24 @@ class ColumnNames:
         marks: name -> what stands between the texts of its cells; given as `retrieved_contexts[||]` in `mapping`.
     """
 
-    mapping: Mapping[str, str] = field(default_factory=dict)
-    marks: Mapping[str, str] = field(init=False)
-
-    def __post_init__(self) -> None:
-        divided = {name: match for name, to in self.mapping.items() if (match := DIVIDED.fullmatch(str(to)))}
-        object.__setattr__(self, "marks", {name: match[2] for name, match in divided.items()})
-        object.__setattr__(self, "mapping", {**self.mapping, **{name: match[1] for name, match in divided.items()}})
+    def __init__(self, columns: Mapping[str, str], readers: Mapping[str, Callable[[Field], Any]] = READ) -> None:
+        self.columns, self.readers = columns, readers
+        divided = {name: match for name, to in columns.items() if (match := DIVIDED.fullmatch(str(to)))}
+        self.marks = {name: match[2] for name, match in divided.items()}
+        self.mapping = {**columns, **{name: match[1] for name, match in divided.items()}}
 
     def check(self, present: Collection[str], source_name: str) -> None:
         """DatasetError unless each name is one of those there and maps to a canonical column of its own."""
         for name, canonical in self.mapping.items():
+            mapped = f"{source_name}: columns maps '{name}' to '{canonical}', "
             if canonical not in ALIASES:
-                raise DatasetError(
-                    f"{source_name}: columns maps '{name}' to '{canonical}', which is no canonical column."
-                    f"{_meant(name, str(canonical), present)}"
-                )
+                turned = f" The file's name comes first: '{canonical}' to '{name}'." if canonical in present else ""
+                advice = turned or did_you_mean(str(canonical), ALIASES)
+                raise DatasetError(f"{mapped}which is no canonical column.{advice}")
             if name not in present:
-                raise DatasetError(
-                    f"{source_name}: columns maps '{name}' to '{canonical}', but no row has a column '{name}'."
-                    f"{did_you_mean(str(name), present)}"
-                )
-            twice = [other for other, target in self.mapping.items() if target == canonical and other != name]
-            if twice and canonical not in LISTS:
-                raise DatasetError(
-                    f"{source_name}: columns maps both '{name}' and '{twice[0]}' to '{canonical}'. Keep one of them."
-                )
+                raise DatasetError(f"{mapped}but no row has a column '{name}'.{did_you_mean(str(name), present)}")
+            if canonical not in LISTS and list(self.mapping.values()).count(canonical) > 1:
+                raise DatasetError(f"{mapped}and another column as well. Keep one of them.")
 
     def is_log(self, names: Collection[str]) -> bool:
         """Whether `reference` is what a retriever found (the log `question, reference, document_score`).
@@ -148,46 +127,52 @@ class ColumnNames:
         return next((name for name, target in self.mapping.items() if target == canonical), canonical)
 
     def names_of(self, canonical: str, record: InputRecord) -> list[str]:
-        """The columns of a row that are read as a canonical one, those that are empty left out."""
-        return _names(canonical, record, self.mapping)
+        """The columns of a row that are read as a canonical one, those that are empty left out.
 
-    def sample(self, index: int, record: InputRecord, is_log: bool) -> Sample:
-        """The sample of a row; `is_log`: `reference` is read as retrieved contexts, see `is_log`."""
-        mapping = {**self.mapping, "reference": "retrieved_contexts"} if is_log else self.mapping
-        columns, wrong = _canonical_columns(record, mapping, is_log, self.marks)
+        Mapped columns win over all others, the canonical name over its aliases. A list in `reference` does not win over
+        an answer in another column: it may be what a retriever found.
+        """
+        mapped = [name for name, target in self.mapping.items() if target == canonical]
+        names = mapped or [name for name in accepted_names(canonical) if name not in self.mapping]
+        filled = list(_with_text({name: record.row.get(name) for name in names}, canonical))
+        if mapped or canonical not in filled:
+            return filled
+        may_be_log = canonical == "reference" and isinstance(text_or_list(record.row[canonical], record.is_cells), list)
+        return filled if may_be_log else filled[:1]
+
+    def of_log(self) -> "ColumnNames":
+        """The same for a dataset whose `reference` is what a retriever found, see `is_log`."""
+        return ColumnNames({**self.columns, "reference": "retrieved_contexts"}, READ_LOG)
+
+    def sample(self, index: int, record: InputRecord) -> Sample:
+        """The sample of a row."""
+        columns: dict[str, Any] = {}
+        wrong: dict[str, str] = {}
+        for canonical in self.readers:
+            try:
+                value = self.value_of(canonical, record)
+            except DatasetError as error:  # reported by `check_columns` where a metric needs the column
+                wrong[canonical] = str(error)
+            else:
+                columns |= {} if value is None else {canonical: value}
+        _check_lengths(record, columns, wrong)
+        columns = _by_score(columns) if self.readers is READ_LOG else columns
         return Sample(index, record.row, columns, record.where, wrong)
 
-
-def _canonical_columns(
-    record: InputRecord, mapping: Mapping[str, str], is_log: bool, marks: Mapping[str, str]
-) -> tuple[dict[str, Any], dict[str, str]]:
-    """The row's canonical columns without those that are missing or empty; and why others cannot be read.
-
-    Mapped columns win over all others, a canonical name over its aliases. Two aliases are fine while they agree.
-    """
-    readable, wrong = {}, {}
-    for canonical, read in (READ_LOG if is_log else READ).items():
-        names = _names(canonical, record, mapping)
-        try:
-            values = _with_text(
-                {name: read(Field(record, name, canonical, marks.get(name))) for name in names}, canonical
+    def value_of(self, canonical: str, record: InputRecord) -> Any:
+        """What a row has in a canonical column, None for nothing; DatasetError where columns differ."""
+        names, read = self.names_of(canonical, record), self.readers[canonical]
+        fields = {name: read(Field(record, name, canonical, self.marks.get(name))) for name in names}
+        values = list(_with_text(fields, canonical).values()) or [None]
+        if canonical in LISTS and len(values) > 1 and names[0] in self.mapping:
+            return [text for texts in values for text in texts]
+        if any(value != values[0] for value in values):
+            raise DatasetError(
+                f"{record.where}: {' and '.join(map(repr, names))} are both read as {canonical}, and differ. Keep "
+                f"one of them, or choose with columns: {{{names[0]}: {canonical}}}."
+                f"{LOG_ADVICE if 'reference' in names else ''}"
             )
-            first = next(iter(values.values()), None)
-            if canonical in LISTS and len(set(values) & set(mapping)) > 1:
-                first = [text for texts in values.values() for text in texts]
-            elif any(value != first for value in values.values()):
-                raise DatasetError(
-                    f"{record.where}: {' and '.join(map(repr, names))} are both read as {canonical}, and differ. Keep "
-                    f"one of them, or choose with columns: {{{names[0]}: {canonical}}}."
-                    f"{LOG_ADVICE if 'reference' in names else ''}"
-                )
-        except DatasetError as error:  # reported by `check_columns` where a metric needs the column
-            wrong[canonical] = str(error)
-            continue
-        if values:
-            readable[canonical] = first
-    _check_lengths(record, readable, wrong)
-    return _by_score(readable) if is_log else readable, wrong
+        return values[0]
 
 
 def _check_lengths(record: InputRecord, readable: dict[str, Any], wrong: dict[str, str]) -> None:
@@ -217,20 +202,6 @@ def _by_score(columns: dict[str, Any]) -> dict[str, Any]:
 def descending(scores: Sequence[float]) -> list[int]:
     """Positions by descending score, ties as given."""
     return sorted(range(len(scores)), key=lambda place: scores[place], reverse=True)
-
-
-def _names(canonical: str, record: InputRecord, mapping: Mapping[str, str]) -> list[str]:
-    """The columns of the row to read: those mapped, the canonical one where it has a value, else all aliases that do.
-
-    A list in `reference` does not win over an answer in another column: it may be what a retriever found.
-    """
-    mapped = [name for name, target in mapping.items() if target == canonical]
-    names = mapped or [name for name in accepted_names(canonical) if name not in mapping]
-    filled = list(_with_text({name: record.row.get(name) for name in names}, canonical))
-    if mapped:
-        return filled
-    may_be_log = "reference" in filled and isinstance(text_or_list(record.row["reference"], record.is_cells), list)
-    return filled[:1] if canonical in filled and not may_be_log else filled
 
 
 def _with_text(values: Mapping[str, Any], canonical: str) -> dict[str, Any]:

@@ -3,41 +3,35 @@
 import datetime
 import decimal
 import enum
-import math
+import json
 import re
 import unicodedata
 import uuid
-from collections.abc import Callable, Mapping
-from functools import singledispatch
+from collections.abc import Mapping
 from pathlib import PurePath
 from typing import Any
+
+# Any in this module: values of rows are whatever the user's columns hold; JSON has no narrower Python type.
 
 
 class Unwritable(str):
     """Text in place of a value that JSON cannot hold.
 
-    reason: what it was: 'a value of type bytes, which JSON cannot hold'.
+    reason: what it was, and what to do.
     """
 
     reason: str
 
-    def __new__(cls, text: str, reason: str) -> "Unwritable":
+    def __new__(cls, text: str, what: str = "") -> "Unwritable":
         made = super().__new__(cls, text)
-        made.reason = reason
+        made.reason = f"it holds {what}. Correct it, or convert it to text."
         return made
 
-    def __reduce__(self) -> tuple[type["Unwritable"], tuple[str, str]]:  # for copies on disk
-        return Unwritable, (str(self), self.reason)
 
+class Several(list[Any]):
+    """Values where a metric that needs the column can read one only.
 
-class Repeated(list[Any]):
-    """The values of a column that the row has several times. Any: whatever the user's columns hold."""
-
-
-class Differing(list[Any]):
-    """The values of a column in the lines of one question, which should be equal where a metric needs the column.
-
-    reason: which lines differ, and what to do.
+    reason: why there are several, and what to do.
     """
 
     reason: str = ""
@@ -50,44 +44,20 @@ FILLERS = re.compile(
 )
 """Letters and marks that show nothing: fillers, joiners, variation selectors, the empty Braille pattern."""
 
+EMPTY: tuple[Any, ...] = (None, "", [])
+"""A value that counts as absent; text that shows nothing is blank, see `is_blank`."""
+
 
 def is_blank(value: Any) -> bool:
     """Whether it is None, text of white space and invisible characters only, or a list of nothing else.
 
-    Any: a JSON value; numbers, booleans and objects are never blank.
+    Numbers, booleans and objects are never blank.
     """
     if isinstance(value, str):
         return all(unicodedata.category(sign) in INVISIBLE or FILLERS.match(sign) for sign in value)
     if isinstance(value, list):
         return all(map(is_blank, value))
     return value is None
-
-
-TOO_MANY_DIGITS = "an integer of more than 4300 digits"  # Python writes no longer ones
-_LARGEST = 10**4300
-
-# Any below: values of rows are whatever the user's columns hold; JSON has no narrower Python type.
-
-
-EMPTY: tuple[Any, ...] = (None, "", [])
-"""A value that counts as absent; text that shows nothing is blank, see `is_blank`."""
-
-
-@singledispatch
-def plain(value: Any) -> Any:
-    """None, bool, int, finite float, str, list and dict of these.
-
-    NaN, NaT and NA become None, as in pandas' `to_json`; dates become ISO 8601 text, numpy and pyarrow values their
-    Python counterparts, LangChain documents `{"page_content": ..., "metadata": ...}`. In place of what JSON cannot hold
-    is an `Unwritable` text with the reason; half a surrogate pair and an infinite number are such values, too.
-    """
-    if type(value).__name__ == "NAType":
-        return None
-    for attribute, convert in _FOREIGN.items():
-        if hasattr(value, attribute):
-            return plain(convert(value))
-    kind = type(value).__name__
-    return Unwritable(f"<{kind}>", f"a value of type {kind}, which JSON cannot hold")
 
 
 def as_text(value: Any) -> str | None:
@@ -102,97 +72,65 @@ def as_text(value: Any) -> str | None:
     return value if isinstance(value, str) else None
 
 
-@plain.register(type(None))
-@plain.register(bool)
-@plain.register(Unwritable)
-def _same(value: bool | Unwritable | None) -> bool | Unwritable | None:
-    return value
+def plain(value: Any) -> Any:
+    """None, bool, int, finite float, str, list and dict of these.
 
-
-@plain.register
-def _text(value: str) -> str:
-    text = str.__str__(value)  # subclasses (numpy.str_, string enums) give their text, not their name
+    NaN, NaT and NA become None, as in pandas' `to_json`; dates become ISO 8601 text, numpy and pyarrow values their
+    Python counterparts, LangChain documents `{"page_content": ..., "metadata": ...}`. In place of what JSON cannot hold
+    is an `Unwritable` text with the reason; half a surrogate pair and an infinite number are such values, too.
+    """
+    if value is None or isinstance(value, bool | Unwritable):
+        return value
     try:
+        text = _ENCODER.encode(value)
         text.encode("utf-8")
+        return _DECODER.decode(text)
     except UnicodeEncodeError as error:
-        bad = ord(text[error.start])
-        reason = f"half of a surrogate pair (\\u{bad:04x}) at character {error.start + 1}"
-        return Unwritable(text.encode("utf-8", "backslashreplace").decode("utf-8"), reason)
-    return text
+        written = text.encode("utf-8", "backslashreplace").decode("utf-8").strip('"')
+        return Unwritable(written, f"half of a surrogate pair ({text[error.start]!r})")
+    except OverflowError:
+        return Unwritable(str(value), "an infinite number")
+    except RecursionError:
+        return Unwritable(f"<{type(value).__name__}>", "lists or objects that are nested too deeply")
+    except Exception as error:  # an object of any library, whose attributes may be broken
+        return Unwritable(f"<{type(value).__name__}>", f"a value that JSON cannot hold ({error})")
 
 
-@plain.register
-def _integer(value: int) -> int | str:
-    return int(value) if abs(value) < _LARGEST else Unwritable("<int>", TOO_MANY_DIGITS)
+def _constant(name: str) -> None:
+    """What JSON of Python writes for a float that is no number."""
+    if name != "NaN":
+        raise OverflowError
 
 
-@plain.register
-def _float(value: float) -> Any:
-    if math.isinf(value):
-        return Unwritable(str(float(value)), "an infinite number")
-    return None if math.isnan(value) else float(value)
+_DECODER = json.JSONDecoder(parse_constant=_constant)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, default=lambda value: _converted(value))
 
 
-@plain.register
-def _mapping(value: Mapping) -> dict[str, Any]:  # type: ignore[type-arg]  # singledispatch takes no Mapping[...]
-    return {plain(str(key)): plain(item) for key, item in value.items()}
+def _converted(value: Any) -> Any:
+    """A value that `json` does not know as one that it knows. Raises `TypeError` for a type that nobody knows."""
+    kind = type(value).__name__
+    if kind in ("NAType", "NaTType"):  # of pandas; NaT is a datetime, too
+        return None
+    for known, convert in _TYPES.items():
+        if isinstance(value, known):
+            return convert(value)
+    if hasattr(value, "as_py"):  # libraries are known by what they offer, so that none is imported: pyarrow
+        return value.as_py()
+    if hasattr(value, "tolist"):  # numpy, pandas, torch; of nanoseconds `tolist` would make integers
+        unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(getattr(getattr(value, "dtype", None), "kind", ""))
+        return (value.astype(unit) if unit else value).tolist()
+    if hasattr(value, "page_content"):  # LangChain
+        identity = {"id": value.id} if getattr(value, "id", None) is not None else {}
+        metadata = {str(name): plain(item) for name, item in getattr(value, "metadata", {}).items()}
+        return {**identity, "page_content": value.page_content, "metadata": metadata}
+    raise TypeError(f"type {kind}")
 
 
-@plain.register(list)
-@plain.register(tuple)
-def _list(value: list[Any] | tuple[Any, ...]) -> list[Any]:
-    return [plain(item) for item in value]
-
-
-@plain.register
-def _repeated(value: Repeated) -> Any:
-    """The one value where the column has the same each time, or is empty but once."""
-    values = [plain(item) for item in value]
-    nonempty = [item for item in values if item not in EMPTY] or values[:1]
-    return nonempty[0] if all(item == nonempty[0] for item in nonempty) else Repeated(values)
-
-
-@plain.register(datetime.date)
-@plain.register(datetime.time)
-def _date(value: datetime.date | datetime.time) -> str | None:
-    is_nat = type(value).__name__ == "NaTType"  # pandas' NaT is a datetime too
-    return None if is_nat else value.isoformat()
-
-
-@plain.register(datetime.timedelta)
-@plain.register(uuid.UUID)
-@plain.register(PurePath)
-def _written(value: Any) -> str:
-    return str(value)
-
-
-@plain.register
-def _decimal(value: decimal.Decimal) -> Any:
-    if value.is_infinite():
-        return _float(float(value))
-    return str(value) if value.is_finite() else None  # text, as a float would round it
-
-
-@plain.register
-def _enum(value: enum.Enum) -> Any:
-    return plain(value.value)
-
-
-def _from_numpy(value: Any) -> Any:
-    kind = getattr(getattr(value, "dtype", None), "kind", "")
-    unit = {"M": "datetime64[us]", "m": "timedelta64[us]"}.get(kind)  # in nanoseconds `tolist` would give integers
-    return value.astype(unit).tolist() if unit else value.tolist()
-
-
-def _from_document(document: Any) -> dict[str, Any]:
-    fields = {"page_content": document.page_content, "metadata": getattr(document, "metadata", {})}
-    identity = getattr(document, "id", None)
-    return fields if identity is None else {"id": identity, **fields}
-
-
-# Known by what they offer, so that no library is imported to find out.
-_FOREIGN: Mapping[str, Callable[[Any], Any]] = {
-    "as_py": lambda scalar: scalar.as_py(),  # pyarrow
-    "tolist": _from_numpy,  # numpy, pandas, torch
-    "page_content": _from_document,  # langchain
+_TYPES: Mapping[Any, Any] = {
+    (datetime.date, datetime.time): lambda value: value.isoformat(),
+    (datetime.timedelta, uuid.UUID, PurePath): str,
+    # text, as a float would round it
+    decimal.Decimal: lambda value: str(value) if value.is_finite() else float(value),
+    enum.Enum: lambda value: value.value,
+    Mapping: lambda value: {str(name): item for name, item in value.items()},
 }

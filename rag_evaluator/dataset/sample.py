@@ -2,10 +2,9 @@
 
 import heapq
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
-from itertools import islice
 from typing import Any, TypeVar, overload
 
 from rag_evaluator.dataset.json_values import EMPTY, is_blank
@@ -104,10 +103,8 @@ class RowChoice:
 
     def to_json(self) -> dict[str, int]:
         """What was chosen; empty where all rows are taken."""
-        if self.is_whole:
-            return {}
-        drawn = {} if self.sample is None else {"sample": self.sample, "seed": self.seed}
-        return {"of": self.of, **({} if self.limit is None else {"limit": self.limit}), **drawn}
+        part = {"of": self.of, "limit": self.limit, "sample": self.sample, "seed": self.sample and self.seed}
+        return {} if self.is_whole else {key: number for key, number in part.items() if number is not None}
 
     @property
     def is_whole(self) -> bool:
@@ -130,12 +127,10 @@ class RowChoice:
         """`20 of 1,000 rows (limit)`."""
         if self.is_whole:
             return f"all {self.of:,} rows"
-        ways = {
-            "limit": self.limit is not None and self.sample is None,
-            f"sample of the first {self.limit:,}" if self.limit else "sample": self.sample is not None,
-            f"seed {self.seed}": self.sample is not None,
-        }
-        return f"{len(self.places):,} of {self.of:,} rows ({', '.join(way for way, used in ways.items() if used)})"
+        way = "limit"
+        if self.sample is not None:
+            way = f"sample{f' of the first {self.limit:,}' if self.limit else ''}, seed {self.seed}"
+        return f"{len(self.places):,} of {self.of:,} rows ({way})"
 
 
 class ChosenRows(Sequence[S]):
@@ -152,20 +147,16 @@ class ChosenRows(Sequence[S]):
     def __len__(self) -> int:
         return len(self._places)
 
-    def __iter__(self) -> Iterator[S]:
-        return super().__iter__() if self.choice.sample is not None else islice(iter(self.whole), len(self))
-
     @overload
     def __getitem__(self, index: int) -> S: ...
     @overload
     def __getitem__(self, index: slice) -> Sequence[S]: ...
     def __getitem__(self, index: int | slice) -> S | Sequence[S]:
-        positions = range(len(self))[index]
-        if isinstance(positions, int):
-            return _at(self.whole[self._places[positions]], positions)
-        if isinstance(self._places, range) and positions.step == 1:
-            return self.whole[positions.start : positions.stop]
-        return [self[position] for position in positions]
+        place = range(len(self))[index]
+        if not isinstance(place, int):
+            return [self[position] for position in place]
+        row = self.whole[self._places[place]]
+        return row if row.index == place else replace(row, index=place)
 
 
 def choose(samples: Sequence[S], part: Mapping[str, int]) -> Sequence[S]:
@@ -181,13 +172,3 @@ def whole_of(samples: Sequence[S]) -> Sequence[S]:
 def _drawn(seed: int, place: int) -> tuple[str, int]:
     """The rank of a row; the place decides between equal digests."""
     return short_digest(f"{seed}:{place}"), place
-
-
-def _at(sample: S, index: int) -> S:
-    """The row under another index; what is known of it is known still."""
-    if sample.index == index:
-        return sample
-    moved = replace(sample, index=index)
-    if isinstance(sample, Sample) and "digest" in sample.__dict__:
-        moved.__dict__["digest"] = sample.digest
-    return moved

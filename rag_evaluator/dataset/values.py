@@ -9,30 +9,31 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.dataset.json_values import Differing, Repeated, Unwritable, as_text, is_blank, plain
+from rag_evaluator.dataset.json_values import Several, Unwritable, as_text, is_blank, plain
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import DatasetError
 
-_PYTHON = re.compile(r"array\(\[.*\]\s*(,\s*dtype=\S+\s*)?\)|(Document\(|page_content=['\"]).*", re.DOTALL)
+# Any in this module: the users' values, plain JSON, before their types are checked.
+
+_PYTHON = re.compile(r"\s*(array\(\[.*\]\s*(,\s*dtype=\S+\s*)?\)|(Document\(|page_content=['\"]).*)\s*", re.DOTALL)
 
 
 def is_written_by_python(text: str) -> bool:
     """Whether it is what `str` makes of an array, a tuple or set of texts, or a LangChain document."""
-    text = text.strip()
     if _PYTHON.fullmatch(text):
         return True
-    if not (text.startswith(("('", '("', "{'", '{"')) and text.endswith((")", "}"))):
+    if not text.strip().startswith(("('", '("', "{'", '{"')):
         return False
     try:
-        value = ast.literal_eval(text)
+        value = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return False
     return isinstance(value, tuple | set) and all(isinstance(item, str) for item in value)
 
 
-def json_or_text(value: Any, is_cell: bool) -> Any:
-    """The value; or what it holds, where a cell's text is a JSON list."""
-    if not (is_cell and isinstance(value, str) and value.lstrip().startswith("[")):
+def json_or_text(value: Any, is_cell: bool, start: str = "[") -> Any:
+    """The value; or what it holds, where a cell's text is a JSON list (or an object, where `start` is '{')."""
+    if not (is_cell and isinstance(value, str) and value.lstrip().startswith(start)):
         return value
     try:
         return plain(json.loads(value))
@@ -62,123 +63,91 @@ class Field:
     @property
     def value(self) -> Any:
         """What the row has in the column; DatasetError for no JSON value, and for several that differ."""
-        value = self.record.row[self.name]
-        if isinstance(value, Unwritable):
-            raise self._unwritable(value)
-        if isinstance(value, Differing):
-            raise DatasetError(f"{self._place()}: {value.reason}")
-        if isinstance(value, Repeated):
-            raise DatasetError(
-                f"{self._place()}: expected every column once, received it {len(value)} times: "
-                f"{', '.join(f'{item!r:.40}' for item in value)}. Rename or delete one of them."
-            )
-        return value
+        return self._single(self.record.row[self.name])
+
+    @property
+    def parsed(self) -> Any:
+        """The value; or what it holds, where the text of a cell is JSON as the column needs it."""
+        start = "{" if self.canonical == "rubrics" else "["
+        return self._single(json_or_text(self.value, self.record.is_cells, start))
 
     def text(self, value: Any, advice: str, item: str = "", expected: str = "a string") -> str:
         """A string, or a number as text; DatasetError for anything else."""
-        if isinstance(value, Unwritable):
-            raise self._unwritable(value, item)
-        text = as_text(value)
+        text = as_text(self._single(value, item))
         if text is None:
             raise self.wrong(expected, value, advice, item)
         return text
 
     def wrong(self, expected: str, received: Any, advice: str, item: str = "") -> DatasetError:
-        return DatasetError(f"{self._place(item)}: expected {expected}, received {_described(received)}. {advice}")
+        return DatasetError(f"{self._place(item)}: expected {expected}, received {received!r:.60}. {advice}")
 
-    def _unwritable(self, value: Unwritable, item: str = "") -> DatasetError:
-        return DatasetError(f"{self._place(item)} holds {value.reason}. Correct it, or convert it to text.")
+    def _single(self, value: Any, item: str = "") -> Any:
+        if isinstance(value, Unwritable | Several):
+            raise DatasetError(f"{self._place(item)}: {value.reason}")
+        return value
 
     def _place(self, item: str = "") -> str:
         read_as = "" if self.name == self.canonical else f" (read as {self.canonical})"
         return f"{self.record.where}: column '{self.name}'{read_as}{item}"
 
 
-_KINDS: Mapping[type, str] = {
-    type(None): "null",
-    bool: "a boolean",
-    int: "a number",
-    float: "a number",
-    str: "a string",
-    list: "a list",
-    dict: "an object",
-}
-
-
-def _described(value: Any) -> str:
-    text = repr(value)
-    kind = next(name for kind, name in _KINDS.items() if isinstance(value, kind))
-    return f"{kind}, {text if len(text) <= 60 else text[:57] + '...'}"
-
-
 def string(field: Field) -> str:
-    value = str(field.value) if field.record.is_cells and isinstance(field.value, bool) else field.value
+    value = field.value
+    if field.record.is_cells and isinstance(value, bool):
+        value = str(value)
     return field.text(value, f"Write it as text, or rename the column if it is no {field.canonical}.")
 
 
-def listed(field: Field) -> Any:
-    """The value; of a cell, the list that it holds. Lists are there already where lines of a log were joined."""
-    if field.mark and isinstance(field.value, str) and not isinstance(json_or_text(field.value, True), list):
-        return [part.strip() for part in field.value.split(field.mark) if not is_blank(part)]
-    is_text = field.record.is_cells and not isinstance(field.value, list)
-    return _cell_list(field) if is_text else field.value
+def listed(field: Field, expected: str) -> list[Any]:
+    """The items of a list. A cell is a JSON list, its texts with a mark between them, or one text."""
+    value = field.parsed
+    if field.mark and isinstance(value, str) and not isinstance(json_or_text(value, True), list):
+        return [part.strip() for part in value.split(field.mark) if not is_blank(part)]
+    if field.record.is_cells and not isinstance(value, list):
+        _refuse_broken_list(field)
+        return [string(field)]
+    if not isinstance(value, list):
+        if field.name == "context" and isinstance(value, str) and not value.lstrip().startswith("["):
+            return [value]
+        raise field.wrong(expected, value, 'Put it in a list: ["..."], or parse it with json.loads first.')
+    return value
 
 
-def _cell_list(field: Field) -> list[Any]:
-    """A cell that begins with '[' is a JSON list, any other is a list of one."""
-    value = string(field)
-    if not value.lstrip().startswith("["):
-        if is_written_by_python(value):
-            raise field.wrong(
-                "a JSON list or one text in the cell",
-                value,
-                "It looks like a list or document printed by Python. Write lists with json.dumps(contexts), arrays "
-                "with json.dumps(contexts.tolist()); if it is one text, write it as a JSON list of one.",
-            )
-        return [value]
-    try:
-        return list(plain(json.loads(value)))
-    except (ValueError, RecursionError) as error:
+def _refuse_broken_list(field: Field) -> None:
+    """DatasetError for the text of a cell that was meant as a list."""
+    if isinstance(field.value, str) and (field.value.lstrip().startswith("[") or is_written_by_python(field.value)):
         raise field.wrong(
-            "a JSON list in a cell that begins with '['",
-            value,
-            f"It is broken ({error}). Write lists with json.dumps(contexts); Python's own ['...'] is no JSON.",
-        ) from error
-
-
-# Any in this module: the users' values, plain JSON, before their types are checked.
-
-TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
-RUBRIC = re.compile(r"score\d_description")
+            "a JSON list or one text in the cell",
+            field.value,
+            "It looks like a broken list, or one printed by Python. Write lists with json.dumps(contexts), arrays with "
+            "json.dumps(contexts.tolist()); if it is one text, write it as a JSON list of one.",
+        )
 
 
 def ids(field: Field) -> list[str]:
     """Ids as text, in the given order."""
-    value = listed(field)
-    if not isinstance(value, list):
-        raise field.wrong("a list of ids", value, 'Put them in a list: ["..."].')
     advice = "Write it as text or a number."
-    return [field.text(item, advice, f", item {rank}", "an id") for rank, item in enumerate(value, start=1)]
+    items = enumerate(listed(field, "a list of ids"), start=1)
+    return [field.text(item, advice, f", item {rank}", "an id") for rank, item in items]
 
 
 def scores(field: Field) -> list[float] | None:
     """Numbers; one alone is a list of one."""
+    value = field.parsed
     if is_blank(field.value):
         return None
-    value = json_or_text(field.value, field.record.is_cells)
     values = value if isinstance(value, list) else [as_number(value, field.record.is_cells)]
     advice = "Give each retrieved context its score, or rename the column if it is something else."
     for rank, item in enumerate(values, start=1):
         if not is_number(item):
-            is_list = isinstance(value, list)
-            expected, place = ("a number", f", item {rank}") if is_list else ("a list of numbers", "")
+            expected, place = ("a number", f", item {rank}") if value is values else ("a list of numbers", "")
             raise field.wrong(expected, item, advice, place)
     return [float(item) for item in values]
 
 
 def logged_scores(field: Field) -> list[float] | None:
     """The scores of a log: None where a document has none, so that they give no order."""
-    value = json_or_text(field.value, field.record.is_cells)
+    value = field.parsed
     return None if isinstance(value, list) and None in value else scores(field)
 
 
@@ -198,42 +167,36 @@ def is_number(value: Any) -> bool:
     return isinstance(value, float) or (type(value) is int and abs(value) < 2**1023)
 
 
+TRUTH: Mapping[str, bool] = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
 def answerable(field: Field) -> bool | None:
     """Whether the contexts or the documents hold an answer: true or false, yes or no, 1 or 0."""
     value = field.value
     if is_blank(value):
         return None
-    text = str(int(value)) if type(value) in (bool, int, float) and value in (0, 1) else value
-    known = TRUTH.get(text.strip().lower()) if isinstance(text, str) else None
+    known = TRUTH.get((str(value) if isinstance(value, bool) else as_text(value) or "").strip().lower())
     if known is None:
         advice = "Write true, false, yes, no, 1 or 0, or rename the column if it is something else."
         raise field.wrong("true or false", value, advice)
     return known
 
 
+RUBRIC = re.compile(r"score\d_description")
+
+
 def rubrics(field: Field) -> dict[str, str] | None:
     """What each score means, as ragas' InstanceSpecificRubrics takes it; scores without a text are left out."""
-    value = _object(field.value) if field.record.is_cells else field.value
+    value = field.parsed
     if is_blank(value):
         return None
     advice = 'Write {"score1_description": "...", "score2_description": "..."}.'
     if not isinstance(value, dict):
         raise field.wrong("an object", value, advice)
-    for key in value:
-        if not RUBRIC.fullmatch(key):
-            raise field.wrong("keys such as score1_description", key, advice)
+    if wrong := next((key for key in value if not RUBRIC.fullmatch(key)), None):
+        raise field.wrong("keys such as score1_description", wrong, advice)
     texts = {key: text for key, text in value.items() if not is_blank(text)}
     return {key: field.text(text, advice, f", item '{key}'") for key, text in texts.items()} or None
-
-
-def _object(cell: Any) -> Any:
-    """The object that the text of a cell is; else the cell."""
-    if not (isinstance(cell, str) and cell.lstrip().startswith("{")):
-        return cell
-    try:
-        return plain(json.loads(cell))
-    except (ValueError, RecursionError):
-        return cell
 
 
 LOG_ADVICE = " If 'reference' holds retrieved contexts, say so with columns: {reference: retrieved_contexts}."
@@ -252,8 +215,9 @@ def _answer(field: Field) -> str:
 
     Of several, old ragas took the first silently. Only the user knows which one is right, so that is an error.
     """
-    is_listed_cell = field.record.is_cells and field.name == "ground_truths"
-    value = listed(field) if is_listed_cell else text_or_list(field.value, field.record.is_cells)
+    is_cell = field.record.is_cells
+    is_list = is_cell and field.name == "ground_truths"
+    value = listed(field, "a list of texts") if is_list else text_or_list(field.value, is_cell)
     if not isinstance(value, list):
         return string(field)
     advice = "Keep the best one as a string, or join them yourself into one text."
@@ -266,14 +230,8 @@ def _answer(field: Field) -> str:
 
 def _contexts(field: Field) -> list[str]:
     """Texts in the given order; empty ones stay, as the rank of the others depends on them."""
-    value = listed(field)
-    if field.name == "context" and isinstance(value, str) and not value.lstrip().startswith("["):
-        value = [value]
-    if not isinstance(value, list):
-        is_json = isinstance(value, str) and value.lstrip().startswith("[")
-        advice = "Parse the text with json.loads first." if is_json else 'Put it in a list: ["..."].'
-        raise field.wrong("a list of strings", value, advice)
-    return [_document(field, item, f", item {rank}") for rank, item in enumerate(value, start=1)]
+    items = enumerate(listed(field, "a list of strings"), start=1)
+    return [_document(field, item, f", item {rank}") for rank, item in items]
 
 
 def _reference_contexts(field: Field) -> list[str]:
@@ -306,8 +264,6 @@ def _document(field: Field, item: Any, place: str) -> str:
 
 def _document_text(document: Mapping[str, Any]) -> str | None:
     """The text of a document as LangChain, LlamaIndex and Haystack write it; None where it has none, or two."""
-    inner = document.get("kwargs") if "lc" in document else document
-    if not isinstance(inner, dict):
-        return None
+    inner = document.get("kwargs", {}) if "lc" in document else document
     texts = [inner[name] for name in ("page_content", "text", "content") if isinstance(inner.get(name), str)]
     return texts[0] if isinstance(inner.get("page_content"), str) or len(set(texts)) == 1 else None

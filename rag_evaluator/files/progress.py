@@ -337,21 +337,6 @@ class Pace:
         return (state.done - before) / (now - since) if state.done > before and now > since else None
 
 
-class Displays:
-    """Displays beside each other."""
-
-    def __init__(self, *displays: Display) -> None:
-        self.displays = displays
-
-    def show(self, state: State) -> None:
-        for display in self.displays:
-            display.show(state)
-
-    def close(self) -> None:
-        for display in self.displays:
-            display.close()
-
-
 class CallbackDisplay:
     """A display of somebody else's: an object with a method `show(state)`."""
 

@@ -11,7 +11,6 @@ from pydantic import BaseModel, ValidationError
 from pydantic_core import from_json
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.event_loop import SingleFlight
 from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
@@ -31,6 +30,7 @@ from rag_evaluator.judge.protocol import (
     ThoughtFormat,
     common_beginning,
 )
+from rag_evaluator.models.event_loop import SingleFlight
 
 CUT = frozenset({"thinking"})
 

@@ -13,9 +13,16 @@ from rag_evaluator.config.offline import refuse_service
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig, check_engine_keys
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.embeddings.embeddings import unwrapped
-from rag_evaluator.embeddings.event_loop import MODELS, run
-from rag_evaluator.embeddings.hub import (
+from rag_evaluator.errors import JudgementError, ModelError
+from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.judge.encoding.chat import OPENINGS
+from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
+from rag_evaluator.judge.engines.protocol import Encoder, Engine, find_engine
+from rag_evaluator.judge.grammar.schema import Schema, off_scale, plain, tighten
+from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
+from rag_evaluator.models.embeddings import unwrapped
+from rag_evaluator.models.event_loop import MODELS, run
+from rag_evaluator.models.hub import (
     UNNAMED,
     arguments_part,
     as_line,
@@ -24,14 +31,7 @@ from rag_evaluator.embeddings.hub import (
     identity_of,
     name_of,
 )
-from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
-from rag_evaluator.errors import JudgementError, ModelError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.encoding.chat import OPENINGS
-from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.protocol import Encoder, Engine, find_engine
-from rag_evaluator.judge.grammar.schema import Schema, off_scale, plain, tighten
-from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
+from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.resources import __version__
 
 if TYPE_CHECKING:

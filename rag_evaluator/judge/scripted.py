@@ -7,9 +7,9 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.grammar.schema import off_scale
+from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 
 KEPT = 1024  # prompts
 Answer = TypeVar("Answer", bound=BaseModel)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import BY_CERTIFICATE, BY_JUDGE, VerifierConfig
-from rag_evaluator.embeddings.hub import as_line
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import JudgeSource
@@ -19,6 +18,7 @@ from rag_evaluator.metrics.definitions import check_functions, own_metrics, vali
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.metrics.work_checks import CHECKED, VERSION
+from rag_evaluator.models.hub import as_line
 from rag_evaluator.resources import __version__
 from rag_evaluator.results.verified import certified_threshold, check_verifier
 from rag_evaluator.verifiers.reranker import reranker_of

@@ -8,12 +8,12 @@ from inspect import isfunction
 from typing import Any, Literal
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.embeddings.embeddings import unwrapped
-from rag_evaluator.embeddings.ragas_library import BaseMetric, BasePrompt
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.own.ragas_object import definition_of, facts_of, is_ragas_object
 from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.models.embeddings import unwrapped
+from rag_evaluator.models.ragas_library import BaseMetric, BasePrompt
 
 # Any in this module: examples and values of rows.
 

@@ -14,7 +14,7 @@ from rag_evaluator.prompts.pack import CustomQuestion
 from rag_evaluator.statistics.formulas import Better, Kind, Scale
 
 if TYPE_CHECKING:
-    from rag_evaluator.embeddings.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
+    from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding, InstructorBaseRagasLLM
     from rag_evaluator.verifiers.reranker import AsyncReranker
     from rag_evaluator.verifiers.source import AsyncVerifier
 
@@ -169,7 +169,7 @@ def _module(name: str) -> ModuleType:
     """A module of ours; without a name, ragas' metrics."""
     if name:
         return import_module(name)
-    from rag_evaluator.embeddings.ragas_library import collections
+    from rag_evaluator.models.ragas_library import collections
 
     return collections
 

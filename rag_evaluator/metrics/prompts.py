@@ -12,19 +12,19 @@ from pydantic import BaseModel
 
 from rag_evaluator.config.languages import Language, find_language, sentences_of
 from rag_evaluator.config.schema import Config
-from rag_evaluator.embeddings.ragas_library import (
-    BasePrompt,
-    BaseRagasEmbedding,
-    ContextRecallInput,
-    InstanceRubricScoreInput,
-    format_rubrics,
-)
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import writing
 from rag_evaluator.judge.protocol import JudgeSource, PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, owners_of, questions_of
+from rag_evaluator.models.ragas_library import (
+    BasePrompt,
+    BaseRagasEmbedding,
+    ContextRecallInput,
+    InstanceRubricScoreInput,
+    format_rubrics,
+)
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import (
     PACKAGED,

@@ -14,8 +14,6 @@ from pydantic import BaseModel
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.embeddings.hub import in_one_line
-from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.errors import JudgeLostError, PromptTooLongError, RagEvaluatorError, UndefinedScoreError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import (
@@ -30,6 +28,8 @@ from rag_evaluator.judge.protocol import (
 )
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.work_checks import SeenWork, check_work
+from rag_evaluator.models.hub import in_one_line
+from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.questions import refer, references
 from rag_evaluator.results.rows import Score
@@ -37,8 +37,8 @@ from rag_evaluator.verifiers.batches import DECIMALS
 from rag_evaluator.verifiers.reranker import AsyncReranker, reranker_of
 
 if TYPE_CHECKING:
-    from rag_evaluator.embeddings.embeddings import EmbeddingsSource
-    from rag_evaluator.embeddings.ragas_library import BaseMetric, BaseRagasEmbedding
+    from rag_evaluator.models.embeddings import EmbeddingsSource
+    from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding
     from rag_evaluator.prompts.loading import TracedPrompt
     from rag_evaluator.prompts.pack import Key
     from rag_evaluator.verifiers.source import VerifierSource

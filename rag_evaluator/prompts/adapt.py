@@ -12,13 +12,13 @@ from filelock import FileLock
 
 from rag_evaluator.config.languages import Language, misspelt
 from rag_evaluator.config.schema import Config
-from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.judge.protocol import JudgeSource
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.check import Fault, check_pack, is_prose, label_words, leaves, place_name, replaced
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack, english_source
 from rag_evaluator.prompts.pack import ENGLISH, CustomQuestion, Key, Pack, check_examples, write_pack

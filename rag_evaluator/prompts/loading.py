@@ -13,10 +13,10 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from rag_evaluator.config.languages import Language, file_name, find_language, misspelt, nearest_language
-from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import (
     DEFINITION,

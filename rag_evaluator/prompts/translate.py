@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel, Field
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences
-from rag_evaluator.embeddings.event_loop import SingleFlight
-from rag_evaluator.embeddings.ragas_library import BasePrompt
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeProtocol, PromptText
+from rag_evaluator.models.event_loop import SingleFlight
+from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.check import QUOTED_NAME, lost, must_survive
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign
 

@@ -15,7 +15,6 @@ from pydantic import BaseModel
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, accepted_names
-from rag_evaluator.embeddings.embeddings import unwrapped
 from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, did_you_mean
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files.atomic import safe_names
@@ -25,6 +24,7 @@ from rag_evaluator.judge.protocol import Draw, Opinion
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.models.embeddings import unwrapped
 from rag_evaluator.ragas.models import RunConfig, unused
 from rag_evaluator.ragas.names import CHATS, METRIC_CLASSES, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
@@ -337,7 +337,7 @@ def _raise_first(results: Results) -> None:
 
 def __getattr__(name: str) -> Any:
     if name in ("EvaluationDataset", "SingleTurnSample"):
-        from rag_evaluator.embeddings import ragas_library
+        from rag_evaluator.models import ragas_library
 
         return getattr(ragas_library, name)
     return no_counterpart("ragas", name, [*globals(), "EvaluationDataset", "SingleTurnSample"])

@@ -12,7 +12,7 @@ from rag_evaluator.ragas.names import ASPECTS, METRIC_CLASSES, SINGLETONS, of_mo
 from rag_evaluator.results.rows import Score
 
 if TYPE_CHECKING:
-    from rag_evaluator.embeddings.ragas_library import MetricResult
+    from rag_evaluator.models.ragas_library import MetricResult
 
 # Any in this module: models and rows of users' scripts.
 
@@ -148,7 +148,7 @@ def _key(name: str, options: Mapping[str, Any], known: Mapping[str, Any]) -> str
 
 
 def _result(score: Score) -> "MetricResult":
-    from rag_evaluator.embeddings.ragas_library import MetricResult
+    from rag_evaluator.models.ragas_library import MetricResult
 
     return MetricResult(value=score.value, reason=score.reason)
 

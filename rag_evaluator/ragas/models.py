@@ -167,7 +167,7 @@ def unused(run_config: Any) -> list[str]:
 
 def __getattr__(name: str) -> Any:
     if name in ("BaseRagasEmbedding", "InstructorBaseRagasLLM"):
-        from rag_evaluator.embeddings import ragas_library
+        from rag_evaluator.models import ragas_library
 
         return getattr(ragas_library, name)
     return no_counterpart("ragas", name, globals())

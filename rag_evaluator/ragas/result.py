@@ -42,7 +42,7 @@ class EvaluationResult:
     @cached_property
     def dataset(self) -> Any:
         """The rows as ragas' `EvaluationDataset`."""
-        from rag_evaluator.embeddings.ragas_library import EvaluationDataset, SingleTurnSample
+        from rag_evaluator.models.ragas_library import EvaluationDataset, SingleTurnSample
 
         known = SingleTurnSample.model_fields
         rows = [{c: v for c, v in sample.columns.items() if c in known} for sample in self.results.samples]

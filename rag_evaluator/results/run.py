@@ -12,8 +12,9 @@ from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import load_records, open_dataset, row_names
-from rag_evaluator.dataset.columns import ALIASES, accepted_names
+from rag_evaluator.dataset import open_dataset, row_names
+from rag_evaluator.dataset.columns import ALIASES, ColumnNames, accepted_names
+from rag_evaluator.dataset.contents import samples_of as kept_samples
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
@@ -307,7 +308,7 @@ def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:
     are_cells = is_cells(Path(config.get("dataset") or ""))
     name, records = read_records(list(rows))
     cells = [replace(record, is_cells=are_cells) for record in records]
-    return load_records(name, cells, config.get("columns") or {}, ())
+    return kept_samples(name, cells, ColumnNames(config.get("columns") or {}))
 
 
 ScoredRows = Run | ScoreTable  # what can be compared

@@ -8,11 +8,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError, JudgeLostError, JudgementError, ResultsError
 from rag_evaluator.files.jsonl import SYNC_SECONDS
 from rag_evaluator.files.progress import ACTIVITY, Progress, silent
 from rag_evaluator.files.signals import Stop, StopSignal
+from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.journal import Journal, Key, Line, encode, place_of, read_manifest, workers_of
 from rag_evaluator.run.merge import merge_once

@@ -11,12 +11,12 @@ from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.checked import CheckedRows, rows_again
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.progress import Progress
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics, with_repeats
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
+from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.results.manifest import config_of, read_manifest
 from rag_evaluator.results.questions import are_kept, keep_prompts
 from rag_evaluator.results.results import Results, Row

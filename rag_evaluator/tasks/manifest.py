@@ -13,12 +13,12 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import BY_CERTIFICATE, DEMO
 from rag_evaluator.dataset.checked import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
-from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import file_digest, short_digest
 from rag_evaluator.files.gguf import gguf_of
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.resources import __version__, command, packaged
 from rag_evaluator.results.manifest import PART, PROMPT_TEXTS, read_manifest
 from rag_evaluator.results.questions import are_kept

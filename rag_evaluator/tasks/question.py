@@ -26,7 +26,6 @@ from rag_evaluator.files.progress import (
     LEAST,
     CallbackDisplay,
     Display,
-    Displays,
     Lines,
     Progress,
     State,
@@ -348,8 +347,8 @@ def shown(progress: Progress, noun: str) -> Iterator[Progress]:
     """
     with ExitStack() as stack:
         counted = stack.enter_context(ACTIVITY.counted(noun))
-        if displays := _displays(progress):
-            stack.enter_context(Watch(Displays(*displays)))
+        for display in _displays(progress):
+            stack.enter_context(Watch(display))
 
         def at(done: int, total: int) -> None:
             counted(done, total)
@@ -358,17 +357,15 @@ def shown(progress: Progress, noun: str) -> Iterator[Progress]:
         yield at
 
 
-def _displays(progress: Progress) -> list[Display]:
-    displays: list[Display] = []
-    if progress is automatic:
-        displays.extend(_automatic_displays())
+def _displays(progress: Progress) -> Iterator[Display]:
+    """What a callback has itself; for `automatic` a bar in a notebook, and lines in the log where it has them.
+
+    Without either, lines go to standard error. Commands show their own.
+    """
     if callable(show := getattr(progress, "show", None)):
-        displays.append(CallbackDisplay(show))
-    return displays
-
-
-def _automatic_displays() -> Iterator[Display]:
-    """A bar in a notebook; lines in the log where it has them, else on standard error. Commands show their own."""
+        yield CallbackDisplay(show)
+    if progress is not automatic:
+        return
     is_logged = progress_log.isEnabledFor(logging.INFO)
     if in_notebook():
         yield NotebookBar()

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rag_evaluator.embeddings.hub import read_settings
 from rag_evaluator.errors import ModelError
+from rag_evaluator.models.hub import read_settings
 
 # Any in this module: JSON.
 

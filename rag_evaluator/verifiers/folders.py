@@ -5,8 +5,8 @@ from typing import Any
 
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import DEMO
-from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ModelError
+from rag_evaluator.models.hub import find_model
 from rag_evaluator.verifiers.batches import BatchSize
 
 # Any in this module: JSON, objects of transformers.

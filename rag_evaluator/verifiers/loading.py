@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.embeddings.hub import contents_of, in_one_line, loading
 from rag_evaluator.errors import ModelError
+from rag_evaluator.models.hub import contents_of, in_one_line, loading
 from rag_evaluator.verifiers.families import Family, settings_of
 
 # Any in this module: objects of transformers.

@@ -11,9 +11,9 @@ from threading import RLock
 from typing import Any
 
 from rag_evaluator.config.sections import RerankerConfig
-from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler, SingleFlight
-from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import ModelError, PromptTooLongError
+from rag_evaluator.models.event_loop import BatchHandler, Scheduler, SingleFlight
+from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, Encoded, Reader, next_logits, probabilities
 from rag_evaluator.verifiers.families import labels_of, names_of, settings_of
 from rag_evaluator.verifiers.folders import checked_size, model_folder, window_of

@@ -10,9 +10,9 @@ from typing import Any, Protocol, runtime_checkable
 from rag_evaluator.config.languages import LANGUAGES
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import VerifierConfig
-from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
-from rag_evaluator.embeddings.hub import UNNAMED
 from rag_evaluator.errors import ModelError, UndefinedScoreError
+from rag_evaluator.models.event_loop import BatchHandler, Scheduler
+from rag_evaluator.models.hub import UNNAMED
 from rag_evaluator.verifiers.families import languages_of
 from rag_evaluator.verifiers.verifier import Support, Verifier
 

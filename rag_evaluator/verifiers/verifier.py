@@ -8,8 +8,8 @@ from threading import RLock
 from typing import Any
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
+from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.verifiers import lettucedetect
 from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, probabilities
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit

@@ -90,7 +90,7 @@ def test_an_error_is_kept_in_its_row_and_does_not_stop_the_others(
     [
         (None, "received NoneType"),
         ({"score": 3, "reply": "a"}, "neither a response nor contexts under a known name in score, reply"),
-        ({"answer": ["one", "two"]}, "expected a string, received a list"),
+        ({"answer": ["one", "two"]}, "expected a string, received ["),
         ({"answer": "half a pair \ud800"}, "half of a surrogate pair"),
         ({"answer": "a", "output": "b"}, "are both read as response, and differ"),
     ],
@@ -206,10 +206,10 @@ def test_a_file_that_is_no_collection_is_never_overwritten(text: str, line: int,
 
 WRONG: dict[str, tuple[dict[str, Any], type[RagEvaluatorError], str]] = {
     "one question": ({"questions": "a"}, DatasetError, "questions: .* str"),
-    "no question": ({"questions": []}, DatasetError, "questions is empty"),
-    "no text": ({"questions": [["a"]]}, DatasetError, r"questions\[0\]: expected a text"),
+    "no question": ({"questions": []}, DatasetError, "expected at least one row"),
+    "no text": ({"questions": [["a"]]}, DatasetError, "row 0: column 'questions' "),
     "references": ({"references": ["a"]}, DatasetError, "references has 1 items, questions has 3"),
-    "a reference": ({"references": ["a", 1, True]}, DatasetError, r"references\[2\]: .* True"),
+    "a reference": ({"references": ["a", 1, True]}, DatasetError, "row 2: column 'references' .* True"),
     "path": ({"path": "rows.csv"}, ConfigError, "rows.csv: expected a name that ends in .jsonl"),
 }
 
@@ -328,7 +328,7 @@ def test_results_without_contexts_are_named_with_the_file_that_keeps_them(
 
 def test_the_error_of_a_system_that_is_down_is_why_its_rows_are_not_judged(tmp_path: Path) -> None:
     rows = collect(System(*QUESTIONS), QUESTIONS, tmp_path / "rows.jsonl", REFERENCES)
-    with pytest.raises(DatasetError, match="data: 3 of 3 questions have no answer: TimeoutError: no answer to Where"):
+    with pytest.raises(DatasetError, match="TimeoutError: no answer to Where"):
         RAGEvaluator({"metrics": ["faithfulness"]}).evaluate(rows)
 
 

@@ -248,13 +248,13 @@ def test_a_judge_of_ones_own_and_metrics_without_a_judge_have_no_such_limit(capl
 @pytest.mark.parametrize(
     ("questions", "contexts", "message"),
     [
-        (["a", "b"], [["c"]], "contexts_list has 1 items, question_list has 2"),
+        (["a", "b"], [["c"]], "'question_list': 2, 'contexts_list': 1"),
         ("a", [["c"]], "question_list: expected a list, received str"),
-        (["a"], ["c"], r"contexts_list\[0\]: expected a list of texts, received 'c'"),
-        (["a"], [None], r"contexts_list\[0\] is None, which is no list\. Where nothing was retrieved, give .* \[\]\."),
-        (["a"], [[None]], r"contexts_list\[0\]\[0\]: expected a text, received None"),
-        ([["a"]], [["c"]], r"question_list\[0\]: .* \['a'\]"),
-        ([], [], "question_list is empty"),
+        (["a"], ["c"], "row 0: column 'contexts_list' .*expected a list of strings, received 'c'"),
+        (["a", "b"], [["c"], None], "row 1: column 'contexts_list' has no value"),
+        (["a"], [[None]], "row 0: column 'contexts_list' .*, item 1: .* None"),
+        ([["a"]], [["c"]], r"row 0: column 'question_list' .* \['a'\]"),
+        ([], [], "expected at least one row"),
     ],
 )
 @pytest.mark.parametrize("function", [sort, generate, evaluate])
@@ -269,7 +269,7 @@ def test_wrong_lists_are_refused_before_a_model_is_loaded(
 def test_wrong_answers_settings_and_judges_are_refused_before_anything_is_asked() -> None:
     with pytest.raises(DatasetError, match="answer_list has 1 items"):
         evaluate(QUESTIONS, CONTEXTS, ANSWERS[:1])
-    with pytest.raises(DatasetError, match=r"ground_truth_list\[1\]: .* True"):
+    with pytest.raises(DatasetError, match=r"row 1: column 'ground_truth_list' .* True"):
         evaluate(QUESTIONS, CONTEXTS, ANSWERS, ["a", True])  # type: ignore[list-item]
     with pytest.raises(ConfigError, match="Did you mean 'merge'"):
         sort(QUESTIONS, CONTEXTS, strategy="merges")

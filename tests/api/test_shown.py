@@ -118,7 +118,7 @@ def test_outside_of_a_notebook_there_is_no_bar_and_a_command_shows_its_own_progr
     assert not showing.in_notebook()
     assert [type(display) for display in showing._displays(automatic)] == [Lines]
     reset = SHELL.set(True)
-    assert showing._displays(automatic) == []
+    assert [*showing._displays(automatic)] == []
     SHELL.reset(reset)
 
 

@@ -13,8 +13,8 @@ import pytest
 from packaging.specifiers import SpecifierSet
 
 from rag_evaluator import __version__
-from rag_evaluator.embeddings import fingerprint
 from rag_evaluator.features.bundle import PYTHON, program_source
+from rag_evaluator.models import fingerprint
 
 pytestmark = pytest.mark.processes
 ROOT = Path(__file__).parents[2]

@@ -1,7 +1,6 @@
 """One step checks the rows of every start."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,7 @@ import pytest
 from rag_evaluator import ConfigError, DatasetError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import make_config
-from rag_evaluator.dataset import TaskColumns, checked, checked_rows, rows_again
+from rag_evaluator.dataset import TaskColumns, checked_rows, rows_again
 
 ROWS = [{"user_input": f"question {n}", "response": "a", "reference": "a"} for n in range(10)]
 NEEDS = {"task": TaskColumns(["user_input"])}
@@ -20,20 +19,6 @@ def path(tmp_path: Path) -> Path:
     path = tmp_path / "rows.jsonl"
     path.write_text("".join(json.dumps(row) + "\n" for row in ROWS))
     return path
-
-
-@pytest.fixture
-def readings(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
-    """What was read, each time."""
-    sources: list[object] = []
-    read = checked.open_dataset
-
-    def noted(source: object, columns: object) -> object:
-        sources.append(source)
-        return read(source, columns)  # type: ignore[arg-type]
-
-    monkeypatch.setattr(checked, "open_dataset", noted)
-    yield sources
 
 
 def test_the_rows_know_their_source_which_they_are_and_the_digest_of_all(path: Path) -> None:

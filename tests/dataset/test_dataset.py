@@ -37,7 +37,6 @@ from tests.dataset.data_files import (
     write_csv,
     write_folder,
     write_jsonl,
-    write_parquet,
     write_text,
     write_xlsx,
 )
@@ -79,29 +78,11 @@ def test_a_selection_of_a_dataset_keeps_its_order() -> None:
     assert columns_of(load_dataset(dataset)) == [{"user_input": "c"}, {"user_input": "a"}]
 
 
-@pytest.mark.parametrize("path_type", [str, Path])
-def test_a_path_may_be_text_or_a_path(tmp_path: Path, path_type: Callable[[Path], Any]) -> None:
-    assert len(load_dataset(path_type(write_jsonl(tmp_path / "data.jsonl", TRICKY)))) == 4
-
-
-def test_a_suffix_may_be_written_in_capitals(tmp_path: Path) -> None:
-    assert len(load_dataset(write_jsonl(tmp_path / "DATA.JSONL", TRICKY))) == 4
-
-
 @pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv"])
 def test_a_byte_order_mark_is_not_part_of_the_data(tmp_path: Path, name: str) -> None:
     texts = {"data.jsonl": '{"question": "é"}', "data.json": '[{"question": "é"}]', "data.csv": "question\né\n"}
     samples = load_dataset(write_text(tmp_path / name, texts[name], "utf-8-sig"))
     assert samples[0].row == {"question": "é"}
-
-
-def test_blank_lines_in_jsonl_are_skipped_but_counted(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.jsonl", '\n{"question": "a"}\r\n\n  \n{"question": "b"}')
-    samples = load_dataset(path)
-    assert [(sample.index, sample.where) for sample in samples] == [
-        (0, "data.jsonl, line 2"),
-        (1, "data.jsonl, line 5"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -121,61 +102,11 @@ def test_json_may_hold_objects_a_wrapped_list_or_columns(tmp_path: Path, documen
     assert samples[1].where == "data.json, row 1"
 
 
-def test_csv_cells_are_text_and_an_empty_cell_is_missing(tmp_path: Path) -> None:
-    path = write_text(
-        tmp_path / "data.csv", "question,answer,reference,contexts\n007,NA,,\nnull,1.50,nan,one context\n"
-    )
-    samples = load_dataset(path)
-    assert columns_of(samples) == [
-        {"user_input": "007", "response": "NA"},
-        {"user_input": "null", "response": "1.50", "reference": "nan", "retrieved_contexts": ["one context"]},
-    ]
-    assert samples[0].row == {"question": "007", "answer": "NA", "reference": "", "contexts": ""}
-
-
-def test_csv_rows_are_numbered_as_a_spreadsheet_shows_them(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.csv", 'question,answer\n"two\nlines",b\n\n,\nc,d\n')
-    assert [sample.where for sample in load_dataset(path)] == ["data.csv, row 2", "data.csv, row 5"]
-
-
 def test_a_csv_cell_may_be_larger_than_the_default_limit_of_pythons_reader(tmp_path: Path) -> None:
     limit = csv.field_size_limit()
     samples = load_dataset(write_csv(tmp_path / "data.csv", [{"contexts": ["x" * 200_000]}]))
     assert len(samples[0].columns["retrieved_contexts"][0]) == 200_000
     assert csv.field_size_limit() == limit
-
-
-def test_the_index_column_that_pandas_adds_to_a_csv_is_kept_under_the_name_pandas_gives_it(tmp_path: Path) -> None:
-    pandas.DataFrame({"question": ["a"]}).to_csv(tmp_path / "data.csv")
-    assert load_dataset(tmp_path / "data.csv")[0].row == {"Unnamed: 0": "0", "question": "a"}
-
-
-def test_empty_columns_without_a_name_are_dropped(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.csv", "question,,\na,,\n")
-    assert load_dataset(path)[0].row == {"question": "a"}
-
-
-def test_xlsx_numbers_become_text_in_columns_and_stay_numbers_in_the_row(tmp_path: Path) -> None:
-    path = write_cells(tmp_path / "data.xlsx", [["question", "answer", "contexts"], ["How many?", 7, 2.5]])
-    sample = load_dataset(path)[0]
-    assert sample.columns == {"user_input": "How many?", "response": "7", "retrieved_contexts": ["2.5"]}
-    assert sample.row == {"question": "How many?", "answer": 7, "contexts": 2.5}
-
-
-def test_xlsx_dates_become_iso_dates(tmp_path: Path) -> None:
-    rows = [["question", "answer", "at"], ["When?", datetime.date(1967, 1, 15), datetime.datetime(1967, 1, 15, 12, 30)]]
-    sample = load_dataset(write_cells(tmp_path / "data.xlsx", rows))[0]
-    assert sample.columns["response"] == "1967-01-15"
-    assert sample.row["at"] == "1967-01-15T12:30:00"
-
-
-def test_xlsx_rows_have_the_numbers_excel_shows_and_blank_rows_are_skipped(tmp_path: Path) -> None:
-    path = write_cells(tmp_path / "data.xlsx", [[], ["question"], ["a"], [], [None], ["b"]])
-    samples = load_dataset(path)
-    assert [(s.where, s.columns["user_input"]) for s in samples] == [
-        ("data.xlsx, row 3", "a"),
-        ("data.xlsx, row 6", "b"),
-    ]
 
 
 @pytest.mark.parametrize(
@@ -202,23 +133,6 @@ def test_xlsx_takes_the_first_sheet_but_the_scores_behind_a_summary(
     assert columns_of(load_dataset(tmp_path / "data.xlsx")) == [{"user_input": taken}]
 
 
-def test_an_xlsx_error_value_is_a_missing_cell(tmp_path: Path) -> None:
-    path = write_cells(tmp_path / "data.xlsx", [["question", "answer"], ["a", "#N/A"]])
-    assert load_dataset(path)[0].row == {"question": "a", "answer": None}
-
-
-def test_a_calculated_xlsx_formula_counts_as_its_value(tmp_path: Path) -> None:
-    import xlsxwriter
-
-    book = xlsxwriter.Workbook(tmp_path / "data.xlsx")
-    sheet = book.add_worksheet()
-    sheet.write_row(0, 0, ["question", "answer"])
-    sheet.write_string(1, 0, "a")
-    sheet.write_formula(1, 1, '=UPPER("b")', value="B")
-    book.close()
-    assert load_dataset(tmp_path / "data.xlsx")[0].columns == {"user_input": "a", "response": "B"}
-
-
 def write_formula(path: Path, formula: str, engine: str) -> Path:
     pandas.DataFrame({"question": ["a"], "answer": [formula]}).to_excel(path, index=False, engine=engine)
     return path
@@ -227,11 +141,9 @@ def write_formula(path: Path, formula: str, engine: str) -> Path:
 @pytest.mark.parametrize("engine", ["openpyxl", "xlsxwriter"])
 def test_an_xlsx_formula_without_a_value_is_an_error_where_its_column_is_needed(engine: str, tmp_path: Path) -> None:
     path = write_formula(tmp_path / "data.xlsx", '=UPPER("b")', engine)
-    assert message_of(path) == (
-        "data.xlsx, row 2: column 'answer' (read as response) holds the formula '=UPPER(\"b\")' without a value; open "
-        "the workbook in a spreadsheet program and save it, so that it is calculated. Correct it, or convert it to "
-        "text."
-    )
+    message = message_of(path)
+    assert message.startswith("data.xlsx, row 2: column 'answer' (read as response): ")
+    assert "the formula '=UPPER(\"b\")' without a value" in message
     assert open_dataset(path)[0].columns == {"user_input": "a"}
 
 
@@ -291,18 +203,6 @@ def test_parquet_values_become_plain_json(tmp_path: Path) -> None:
     assert type(first["count"]) is int
 
 
-def test_parquet_in_a_folder_named_like_a_partition_gets_no_extra_column(tmp_path: Path) -> None:
-    (tmp_path / "split=test").mkdir()
-    path = write_parquet(tmp_path / "split=test" / "data.parquet", [{"question": "a"}])
-    assert load_dataset(path)[0].row == {"question": "a"}
-
-
-def test_a_pandas_frame_read_from_parquet_has_arrays_that_become_lists(tmp_path: Path) -> None:
-    frame = pandas.read_parquet(write_parquet(tmp_path / "data.parquet", [{"contexts": ["a", "b"]}]))
-    assert isinstance(frame["contexts"][0], numpy.ndarray)
-    assert columns_of(load_dataset(frame)) == [{"retrieved_contexts": ["a", "b"]}]
-
-
 COLOUR = enum.Enum("COLOUR", {"RED": "red"}, type=str)
 
 
@@ -349,7 +249,7 @@ def test_values_of_libraries_become_plain_json_values(value: Any, expected: Any)
 def test_an_infinite_number_is_no_blank_but_a_value_with_a_reason(value: Any) -> None:
     plain = load_dataset([{"question": "a", "extra": value}])[0].row["extra"]
     assert isinstance(plain, Unwritable)
-    assert plain.reason == "an infinite number"
+    assert "an infinite number" in plain.reason
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
 
 
@@ -363,6 +263,52 @@ def test_reading_jsonl_and_csv_loads_no_heavy_library(tmp_path: Path) -> None:
     )
     run = subprocess.run([sys.executable, "-c", code, *paths], capture_output=True, text=True, check=True)
     assert run.stdout.strip() == "[]"
+
+
+TEXT_FILES: dict[str, tuple[str, str, list[Row], list[str]]] = {
+    "blank lines": (
+        "data.jsonl",
+        '\n{"question": "a"}\r\n\n  \n{"question": "b"}',
+        [{"question": "a"}, {"question": "b"}],
+        ["data.jsonl, line 2", "data.jsonl, line 5"],
+    ),
+    "cells are text": (
+        "data.csv",
+        "question,answer,contexts\n007,NA,\nnull,1.50,c\n",
+        [{"question": "007", "answer": "NA", "contexts": ""}, {"question": "null", "answer": "1.50", "contexts": "c"}],
+        ["data.csv, row 2", "data.csv, row 3"],
+    ),
+    "lines in cells, blank rows": (
+        "data.csv",
+        'question,answer\n"two\nlines",b\n\n,\nc,d\n',
+        [{"question": "two\nlines", "answer": "b"}, {"question": "c", "answer": "d"}],
+        ["data.csv, row 2", "data.csv, row 5"],
+    ),
+    "an index of pandas": ("a.csv", ",question\n0,a\n", [{"Unnamed: 0": "0", "question": "a"}], ["a.csv, row 2"]),
+    "columns without a name": ("a.csv", "question,,\na,,\n", [{"question": "a"}], ["a.csv, row 2"]),
+    "capitals": ("A.CSV", "question\na\n", [{"question": "a"}], ["A.CSV, row 2"]),
+}
+
+
+@pytest.mark.parametrize("case", TEXT_FILES)
+def test_rows_of_text_files_have_their_cells_and_the_numbers_of_an_editor(case: str, tmp_path: Path) -> None:
+    name, text, rows, places = TEXT_FILES[case]
+    samples = load_dataset(str(write_text(tmp_path / name, text)))
+    assert [sample.row for sample in samples] == rows
+    assert [sample.where for sample in samples] == places
+    assert [sample.index for sample in samples] == list(range(len(rows)))
+
+
+NOON, DAY = datetime.datetime(1967, 1, 15, 12, 30), datetime.date(1967, 1, 15)
+
+
+def test_xlsx_cells_keep_their_types_in_the_row_and_are_text_in_columns(tmp_path: Path) -> None:
+    rows = [[], ["question", "answer", "contexts", "at"], ["a", 7, 2.5, NOON], [], [None], ["b", DAY, None, "#N/A"]]
+    first, second = load_dataset(write_cells(tmp_path / "data.xlsx", rows))
+    assert (first.where, second.where) == ("data.xlsx, row 3", "data.xlsx, row 6")
+    assert first.row == {"question": "a", "answer": 7, "contexts": 2.5, "at": "1967-01-15T12:30:00"}
+    assert first.columns == {"user_input": "a", "response": "7", "retrieved_contexts": ["2.5"]}
+    assert second.row == {"question": "b", "answer": "1967-01-15", "contexts": None, "at": None}
 
 
 # Columns
@@ -416,13 +362,6 @@ def test_every_alias_is_read_as_its_canonical_column(alias: str, canonical: str)
     assert columns_of_row({alias: value, **contexts})[canonical] == value
 
 
-def test_the_row_keeps_its_own_names_values_and_order() -> None:
-    row = {"z": 1, "question": "q", "extra": {"nested": [None, 1.5]}, "contexts": []}
-    sample = load_dataset([row])[0]
-    assert sample.row == row
-    assert list(sample.row) == list(row)
-
-
 @pytest.mark.parametrize("value", [None, "", [], math.nan, numpy.array([])], ids=repr)
 @pytest.mark.parametrize("column", ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"])
 def test_missing_and_empty_values_are_absent(column: str, value: Any) -> None:
@@ -449,82 +388,79 @@ def test_an_empty_list_in_a_cell_says_that_nothing_was_retrieved(tmp_path: Path)
     assert samples[0].missing(["retrieved_contexts"]) == "no retrieved_contexts in this row"
 
 
-def test_a_canonical_name_wins_over_its_aliases() -> None:
-    assert columns_of_row({"answer": "alias", "response": "canonical"}) == {"response": "canonical"}
-
-
-def test_an_empty_canonical_column_leaves_the_place_to_an_alias() -> None:
-    assert columns_of_row({"answer": "alias", "response": None}) == {"response": "alias"}
-
-
-def test_two_aliases_may_agree() -> None:
-    assert columns_of_row({"ground_truth": "r", "ground_truths": ["r"]}) == {"reference": "r"}
-
-
-def test_two_aliases_that_differ_are_an_error_that_names_both() -> None:
-    assert message_of([{"question": "q"}, {"answer": "a", "result": "b"}]) == (
-        "row 1: 'answer' and 'result' are both read as response, and differ. Keep one of them, or choose with "
-        "columns: {answer: response}."
-    )
-
-
-def test_the_users_columns_win_over_canonical_names_and_aliases() -> None:
-    row = {"frage": "mapped", "user_input": "canonical", "question": "alias"}
-    assert columns_of_row(row, {"frage": "user_input"}) == {"user_input": "mapped"}
-
-
 def test_a_mapped_column_is_not_replaced_by_another_where_it_is_empty() -> None:
     samples = load_dataset([{"gold": "r"}, {"gold": "", "reference": "other"}], {"gold": "reference"})
     assert columns_of(samples) == [{"reference": "r"}, {}]
 
 
-def test_a_mapped_column_no_longer_counts_as_an_alias() -> None:
-    assert columns_of_row({"answer": "r", "output": "a"}, {"answer": "reference"}) == {
-        "response": "a",
-        "reference": "r",
-    }
+READ_ROWS: dict[str, tuple[Row, Mapping[str, str], Row]] = {
+    "a canonical name wins": ({"answer": "alias", "response": "canonical"}, {}, {"response": "canonical"}),
+    "an empty one does not": ({"answer": "alias", "response": None}, {}, {"response": "alias"}),
+    "two aliases agree": ({"ground_truth": "r", "ground_truths": ["r"]}, {}, {"reference": "r"}),
+    "the user's name wins": (
+        {"frage": "mapped", "user_input": "canonical", "question": "alias"},
+        {"frage": "user_input"},
+        {"user_input": "mapped"},
+    ),
+    "a mapped column is no alias": (
+        {"answer": "r", "output": "a"},
+        {"answer": "reference"},
+        {"response": "a", "reference": "r"},
+    ),
+    "a mapping chooses": ({"answer": "a", "result": "b"}, {"answer": "response"}, {"response": "a"}),
+    "reference is the answer": (
+        {"reference": ["x"], "document_score": [1.0]},
+        {"reference": "reference"},
+        {"reference": "x"},
+    ),
+    "reference is the log": (
+        {"reference": ["x"], "document_score": [1.0]},
+        {"reference": "retrieved_contexts"},
+        {"retrieved_contexts": ["x"], "document_score": [1.0]},
+    ),
+    "a log beside an answer": (
+        {"question": "q", "reference": ["c"], "correct_answer": "r", "document_score": [0.5]},
+        {},
+        {"user_input": "q", "retrieved_contexts": ["c"], "reference": "r", "document_score": [0.5]},
+    ),
+    "a reference beside empty contexts": (
+        {"contexts": [], "reference": ["s"]},
+        {},
+        {"retrieved_contexts": [], "reference": "s"},
+    ),
+    "documents": (
+        {"source_documents": ["a", {"page_content": "b", "metadata": {"page": 1}}, Document(page_content="c"), ""]},
+        {},
+        {"retrieved_contexts": ["a", "b", "c", ""]},
+    ),
+    "one context": ({"reference_contexts": "[1] c"}, {}, {"reference_contexts": ["[1] c"]}),
+    "one answer": ({"ground_truths": ["r"]}, {}, {"reference": "r"}),
+}
 
 
-def test_a_mapping_chooses_between_two_aliases() -> None:
-    assert columns_of_row({"answer": "a", "result": "b"}, {"answer": "response"}) == {"response": "a"}
+@pytest.mark.parametrize("case", READ_ROWS)
+def test_names_of_columns_are_read_by_their_rules(case: str) -> None:
+    row, columns, expected = READ_ROWS[case]
+    sample = load_dataset([row], columns)[0]
+    assert sample.columns == expected
+    assert list(sample.row) == list(row)
 
 
 @pytest.mark.parametrize(
-    ("columns", "expected"),
+    ("cells", "expected"),
     [
         (
-            {"question": "user_imput"},
-            "list: columns maps 'question' to 'user_imput', which is no canonical column. Did you mean 'user_input'?",
+            {"question": "[q]", "answer": '["a"]', "ground_truth": "[1] says so"},
+            {"user_input": "[q]", "response": '["a"]', "reference": "[1] says so"},
         ),
-        (
-            {"question": "retrieved_contexts［||］"},
-            (
-                "list: columns maps 'question' to 'retrieved_contexts［||］', which is no canonical column. "
-                "Write its brackets in ASCII: 'retrieved_contexts[||]'."
-            ),
-        ),
-        (
-            {"user_input": "question"},
-            (
-                "list: columns maps 'user_input' to 'question', which is no canonical column. It is one of the file's, "
-                "whose names come first: 'question' to 'user_input'."
-            ),
-        ),
-        (
-            {"questoin": "user_input"},
-            (
-                "list: columns maps 'questoin' to 'user_input', but no row has a column 'questoin'. "
-                "Did you mean 'question'?"
-            ),
-        ),
-        (
-            {"question": "response", "answer": "response"},
-            "list: columns maps both 'question' and 'answer' to 'response'. Keep one of them.",
-        ),
+        ({"question": "q", "ground_truths": ["r"]}, {"user_input": "q", "reference": "r"}),
+        ({"document_score": [0.1, 0.9], "reference": ["a", "b"]}, {"retrieved_contexts": ["b", "a"]}),
+        ({"document_score": "0.3", "reference": "c"}, {"retrieved_contexts": ["c"]}),
     ],
 )
-def test_a_wrong_mapping_is_an_error(columns: dict[str, str], expected: str) -> None:
-    assert message_of([{"question": "q", "answer": "a"}], columns) == expected
+def test_cells_hold_lists_only_where_a_column_may_have_them(tmp_path: Path, cells: Row, expected: Row) -> None:
+    columns = load_dataset(write_csv(tmp_path / "data.csv", [cells]))[0].columns
+    assert {name: columns.get(name) for name in expected} == expected
 
 
 # The retrieval log
@@ -553,329 +489,10 @@ def test_a_retrieval_log_is_sorted_by_score_where_every_document_has_one(
     }
 
 
-def test_a_retrieval_log_may_carry_the_reference_answer_under_another_name() -> None:
-    row = {"question": "q", "reference": ["c"], "correct_answer": "r", "document_score": [0.5]}
-    assert columns_of_row(row) == {
-        "user_input": "q",
-        "retrieved_contexts": ["c"],
-        "reference": "r",
-        "document_score": [0.5],
-    }
-
-
-def test_a_retrieval_log_in_csv_has_its_lists_in_cells(tmp_path: Path) -> None:
-    rows = [["question", "document_score", "reference"], ["q", "[0.1, 0.9]", '["a", "b"]'], ["p", "0.3", "c"]]
-    with (tmp_path / "log.csv").open("w", newline="") as file:
-        csv.writer(file).writerows(rows)
-    contexts = [row["retrieved_contexts"] for row in columns_of(load_dataset(tmp_path / "log.csv"))]
-    assert contexts == [["b", "a"], ["c"]]
-
-
-def test_beside_another_contexts_column_a_reference_list_is_the_answer_even_where_the_contexts_are_empty() -> None:
-    rows = [{"contexts": ["c"], "reference": ["r"]}, {"contexts": [], "reference": ["s"]}, {"reference": ["t"]}]
-    assert columns_of(load_dataset(rows)) == [
-        {"retrieved_contexts": ["c"], "reference": "r"},
-        {"retrieved_contexts": [], "reference": "s"},
-        {"reference": "t"},
-    ]
-
-
-def test_references_that_are_lists_in_some_rows_only_are_answers() -> None:
-    assert columns_of(load_dataset([{"reference": "r"}, {"reference": ["s"]}])) == [
-        {"reference": "r"},
-        {"reference": "s"},
-    ]
-
-
-def test_a_mapping_decides_whether_reference_is_the_answer_or_a_log() -> None:
-    row = {"reference": ["x"], "document_score": [1.0]}
-    assert columns_of_row(row, {"reference": "reference"}) == {"reference": "x"}
-    log = columns_of_row(row, {"reference": "retrieved_contexts"})
-    assert log == {"retrieved_contexts": ["x"], "document_score": [1.0]}
-
-
 # Types
 
 
-def test_documents_may_be_strings_dicts_or_langchain_documents() -> None:
-    documents = ["a", {"page_content": "b", "metadata": {"page": 1}}, Document(page_content="c")]
-    assert columns_of_row({"source_documents": documents}) == {"retrieved_contexts": ["a", "b", "c"]}
-
-
-def test_empty_contexts_inside_a_list_keep_their_rank() -> None:
-    assert columns_of_row({"contexts": ["", "b"]}) == {"retrieved_contexts": ["", "b"]}
-
-
-def test_a_single_reference_context_is_a_list_of_one() -> None:
-    assert columns_of_row({"reference_contexts": "[1] c"}) == {"reference_contexts": ["[1] c"]}
-
-
-def test_ground_truths_with_one_answer_is_that_answer() -> None:
-    assert columns_of_row({"ground_truths": ["r"]}) == {"reference": "r"}
-
-
-def test_an_answer_in_a_cell_may_begin_with_a_bracket(tmp_path: Path) -> None:
-    rows = [{"question": "[q]", "answer": '["a"]', "ground_truth": "[1] says so"}]
-    expected = {"user_input": "[q]", "response": '["a"]', "reference": "[1] says so"}
-    assert columns_of(load_dataset(write_csv(tmp_path / "data.csv", rows))) == [expected]
-
-
-def test_ground_truths_in_a_cell_is_a_json_list(tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "data.csv", [{"question": "q", "ground_truths": ["r"]}])
-    assert columns_of(load_dataset(path)) == [{"user_input": "q", "reference": "r"}]
-
-
-@pytest.mark.parametrize(
-    ("row", "expected"),
-    [
-        (
-            {"response": ["a"]},
-            (
-                "row 0: column 'response': expected a string, received a list, ['a']. Write it as text, or rename "
-                "the column if it is no response."
-            ),
-        ),
-        (
-            {"result": {"text": "a"}},
-            (
-                "row 0: column 'result' (read as response): expected a string, received an object, {'text': 'a'}. "
-                "Write it as text, or rename the column if it is no response."
-            ),
-        ),
-        (
-            {"user_input": [{"type": "human", "content": "Hi"}]},
-            (
-                "row 0: column 'user_input': expected one question as a string, received a list, [{'type': 'human', "
-                "'content': 'Hi'}]. Only single-turn samples are supported: give the last question."
-            ),
-        ),
-        (
-            {"contexts": "one text"},
-            (
-                "row 0: column 'contexts' (read as retrieved_contexts): expected a list of strings, received a string, "
-                "'one text'. Put it in a list: [\"...\"]."
-            ),
-        ),
-        (
-            {"contexts": '["a"]'},
-            (
-                "row 0: column 'contexts' (read as retrieved_contexts): expected a list of strings, received a string, "
-                "'[\"a\"]'. Parse the text with json.loads first."
-            ),
-        ),
-        (
-            {"contexts": ["a", None]},
-            (
-                "row 0: column 'contexts' (read as retrieved_contexts), item 2: expected a string or a document with "
-                'the text in `page_content`, `text` or `content`, received null, None. Write its text, or "" to keep '
-                "its rank."
-            ),
-        ),
-        (
-            {"retrieved_contexts": [["a"]]},
-            (
-                "row 0: column 'retrieved_contexts', item 1: expected a string or a document with the text in "
-                "`page_content`, `text` or `content`, received a list, ['a']. Write its text, or \"\" to keep its rank."
-            ),
-        ),
-        (
-            {"ground_truths": ["r", "s"]},
-            (
-                "row 0: column 'ground_truths' (read as reference): expected one reference answer, received a list, "
-                "['r', 's']. Keep the best one as a string, or join them yourself into one text."
-            ),
-        ),
-        (
-            {"reference": True},
-            (
-                "row 0: column 'reference': expected a string, received a boolean, True. Write it as text, or rename "
-                "the column if it is no reference."
-            ),
-        ),
-        (
-            {"question": "a\ud800"},
-            (
-                "row 0: column 'question' (read as user_input) holds half of a surrogate pair (\\ud800) at character "
-                "2. Correct it, or convert it to text."
-            ),
-        ),
-        (
-            {"response": b"\x00"},
-            (
-                "row 0: column 'response' holds a value of type bytes, which JSON cannot hold. Correct it, or convert "
-                "it to text."
-            ),
-        ),
-    ],
-    ids=str,
-)
-def test_a_wrong_type_is_an_error(row: Row, expected: str) -> None:
-    assert message_of([row]) == expected
-
-
-@pytest.mark.parametrize("name", ["data.csv", "data.xlsx"])
-@pytest.mark.parametrize("cell", ['["a", "b', "['a', 'b']", "['a' 'b']"])
-def test_a_broken_list_in_a_cell_is_an_error_with_file_and_row(tmp_path: Path, name: str, cell: str) -> None:
-    write = write_csv if name == "data.csv" else write_xlsx
-    message = message_of(write(tmp_path / name, [{"contexts": '["fine"]'}, {"contexts": cell}]))
-    assert message.startswith(
-        f"{name}, row 3: column 'contexts' (read as retrieved_contexts): expected a JSON list in a cell that begins "
-        f"with '[', received a string, {cell!r}. It is broken ("
-    )
-    assert message.endswith("Write lists with json.dumps(contexts); Python's own ['...'] is no JSON.")
-
-
-def test_a_lone_surrogate_hidden_in_a_cells_json_is_an_error(tmp_path: Path) -> None:
-    path = write_csv(tmp_path / "data.csv", [{"contexts": '["\\ud800"]'}])
-    assert "data.csv, row 2: column 'contexts'" in (message := message_of(path))
-    assert "half of a surrogate pair" in message
-
-
 # Errors of files
-
-
-def test_a_missing_file_is_an_error_that_suggests_near_names(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "dataset.jsonl", TRICKY)
-    expected = f"{tmp_path / 'datset.jsonl'}: no such file or folder. Did you mean 'dataset.jsonl'? Correct the path."
-    assert message_of(tmp_path / "datset.jsonl") == expected
-
-
-def test_a_missing_folder_is_named(tmp_path: Path) -> None:
-    message = message_of(tmp_path / "none" / "data.jsonl")
-    assert message.endswith(f"The folder {tmp_path / 'none'} does not exist either. Correct the path.")
-
-
-def test_an_unknown_suffix_is_an_error_that_lists_the_known(tmp_path: Path) -> None:
-    assert message_of(write_text(tmp_path / "data.txt", "x")) == (
-        "data.txt: expected one of .jsonl, .ndjson, .json, .csv, .tsv, .parquet, .xlsx or a folder saved by "
-        "`datasets`, received the suffix '.txt'. Convert the file, or rename it if only its name is wrong."
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "text"),
-    [
-        ("data.jsonl", "\n \n"),
-        ("data.json", "[]"),
-        ("data.json", '{"samples": []}'),
-        ("data.csv", "question,answer\n"),
-        ("data.csv", "\n\n"),
-    ],
-)
-def test_a_file_without_rows_is_an_error(tmp_path: Path, name: str, text: str) -> None:
-    message = message_of(write_text(tmp_path / name, text))
-    assert message.startswith(f"{name}: expected at least one row, received none. Check that it is the right dataset")
-
-
-@pytest.mark.parametrize(
-    ("source", "name"),
-    [([], "list"), (pandas.DataFrame({"question": []}), "DataFrame"), (datasets.Dataset.from_dict({}), "Dataset")],
-    ids=["list", "frame", "dataset"],
-)
-def test_an_object_without_rows_is_an_error(source: Any, name: str) -> None:
-    assert message_of(source).startswith(f"{name}: expected at least one row, received none.")
-
-
-def test_a_broken_jsonl_line_is_an_error_with_line_column_and_excerpt(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.jsonl", '{"question": "a"}\n\n{"question": "b", answer: 1}\n')
-    assert message_of(path) == (
-        "data.jsonl, line 3, column 19: broken JSON (Expecting property name enclosed in double quotes) near "
-        '\'{"question": "b", answer: 1}\'. Correct it there. If the file is one JSON document, rename it to .json.'
-    )
-
-
-def test_a_torn_last_line_is_an_error(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.jsonl", '{"question": "a"}\n{"question": "b", "answ')
-    assert message_of(path).startswith("data.jsonl, line 2, column 19: broken JSON (Unterminated string")
-
-
-def test_a_jsonl_line_that_is_no_object_is_an_error(tmp_path: Path) -> None:
-    assert message_of(write_text(tmp_path / "data.jsonl", '{"question": "a"}\n["b"]\n')) == (
-        "data.jsonl, line 2: expected an object (dict), received list. Write one object per line, or rename a JSON "
-        "document to .json."
-    )
-
-
-def test_a_key_that_appears_twice_is_an_error(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.jsonl", '{"answer": "a", "answer": "b"}')
-    assert message_of(path) == (
-        "data.jsonl, line 1: column 'answer' (read as response): expected every column once, received it 2 times: 'a', "
-        "'b'. Rename or delete one of them."
-    )
-
-
-def test_json_nested_without_end_is_an_error(tmp_path: Path) -> None:
-    message = message_of(write_text(tmp_path / "data.json", "[" * 100_000))
-    assert message.startswith("data.json: unusable JSON (")
-
-
-def test_broken_json_is_an_error_with_the_line_in_the_file(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.json", '{"question": "a"}\n{"question": "b"}\n')
-    assert message_of(path) == (
-        'data.json, line 2, column 1: broken JSON (Extra data) near \'{"question": "a"}\\n{"question": "b"}\\n\'. '
-        "Correct it there. If it has one object per line, rename it to .jsonl."
-    )
-
-
-@pytest.mark.parametrize(
-    ("document", "received"),
-    [
-        ({"question": {"0": "a"}}, "one object with the keys 'question'"),
-        ({}, "one object with the keys (none)"),
-        ("text", "str"),
-        ({"samples": [{"a": 1}], "rows": [{"a": 2}]}, "one object with the keys 'samples', 'rows'"),
-    ],
-)
-def test_json_of_another_shape_is_an_error(tmp_path: Path, document: Any, received: str) -> None:
-    assert message_of(write_text(tmp_path / "data.json", json.dumps(document))) == (
-        "data.json: expected a list of objects, one object with that list under one of samples, data, rows, results, "
-        f"or an object of equally long lists, received {received}. Put the rows in a list (pandas: orient='records')."
-    )
-
-
-def test_columns_of_unequal_length_are_an_error(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.json", '{"question": ["a", "b"], "answer": ["c"]}')
-    assert message_of(path) == (
-        "data.json: expected lists of equal length, received 'question': 2, 'answer': 1. Give each row a value."
-    )
-
-
-def test_a_json_row_that_is_no_object_is_an_error(tmp_path: Path) -> None:
-    path = write_text(tmp_path / "data.json", '[{"question": "a"}, "b"]')
-    expected = "data.json, row 1: expected an object (dict), received str. Make each row {column name: value}."
-    assert message_of(path) == expected
-
-
-@pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv", "data.tsv"])
-def test_another_encoding_is_an_error_with_the_line(tmp_path: Path, name: str) -> None:
-    path = write_text(tmp_path / name, '{"question": "a"}\n{"question": "año"}\n', "latin-1")
-    assert message_of(path) == (
-        f"{name}, line 2: expected UTF-8, received the byte 0xf1. The file looks like CP1252. Save the file as UTF-8 "
-        f"(Excel: 'CSV UTF-8'; or: iconv -f CP1252 -t UTF-8 {name})."
-    )
-
-
-def test_utf_16_is_recognised(tmp_path: Path) -> None:
-    assert "The file looks like UTF-16." in message_of(write_text(tmp_path / "data.csv", "question\na\n", "utf-16"))
-
-
-@pytest.mark.parametrize(
-    ("text", "encoding", "named"),
-    [
-        ("質問,回答\nノルは誰？,画家です\n", "cp932", "CP932"),
-        ("问题,回答\n谁是诺卢？,他是画家\n", "gbk", "GB18030"),
-        ("вопрос,ответ\nКто это?,художник\n", "cp1251", ""),
-        ("pregunta,respuesta\n¿Quién?,«Él»\n", "cp1252", "CP1252"),
-        ("question,answer\nWho?,Nolu’s friend\n", "cp1252", "CP1252"),
-        ("pytanie\nCo to jest „różnica”, która była ważna?\n", "cp1250", ""),
-    ],
-)
-def test_what_excel_writes_in_japanese_chinese_and_western_languages_is_named(
-    text: str, encoding: str, named: str, tmp_path: Path
-) -> None:
-    message = message_of(write_text(tmp_path / "data.csv", text, encoding))
-    assert (f"The file looks like {named}." in message) is bool(named)
-    assert f"iconv -f {named or '<encoding>'} -t UTF-8 data.csv" in message
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
@@ -883,33 +500,6 @@ def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "data.jsonl", TRICKY)
     path.chmod(0)
     assert message_of(path).startswith("data.jsonl: expected a readable file, but it cannot be read (PermissionError")
-
-
-def test_a_column_that_appears_twice_in_a_csv_header_is_an_error(tmp_path: Path) -> None:
-    assert message_of(write_text(tmp_path / "data.csv", "answer,question,answer\na,b,c\n")) == (
-        "data.csv, row 2: column 'answer' (read as response): expected every column once, received it 2 times: 'a', "
-        "'c'. Rename or delete one of them."
-    )
-
-
-def test_a_csv_row_with_another_number_of_cells_is_an_error(tmp_path: Path) -> None:
-    assert message_of(write_text(tmp_path / "data.csv", "question,answer\na,b\nc, d, e\n")) == (
-        "data.csv, row 3: expected 2 cells as in the header, received 3. Put cells that hold ',' in double quotes, and "
-        "write an empty cell for a missing value."
-    )
-
-
-def test_a_csv_quote_that_is_never_closed_is_an_error_with_the_row_that_opens_it(tmp_path: Path) -> None:
-    message = message_of(write_text(tmp_path / "data.csv", 'question,answer\na,b\nc,"d\ne,f\n'))
-    assert message.startswith("data.csv, row 3: broken CSV (unexpected end of data; it was noticed on line 4). ")
-    assert message.endswith('double each quote inside them: "say ""yes""".')
-
-
-def test_a_tsv_with_another_separator_is_an_error(tmp_path: Path) -> None:
-    assert message_of(write_text(tmp_path / "data.tsv", "question;answer\na;b, c\n")) == (
-        "data.tsv, row 1: expected columns separated by '\\t', received 'question;answer', which looks separated by "
-        "';'. Save it with '\\t', or rename it to .csv."
-    )
 
 
 @pytest.mark.parametrize(
@@ -920,8 +510,9 @@ def test_a_tsv_with_another_separator_is_an_error(tmp_path: Path) -> None:
         "question\tanswer\na\tb, c\n",
         "question|answer\na|b, c\n",
         '\ufeff\n"question";answer\r\na;"b, c"\r\n',
+        "question;answer\ra;b, c\r",
     ],
-    ids=["semicolons", "quoted", "tabs", "bars", "as Excel writes it"],
+    ids=["semicolons", "quoted", "tabs", "bars", "as Excel writes it", "as old Macs write it"],
 )
 def test_a_csv_without_commas_in_its_header_is_divided_by_the_mark_that_is_there(tmp_path: Path, text: str) -> None:
     samples = load_dataset(write_text(tmp_path / "data.csv", text))
@@ -955,37 +546,10 @@ def test_contexts_may_stand_in_several_columns_or_in_one_cell_with_a_mark_betwee
         assert load_dataset(path, mapping)[0].columns == {column: expected}
 
 
-def test_only_contexts_are_divided_by_a_mark() -> None:
-    assert message_of([{"question": "a || b"}], {"question": "user_input[||]"}).startswith(
-        "list: columns maps 'question' to 'user_input[||]', which is no canonical column."
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "kind"), [("data.parquet", "a Parquet file"), ("data.xlsx", "an Excel workbook")], ids=["parquet", "xlsx"]
-)
-def test_a_file_its_library_cannot_read_is_an_error_that_keeps_the_cause(tmp_path: Path, name: str, kind: str) -> None:
-    with pytest.raises(DatasetError) as caught:
-        load_dataset(write_text(tmp_path / name, "this is text, whatever its name says"))
-    assert str(caught.value).startswith(f"{name}: expected {kind}, but it cannot be read (")
-    assert caught.value.__cause__ is not None
-
-
-def test_a_column_that_appears_twice_in_parquet_or_a_frame_is_an_error(tmp_path: Path) -> None:
-    pyarrow.parquet.write_table(pyarrow.table([["a"], ["b"]], names=["answer", "answer"]), tmp_path / "data.parquet")
-    twice = (
-        "row 0: column 'answer' (read as response): expected every column once, received it 2 times: 'a', 'b'. Rename "
-        "or delete one of them."
-    )
-    assert message_of(tmp_path / "data.parquet") == f"data.parquet, {twice}"
-    assert message_of(pandas.DataFrame([["a", "b"]], columns=["answer", "answer"])) == twice
-
-
-def test_a_frame_without_column_names_has_their_numbers_as_names() -> None:
-    frame = pandas.DataFrame([["a", "b"]])
-    with pytest.raises(DatasetError, match="received the columns '0', '1'"):
-        check_columns(load_dataset(frame), {"exact_match": ["response"]}, "DataFrame")
-    assert columns_of(load_dataset(frame, {"1": "response"})) == [{"response": "b"}]
+def test_a_mark_divides_texts_of_any_name_and_source_but_not_json() -> None:
+    mapping = {"context": "retrieved_contexts[||]"}
+    assert columns_of_row({"context": "a || b"}, mapping) == {"retrieved_contexts": ["a", "b"]}
+    assert "json.loads" in message_of([{"context": '["a || b", "c"]'}], mapping)
 
 
 def test_a_folder_of_several_splits_is_an_error_that_names_them(tmp_path: Path) -> None:
@@ -1003,68 +567,159 @@ def test_a_folder_of_several_splits_is_an_error_that_names_them(tmp_path: Path) 
     assert load_dataset(tmp_path / "saved" / "test")[0].where == "test, row 0"
 
 
-def test_a_folder_that_datasets_did_not_save_is_an_error(tmp_path: Path) -> None:
-    write_jsonl(tmp_path / "data.jsonl", TRICKY)
-    assert message_of(tmp_path) == (
-        f"{tmp_path.name}: expected a folder saved by `Dataset.save_to_disk`, received one without state.json (in it: "
-        "data.jsonl). Give the path of a data file or of such a folder."
-    )
+READ_AS = "column 'contexts' (read as retrieved_contexts)"
+BAD_ROWS: list[tuple[Row, Mapping[str, str], str, str]] = [  # row, mapping, place, what is wrong
+    ({"response": ["a"]}, {}, "column 'response'", "expected a string, received ['a']"),
+    ({"result": {"text": "a"}}, {}, "column 'result' (read as response)", "expected a string, received {"),
+    ({"user_input": [{"content": "Hi"}]}, {}, "column 'user_input'", "Only single-turn samples"),
+    ({"contexts": "one text"}, {}, READ_AS, 'Put it in a list: ["..."]'),
+    ({"contexts": '["a"]'}, {}, READ_AS, "parse it with json.loads"),
+    ({"contexts": ["a", None]}, {}, f"{READ_AS}, item 2", "received None"),
+    ({"contexts": [["a"]]}, {}, f"{READ_AS}, item 1", "received ['a']"),
+    ({"ground_truths": ["r", "s"]}, {}, "column 'ground_truths' (read as reference)", "Keep the best one"),
+    ({"reference": True}, {}, "column 'reference'", "received True"),
+    ({"answer": "a", "result": "b"}, {}, "'answer' and 'result'", "choose with columns: {answer: response}"),
+    ({"question": "a"}, {"question": "user_imput"}, "'question' to 'user_imput'", "Did you mean 'user_input'?"),
+    ({"question": "a"}, {"user_input": "question"}, "'user_input' to 'question'", "'question' to 'user_input'."),
+    ({"question": "a"}, {"questoin": "user_input"}, "no row has a column 'questoin'", "Did you mean 'question'?"),
+    ({"a": "x", "b": "x"}, {"a": "response", "b": "response"}, "'a' to 'response'", "Keep one of them."),
+    ({"question": "a || b"}, {"question": "user_input[||]"}, "'user_input[||]'", "no canonical column"),
+]
 
 
-def test_a_damaged_datasets_folder_is_an_error(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("row", "columns", "place", "wrong"), BAD_ROWS, ids=str)
+def test_a_row_that_cannot_be_read_is_an_error_with_its_place(
+    row: Row, columns: Mapping[str, str], place: str, wrong: str
+) -> None:
+    message = message_of([row], columns)
+    assert message.startswith("list: columns maps" if columns else "row 0: ")
+    assert place in message
+    assert wrong in message
+
+
+BAD_FILES: list[tuple[str, bytes, str, str]] = [  # name, content, place, what is wrong
+    ("a.txt", b"x", "a.txt", "expected one of .jsonl"),
+    ("a.jsonl", b"\n \n", "a.jsonl", "expected at least one row"),
+    ("a.json", b'{"samples": []}', "a.json", "expected at least one row"),
+    ("a.csv", b"question,answer\n", "a.csv", "expected at least one row"),
+    ("a.jsonl", b'{"question": "a"}\n\n{"question": "b", answer: 1}\n', "a.jsonl, line 3, column 19", "broken JSON"),
+    ("a.jsonl", b'{"question": "a"}\n{"question": "b", "answ', "a.jsonl, line 2, column 19", "broken JSON"),
+    ("a.jsonl", b'{"question": "a"}\n["b"]\n', "a.jsonl, line 2", "expected an object (dict), received list"),
+    ("a.jsonl", b'{"answer": "a", "answer": "b"}', "a.jsonl, line 1: column 'answer'", "received it 2 times: 'a', 'b'"),
+    ("a.json", b"[" * 100_000, "a.json", "unusable JSON"),
+    ("a.json", b'{"question": "a"}\n{"question": "b"}\n', "a.json, line 2, column 1", "rename it to .jsonl"),
+    ("a.json", b'{"question": {"0": "a"}}', "a.json", "one object with the keys 'question'"),
+    ("a.json", b"{}", "a.json", "(none)"),
+    ("a.json", b'"text"', "a.json", "received str"),
+    ("a.json", b'{"samples": [{"a": 1}], "rows": [{"a": 2}]}', "a.json", "the keys 'samples', 'rows'"),
+    ("a.json", b'{"question": ["a", "b"], "answer": ["c"]}', "a.json", "'question': 2, 'answer': 1"),
+    ("a.json", b'[{"question": "a"}, "b"]', "a.json, row 1", "expected an object (dict), received str"),
+    ("a.csv", b"answer,question,answer\na,b,c\n", "a.csv, row 2: column 'answer'", "received it 2 times: 'a', 'c'"),
+    ("a.csv", b"question,answer\na,b\nc, d, e\n", "a.csv, row 3", "expected 2 cells as in the header, received 3"),
+    ("a.csv", b"question,answer\na,b\nc\n", "a.csv, row 3", "expected 2 cells as in the header, received 1"),
+    ("a.csv", b'question,answer\na,b\nc,"d\ne,f\n', "a.csv, row 3", "broken CSV"),
+    ("a.csv", b'contexts\n"[""\\ud800""]"\n', "a.csv, row 2: column 'contexts'", "half of a surrogate pair"),
+    ("a.parquet", b"this is text", "a.parquet", "expected a Parquet file"),
+    ("a.xlsx", b"this is text", "a.xlsx", "expected an Excel workbook"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "place", "wrong"), BAD_FILES)
+def test_a_file_that_cannot_be_read_is_an_error_with_its_place(
+    name: str, content: bytes, place: str, wrong: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    message = message_of(tmp_path / name)
+    assert message.startswith(place)
+    assert wrong in message
+
+
+@pytest.mark.parametrize("name", ["data.csv", "data.xlsx"])
+@pytest.mark.parametrize("column", ["contexts", "context", "ground_truths"])
+@pytest.mark.parametrize("cell", ['["a", "b', "['a', 'b']", "['a' 'b']", "array(['a'])"])
+def test_a_broken_list_in_a_cell_is_an_error_with_file_and_row(
+    tmp_path: Path, name: str, column: str, cell: str
+) -> None:
+    write = write_csv if name == "data.csv" else write_xlsx
+    message = message_of(write(tmp_path / name, [{column: '["fine"]'}, {column: cell}]))
+    assert message.startswith(f"{name}, row 3: column '{column}' (read as ")
+    assert "expected a JSON list" in message
+    assert repr(cell) in message and "json.dumps(contexts)" in message
+
+
+ENCODED: list[tuple[str, str, str]] = [
+    ("question\na\n", "utf-16", "UTF-16"),
+    ("質問,回答\nノルは誰？,画家です\n", "cp932", "CP932"),
+    ("问题,回答\n谁是诺卢？,他是画家\n", "gbk", "GB18030"),
+    ("вопрос,ответ\nКто это?,художник\n", "cp1251", ""),
+    ("question,answer\nWho?,Nolu’s friend\n", "cp1252", "CP1252"),
+    ("pytanie\nCo to jest „różnica”, która była ważna?\n", "cp1250", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "encoding", "looks"), ENCODED)
+def test_another_encoding_is_named(text: str, encoding: str, looks: str, tmp_path: Path) -> None:
+    message = message_of(write_text(tmp_path / "data.csv", text, encoding))
+    assert (f"The file looks like {looks}." in message) is bool(looks)
+    assert f"iconv -f {looks or '<encoding>'} -t UTF-8 data.csv" in message
+
+
+@pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv", "data.tsv"])
+def test_another_encoding_is_an_error_with_the_line(tmp_path: Path, name: str) -> None:
+    path = write_text(tmp_path / name, '{"question": "a"}\n{"question": "año"}\n', "latin-1")
+    assert message_of(path).startswith(f"{name}, line 2: expected UTF-8, received the byte 0xf1.")
+
+
+def test_paths_and_objects_that_are_no_dataset_are_errors(tmp_path: Path) -> None:
+    write_jsonl(tmp_path / "dataset.jsonl", TRICKY)
+    near = f"{tmp_path / 'datset.jsonl'}: no such file or folder. Did you mean 'dataset.jsonl'? Correct the path."
+    assert message_of(tmp_path / "datset.jsonl") == near
+    assert f"{tmp_path.name}: expected a folder saved by `Dataset.save_to_disk`" in message_of(tmp_path)
     folder = write_folder(tmp_path / "saved", [{"question": "a"}])
     next(folder.glob("*.arrow")).write_bytes(b"damaged")
-    assert message_of(folder).startswith("saved: expected a `datasets` folder, but it cannot be read (")
-
-
-def test_an_object_of_another_type_is_an_error() -> None:
-    assert message_of({"a"}) == (
-        "dataset: expected a path, a list of dicts, a dict of lists, a pandas DataFrame, a datasets.Dataset or a ragas "
-        "EvaluationDataset, received set. Convert it first."
+    assert message_of(folder).startswith(
+        "saved: expected a folder saved by `Dataset.save_to_disk`, but it cannot be read ("
     )
-
-
-def test_a_list_of_something_else_than_dicts_is_an_error() -> None:
-    expected = "row 1: expected an object (dict), received str. Make each row {column name: value}."
-    assert message_of([{"question": "a"}, "b"]) == expected
+    assert "received set" in message_of({"a"})
+    assert message_of([{"question": "a"}, "b"]).startswith("row 1: expected an object (dict), received str.")
+    for empty in ([], pandas.DataFrame({"question": []}), datasets.Dataset.from_dict({})):
+        assert message_of(empty).startswith(f"{type(empty).__name__}: expected at least one row, received none.")
 
 
 # What the metrics need
 
 
+NEEDED = {"faithfulness": ["user_input", "response"], "answer_relevancy": ["response"]}
+
+
 def test_columns_that_some_row_has_are_enough() -> None:
-    samples = load_dataset([{"question": "q"}, {"question": "p", "answer": "a"}])
-    check_columns(samples, {"answer_relevancy": ["user_input", "response"]}, "data.jsonl")
-
-
-def test_a_column_that_no_row_has_is_an_error_that_names_metrics_aliases_and_columns() -> None:
-    samples = load_dataset([{"question": "q", "Answer": "a"}])
-    needed = {"faithfulness": ["user_input", "response"], "answer_relevancy": ["response"], "recall": ["reference"]}
-    with pytest.raises(DatasetError) as caught:
-        check_columns(samples, needed, "data.jsonl")
-    assert str(caught.value) == (
-        "data.jsonl: expected the column 'response', which faithfulness, answer_relevancy need (accepted names: "
-        "response, answer, result, output), received the columns 'question', 'Answer'. Rename a column, map it with "
-        "columns: {<your column>: response}, or leave out faithfulness, answer_relevancy.\n"
-        "data.jsonl: expected the column 'reference', which recall needs (accepted names: reference, ground_truth, "
-        "ground_truths, correct_answer), received the columns 'question', 'Answer'. Rename a column, map it with "
-        "columns: {<your column>: reference}, or leave out recall."
-    )
+    check_columns(load_dataset([{"question": "q"}, {"question": "p", "answer": "a"}]), NEEDED, "data.jsonl")
 
 
 @pytest.mark.parametrize(
-    ("row", "hint"),
+    ("source", "names", "hint"),
     [
-        ({"ground_truth": ""}, "'ground_truth' is empty in every row."),
-        (
-            {"reference": ["c"], "document_score": 1},
-            "'reference' was read as another column: by your `columns`, or as a retrieval log.",
-        ),
+        ([{"question": "q", "Answer": "a"}], "'question', 'Answer'", " "),
+        (pandas.DataFrame([["a", "b"]]), "'0', '1'", " "),
+        ([{"question": "q", "answer": ""}], "'question', 'answer'", " 'answer' is empty in every row. "),
     ],
 )
-def test_a_column_that_is_there_but_does_not_count_is_explained(row: Row, hint: str) -> None:
-    with pytest.raises(DatasetError, match=re.escape(hint)):
-        check_columns(load_dataset([row]), {"context_recall": ["reference"]}, "data.jsonl")
+def test_a_column_that_no_row_has_is_an_error_that_names_metrics_aliases_and_columns(
+    source: Any, names: str, hint: str
+) -> None:
+    with pytest.raises(DatasetError) as caught:
+        check_columns(load_dataset(source), {"answer_relevancy": ["response"], "f": ["response"]}, "data.jsonl")
+    assert str(caught.value) == (
+        "data.jsonl: expected the column 'response', which answer_relevancy, f need (accepted names: response, answer, "
+        f"result, output), received the columns {names}.{hint}Rename a column, map it with columns: {{<your column>: "
+        "response}, or leave out answer_relevancy, f."
+    )
+
+
+def test_a_column_that_is_read_as_another_is_explained() -> None:
+    samples = load_dataset([{"reference": ["c"], "document_score": 1}])
+    with pytest.raises(DatasetError, match="'reference' was read as another column"):
+        check_columns(samples, {"context_recall": ["reference"]}, "data.jsonl")
 
 
 # Rules for all inputs

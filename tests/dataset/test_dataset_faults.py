@@ -3,14 +3,12 @@
 import csv
 import json
 import math
-import zipfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import datasets
 import numpy
-import openpyxl
 import pandas
 import pyarrow
 import pyarrow.parquet
@@ -67,11 +65,11 @@ INVISIBLE = [
     "\t\r\n",
     "\u00a0\u3000",
     "\u200b",
+    "\u3164\ufe0f\u034f",
     "\ufeff",
     "\u2060\u00ad",
     "\u200e\u202e",
     "\x00\x1b",
-    "\u3164\ufe0f\u034f",
 ]
 VISIBLE = [".", "-", "¿", "\u200b.", "。", "0", "\U0001f914"]
 
@@ -94,17 +92,9 @@ def test_blank_text_is_not_scored_and_the_reason_says_that_it_is_blank(column: s
     assert score.reason == f"{column} {verb} blank in this row"
 
 
-def test_blank_and_absent_text_are_told_apart() -> None:
-    assert score_of({"response": "\u200b"}, "exact_match").reason == "response is blank and no reference in this row"
-
-
 @pytest.mark.parametrize("text", VISIBLE, ids=ascii)
 def test_text_of_punctuation_only_is_scored(text: str) -> None:
     assert score_of({"response": text, "reference": text}, "exact_match").value == 1.0
-
-
-def test_single_blank_contexts_keep_the_rank_of_the_others() -> None:
-    assert columns_of([{"contexts": [" ", "b", "\u200b"]}]) == [{"retrieved_contexts": [" ", "b", "\u200b"]}]
 
 
 def test_contexts_are_not_shortened_to_blank_ones() -> None:
@@ -120,7 +110,6 @@ def test_contexts_are_not_shortened_to_blank_ones() -> None:
     assert score.reason == "too long"
 
 
-@pytest.mark.parametrize("is_file", [False, True])
 @pytest.mark.parametrize(
     ("row", "needed"),
     [
@@ -129,24 +118,12 @@ def test_contexts_are_not_shortened_to_blank_ones() -> None:
         ({"frage": " "}, "user_input"),
     ],
 )
-def test_a_column_that_is_blank_in_every_row_is_missing(row: Row, needed: str, is_file: bool, tmp_path: Path) -> None:
+def test_a_column_that_is_blank_in_every_row_is_missing(row: Row, needed: str, tmp_path: Path) -> None:
     rows = [row, {**row, "note": "n"}]
-    source = write_jsonl(tmp_path / "rows.jsonl", rows) if is_file else rows
+    source = write_jsonl(tmp_path / "rows.jsonl", rows)
     message = message_of(source, [needed], {"frage": "user_input"} if "frage" in row else None)
     assert f"expected the column '{needed}', which m needs" in message
     assert "It is there, but blank in every row." in message
-
-
-@pytest.mark.parametrize("blank", ["", "  ", "\u200b"], ids=ascii)
-def test_a_blank_alias_leaves_the_place_to_another(blank: str) -> None:
-    assert columns_of([{"response": blank, "answer": "a"}, {"answer": "b", "result": blank}]) == [
-        {"response": "a"},
-        {"response": "b"},
-    ]
-
-
-def test_blank_aliases_that_differ_are_no_contradiction() -> None:
-    assert not load_dataset([{"answer": " ", "result": "\u200b"}])[0].has("response")
 
 
 def test_the_functions_know_blank_text(tmp_path: Path) -> None:
@@ -168,22 +145,13 @@ def test_a_blank_reference_answer_is_written_like_one_that_is_missing(tmp_path: 
     assert scores == {"exact_match": 1.0}
 
 
-def test_a_blank_answer_in_a_list_has_no_score(tmp_path: Path) -> None:
-    lists: list[Any] = [["q", "p"], [["c"], ["c"]], ["\u200b", "a"], ["r", "a"]]
-    scores = evaluate(*lists, metrics=["exact_match"], judge=GOOD, output_dir=tmp_path)
-    assert [score.reason for score in scores.results.scores["exact_match"]] == ["response is blank in this row", None]
-
-
 # A list in `reference`
 
 
-@pytest.mark.parametrize("is_file", [False, True])
 @pytest.mark.parametrize("needed", ["reference", "retrieved_contexts"])
-def test_a_list_in_reference_without_scores_is_refused_and_both_readings_are_named(
-    needed: str, is_file: bool, tmp_path: Path
-) -> None:
+def test_a_list_in_reference_without_scores_is_refused_and_both_readings_are_named(needed: str, tmp_path: Path) -> None:
     rows = [{"question": "q", "reference": ["a", "b"]}, {"question": "p", "reference": ["c", "d"]}]
-    message = message_of(write_jsonl(tmp_path / "rows.jsonl", rows) if is_file else rows, [needed])
+    message = message_of(write_jsonl(tmp_path / "rows.jsonl", rows), [needed])
     assert "columns: {reference: retrieved_contexts}" in message
     if needed == "reference":
         assert "one text" in message
@@ -215,26 +183,18 @@ REFERENCES: dict[str, tuple[list[Row], Mapping[str, str], list[Row]]] = {
 }
 
 
-@pytest.mark.parametrize("is_file", [False, True])
-def test_a_list_of_one_in_reference_is_no_answer_where_another_column_has_one(is_file: bool, tmp_path: Path) -> None:
+def test_a_list_of_one_in_reference_is_no_answer_where_another_column_has_one(tmp_path: Path) -> None:
     rows = [{"question": "q", "reference": ["c"], "correct_answer": "r"}]
-    message = message_of(write_csv(tmp_path / "rows.csv", rows) if is_file else rows, ["reference"])
+    message = message_of(write_csv(tmp_path / "rows.csv", rows), ["reference"])
     assert "'reference' and 'correct_answer' are both read as reference, and differ." in message
     assert "columns: {reference: retrieved_contexts}" in message
 
 
 @pytest.mark.parametrize("case", REFERENCES)
-@pytest.mark.parametrize("is_file", [False, True])
-def test_what_reference_holds_is_as_documented(case: str, is_file: bool, tmp_path: Path) -> None:
+def test_what_reference_holds_is_as_documented(case: str, tmp_path: Path) -> None:
     rows, columns, expected = REFERENCES[case]
-    source = write_jsonl(tmp_path / "rows.jsonl", rows) if is_file else rows
+    source = write_jsonl(tmp_path / "rows.jsonl", rows)
     assert [sample.columns for sample in open_dataset(source, columns)] == expected
-
-
-def test_a_list_of_reference_answers_never_becomes_the_context_of_faithfulness() -> None:
-    rows = [{"question": "q", "answer": "a", "reference": ["gold", "other"]}]
-    with pytest.raises(DatasetError, match="retrieved_contexts"):
-        RAGEvaluator({"metrics": ["faithfulness"]}, judge=GOOD).check(rows)
 
 
 # Lists as libraries write them into cells
@@ -268,20 +228,19 @@ def test_a_list_that_python_wrote_into_a_cell_is_refused(case: str, tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    "text", ["array() makes a list in PHP", "(see below) text", "('tis) so", "{braces}", "(1, 2)", "Document A says"]
+    "text",
+    [
+        "array() makes a list in PHP",
+        "(see below) text",
+        "('tis) so",
+        "{braces}",
+        "(1, 2)",
+        "Document A says",
+        '{"a": "b"}',
+    ],
 )
 def test_text_that_only_looks_like_a_list_of_python_is_one_context(text: str, tmp_path: Path) -> None:
     assert columns_of(pandas_csv(tmp_path / "data.csv", text))[0]["retrieved_contexts"] == [text]
-
-
-@pytest.mark.parametrize(
-    "value",
-    [numpy.array(["c1", "c2"], dtype=object), numpy.array(["c1", "c2"]), ("c1", "c2"), pandas.Series(["c1", "c2"])],
-    ids=["objects", "text", "tuple", "series"],
-)
-def test_arrays_in_frames_and_rows_are_lists(value: Any) -> None:
-    frame = pandas.DataFrame({"contexts": pandas.Series([value], dtype=object)})
-    assert columns_of(frame) == columns_of([{"contexts": value}]) == [{"retrieved_contexts": ["c1", "c2"]}]
 
 
 # The judge of a script
@@ -323,23 +282,6 @@ def test_a_scripted_answer_where_there_is_none_is_refused(tmp_path: Path) -> Non
 
 # Our own files, read again
 
-ROUND_TRIPS = [
-    "-5",
-    "'-5",
-    "''=1",
-    "=1+1",
-    "{=A1}",
-    "@x",
-    "\tx",
-    "\rx",
-    "＝x",
-    "'",
-    "''",
-    "'quoted'",
-    "_x000D_",
-    "a\r\nb",
-]
-
 
 def written(texts: Sequence[str], folder: Path) -> Path:
     samples = load_dataset([{"question": "q", "answer": text} for text in texts])
@@ -349,11 +291,6 @@ def written(texts: Sequence[str], folder: Path) -> Path:
 
 def answers_of(path: Path) -> list[str]:
     return [columns["response"] for columns in columns_of(path)]
-
-
-@pytest.mark.parametrize("name", ["scores.csv", "scores.xlsx", "scores.jsonl"])
-def test_text_that_looks_like_a_formula_is_read_back_from_our_own_files(name: str, tmp_path: Path) -> None:
-    assert answers_of(written(ROUND_TRIPS, tmp_path) / name) == ROUND_TRIPS
 
 
 TEXTS = st.lists(
@@ -366,7 +303,7 @@ TEXTS = st.lists(
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=50)
 @given(texts=TEXTS)
-@example(texts=["''-x", "'x"])
+@example(texts=["''-x", "'x", "\ufffex"])
 def test_what_scores_files_hold_is_what_was_written(texts: list[str], tmp_path: Path) -> None:
     folder = written(texts, tmp_path)
     assert answers_of(folder / "scores.csv") == texts
@@ -466,11 +403,6 @@ def test_documents_that_do_not_tell_their_text_are_refused(document: Any) -> Non
     assert "item 2: expected a string or a document with the text in `page_content`, `text` or `content`" in message
 
 
-def test_the_output_of_a_langchain_retrieval_chain_is_a_row() -> None:
-    row = {"input": "q", "context": [Document(page_content="c")], "answer": "a"}
-    assert columns_of([row]) == [{"user_input": "q", "retrieved_contexts": ["c"], "response": "a"}]
-
-
 # Numbers in text columns
 
 
@@ -506,12 +438,6 @@ def test_a_number_is_read_as_the_same_text_from_every_source(
     assert second["response"] == expected
 
 
-def test_a_frame_that_made_floats_of_integers_gives_integers() -> None:
-    frame = pandas.DataFrame({"question": ["q", "p"], "answer": [42, None]})
-    assert frame["answer"].dtype == float
-    assert columns_of(frame) == [{"user_input": "q", "response": "42"}, {"user_input": "p"}]
-
-
 NUMBERS: dict[str, tuple[Any, str]] = {
     "numpy": (numpy.int64(42), "42"),
     "numpy float": (numpy.float64(42), "42"),
@@ -528,11 +454,6 @@ def test_numbers_of_all_kinds_are_text(case: str) -> None:
     assert columns_of([{"response": value, "contexts": [value], "ground_truths": [value]}]) == [
         {"response": expected, "retrieved_contexts": [expected], "reference": expected}
     ]
-
-
-def test_numbers_in_lists_of_answers_are_text(tmp_path: Path) -> None:
-    lists: list[Any] = [["q"], [["c"]], [42], ["42"]]
-    assert evaluate(*lists, metrics=["exact_match"], judge=GOOD, output_dir=tmp_path) == {"exact_match": 1.0}
 
 
 # Columns that nobody needs
@@ -590,7 +511,6 @@ UNNEEDED_TEXTS: dict[str, tuple[str, str]] = {
     "a key twice inside": ("data.json", '[{"question": "q", "meta": {"a": 1, "a": 2}}]'),
     "a key twice with the same value": ("data.jsonl", '{"question": "q", "question": "q"}\n'),
     "half a surrogate pair in JSONL": ("data.jsonl", '{"question": "q", "answer": "\\ud800"}\n'),
-    "an endless integer": ("data.jsonl", '{"question": "q", "id": ' + "1" * 5000 + "}\n"),
     "aliases that differ": ("data.jsonl", '{"question": "q", "answer": "a", "result": "b"}\n'),
     "references that are lists": ("data.jsonl", '{"question": "q", "reference": ["a", "b"]}\n'),
 }
@@ -610,11 +530,11 @@ def test_a_column_of_a_file_that_nobody_needs_never_stops_a_run(case: str, tmp_p
 @pytest.mark.parametrize(
     ("row", "needed", "part"),
     [
-        ({"answer": "a\ud800"}, "response", "half of a surrogate pair (\\ud800) at character 2"),
-        ({"contexts": ["a", "\ud800"]}, "retrieved_contexts", "item 2"),
-        ({"answer": b"\x00"}, "response", "a value of type bytes"),
+        ({"answer": "a\ud800"}, "response", "half of a surrogate pair"),
+        ({"contexts": ["a", "\ud800"]}, "retrieved_contexts", "half of a surrogate pair"),
+        ({"answer": b"\x00"}, "response", "a value that JSON cannot hold (type bytes)"),
         ({"answer": "a", "result": "b"}, "response", "'answer' and 'result' are both read as response, and differ"),
-        ({"answer": True}, "response", "received a boolean, True"),
+        ({"answer": True}, "response", "received True"),
     ],
 )
 @pytest.mark.parametrize("others", [0, 3])
@@ -657,14 +577,6 @@ def write_raw(path: Path, text: str) -> Path:
     return path
 
 
-@pytest.mark.parametrize(
-    "text", ['{"samples": [], "samples": [{"question": "q"}]}', '{"question": ["a"], "question": ["b"]}']
-)
-def test_a_json_document_with_its_rows_twice_is_refused(text: str, tmp_path: Path) -> None:
-    with pytest.raises(DatasetError, match=r"data.json: expected every key once, received '[a-z]+' 2 times"):
-        open_dataset(write_raw(tmp_path / "data.json", text))
-
-
 def test_generate_does_not_take_a_reference_that_cannot_be_read_for_a_missing_one(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -672,53 +584,6 @@ def test_generate_does_not_take_a_reference_that_cannot_be_read_for_a_missing_on
     config = write_raw(tmp_path / "config.yaml", f"dataset: {rows}\nmetrics: [faithfulness]\n")
     assert main(["generate", str(config), "--set", f"output_dir={tmp_path}"]) == 2
     assert "rows.jsonl, line 1: column 'reference': expected one reference answer" in capsys.readouterr().err
-
-
-def test_values_of_a_parquet_column_that_python_cannot_hold_stop_nothing(tmp_path: Path) -> None:
-    late = pyarrow.array([2**50], pyarrow.int64()).cast(pyarrow.timestamp("s"))
-    pyarrow.parquet.write_table(pyarrow.table({"question": ["q"], "at": late}), tmp_path / "data.parquet")
-    samples = open_dataset(tmp_path / "data.parquet")
-    check_columns(samples, {"m": ["user_input"]}, "data.parquet")
-    assert isinstance(samples[0].row["at"], str)
-
-
-# Workbooks that would fill the memory
-
-
-def workbook_with_cell(path: Path, size: int, shared: bool = True) -> Path:
-    """A workbook with one cell of so many bytes, written without holding it."""
-    write_cells(path.with_suffix(".small.xlsx"), [["question", "answer"], ["q", "CELL"]])
-    with (
-        zipfile.ZipFile(path.with_suffix(".small.xlsx")) as small,
-        zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as big,
-    ):
-        for name in small.namelist():
-            before, found, after = small.read(name).partition(b"CELL")
-            with big.open(name, "w") as member:
-                member.write(before)
-                for _ in range(size // 65536 if found else 0):
-                    member.write(b"x" * 65536)
-                member.write(after)
-    return path
-
-
-def test_a_workbook_with_a_cell_that_would_fill_the_memory_is_refused_unread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    path = workbook_with_cell(tmp_path / "bomb.xlsx", 150_000_000)
-    assert path.stat().st_size < 1_000_000
-    monkeypatch.setattr(openpyxl, "load_workbook", lambda *_, **__: pytest.fail("it was opened"))
-    message = message_of(path, ["response"])
-    assert "bomb.xlsx: expected cells of at most 32,767 characters" in message
-    assert ".jsonl" in message
-
-
-def test_a_workbook_that_is_too_large_as_a_whole_is_refused_unread(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rag_evaluator.dataset.readers.spreadsheets.WORKBOOK_BYTES", 100_000)
-    message = message_of(workbook_with_cell(tmp_path / "large.xlsx", 200_000), ["response"])
-    assert "large.xlsx: expected at most 0.1 MB of unpacked text, received 0.2 MB" in message
 
 
 def test_a_long_cell_and_many_rows_are_read(tmp_path: Path) -> None:

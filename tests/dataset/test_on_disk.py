@@ -1,3 +1,5 @@
+"""Samples are kept on disk: any of them can be read at any time, and memory does not grow with their number."""
+
 import json
 import tracemalloc
 from pathlib import Path
@@ -5,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import DatasetError, load_dataset
-from rag_evaluator.dataset import ALIASES, OnDiskSamples, check_columns, check_readable, open_dataset, row_names
+from rag_evaluator.dataset import open_dataset, present_columns, row_names
 
-ROOT = Path(__file__).parents[2]
-LOG = [{"question": "q", "document_score": [0.1, 0.9], "reference": ["a", "b"]}, {"question": "r", "reference": ["c"]}]
 ROWS: list[dict[str, Any]] = [
     {"question": "one", "contexts": ["a", ""], "answer": "x\u2028y", "n": 1},
     {"user_input": "two", "retrieved_contexts": ["b"], "response": "é", "reference": "", "extra": {"k": [1.5, None]}},
@@ -22,68 +21,17 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     return path
 
 
-def same(path: Path, columns: dict[str, str] | None = None) -> None:
-    on_disk, loaded = open_dataset(path, columns), load_dataset(path, columns)
-    assert isinstance(on_disk, OnDiskSamples)
-    assert list(on_disk) == loaded
-    assert len(on_disk) == len(loaded)
-    assert [sample.digest for sample in on_disk] == [sample.digest for sample in loaded]
-    assert [on_disk[place] for place in range(-len(loaded), len(loaded))] == loaded + loaded
-    assert list(on_disk[1:]) == loaded[1:]
-    assert list(on_disk[::-1]) == loaded[::-1]
-    assert list(on_disk[5:2]) == []
-    assert row_names(on_disk) == row_names(loaded)
+@pytest.mark.parametrize("rows", [ROWS, ROWS * 2000], ids=["few", "many"])
+def test_each_sample_can_be_read_again_in_any_order(rows: list[dict[str, Any]], tmp_path: Path) -> None:
+    samples = open_dataset(write(tmp_path / "rows.jsonl", rows))
+    assert [sample.row for sample in samples] == rows
+    assert [sample.index for sample in samples] == list(range(len(rows)))
+    assert [sample.row for sample in samples[::-1]] == rows[::-1]
+    assert (samples[-1].row, samples[1].columns["response"], list(samples[5:2])) == (rows[-1], "é", [])
+    assert row_names(samples) == list(dict.fromkeys(name for row in ROWS for name in row))
+    assert set(present_columns(samples)) == {"user_input", "retrieved_contexts", "response", "reference"}
     with pytest.raises(IndexError):
-        on_disk[len(loaded)]
-
-
-@pytest.mark.parametrize("rows", [ROWS, LOG, ROWS * 200])
-def test_samples_kept_on_disk_are_those_of_the_file(rows: list[dict[str, Any]], tmp_path: Path) -> None:
-    same(write(tmp_path / "rows.jsonl", rows))
-    (tmp_path / "rows.json").write_text(json.dumps(rows), encoding="utf-8")
-    same(tmp_path / "rows.json")
-
-
-def test_samples_of_the_example_are_those_of_the_file() -> None:
-    same(ROOT / "examples" / "dataset.jsonl")
-
-
-def test_the_user_s_names_of_columns_count(tmp_path: Path) -> None:
-    same(write(tmp_path / "rows.jsonl", [{"frage": "q", "reference": ["a"]}] * 3), {"frage": "user_input"})
-    same(write(tmp_path / "rows.jsonl", LOG), {"reference": "retrieved_contexts"})
-
-
-@pytest.mark.parametrize(
-    ("text", "columns"),
-    [
-        ('{"question": "a"}\n{"question": [5]}\n', {}),
-        ('{"question": "a"}\n{"question": \n', {}),
-        ('{"question": "a"}\n\xff\n', {}),
-        ('{"question": "a", "reference": ["a", "b"]}\n{"question": "b", "reference": "c"}\n', {}),
-        ('{"question": "a"}\n', {"none": "response"}),
-        ('{"question": "a"}\n', {"question": "respons"}),
-        ("\n\n", {}),
-        ("", {}),
-    ],
-)
-def test_bad_rows_are_told_in_the_same_words(text: str, columns: dict[str, str], tmp_path: Path) -> None:
-    path = tmp_path / "rows.jsonl"
-    path.write_bytes(text.encode("latin-1"))
-    with pytest.raises(DatasetError) as expected:
-        load_dataset(path, columns)
-    with pytest.raises(DatasetError) as caught:
-        check_readable(open_dataset(path, columns), ALIASES)
-    assert str(caught.value) == str(expected.value)
-
-
-def test_a_column_that_no_row_has_is_told_in_the_same_words(tmp_path: Path) -> None:
-    path = write(tmp_path / "rows.jsonl", ROWS)
-    messages = []
-    for samples in (load_dataset(path), open_dataset(path)):
-        with pytest.raises(DatasetError) as caught:
-            check_columns(samples, {"m": ["reference_contexts"]}, "rows.jsonl")
-        messages.append(str(caught.value))
-    assert messages[0] == messages[1]
+        samples[len(rows)]
 
 
 def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:

@@ -1,4 +1,3 @@
-import re
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -6,7 +5,6 @@ from typing import Any
 
 import pytest
 
-import rag_evaluator
 from rag_evaluator import ResultsError
 from rag_evaluator.files import atomic
 
@@ -75,11 +73,3 @@ def test_writers_of_two_machines_with_the_same_process_number_do_not_disturb_eac
     assert errors == []
     assert path.read_text(encoding="utf-8") in ("one", "two")
     assert [*tmp_path.iterdir()] == [path]
-
-
-def test_json_with_indentation_is_laid_out_in_one_module() -> None:
-    """Prompts and answers are no files: what a model is shown, or says, has the layout of ragas."""
-    package = Path(rag_evaluator.__file__).parent
-    texts = {path.relative_to(package).as_posix(): path.read_text("utf-8") for path in package.rglob("*.py")}
-    indented = {name for name, text in texts.items() if re.search(r"json\.dumps\([^\n]*indent=", text)}
-    assert indented == {"files/atomic.py", "results/questions.py", "judge/engines/server/openai.py"}

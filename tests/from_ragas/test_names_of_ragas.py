@@ -35,9 +35,9 @@ from rag_evaluator import (
     ScriptedJudge,
 )
 from rag_evaluator.config import make_config
-from rag_evaluator.embeddings import unwrapped
 from rag_evaluator.judge import Address
 from rag_evaluator.metrics import METRICS, canonical_name
+from rag_evaluator.models import unwrapped
 from rag_evaluator.ragas import EvaluationDataset, RunConfig, SingleTurnSample, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
 from rag_evaluator.ragas.evaluation import LimitedJudge, evaluator_of

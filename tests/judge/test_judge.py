@@ -13,10 +13,10 @@ from tiny_models import plain_of
 
 from rag_evaluator import BudgetError, Judge, JudgementError, PromptTooLongError
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.embeddings import run
 from rag_evaluator.judge import BatchSize, Budget, Opinion, PackedDecoder, PromptText, Request, common_beginning
 from rag_evaluator.judge import Sequence as DecodedSequence
 from rag_evaluator.metrics import all_prompts
+from rag_evaluator.models import run
 from rag_evaluator.prompts import CompareOutput, PackPrompt, english_pack
 
 PROMPTS = {

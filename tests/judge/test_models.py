@@ -11,8 +11,8 @@ from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
-from rag_evaluator.embeddings import LocalEmbeddings, find_embeddings
 from rag_evaluator.judge import find_judge, load_pipeline
+from rag_evaluator.models import LocalEmbeddings, find_embeddings
 
 KIND = "llama-bytelevel"
 ModelFolder = Callable[..., Path]

@@ -17,8 +17,8 @@ import rag_evaluator
 from rag_evaluator import METRICS, Judge, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.embeddings import BatchHandler, Scheduler
 from rag_evaluator.judge import JudgeProtocol, RagasJudge, as_judge
+from rag_evaluator.models import BatchHandler, Scheduler
 
 PACKAGE = Path(rag_evaluator.__file__).parent
 SETTINGS = "JudgeConfig"  # say nothing of a judge that is there

@@ -27,8 +27,8 @@ def test_ragas_alone_cannot_be_imported_with_a_newer_langchain_community() -> No
 
 def test_the_door_puts_an_empty_class_in_the_place_of_the_one_that_was_removed() -> None:
     ended = run(
-        "from rag_evaluator.embeddings.ragas_library import collections\n"
+        "from rag_evaluator.models.ragas_library import collections\n"
         "from langchain_community.chat_models.vertexai import ChatVertexAI\n"
         "print(collections.Faithfulness.__name__, ChatVertexAI.__module__, ChatVertexAI.__mro__[1:])"
     )
-    assert ended.stdout.strip() == "Faithfulness rag_evaluator.embeddings.removed (<class 'object'>,)"
+    assert ended.stdout.strip() == "Faithfulness rag_evaluator.models.removed (<class 'object'>,)"

@@ -14,9 +14,9 @@ from tiny_models import ENDS, THINKERS, plain_of
 from rag_evaluator import METRICS, Judge, ModelError, PromptTooLongError, RAGEvaluator
 from rag_evaluator.cli import print_parts
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.embeddings import run
 from rag_evaluator.judge import Engine, Opinion, PromptText, Reply, Request, Shares, judge_parts
 from rag_evaluator.judge.engines.transformers import loading
+from rag_evaluator.models import run
 from rag_evaluator.results import Score, means, thought_figures
 
 BUDGET = 24

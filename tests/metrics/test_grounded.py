@@ -9,8 +9,8 @@ import pytest
 from known_verifier import KNOWN, ROW, KnownVerifier
 
 from rag_evaluator import ConfigError, ModelError, PromptError, RAGEvaluator, Results, ScriptedJudge
-from rag_evaluator.embeddings import InstructorBaseRagasLLM
 from rag_evaluator.metrics import AGREE, DISAGREE
+from rag_evaluator.models import InstructorBaseRagasLLM
 
 METRICS = ["groundedness", "context_coverage", "reference_coverage", "reference_agreement"]
 

@@ -23,10 +23,10 @@ from rag_evaluator import (
     read_questions,
 )
 from rag_evaluator.cli import print_parts
-from rag_evaluator.embeddings import LocalEmbeddings
 from rag_evaluator.files import short_digest
 from rag_evaluator.judge import as_judge
 from rag_evaluator.metrics import SUPPORT, Recorder, load_prompts
+from rag_evaluator.models import LocalEmbeddings
 from rag_evaluator.prompts import LEVELS, Key, TracedPrompt
 from rag_evaluator.results import means, put_together, questions_of
 from rag_evaluator.tasks import is_scored, run_digest_of

@@ -14,7 +14,7 @@ from safetensors.torch import load_file, save_file
 from rag_evaluator import ModelError, RAGEvaluator, __version__
 from rag_evaluator.config import default_config
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.embeddings import fingerprint, hub
+from rag_evaluator.models import fingerprint, hub
 from rag_evaluator.tasks import run_digest_of
 
 ROOT = Path(__file__).parents[2]
@@ -189,7 +189,7 @@ def test_a_broken_cache_is_as_good_as_none(content: bytes, tmp_path: Path, cache
 def test_a_cache_that_cannot_be_written_is_no_error(
     place: str, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    caplog.set_level(logging.DEBUG, logger="rag_evaluator.embeddings.hub")
+    caplog.set_level(logging.DEBUG, logger="rag_evaluator.models.hub")
     if place == "a file":
         (tmp_path / "cache").write_text("x", encoding="utf-8")
     elif place == "no home":

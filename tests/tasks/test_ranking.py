@@ -139,14 +139,16 @@ def test_where_nothing_is_better_the_order_stays_as_it_was(name: str) -> None:
     assert asyncio.run(STRATEGIES[name](range(40), prefer)) == list(range(40))  # type: ignore[arg-type]
 
 
-def test_the_measures_of_the_published_example_come_out() -> None:
-    found = compare_orders(SORTED, sorted(SORTED), 10, top=True, fast=True)
-    assert (found.spearman, found.sim, found.overlap) == (0.121, 0.7, [0, 14, 13, 5, 9, 11, 1])
-
-
-def test_the_measures_of_the_published_example_of_200_contexts_come_out() -> None:
-    found = compare_orders(SORTED_OF_200, sorted(SORTED_OF_200), 10, top=True, fast=True)
-    assert (found.spearman, found.sim, found.overlap) == (0.443, 0.6, [0, 11, 9, 1, 5, 13])
+@pytest.mark.parametrize(
+    ("order", "measures"),
+    [
+        (SORTED, (0.121, 0.7, [0, 14, 13, 5, 9, 11, 1])),
+        (SORTED_OF_200, (0.443, 0.6, [0, 11, 9, 1, 5, 13])),
+    ],
+)
+def test_the_measures_of_the_published_examples_come_out(order: list[int], measures: tuple[Any, ...]) -> None:
+    found = compare_orders(order, sorted(order), 10, top=True, fast=True)
+    assert (found.spearman, found.sim, found.overlap) == measures
 
 
 def test_the_tail_is_compared_where_top_is_false() -> None:
@@ -166,19 +168,22 @@ def test_no_context_and_one_context_have_no_correlation() -> None:
     assert (one.spearman, one.kendall, one.sim, one.overlap, one.k) == (None, None, 1.0, [4], 1)
 
 
-def test_retrieval_measures_are_those_worked_out_by_hand() -> None:
-    found = retrieval_measures([0, 1, 2], [0, 1, 1], ["nDCG@10", "P@2", "RR"])
-    gain = 1 / math.log2(3) + 1 / math.log2(4)  # relevant at ranks 2 and 3
-    assert found == {"nDCG@10": round(gain / (1 + 1 / math.log2(3)), 4), "P@2": 0.5, "RR": 0.5}
+NDCG = (1 / math.log2(3) + 1 / math.log2(4)) / (1 + 1 / math.log2(3))  # relevant at ranks 2 and 3
 
 
-def test_grades_weigh_as_they_are_and_an_order_with_the_best_first_has_1() -> None:
-    assert retrieval_measures([2, 0, 1], [0, 1, 2], ["nDCG@1"]) == {"nDCG@1": 1.0}
-    assert retrieval_measures([1, 2, 0], [0, 1, 2], ["nDCG@1"]) == {"nDCG@1": 0.5}
-
-
-def test_without_a_relevant_context_ndcg_is_not_known() -> None:
-    assert retrieval_measures([0, 1], [0, 0], ["nDCG@10", "P@1", "RR"]) == {"nDCG@10": None, "P@1": 0.0, "RR": 0.0}
+@pytest.mark.parametrize(
+    ("order", "relevance", "measures"),
+    [
+        ([0, 1, 2], [0, 1, 1], {"nDCG@10": round(NDCG, 4), "P@2": 0.5, "RR": 0.5}),
+        ([2, 0, 1], [0, 1, 2], {"nDCG@1": 1.0}),
+        ([1, 2, 0], [0, 1, 2], {"nDCG@1": 0.5}),
+        ([0, 1], [0, 0], {"nDCG@10": None, "P@1": 0.0, "RR": 0.0}),
+    ],
+)
+def test_retrieval_measures_are_those_worked_out_by_hand(
+    order: list[int], relevance: list[int], measures: dict[str, float | None]
+) -> None:
+    assert retrieval_measures(order, relevance, list(measures)) == measures
 
 
 # The judge of these tests knows how good a context is: it is written in it. Bad ones have 0.

@@ -1,12 +1,11 @@
 """`read_records`: a file, folder or Python object -> records. One row of `READERS` per file suffix."""
 
 import difflib
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import Unwritable, plain
+from rag_evaluator.dataset.json_values import EMPTY, Several, plain
 from rag_evaluator.dataset.readers.json_files import (
     InputRecord,
     joined,
@@ -14,7 +13,6 @@ from rag_evaluator.dataset.readers.json_files import (
     numbered,
     read_json,
     read_jsonl,
-    read_text,
     rows_of,
 )
 from rag_evaluator.dataset.readers.spreadsheets import read_csv, read_tsv, read_xlsx
@@ -35,19 +33,13 @@ def read_parquet(path: Path) -> Iterator[InputRecord]:
 
 def read_folder(path: Path) -> Iterator[InputRecord]:
     """A folder written by `Dataset.save_to_disk`."""
-    if (path / "dataset_dict.json").is_file():
-        with library_errors(f"{path.name}/dataset_dict.json", "a list of splits", "Give the folder of one split."):
-            refuse_splits(json.loads(read_text(path / "dataset_dict.json"))["splits"], f"{path.name}", f"{path}/{{}}")
-    if not (path / "state.json").is_file():
-        inside = ", ".join(sorted(entry.name for entry in path.iterdir())[:5]) or "nothing"
-        raise DatasetError(
-            f"{path.name}: expected a folder saved by `Dataset.save_to_disk`, received one without state.json (in it: "
-            f"{inside}). Give the path of a data file or of such a folder."
-        )
     import datasets  # type: ignore[import-untyped,unused-ignore]
 
-    with library_errors(path.name, "a `datasets` folder", "Save it again with `Dataset.save_to_disk`."):
-        rows = dataset_rows(datasets.load_from_disk(str(path)))
+    with library_errors(path.name, "a folder saved by `Dataset.save_to_disk`", "Give its path, or that of a file."):
+        dataset = datasets.load_from_disk(str(path))
+        if isinstance(dataset, datasets.DatasetDict):
+            refuse_splits(dataset, path.name, f"{path}/{{}}")
+        rows = dataset_rows(dataset)
     return numbered(rows, f"{path.name}, ")
 
 
@@ -60,25 +52,16 @@ def frame_rows(frame: Any) -> list[dict[Any, Any]]:
     return _rows(frame.columns, [frame.iloc[:, place].tolist() for place in range(len(frame.columns))])
 
 
-def refuse_splits(splits: Iterable[str], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
-    names = list(splits)
+def refuse_splits(splits: Mapping[str, Any], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
+    examples = " or ".join(map(example.format, splits))
     raise DatasetError(
-        f"{name}: expected one dataset, received a DatasetDict with the splits {', '.join(names)}. Give one of them: "
-        f"{' or '.join(map(example.format, names))}."
+        f"{name}: expected one dataset, received a DatasetDict with the splits {', '.join(splits)}. Give one of them: "
+        f"{examples}."
     )
 
 
 def _arrow_rows(table: Any) -> list[dict[Any, Any]]:
-    return _rows(table.column_names, [_arrow_values(column) for column in table.columns])
-
-
-def _arrow_values(column: Any) -> list[Any]:
-    try:
-        values: list[Any] = column.to_pylist()
-    except Exception as error:  # a date after the year 9999, for instance: it matters only where a metric needs it
-        reason = f"values of type {column.type} that cannot be read ({error})"
-        values = [Unwritable(f"<{column.type}>", reason)] * len(column)
-    return values
+    return _rows(table.column_names, [column.to_pylist() for column in table.columns])
 
 
 def _rows(names: Sequence[Any], columns: Sequence[Sequence[Any]]) -> list[dict[Any, Any]]:
@@ -112,7 +95,7 @@ _OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
 
 def _as_list(column: Any) -> Any:
     """A column of numpy, pandas or pyarrow as a list; anything else as it is."""
-    return list(column) if hasattr(column, "__array__") or isinstance(column, tuple) else column
+    return list(column) if hasattr(column, "__array__") or isinstance(column, list | tuple) else column
 
 
 def read_records(source: Any) -> tuple[str, list[InputRecord]]:
@@ -131,7 +114,8 @@ def _plain_records(name: str, records: Iterable[InputRecord]) -> Iterator[InputR
     is_empty = True
     for record in records:
         is_empty = False
-        yield InputRecord(record.where, _plain_row(record), record.is_cells)
+        row = joined((str(plain(str(name))), value) for name, value in record.row.items())
+        yield InputRecord(record.where, {name: _value(value) for name, value in row.items()}, record.is_cells)
     if is_empty:
         raise DatasetError(
             f"{name}: expected at least one row, received none. Check that it is the right "
@@ -139,27 +123,30 @@ def _plain_records(name: str, records: Iterable[InputRecord]) -> Iterator[InputR
         )
 
 
-def _plain_row(record: InputRecord) -> dict[str, Any]:
-    row = joined((str(plain(str(name))), value) for name, value in record.row.items())
-    return {name: _plain_value(value) for name, value in row.items()}
-
-
-def _plain_value(value: Any) -> Any:
-    """A value that cannot be read is an error only where a metric needs it."""
-    kind = type(value).__name__
-    try:
+def _value(value: Any) -> Any:
+    """A plain value; of a column that is there several times the one value, if it has no other but empty ones."""
+    if not isinstance(value, Several):
         return plain(value)
-    except RecursionError:
-        return Unwritable(f"<{kind}>", "lists or objects that are nested too deeply")
-    except Exception as error:  # an object of any library, whose attributes may be broken
-        return Unwritable(f"<{kind}>", f"a value of type {kind} that cannot be read ({error})")
+    values = [plain(item) for item in value]
+    nonempty = [item for item in values if item not in EMPTY] or values[:1]
+    if all(item == nonempty[0] for item in nonempty):
+        return nonempty[0]
+    several = Several(values)
+    several.reason = (
+        f"expected every column once, received it {len(values)} times: "
+        f"{', '.join(f'{item!r:.40}' for item in values)}. Rename or delete one of them."
+    )
+    return several
 
 
 def existing(source: Path) -> Path:
     """The whole path of a dataset. Raises `DatasetError` where nothing is."""
     path = source.expanduser().absolute()
     if not path.exists():
-        raise DatasetError(f"{path}: no such file or folder.{_near_names(path)} Correct the path.")
+        names = [entry.name for entry in path.parent.iterdir()] if path.parent.is_dir() else []
+        near = " or ".join(map(repr, difflib.get_close_matches(path.name, names)))
+        advice = f" Did you mean {near}?" if near else ""
+        raise DatasetError(f"{path}: no such file or folder.{advice} Correct the path.")
     return path
 
 
@@ -176,13 +163,6 @@ def _read_path(source: Path) -> tuple[str, Iterable[InputRecord]]:
     if path.stat().st_size == 0:
         raise DatasetError(f"{path.name}: expected rows, received an empty file (0 bytes). Write the dataset again.")
     return path.name, reader(path)
-
-
-def _near_names(path: Path) -> str:
-    if not path.parent.is_dir():
-        return f" The folder {path.parent} does not exist either."
-    near = difflib.get_close_matches(path.name, [entry.name for entry in path.parent.iterdir()], n=3)
-    return f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 
 def _read_object(source: Any) -> tuple[str, Iterable[InputRecord]]:

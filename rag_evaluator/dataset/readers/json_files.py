@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import TOO_MANY_DIGITS, Repeated, Unwritable
+from rag_evaluator.dataset.json_values import Several
 from rag_evaluator.errors import DatasetError
 
 
@@ -31,11 +31,11 @@ def as_row(row: Any, where: str, advice: str) -> Mapping[str, Any]:
 
 
 def joined(pairs: Iterable[tuple[Any, Any]]) -> dict[Any, Any]:
-    """Names and values as a dict; a name that is there several times keeps all its values, as `Repeated`."""
+    """Names and values as a dict; a name that is there several times keeps all its values, as `Several`."""
     values_of: dict[Any, list[Any]] = {}
     for name, value in pairs:
         values_of.setdefault(name, []).append(value)
-    return {name: values[0] if len(values) == 1 else Repeated(values) for name, values in values_of.items()}
+    return {name: values[0] if len(values) == 1 else Several(values) for name, values in values_of.items()}
 
 
 def numbered(rows: Iterable[Any], prefix: str) -> Iterator[InputRecord]:
@@ -48,15 +48,19 @@ def numbered(rows: Iterable[Any], prefix: str) -> Iterator[InputRecord]:
 def read_text(path: Path) -> str:
     """The whole file, without a byte order mark; DatasetError with the line of the first byte that is not UTF-8."""
     with library_errors(path.name, "a readable file", "Check its permissions."):
-        data = path.read_bytes()
+        return _decoded(path.read_bytes(), path, 1)
+
+
+def _decoded(data: bytes, path: Path, line: int) -> str:
+    """The text of bytes that begin at a line of the file."""
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
-        line = error.object.count(b"\n", 0, error.start) + 1
-        encoding = _encoding_of(data)
+        line += data.count(b"\n", 0, error.start)
+        encoding = _encoding_of(path.read_bytes())
         looks = f" The file looks like {encoding}." if encoding else ""
         raise DatasetError(
-            f"{path.name}, line {line}: expected UTF-8, received the byte 0x{error.object[error.start]:02x}.{looks} "
+            f"{path.name}, line {line}: expected UTF-8, received the byte 0x{data[error.start]:02x}.{looks} "
             "Save the file as UTF-8 (Excel: 'CSV UTF-8'; or: "
             f"iconv -f {encoding or '<encoding>'} -t UTF-8 {path.name})."
         ) from error
@@ -98,71 +102,52 @@ def library_errors(name: str, expected: str, advice: str) -> Iterator[None]:
         ) from error
 
 
-# Any in this module: a JSON document.
-
 # Keys under which datasets are exported as one object, {key: [objects]}.
 _ROW_LISTS = ("samples", "data", "rows", "results")
 
 
 def read_jsonl(path: Path) -> Iterator[InputRecord]:
-    """One object per line; blank lines are skipped and still counted."""
-    for number, line in enumerate(_lines(path), start=1):
-        if line.strip():
-            where = f"{path.name}, line {number}"
-            row = _parse(line, path.name, number, "If the file is one JSON document, rename it to .json.")
-            yield InputRecord(
-                where, as_row(row, where, "Write one object per line, or rename a JSON document to .json.")
-            )
-
-
-def _lines(path: Path) -> Iterator[str]:
-    """Only "\\n" ends a line: a file opened as text, and str.splitlines, would also cut elsewhere."""
+    """One object per line; blank lines are skipped and still counted. Only "\\n" ends a line."""
+    advice = "Write one object per line, or rename a JSON document to .json."
     with library_errors(path.name, "a readable file", "Check its permissions."):
         file = path.open("rb")
     with file:
-        for number, line in enumerate(file):
-            try:
-                yield line.removesuffix(b"\n").decode("utf-8" if number else "utf-8-sig")
-            except UnicodeDecodeError:
-                read_text(path)  # raises an error that names the line
-                raise
+        for number, data in enumerate(file, start=1):
+            line = _decoded(data, path, number)
+            if line.strip():
+                where = f"{path.name}, line {number}"
+                yield InputRecord(where, as_row(_parse(line, path.name, number, advice), where, advice))
 
 
 def read_json(path: Path) -> Iterator[InputRecord]:
     """A list of objects, an object with that list under samples, data, rows or results, or one of equal lists."""
-    document = _parse(read_text(path), path.name, None, "If it has one object per line, rename it to .jsonl.")
+    document = _parse(read_text(path), path.name, 1, "If it has one object per line, rename it to .jsonl.")
     return numbered(rows_of(document, path.name), f"{path.name}, ")
 
 
-def _parse(text: str, name: str, line: int | None, advice: str) -> Any:
-    """`line`: the line of the file that the text is, None when the text is the whole file."""
+def _parse(text: str, name: str, line: int, advice: str) -> Any:
+    """`line`: the line of the file at which the text begins."""
     try:
-        return json.loads(text, object_pairs_hook=joined, parse_int=_integer)
+        return json.loads(text, object_pairs_hook=joined)
     except json.JSONDecodeError as error:
-        where = f"{name}, line {(line or 1) + error.lineno - 1}, column {error.colno}"
+        where = f"{name}, line {line + error.lineno - 1}, column {error.colno}"
         near = text[max(0, error.pos - 20) : error.pos + 20]
         raise DatasetError(f"{where}: broken JSON ({error.msg}) near {near!r}. Correct it there. {advice}") from error
-    except (ValueError, RecursionError) as error:  # lists nested too deeply
-        where = name if line is None else f"{name}, line {line}"
-        raise DatasetError(f"{where}: unusable JSON ({error}). Correct it there.") from error
-
-
-def _integer(digits: str) -> int | str:
-    return int(digits) if len(digits) <= 4300 else Unwritable(digits, TOO_MANY_DIGITS)
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits, lists nested too deeply
+        raise DatasetError(f"{name}, line {line}: unusable JSON ({error}). Correct it there.") from error
 
 
 def rows_of(document: Any, name: str) -> list[Any]:
-    """The rows of a JSON document, see `read_json`."""
+    """The rows of a JSON document, see `read_json`. Any: a document may be anything."""
     if isinstance(document, list):
         return document
     received = type(document).__name__
     if isinstance(document, dict):
-        _refuse_repeated(document, name)
         received = f"one object with the keys {', '.join(map(repr, document)) or '(none)'}"
         lists = [document[key] for key in _ROW_LISTS if _is_row_list(document.get(key))]
         if len(lists) == 1:
             return list(lists[0])
-        if document and not lists and all(isinstance(column, list) for column in document.values()):
+        if document and not lists and all(type(column) is list for column in document.values()):
             return _rows_of_columns(document, name)
     raise DatasetError(
         f"{name}: expected a list of objects, one object with that list under one of {', '.join(_ROW_LISTS)}, or an "
@@ -170,16 +155,8 @@ def rows_of(document: Any, name: str) -> list[Any]:
     )
 
 
-def _refuse_repeated(document: dict[str, Any], name: str) -> None:
-    for key, value in document.items():
-        if isinstance(value, Repeated):
-            raise DatasetError(
-                f"{name}: expected every key once, received '{key}' {len(value)} times. Keep one of them."
-            )
-
-
 def _is_row_list(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(row, dict) for row in value)
+    return type(value) is list and bool(value) and all(isinstance(row, dict) for row in value)
 
 
 def _rows_of_columns(columns: dict[str, list[Any]], name: str) -> list[dict[str, Any]]:

@@ -10,11 +10,11 @@ from rich.filesize import decimal
 
 from rag_evaluator.config.schema import Config, model_path
 from rag_evaluator.config.sections import BY_JUDGE, DEMO
-from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.bundle.wheels import DISTRIBUTION, Target, download, torch_version
 from rag_evaluator.files.atomic import file_digest, safe_names, write_text, writing
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.models.hub import find_model
 from rag_evaluator.resources import __version__, packaged
 
 TEXTS = ("install.sh", "README.txt")  # in this folder, with names between @ that are filled in

@@ -12,11 +12,11 @@ from typing import Any
 from rag_evaluator.dataset import check_readable, open_dataset
 from rag_evaluator.dataset.checked import check_questions, optional_texts
 from rag_evaluator.dataset.columns import accepted_names
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.files.atomic import write_lines
 from rag_evaluator.files.jsonl import Appender, json_line, need_text
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
+from rag_evaluator.models.event_loop import run
 from rag_evaluator.tasks.question import shown
 
 # Any in this module: chains and their results are of any library.

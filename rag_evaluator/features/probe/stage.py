@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import CheckedRows, data_digest, rows_again
-from rag_evaluator.embeddings.hub import is_unnamed
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.probe.conclusion import probe_conclusion
@@ -33,6 +32,7 @@ from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.chosen import chosen_metrics, refuse_without_probabilities
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
+from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import the_judge
 from rag_evaluator.results.manifest import as_written

@@ -15,7 +15,6 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO, RerankerConfig
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.doubts import doubts_of
-from rag_evaluator.embeddings.event_loop import run
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.check_judge import look_at_judge
@@ -25,6 +24,7 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.transformers.loading import Memory, memory_of
 from rag_evaluator.metrics.prompts import prompts_asked
 from rag_evaluator.metrics.table import owners_of, questions_of
+from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence

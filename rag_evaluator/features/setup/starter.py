@@ -22,13 +22,13 @@ from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset.columns import LISTS, accepted_names
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
-from rag_evaluator.embeddings.hub import find_model
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
 from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.judge.engines.transformers.loading import find_judge
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.models.hub import find_model
 from rag_evaluator.prompts.check import languages_in
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from rag_evaluator.dataset import load_records
+from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.columns import LISTS, TEXTS, ColumnNames, accepted_names, column_names
+from rag_evaluator.dataset.contents import samples_of
 from rag_evaluator.dataset.readers import iterate_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
@@ -122,7 +123,8 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     is_log = names.is_log(names_in_file)
     if is_log:
         names = ColumnNames({**names.mapping, "reference": "retrieved_contexts"})
-    samples = load_records(name, rows, mapping, TEXTS)
+    samples = samples_of(name, rows, ColumnNames(mapping))
+    check_readable(samples, TEXTS)
     present = [column for column in ALL if any(column in sample.columns for sample in samples)]
     read = {column: _read_from(column, names, names_in_file) for column in present}
     used = {name for columns in read.values() for name in columns}

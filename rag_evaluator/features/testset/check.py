@@ -14,7 +14,6 @@ from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.embeddings.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, Checker, Questions
 from rag_evaluator.features.testset.prepare import Candidate, Neighbours, refuse_other_run, signature_with, unit_vectors
@@ -22,6 +21,7 @@ from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.models.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, digest_of, manifest_of, plan_of, samples_of

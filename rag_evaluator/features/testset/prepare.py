@@ -12,12 +12,12 @@ import numpy as np
 from filelock import FileLock
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.embeddings.embeddings import EmbeddingsSource, find_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, locked, write_corpus
 from rag_evaluator.features.testset.readers import read_documents
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
+from rag_evaluator.models.embeddings import EmbeddingsSource, find_embeddings
 from rag_evaluator.results.manifest import SCORES
 from rag_evaluator.tasks.question import TaskJudge
 

@@ -12,7 +12,6 @@ from rag_evaluator.config.schema import Config, make_config, with_arguments
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import RowChoice
-from rag_evaluator.embeddings.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.testset.check import NEEDED, OWNERS, check_stage, findings_summary
 from rag_evaluator.features.testset.check import TASK as CHECK
@@ -36,6 +35,7 @@ from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
 from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
+from rag_evaluator.models.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import Plan, Table

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.sections import MERGE, JudgeConfig
-from rag_evaluator.embeddings.hub import contents_of, fingerprint, read_settings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.gguf import gguf_of
+from rag_evaluator.models.hub import contents_of, fingerprint, read_settings
 
 SETTINGS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
 FILES = (SETTINGS, WEIGHTS, "adapter_model.bin")

@@ -8,10 +8,10 @@ from importlib import import_module
 from typing import Literal, Protocol, runtime_checkable
 
 from rag_evaluator.config.sections import AUTO, JudgeConfig
-from rag_evaluator.embeddings.event_loop import BatchHandler, Scheduler
 from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
+from rag_evaluator.models.event_loop import BatchHandler, Scheduler
 
 Form = Literal["ids", "lark", "json_schema"]
 """What a request may hold; "lark": a second grammar, too, see `Request.rest`."""

@@ -8,9 +8,9 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 from typing import Any
 
-from rag_evaluator.embeddings.hub import UNNAMED
 from rag_evaluator.errors import ConfigError, UndefinedScoreError
 from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.models.hub import UNNAMED
 
 # Any in this module: arguments and values of users' functions.
 
@@ -116,7 +116,7 @@ class FunctionScore:
 
     async def ascore(self, **values: Any) -> Any:
         """A `MetricResult`. Raises `UndefinedScoreError` where there is no value, and what the function raises."""
-        from rag_evaluator.embeddings.ragas_library import MetricResult
+        from rag_evaluator.models.ragas_library import MetricResult
 
         answer = self.function(**values)
         if inspect.isawaitable(answer):

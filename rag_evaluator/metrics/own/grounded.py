@@ -6,11 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
 from rag_evaluator.config.languages import LANGUAGES, Language
-from rag_evaluator.embeddings.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.errors import UndefinedScoreError
 from rag_evaluator.judge.protocol import Option
 from rag_evaluator.metrics.metric import AGREE, DISAGREE
 from rag_evaluator.metrics.options import Mode
+from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.prompts.pack import option_texts
 from rag_evaluator.results.rows import VERIFIED

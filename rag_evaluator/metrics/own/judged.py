@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences_of
-from rag_evaluator.embeddings.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
 from rag_evaluator.judge.protocol import Option
+from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.prompts.loading import QuestionPrompt
 from rag_evaluator.prompts.own import (
     AnswerableInput,
@@ -26,7 +26,7 @@ from rag_evaluator.prompts.own import (
 from rag_evaluator.prompts.pack import as_shown
 
 if TYPE_CHECKING:
-    from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
+    from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 
 HELPFUL, INSUFFICIENT = "sentences help", "insufficient information"
 

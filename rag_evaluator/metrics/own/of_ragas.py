@@ -5,7 +5,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.config.languages import UNSPACED, Language
-from rag_evaluator.embeddings.ragas_library import (
+from rag_evaluator.errors import JudgementError, UndefinedScoreError
+from rag_evaluator.judge.grammar.schema import STARS, rubric_numbers
+from rag_evaluator.models.ragas_library import (
     InstanceSpecificRubrics,
     MetricResult,
     QuotedSpansAlignment,
@@ -13,8 +15,6 @@ from rag_evaluator.embeddings.ragas_library import (
     collections,
     extract_quoted_spans,
 )
-from rag_evaluator.errors import JudgementError, UndefinedScoreError
-from rag_evaluator.judge.grammar.schema import STARS, rubric_numbers
 
 UNSEEN = "«»‹›「」『』《》〈〉"  # marks of quotations that ragas does not look for
 

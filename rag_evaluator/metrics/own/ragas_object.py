@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.embeddings.ragas_library import (
+from rag_evaluator.errors import ConfigError, UndefinedScoreError
+from rag_evaluator.metrics.own.function import FunctionName, digest_of_source, find_object
+from rag_evaluator.models.ragas_library import (
     MetricResult,
     MetricWithEmbeddings,
     MetricWithLLM,
@@ -17,8 +19,6 @@ from rag_evaluator.embeddings.ragas_library import (
     SingleTurnMetric,
     SingleTurnSample,
 )
-from rag_evaluator.errors import ConfigError, UndefinedScoreError
-from rag_evaluator.metrics.own.function import FunctionName, digest_of_source, find_object
 
 # Any in this module: objects and values of users' own classes.
 

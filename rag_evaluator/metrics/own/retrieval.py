@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from rag_evaluator.config.sections import RetrievalConfig
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.embeddings.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.metrics.metric import IDS, KNOWN, UNKNOWN
+from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.prompts.own import (
     ChunkInput,
     ChunkOutput,
@@ -22,8 +22,8 @@ from rag_evaluator.prompts.own import (
 from rag_evaluator.verifiers.batches import confidence
 
 if TYPE_CHECKING:
-    from rag_evaluator.embeddings.ragas_library import InstructorBaseRagasLLM
     from rag_evaluator.metrics.scorer import Recorder
+    from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 
 LETTERS = 5
 """Length of n-grams. Unrelated paragraphs of XQuAD (en, es, de, zh) share at most 0.39 of those of the shorter text,

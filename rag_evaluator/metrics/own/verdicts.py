@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from rag_evaluator.config.languages import Language
-from rag_evaluator.embeddings.ragas_library import (
+from rag_evaluator.errors import JudgementError
+from rag_evaluator.metrics.own.grounded import SentenceVerifier
+from rag_evaluator.models.ragas_library import (
     BaseMetric,
     MetricResult,
     NLIStatementOutput,
     collections,
 )
-from rag_evaluator.errors import JudgementError
-from rag_evaluator.metrics.own.grounded import SentenceVerifier
 from rag_evaluator.results.rows import VERIFIED
 from rag_evaluator.verifiers.batches import confidence
 from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of

@@ -8,8 +8,6 @@ from typing import Any, Protocol, Self, TypeVar
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import DEMO, MERGE, JudgeConfig
-from rag_evaluator.embeddings.event_loop import run
-from rag_evaluator.embeddings.hub import file_fingerprint, find_model, fingerprint, load_failure
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, read_tokenizer, window_of
@@ -22,6 +20,8 @@ from rag_evaluator.judge.engines.server.openai import QUESTION, SAMPLE, Abilitie
 from rag_evaluator.judge.engines.server.writing import write
 from rag_evaluator.judge.grammar.tree import Text
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.models.event_loop import run
+from rag_evaluator.models.hub import file_fingerprint, find_model, fingerprint, load_failure
 
 FIRST_TRIES = 2  # before a run a server that is not there is an error, and not waited for
 NOT_VERIFIED = "not verified"

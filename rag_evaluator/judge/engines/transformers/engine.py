@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.hub import has_adapter
 from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
 from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
@@ -20,6 +19,7 @@ from rag_evaluator.judge.engines.transformers.loading import check_model, find_j
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.models.hub import has_adapter
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline

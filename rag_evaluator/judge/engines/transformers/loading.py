@@ -15,12 +15,12 @@ import psutil
 
 from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import JudgeConfig
-from rag_evaluator.embeddings.hub import find_model, in_one_line, load_failure, loading, read_settings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.gguf import GgufHeader, gguf_of, read_header
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
 from rag_evaluator.judge.engines.folders import WEIGHTS, AdapterFolder, refuse_adapter_files
 from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
+from rag_evaluator.models.hub import find_model, in_one_line, load_failure, loading, read_settings
 
 FILL = 0.8  # of a GPU's free memory for the weights
 SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}

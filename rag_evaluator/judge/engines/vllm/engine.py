@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from rag_evaluator.config.offline import NO_NETWORK, NO_TELEMETRY
 from rag_evaluator.config.sections import MERGE, JudgeConfig
-from rag_evaluator.embeddings.hub import fingerprint
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
@@ -27,6 +26,7 @@ from rag_evaluator.judge.engines.server.engine import LocalModel, ServerEngine
 from rag_evaluator.judge.engines.server.http import UNIX, Address
 from rag_evaluator.judge.engines.vllm import watcher
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.models.hub import fingerprint
 
 LAYERS = 2  # watchers: each ends what the other leaves
 LONGEST_FOLDER = 64  # characters: the path of a UNIX socket may have 107, and names of vLLM's have 37

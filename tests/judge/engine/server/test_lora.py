@@ -18,9 +18,9 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig, make_config
-from rag_evaluator.embeddings import fingerprint
 from rag_evaluator.judge import ServerEngine, VllmEngine
 from rag_evaluator.judge.engines.vllm import engine as vllm_engine
+from rag_evaluator.models import fingerprint
 from rag_evaluator.tasks import run_digest_of
 from tools.gguf_model import llama_cpp, write_gguf, write_gguf_adapter
 

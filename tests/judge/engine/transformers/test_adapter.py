@@ -16,9 +16,9 @@ from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, Auto
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig, make_config
-from rag_evaluator.embeddings import fingerprint
 from rag_evaluator.judge import LazyJudge, find_judge
 from rag_evaluator.judge.engines.transformers import loading
+from rag_evaluator.models import fingerprint
 from rag_evaluator.tasks import run_digest_of
 
 ModelFolder = Callable[..., Path]

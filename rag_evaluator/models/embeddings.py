@@ -13,8 +13,11 @@ from rag_evaluator.config.offline import hub, refuse_service
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
-from rag_evaluator.embeddings.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight
-from rag_evaluator.embeddings.hub import (
+from rag_evaluator.errors import ModelError
+from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.models.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight
+from rag_evaluator.models.hub import (
     UNNAMED,
     arguments_part,
     find_model,
@@ -24,10 +27,7 @@ from rag_evaluator.embeddings.hub import (
     loading,
     name_of,
 )
-from rag_evaluator.embeddings.ragas_library import BaseRagasEmbedding
-from rag_evaluator.errors import ModelError
-from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.models.ragas_library import BaseRagasEmbedding
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFaceEmbeddings

@@ -1,7 +1,7 @@
-"""Embedding models as ragas asks for them; names, fingerprints and batches of models; the door to ragas."""
+"""Look-up, fingerprints and batches of models; embedding models as ragas asks for them; the door to ragas."""
 
-from rag_evaluator.embeddings.removed import find_removed
 from rag_evaluator.facades import facade
+from rag_evaluator.models.removed import find_removed
 
 find_removed()
 

@@ -1,0 +1,123 @@
+"""`Samples`: the samples of a dataset and what they hold; `check_columns`: whether that is what is needed."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+from rag_evaluator.dataset.columns import ColumnNames, accepted_names
+from rag_evaluator.dataset.json_values import EMPTY
+from rag_evaluator.dataset.on_disk import OnDisk
+from rag_evaluator.dataset.readers.json_files import InputRecord
+from rag_evaluator.dataset.retrieval_log import rows_of_log
+from rag_evaluator.dataset.sample import Sample, whole_of
+from rag_evaluator.errors import DatasetError
+
+
+class Samples(OnDisk[Sample]):
+    """Samples, and what they hold all together.
+
+    Attributes:
+        names: every column of any row, in order of first appearance.
+        present: canonical columns that some row has something in.
+        wrong: canonical columns that some row has in a way that cannot be read -> the first reason.
+    """
+
+    def __init__(self, samples: Iterable[Sample]) -> None:
+        self.names: dict[str, None] = {}
+        self.present: set[str] = set()
+        self.wrong: dict[str, str] = {}
+        super().__init__(map(self._noted, samples))
+
+    def _noted(self, sample: Sample) -> Sample:
+        self.names |= dict.fromkeys(sample.row)
+        self.present.update(column for column in sample.columns if sample.has(column))
+        self.wrong |= {column: reason for column, reason in sample.wrong.items() if column not in self.wrong}
+        return sample
+
+
+def samples_of(name: str, records: Iterable[InputRecord], column_names: ColumnNames) -> Samples:
+    """The samples of records, in their order: each record is taken once, its columns are renamed and checked.
+
+    Args:
+        name: of the source, for messages.
+
+    Raises `DatasetError` for names of columns that do not fit.
+    """
+    names: dict[str, None] = {}
+
+    def noted(record: InputRecord) -> InputRecord:
+        names.update(dict.fromkeys(record.row))
+        return record
+
+    stored = OnDisk(map(noted, records))
+    column_names.check(names, name)
+    rows: Iterable[InputRecord] = stored
+    if column_names.is_log(names):
+        column_names = column_names.of_log()
+        rows = rows_of_log(stored, column_names)
+    return Samples(column_names.sample(index, record) for index, record in enumerate(rows))
+
+
+def surveyed(samples: Sequence[Sample]) -> Samples:
+    """Samples with what they hold; of those that were chosen from others, all."""
+    whole = whole_of(samples)
+    return whole if isinstance(whole, Samples) else Samples(whole)
+
+
+def row_names(samples: Sequence[Sample]) -> list[str]:
+    """Every column of any row, in order of first appearance."""
+    return list(surveyed(samples).names)
+
+
+def present_columns(samples: Sequence[Sample]) -> Collection[str]:
+    """The canonical columns that some sample has something in."""
+    return surveyed(samples).present
+
+
+def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
+    """DatasetError, with the first reason, when one of these canonical columns cannot be read in some sample."""
+    for column, reason in surveyed(samples).wrong.items():
+        if column in columns:
+            raise DatasetError(reason)
+
+
+def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]], source_name: str) -> None:
+    """DatasetError when a canonical column that a metric needs cannot be read, or is missing in all samples.
+
+    `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
+    """
+    check_readable(samples, {column for columns in needed.values() for column in columns})
+    present = present_columns(samples)
+    missing: dict[str, list[str]] = {}
+    for metric, columns in needed.items():
+        for column in columns:
+            if column not in present:
+                missing.setdefault(column, []).append(metric)
+    if missing:
+        lines = [_missing_column(samples, column, metrics) for column, metrics in missing.items()]
+        raise DatasetError("\n".join(f"{source_name}: {line}" for line in lines))
+
+
+def _missing_column(samples: Sequence[Sample], column: str, metrics: Sequence[str]) -> str:
+    listed = ", ".join(metrics)
+    names = row_names(samples)
+    return (
+        f"expected the column '{column}', which {listed} need{'s' if len(metrics) == 1 else ''} (accepted names: "
+        f"{', '.join(accepted_names(column))}), received the columns {', '.join(map(repr, names))}."
+        f"{_unused(samples, column)} Rename a column, map it with columns: {{<your column>: {column}}}, or leave out "
+        f"{listed}."
+    )
+
+
+def _unused(samples: Sequence[Sample], column: str) -> str:
+    """Why a column with an accepted name does not count."""
+    if any(column in sample.columns for sample in samples):
+        return " It is there, but blank in every row."
+    if column == "retrieved_contexts" and "reference" in (wrong := surveyed(samples).wrong):
+        return f" {wrong['reference']}"
+    for name in accepted_names(column):
+        values = [sample.row[name] for sample in samples if name in sample.row]
+        if any(value not in EMPTY for value in values):
+            return f" '{name}' was read as another column: by your `columns`, or as a retrieval log."
+        if values:
+            return f" '{name}' is empty in every row."
+    error = samples[0].row.get("error")  # of a system that `collect` has asked
+    return f" The first row has an error: '{error}'." if isinstance(error, str) else ""

@@ -3,17 +3,21 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
-from rag_evaluator import METRICS
-from rag_evaluator.results import reporting_of
+from rag_evaluator import METRICS, gate
 from rag_evaluator.statistics import (
     Estimate,
     Paired,
     Scale,
+    Units,
     compare_scores,
+    difference_bounds,
+    difference_interval,
+    mean_bounds,
     mean_interval,
 )
 
@@ -75,10 +79,35 @@ def test_which_metrics_have_atoms_is_a_column_of_the_table() -> None:
     assert atoms == {"answer_relevancy": (0.0,), **dict.fromkeys(strings, (0.0, 1.0))}
 
 
-def test_a_run_read_back_has_the_atoms_that_its_manifest_names() -> None:
-    about = {"range": [-1, 1], "kind": "continuous", "better": "higher", "stage": "generation", "threshold": None}
-    scales = reporting_of({"metrics": {"answer_relevancy": {**about, "atoms": [0.5]}, "my_own": about}}).scales
-    assert {name: scale.atoms for name, scale in scales.items()} == {"answer_relevancy": (0.5,), "my_own": ()}
+@pytest.mark.parametrize("n", [20, 30, 50])
+def test_a_true_drop_of_a_metric_with_an_atom_does_not_pass_a_smaller_margin(n: int) -> None:
+    rng, passed = np.random.default_rng(n), 0
+    for _ in range(12):
+        before = rng.beta(90, 10, n)
+        after = before + rng.normal(0, 0.005, n)
+        after = np.where(rng.random(n) < 0.0283, 0.0, np.clip(after, 0, 1))  # the mean falls by 0.0255
+        rows = [[{"id": str(row), "answer_relevancy": x} for row, x in enumerate(run)] for run in (before, after)]
+        passed += gate(pd.DataFrame(rows[1]), not_worse_than=pd.DataFrame(rows[0]), margin=0.02).passed
+    assert passed == 0
+
+
+def test_scores_of_many_statements_have_nearly_the_interval_of_student_s_t() -> None:
+    scores = np.random.default_rng(2).binomial(15, 0.9, 20) / 15
+    low, high = ends(mean_interval(scores, FAITHFULNESS))
+    t_low, t_high = stats.t.interval(0.95, 19, scores.mean(), stats.sem(scores))
+    assert high - low < 1.3 * (t_high - t_low)
+
+
+def test_a_gain_of_a_tenth_with_15_statements_is_found_with_30_rows() -> None:
+    rng = np.random.default_rng(3)
+    gains = (rng.binomial(15, 0.9, (200, 30)) - rng.binomial(15, 0.8, (200, 30))) / 15
+    assert np.mean([ends(difference_interval(row, FAITHFULNESS))[0] > 0 for row in gains]) >= 0.8
+
+
+@pytest.mark.parametrize("scores", [[0.5] * 19 + [0.75], [0.5] * 20, [0.75] * 18 + [1.0] * 2])
+def test_scores_that_are_nearly_all_equal_keep_the_whole_weight_wherever_they_are(scores: list[float]) -> None:
+    low, high = ends(mean_interval(scores, JUDGED))
+    assert high - low > 0.1
 
 
 def test_clusters_and_weights_of_atoms_count_as_equal_rows() -> None:
@@ -90,6 +119,17 @@ def test_clusters_and_weights_of_atoms_count_as_equal_rows() -> None:
     assert ends(mean_interval(scores, RELEVANCY, weights=[0.3] * 12)) == ends(alone)
     mixed = mean_interval([0.0, 0.9, 0.0, 0.88, 0.0, 0.92, 0.0, 0.9], RELEVANCY, clusters="aabbccdd")
     assert 0 < ends(mixed)[0] < 0.45 < ends(mixed)[1] < 0.9
+
+
+def test_bounds_of_many_data_sets_hold_data_sets_that_have_only_atoms() -> None:
+    values = np.array([[0.0] * 5, [0.0, 0.0, 0.0, 0.0, 0.5], [0.1, 0.2, 0.3, 0.4, 0.5]])
+    shares = np.full(values.shape, 0.2)
+    units = Units(shares, values, (values[:, None, :] == 0).astype(float))
+    bounds = mean_bounds(units, RELEVANCY, 0.95)
+    assert np.all(np.isfinite(bounds.low) & np.isfinite(bounds.high))
+    assert np.all(bounds.low <= values.mean(axis=-1))
+    assert np.all(bounds.high >= values.mean(axis=-1))
+    assert np.all(difference_bounds(units, RELEVANCY, 0.95).judged)
 
 
 @pytest.mark.parametrize(
@@ -117,3 +157,13 @@ def test_p_of_continuous_differences_is_that_of_scipy_s_paired_t_test() -> None:
     a, b = np.random.default_rng(5).random((2, 12))
     (row,) = compare_scores([Paired("m", a, b, Scale(kind="continuous"))])
     assert row.p == pytest.approx(stats.ttest_rel(b, a).pvalue)
+
+
+def test_a_drop_in_a_tenth_of_the_rows_that_the_others_make_up_for_is_not_significant_too_often() -> None:
+    rejected = 0.0
+    for drops in range(11):
+        changes = np.where(np.arange(10) < drops, -1.0, 1 / 9)
+        (row,) = compare_scores([Paired("m", np.zeros(10), changes, JUDGED)])
+        assert row.p is not None
+        rejected += stats.binom.pmf(drops, 10, 0.1) * (row.p < 0.05)
+    assert rejected <= 0.05

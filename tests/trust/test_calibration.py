@@ -69,6 +69,13 @@ def test_a_calibrated_judge_is_above_the_95_percent_quantile_in_about_5_percent(
     assert above <= 11  # 5 are expected; more than 11 have a probability of 0.004
 
 
+def test_an_overconfident_judge_is_above_the_95_percent_quantile() -> None:
+    result = calibration([0.99] * 200, [1] * 150 + [0] * 50)
+    assert result.error == pytest.approx(0.24)
+    assert result.highest is not None
+    assert result.highest < 0.03
+
+
 def test_confidences_outside_0_to_1_are_refused() -> None:
     with pytest.raises(ValueError, match=r"\[0, 1\]"):
         calibration([1.5] * 100, [1] * 100)

@@ -63,6 +63,14 @@ def test_the_interval_of_a_uniform_draw_worked_step_by_step() -> None:
     assert result.labels_saved == pytest.approx(25 * (alone / variance - 1))
 
 
+def test_without_pseudo_residuals_the_variance_is_the_published_one() -> None:
+    """lambda^2 var(f)/(N - n) + var(y - lambda f)/n equals S^2/N + (1/n - 1/N) var(y - b f) if var(f) is one number."""
+    rows, n, slope, var_y, var_f, cov = 40, 15, 0.7, 0.2, 0.05, 0.04
+    weight = slope * (1 - n / rows)
+    published = weight**2 * var_f / (rows - n) + (var_y - 2 * weight * cov + weight**2 * var_f) / n
+    assert published == pytest.approx(var_y / rows + (1 / n - 1 / rows) * (var_y - 2 * slope * cov + slope**2 * var_f))
+
+
 def test_scores_that_do_not_vary_leave_the_interval_of_labels_with_one_more_at_each_end() -> None:
     labels = [1.0] * 18 + [0.0] * 6
     result = label_mean([0.5] * 10**6, labels + [NAN] * (10**6 - 24))

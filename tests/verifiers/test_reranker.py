@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 import tiny_verifiers
 import torch
+from safetensors.torch import load_file, save_file
 from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from rag_evaluator import ModelError
@@ -109,6 +110,24 @@ def test_a_folder_that_is_no_reranker_is_refused_before_it_is_loaded(
     change(folder, **settings)
     with pytest.raises(ModelError, match=message):
         Reranker(folder)
+
+
+def test_weights_that_would_be_random_are_refused(tmp_path: Path) -> None:
+    folder = tiny_verifiers.make_reranker("cross-encoder", tmp_path / "model")
+    weights = load_file(folder / "model.safetensors")
+    kept = {key: value for key, value in weights.items() if not key.startswith("classifier.out")}
+    save_file(kept, folder / "model.safetensors", metadata={"format": "pt"})
+    with pytest.raises(ModelError, match=r"retrieval\.reranker\.model: .* would be random: classifier\.out_proj\.bias"):
+        Reranker(folder).relevance(QUERY, PASSAGES)
+    (folder / "tokenizer.json").unlink()
+    (folder / "tokenizer_config.json").unlink()
+    with pytest.raises(ModelError, match=r"retrieval\.reranker\.model: .* has no tokenizer"):
+        Reranker(folder)
+
+
+def test_a_batch_size_that_is_no_number_is_refused(folders: dict[str, Path]) -> None:
+    with pytest.raises(ModelError, match=r"retrieval\.reranker\.batch_size is 0: expected auto"):
+        Reranker(folders["cross-encoder"], batch_size=0)
 
 
 def test_signatures_tell_rerankers_apart(folders: dict[str, Path]) -> None:

@@ -424,7 +424,7 @@ class NotebookBar:
     """
 
     def __init__(self) -> None:
-        self.handle: Any = None  # IPython has no types
+        self.handle: Any = None
         self.last, self.began = "", time.monotonic()
 
     def show(self, state: State) -> None:
@@ -443,9 +443,10 @@ class NotebookBar:
     def _put(self, state: State, bar: str) -> None:
         from IPython.display import display
 
+        begin: Any = display  # IPython has no types
         line = line_of(state)
         page = {"text/plain": line, "text/html": f"<div>{bar}<small>{escape(line)}</small></div>"}
         if self.handle is None:
-            self.handle = display(page, raw=True, display_id=True)
+            self.handle = begin(page, raw=True, display_id=True)
         else:
             self.handle.update(page, raw=True)

@@ -24,6 +24,7 @@ from rag_evaluator.config.features import all_features, load
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.config.sections import (
+    AUTO,
     BY_JUDGE,
     DEMO,
     AnySection,
@@ -220,7 +221,7 @@ def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
 def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Path | None = None) -> Config:
     """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
     origin = origin or Origin()
-    data = {key: value for key, value in data.items() if value or key not in gone.KEYS}  # runs of old saved all keys
+    data = _without_unset(data)
     try:
         config = config_class().model_validate(data)
     except ValidationError as error:
@@ -238,6 +239,15 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     except ConfigError as error:
         raise ConfigError(f"{origin.place('language')}: {error}") from None
     return _resolve_paths(config, (base or Path.cwd()).resolve())
+
+
+def _without_unset(data: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
+    """Return the mapping without keys that are gone and were never set: runs of old saved all keys. Any: JSON."""
+    return {
+        key: _without_unset(value, (*above, key)) if isinstance(value, Mapping) else value
+        for key, value in data.items()
+        if dotted((*above, key)) not in gone.KEYS or (value and value != AUTO)
+    }
 
 
 def model_path(model: str, base: Path) -> str:

@@ -18,7 +18,7 @@ from rag_evaluator.tasks.question import (
     settings_of,
     warn_of_language,
 )
-from rag_evaluator.tasks.sort import sort_stage
+from rag_evaluator.tasks.sort import Sort
 
 logger = logging.getLogger(__name__)
 
@@ -103,7 +103,7 @@ def sort(
     warn_of_language(questions, contexts, settings)
     options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
     asking = TaskJudge("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
-    stage = sort_stage(questions, contexts, options, asking)
+    stage = Sort((questions, contexts), options, asking)
     table = run_and_keep(stage, folder, fresh, progress)
     rows = [dict(ranking.fields) for ranking in stage.rankings(table)]
     if not indices:

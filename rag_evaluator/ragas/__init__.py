@@ -9,27 +9,16 @@ from typing import Any
 
 from rag_evaluator.ragas.names import INSTEAD, METRIC_MODULES, no_counterpart
 
+_STANDS_FOR = {  # the names of some, such as `cache`, say what to use instead
+    "evaluation": "dataset_schema",
+    "models": "run_config llms llms.base embeddings embeddings.base cache exceptions messages testset "
+    "testset.generator testset.graph testset.synthesizers testset.transforms",
+    "metrics": "metrics.base metrics.collections metrics.critique metrics.result metrics.decorator metrics.discrete "
+    "metrics.numeric metrics.ranking prompt prompt.base prompt.pydantic_prompt",
+    "chains": "langchain langchain.evalchain integrations integrations.langchain",
+}
 MODULES = {
-    "dataset_schema": "evaluation",
-    "run_config": "models",
-    "llms": "models",
-    "llms.base": "models",
-    "embeddings": "models",
-    "embeddings.base": "models",
-    **dict.fromkeys(("cache", "exceptions", "messages", "testset"), "models"),  # their names say what to use instead
-    **{f"testset.{name}": "models" for name in ("generator", "graph", "synthesizers", "transforms")},
-    "metrics.base": "metrics",
-    "metrics.collections": "metrics",
-    "metrics.critique": "metrics",
-    "metrics.result": "metrics",
-    **dict.fromkeys(("metrics.decorator", "metrics.discrete", "metrics.numeric", "metrics.ranking"), "metrics"),
-    "prompt": "metrics",
-    "prompt.base": "metrics",
-    "prompt.pydantic_prompt": "metrics",
-    "langchain": "chains",
-    "langchain.evalchain": "chains",
-    "integrations": "chains",
-    "integrations.langchain": "chains",
+    **{name: module for module, names in _STANDS_FOR.items() for name in names.split()},
     **{f"metrics.{prefix}{name}": "metrics" for name in METRIC_MODULES for prefix in ("", "_")},
 }
 """Module of ragas -> the module here that has its names."""

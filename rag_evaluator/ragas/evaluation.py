@@ -5,7 +5,6 @@ import copy
 import logging
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
@@ -35,7 +34,6 @@ from rag_evaluator.tasks.question import Settings, judge_source, settings_of, wa
 # Any in this module: models, datasets and metrics of users' scripts.
 
 WITHOUT_REFERENCE = METRIC_CLASSES["RubricsScore"]
-"""Setting of a pipeline -> the key of `judge` that is read instead."""
 logger = logging.getLogger(__name__)
 _said: set[str] = set()
 
@@ -94,11 +92,14 @@ def evaluate(
     listed = [with_reference(metric, rows, settings.columns) for metric in listed]
     _check_names(listed)
     runs = _runs(listed, llm, embeddings, settings, run_config)
-    for run in runs:
-        run.evaluator.check(rows)
+    for evaluator, _ in runs:
+        evaluator.check(rows)
     _say_differences(listed)
     progress = automatic if show_progress else silent
-    tables = [run.evaluator.evaluate(rows, progress).under(run.names) for run in runs]
+    tables = [
+        evaluator.evaluate(rows, progress).under({_key(metric): _row(metric) for metric in scored})
+        for evaluator, scored in runs
+    ]
     names = list(dict.fromkeys(_key(metric) for metric in listed))
     result = EvaluationResult(side_by_side(tables, names))
     if raise_exceptions:
@@ -112,54 +113,27 @@ async def aevaluate(dataset: Any, metrics: Any = None, *models: Any, **settings:
     return await asyncio.to_thread(partial(evaluate, dataset, metrics, *models, **settings))
 
 
-@dataclass
-class _Run:
-    """Metrics that one evaluator scores: with the same models, and one kind of each.
-
-    Attributes:
-        metrics: as they were given.
-        models: llm and embeddings.
-        kinds: row of `METRICS` -> its options.
-        evaluator: scores them.
-    """
-
-    metrics: list[Any]
-    models: tuple[Any, Any]
-    kinds: dict[str, Any]
-    evaluator: RAGEvaluator = field(init=False)
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Name of scores -> metric."""
-        return {_key(metric): _row(metric) for metric in self.metrics}
-
-    def takes(self, metric: Any, models: tuple[Any, Any]) -> bool:
-        same = all(own is other for own, other in zip(self.models, models, strict=True))
-        return same and self.kinds.get(_row(metric), _options(metric)) == _options(metric)
-
-
 def _runs(
     metrics: Sequence[Any], llm: Any, embeddings: Any, settings: Config, run_config: RunConfig | None
-) -> list[_Run]:
-    """The runs that score the metrics, one in nearly all scripts; runs with the same model share it."""
-    runs: list[_Run] = []
+) -> list[tuple[RAGEvaluator, list[Any]]]:
+    """Evaluators and the metrics that each scores: with the same models, and one kind of each; one in most scripts."""
+    groups: dict[tuple[int, int, int], tuple[Any, Any, list[Any]]] = {}
+    kinds: dict[tuple[int, int, str], list[Any]] = {}  # models and row of `METRICS` -> options
     for metric in metrics:
         own_llm, own_embeddings = model_of([metric], "llm", None), model_of([metric], "embeddings", None)
-        models = (
-            unwrapped(llm) if own_llm is None else own_llm,
-            unwrapped(embeddings) if own_embeddings is None else own_embeddings,
-        )
-        run = next((run for run in runs if run.takes(metric, models)), None)
-        if run is None:
-            run = _Run([], models, {})
-            runs.append(run)
-        run.metrics.append(metric)
-        run.kinds[_row(metric)] = _options(metric)
-    judges: dict[int, Any] = {}
-    for run in runs:
-        judge = judges.get(id(run.models[0]), run.models[0])
-        run.evaluator = evaluator_of(run.metrics, judge, run.models[1], settings, run_config)
-        judges[id(run.models[0])] = run.evaluator.judge
+        judge = unwrapped(llm) if own_llm is None else own_llm
+        vectors = unwrapped(embeddings) if own_embeddings is None else own_embeddings
+        options, known = _options(metric), kinds.setdefault((id(judge), id(vectors), _row(metric)), [])
+        if options not in known:
+            known.append(options)
+        group = groups.setdefault((id(judge), id(vectors), known.index(options)), (judge, vectors, []))
+        group[2].append(metric)
+    runs = []
+    judges: dict[int, Any] = {}  # runs with the same model share it
+    for judge, vectors, chosen in groups.values():
+        evaluator = evaluator_of(chosen, judges.get(id(judge), judge), vectors, settings, run_config)
+        judges[id(judge)] = evaluator.judge
+        runs.append((evaluator, chosen))
     return runs
 
 

@@ -1,48 +1,32 @@
 """The names of ragas 0.1 to 0.4: which metric each is here, and what to use in place of those that are none."""
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, NoReturn
 
 from rag_evaluator.errors import RagEvaluatorError, did_you_mean
 
+_ALIKE = (
+    "AnswerCorrectness AnswerRelevancy AnswerSimilarity BleuScore ChrfScore ContextEntityRecall ContextPrecision "
+    "ContextPrecisionWithReference ContextPrecisionWithoutReference ContextRecall ContextRelevancy "
+    "ContextUtilization DomainSpecificRubrics ExactMatch FactualCorrectness Faithfulness InstanceRubrics "
+    "InstanceSpecificRubrics NoiseSensitivity QuotedSpansAlignment RougeScore RubricsScoreWithReference "
+    "RubricsScoreWithoutReference SemanticSimilarity SummaryScore"
+)
 METRIC_CLASSES: Mapping[str, str] = {
+    **{name: re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower() for name in _ALIKE.split()},
     "AnswerAccuracy": "nv_accuracy",
-    "AnswerCorrectness": "answer_correctness",
-    "AnswerRelevancy": "answer_relevancy",
-    "AnswerSimilarity": "answer_similarity",
-    "BleuScore": "bleu_score",
     "CHRFScore": "chrf_score",
-    "ChrfScore": "chrf_score",
-    "ContextEntityRecall": "context_entity_recall",
-    "ContextPrecision": "context_precision",
-    "ContextPrecisionWithReference": "context_precision_with_reference",
-    "ContextPrecisionWithoutReference": "context_precision_without_reference",
-    "ContextRecall": "context_recall",
     "ContextRelevance": "nv_context_relevance",
-    "ContextRelevancy": "context_relevancy",
-    "ContextUtilization": "context_utilization",
-    "DomainSpecificRubrics": "domain_specific_rubrics",
-    "ExactMatch": "exact_match",
-    "FactualCorrectness": "factual_correctness",
-    "Faithfulness": "faithfulness",
-    "InstanceRubrics": "instance_rubrics",
-    "InstanceSpecificRubrics": "instance_specific_rubrics",
     "LLMContextPrecisionWithReference": "llm_context_precision_with_reference",
     "LLMContextPrecisionWithoutReference": "llm_context_precision_without_reference",
     "LLMContextRecall": "context_recall",
-    "NoiseSensitivity": "noise_sensitivity",
     "NonLLMStringSimilarity": "non_llm_string_similarity",
-    "QuotedSpansAlignment": "quoted_spans_alignment",
     "ResponseGroundedness": "nv_response_groundedness",
     "ResponseRelevancy": "answer_relevancy",
-    "RougeScore": "rouge_score",
     "RubricsScore": "domain_specific_rubrics",
-    "RubricsScoreWithReference": "rubrics_score_with_reference",
-    "RubricsScoreWithoutReference": "rubrics_score_without_reference",
-    "SemanticSimilarity": "semantic_similarity",
     "StringPresence": "string_present",
     "SummarizationScore": "summary_score",
-    "SummaryScore": "summary_score",
 }
 """Class of ragas -> its result's name there, which is a name of the metric here."""
 
@@ -90,73 +74,47 @@ METRIC_MODULES = (
 """Modules of `ragas.metrics`, from 0.2 on with `_` before their names."""
 
 CHATS = "Rows here have one question and one response; chats of several turns and calls of tools are not judged."
-IMAGES = "Images are not judged."
-IDS = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: exact, which compares ids or texts."
-OVERLAP = "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: overlap, which compares texts."
-INSTEAD: Mapping[str, str] = {
-    **dict.fromkeys(
-        (
-            "AIMessage", "AgentGoalAccuracy", "AgentGoalAccuracyWithReference", "AgentGoalAccuracyWithoutReference",
-            "HumanMessage", "MultiTurnSample", "ToolCall", "ToolCallAccuracy", "ToolCallF1", "ToolMessage",
-            "TopicAdherence", "TopicAdherenceScore", "messages",
-        ),
-        CHATS,
+_INSTEAD = {
+    "AIMessage AgentGoalAccuracy AgentGoalAccuracyWithReference AgentGoalAccuracyWithoutReference HumanMessage "
+    "MultiTurnSample ToolCall ToolCallAccuracy ToolCallF1 ToolMessage TopicAdherence TopicAdherenceScore "
+    "messages": CHATS,
+    "KnowledgeGraph Testset TestsetGenerator TestsetSample default_query_distribution default_transforms testset": (
+        "Make a test set with 'testset make', or with rag_evaluator.make_testset(documents): docs/testset.md."
     ),
-    **dict.fromkeys(
-        (
-            "KnowledgeGraph", "Testset", "TestsetGenerator", "TestsetSample", "default_query_distribution",
-            "default_transforms", "testset",
-        ),
-        "Make a test set with 'testset make', or in Python with rag_evaluator.make_testset(documents): "
-        "docs/testset.md.",
+    "MultiModalFaithfulness MultiModalRelevance multimodal_faithness multimodal_relevance": "Images are not judged.",
+    "IDBasedContextPrecision IDBasedContextRecall": (
+        "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: exact, which compares ids or texts."
     ),
-    "MultiModalFaithfulness": IMAGES,
-    "MultiModalRelevance": IMAGES,
-    "multimodal_faithness": IMAGES,
-    "multimodal_relevance": IMAGES,
-    "IDBasedContextPrecision": IDS,
-    "IDBasedContextRecall": IDS,
-    "NonLLMContextPrecisionWithReference": "Give 'retrieval_map' with retrieval.match: overlap, which compares texts: "
-    "it is an average precision, too.",
-    "NonLLMContextRecall": OVERLAP,
+    "NonLLMContextPrecisionWithReference": (
+        "Give 'retrieval_map' with retrieval.match: overlap, which compares texts: it is an average precision, too."
+    ),
+    "NonLLMContextRecall": (
+        "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: overlap, which compares texts."
+    ),
     "DataCompyScore": "Make a function with @metric of it: docs/custom-metrics.md.",
-    "LLMSQLEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
-    "SQLSemanticEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
+    "LLMSQLEquivalence SQLSemanticEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
     "FaithfulnesswithHHEM": "Give 'groundedness', and the folder of HHEM as verifier.model: docs/verifiers.md.",
-    **dict.fromkeys(
-        ("SimpleCriteria", "SimpleCriteriaScore"),
-        "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], "
-    "scale='0..5'): from rag_evaluator import CustomMetric.",
+    "SimpleCriteria SimpleCriteriaScore": (
+        "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], scale='0..5'): "
+        "from rag_evaluator import CustomMetric."
     ),
     "Dataset": "Give rows as a list, a frame or a file: `RAGEvaluator(config).evaluate(rows)`.",
-    **dict.fromkeys(
-        ("experiment", "Experiment"), "Make a run of each system and compare them: rag_evaluator.compare(a, b)."
-    ),
+    "experiment Experiment": "Make a run of each system and compare them: rag_evaluator.compare(a, b).",
     "adapt": "Set language: evaluate(..., config={'language': 'spanish'}); docs/languages.md.",
-    **dict.fromkeys(
-        (
-            "BaseRagasLLM", "HaystackLLMWrapper", "HuggingfaceLLM", "InstructorLLM", "LiteLLMStructuredLLM",
-            "LlamaIndexLLMWrapper", "OCIGenAIWrapper", "oci_genai_factory",
-        ),
-        "Give a LangChain model, a HuggingFacePipeline or a model folder as llm, or llm_factory with the client of a "
-        "server.",
+    "BaseRagasLLM HaystackLLMWrapper HuggingfaceLLM InstructorLLM LiteLLMStructuredLLM LlamaIndexLLMWrapper "
+    "OCIGenAIWrapper oci_genai_factory": (
+        "Give a LangChain model, a HuggingFacePipeline or a model folder as llm, or llm_factory with a server's client."
     ),
-    **dict.fromkeys(
-        (
-            "BaseRagasEmbeddings", "GoogleEmbeddings", "HaystackEmbeddingsWrapper", "LiteLLMEmbeddings",
-            "LlamaIndexEmbeddingsWrapper", "OpenAIEmbeddings", "RagasBaseEmbedding",
-        ),
-        "Give a LangChain embedding or a model folder as embeddings.",
+    "BaseRagasEmbeddings GoogleEmbeddings HaystackEmbeddingsWrapper LiteLLMEmbeddings LlamaIndexEmbeddingsWrapper "
+    "OpenAIEmbeddings RagasBaseEmbedding": "Give a LangChain embedding or a model folder as embeddings.",
+    "CacheInterface DiskCacheBackend cacher": (
+        "Give a folder, which keeps every score: RAGEvaluator(config).evaluate(rows, folder='results/mine')."
     ),
-    **dict.fromkeys(
-        ("CacheInterface", "DiskCacheBackend", "cacher"),
-        "Give a folder, which keeps every score: RAGEvaluator(config).evaluate(rows, folder='results/mine').",
+    "LLMDidNotFinishException RagasException RagasOutputParserException": (
+        "Catch rag_evaluator.RagEvaluatorError; a missing score is NaN, and has a reason."
     ),
-    **dict.fromkeys(
-        ("LLMDidNotFinishException", "RagasException", "RagasOutputParserException"),
-        "Catch rag_evaluator.RagEvaluatorError; a missing score is NaN, and has a reason.",
-    ),
-}  # fmt: skip
+}
+INSTEAD: Mapping[str, str] = {name: advice for names, advice in _INSTEAD.items() for name in names.split()}
 """What has no counterpart -> what to use."""
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from markupsafe import escape
 
@@ -240,6 +240,42 @@ class QuestionStage(Generic[Q]):
         raise NotImplementedError
 
 
+class ContextStage(QuestionStage[Question]):
+    """Questions with their contexts x one column: what `sort` and `generate` share.
+
+    Args:
+        lists: questions and the contexts of each, in order.
+        signed: the settings that values depend on.
+        asking: None where the results of a journal are written.
+        rows: the rows of a dataset that these were chosen from; None: lists in hand.
+        whole: the rows that would be chosen without a limit.
+        journal: whose plan and manifest hold; None: those of a run that begins.
+    """
+
+    task: ClassVar[str]
+    stage: ClassVar[str]
+    column: ClassVar[str]
+
+    def __init__(
+        self,
+        lists: tuple[Sequence[str], Sequence[Sequence[str]]],
+        signed: Section,
+        asking: TaskJudge | None,
+        rows: CheckedRows | None = None,
+        whole: Sequence[Sample] = (),
+        journal: Journal | None = None,
+    ) -> None:
+        units = units_of(*lists)
+        if journal is not None:
+            super().__init__(units, journal.plan, journal.about, asking)
+            return
+        assert asking is not None
+        data, part = (None, None) if rows is None else (digest_of(units_of(*questions_of(whole))), rows.part)
+        size, signature = asking.config.chunk_size, asking.signature(signed)
+        plan = plan_of(self.task, self.stage, units, self.column, signature, size, data, part)
+        super().__init__(units, plan, asking.about(self.task, len(units), part), asking)
+
+
 class _QuestionWork(Generic[Q]):
     """Works on many questions side by side."""
 
@@ -387,9 +423,6 @@ class NotebookBar:
     """
 
     def __init__(self) -> None:
-        from IPython.display import display
-
-        self.display: Any = display  # IPython has no types
         self.handle: Any = None
         self.last, self.began = "", time.monotonic()
 
@@ -397,33 +430,22 @@ class NotebookBar:
         if line_of(state) == self.last:
             return
         self.last = line_of(state)
-        if self.handle is None:
-            self.handle = self.display(_BarState(state), display_id=True)
-        else:
-            self.handle.update(_BarState(state))
+        done, total = state.phase_steps if state.phase else (state.done, state.total or 0)
+        known = f' value="{done}" max="{total}"' if total else ""
+        self._put(state, f"<progress{known}></progress> ")
 
     def close(self) -> None:
         """Leave the figures, without a bar."""
         if self.handle is not None:
-            state = replace(ACTIVITY.state(), elapsed=time.monotonic() - self.began)
-            self.handle.update(_BarState(state, with_bar=False))
+            self._put(replace(ACTIVITY.state(), elapsed=time.monotonic() - self.began), "")
 
+    def _put(self, state: State, bar: str) -> None:
+        from IPython.display import display
 
-class _BarState:
-    """A state as a notebook shows it."""
-
-    def __init__(self, state: State, with_bar: bool = True) -> None:
-        self.line = line_of(state)
-        self.bar = _bar(state) if with_bar else ""
-
-    def __repr__(self) -> str:
-        return self.line
-
-    def _repr_html_(self) -> str:
-        return f"<div>{self.bar}<small>{escape(self.line)}</small></div>"
-
-
-def _bar(state: State) -> str:
-    done, total = state.phase_steps if state.phase else (state.done, state.total or 0)
-    known = f' value="{done}" max="{total}"' if total else ""
-    return f"<progress{known}></progress> "
+        begin: Any = display  # IPython has no types
+        line = line_of(state)
+        page = {"text/plain": line, "text/html": f"<div>{bar}<small>{escape(line)}</small></div>"}
+        if self.handle is None:
+            self.handle = begin(page, raw=True, display_id=True)
+        else:
+            self.handle.update(page, raw=True)

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.schema import make_config
+from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.config.sections import GenerateConfig
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.json_values import is_blank
@@ -27,17 +27,14 @@ from rag_evaluator.results.flags import COPIED, REASONS
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.tasks.question import (
+    ContextStage,
     Make,
     Question,
-    QuestionStage,
     TaskJudge,
-    digest_of,
     fields_of,
     manifest_of,
-    plan_of,
     questions_of,
     samples_of,
-    units_of,
     without_question,
 )
 
@@ -118,15 +115,15 @@ class Reference:
 
     question: str
     contexts: list[str]
-    ground_truth: str
-    reason: str | None
-    used: list[int]
-    supporting: list[int] | None
-    support: list[float] | None
-    parts: int
-    answered: int
-    failed: dict[str, int]
-    unjoined: int
+    ground_truth: str = ""
+    reason: str | None = None
+    used: list[int] = field(default_factory=list)
+    supporting: list[int] | None = None
+    support: list[float] | None = None
+    parts: int = 0
+    answered: int = 0
+    failed: dict[str, int] = field(default_factory=dict)
+    unjoined: int = 0
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -165,11 +162,11 @@ class _QuestionReference:
 
     async def make(self) -> Reference:
         if is_blank(self.question):
-            return self._reference("", NO_QUESTION, [], 0)
+            return self._reference(reason=NO_QUESTION)
         try:
             groups = self._groups()
         except JudgementError as error:  # the question alone is too long
-            return self._reference("", str(error), [], 0)
+            return self._reference(reason=str(error))
         self.parts = len(groups)
         answers = await asyncio.gather(*(self._answer(group) for group in groups))
         answered = [(answer, group) for answer, group in zip(answers, groups, strict=True) if answer]
@@ -177,10 +174,17 @@ class _QuestionReference:
         answer = await self._reduce([answer for answer, _ in answered])
         if answer:
             support = await self._support(answer, used) if self.options.support else None
-            return self._reference(answer, None, used, len(answered), support)
+            good = None if support is None else [i for i, share in zip(used, support, strict=True) if share > 0.5]
+            about = {"used": used, "supporting": good, "support": support}
+            return self._reference(ground_truth=answer, answered=len(answered), **about)
         reason = NO_CONTEXTS if not groups else NOT_JOINED if answered else UNANSWERABLE
-        all_failed = groups and sum(self.failed.values()) == len(groups)
-        return self._reference("", next(iter(self.failed)) if all_failed else reason, [], len(answered))
+        if groups and sum(self.failed.values()) == len(groups):
+            reason = next(iter(self.failed))
+        return self._reference(reason=reason, answered=len(answered))
+
+    def _reference(self, **fields: Any) -> Reference:
+        counts: dict[str, Any] = {"parts": self.parts, "failed": self.failed, "unjoined": self.unjoined}
+        return Reference(self.question, self.contexts, **counts, **fields)
 
     def _groups(self) -> list[list[Piece]]:
         """The prompts' contexts: 20 together in fast mode, else every one alone; long ones in pieces."""
@@ -268,26 +272,8 @@ class _QuestionReference:
     def _item_tokens(self, text: str) -> int:
         return self.window.tokens(text) + ITEM_TOKENS
 
-    def _reference(
-        self, answer: str, reason: str | None, used: list[int], answered: int, support: list[float] | None = None
-    ) -> Reference:
-        supporting = None if support is None else [i for i, share in zip(used, support, strict=True) if share > 0.5]
-        return Reference(
-            self.question,
-            self.contexts,
-            answer,
-            reason,
-            used,
-            supporting,
-            support,
-            self.parts,
-            answered,
-            self.failed,
-            self.unjoined,
-        )
 
-
-TASK, STAGE, COLUMN = "generate", "references", "reference"
+TASK, COLUMN = "generate", "reference"
 ROWS, MANIFEST, ANSWERS = "dataset_with_reference.jsonl", "generate_manifest.json", "gt"
 
 
@@ -306,22 +292,30 @@ class Output:
     chosen: Sequence[int] = field(default_factory=list)
 
 
-class Generate(QuestionStage[Question]):
-    """The stage of `generate`."""
+class Generate(ContextStage):
+    """The stage of `generate`.
+
+    Args:
+        settings: how.
+        output: where the answers go.
+        others: see `ContextStage`.
+    """
+
+    task, stage, column = TASK, "references", COLUMN
 
     def __init__(
         self,
-        units: Sequence[Question],
-        plan: Plan,
-        about: Mapping[str, Any],
+        lists: tuple[Sequence[str], Sequence[Sequence[str]]],
+        settings: GenerateConfig,
         output: Output,
         asking: TaskJudge | None = None,
-        settings: GenerateConfig | None = None,
+        **others: Any,
     ) -> None:
-        super().__init__(units, plan, about, asking)
-        self.settings, self.output = settings or GenerateConfig(), output
+        signed = settings.model_copy(update={"replace": False})  # it says which rows, not how
+        super().__init__(lists, signed, asking, **others)
+        self.settings, self.output = settings, output
         self.files = (MANIFEST,) if output.samples is None else (ROWS, MANIFEST)
-        self.names = safe_names([unit.question for unit in units])
+        self.names = safe_names([unit.question for unit in self.units])
 
     def make(self, judge: JudgeProtocol) -> Make[Question]:
         assert self.asking is not None
@@ -365,39 +359,22 @@ class Generate(QuestionStage[Question]):
         return self.output.answers / f"GT_{self.names[unit.index]}.json"
 
 
-def generate_stage(
-    questions: Sequence[str],
-    contexts: Sequence[Sequence[str]],
-    settings: GenerateConfig,
-    asking: TaskJudge,
-    output: Output,
-    data: str | None = None,
-    part: Mapping[str, int] | None = None,
-) -> Generate:
-    """The stage for questions and contexts in hand; `data` and `part` are those of `plan_of`."""
-    units = units_of(questions, contexts)
-    signature = asking.signature(settings.model_copy(update={"replace": False}))  # says which rows, not how
-    plan = plan_of(TASK, STAGE, units, COLUMN, signature, asking.config.chunk_size, data, part)
-    return Generate(units, plan, asking.about(TASK, len(units), part), output, asking, settings)
-
-
 def of_samples(rows: CheckedRows, asking: TaskJudge) -> Generate:
     """The stage for the rows of a dataset that have no reference, or all with `generate.replace`."""
-    config = asking.config
-    chosen = _chosen(rows, config.generate)
-    output = Output(config.results_dir / ANSWERS, rows, [row.index for row in chosen])
-    data = digest_of(units_of(*questions_of(_chosen(rows.whole, config.generate))))
-    return generate_stage(*questions_of(chosen), config.generate, asking, output, data, rows.part)
+    whole = _chosen(rows.whole, asking.config.generate)
+    return _of_rows(rows, asking.config, asking.config.results_dir, asking, whole=whole)
 
 
 def of_journal(journal: Journal) -> Generate:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not there any more."""
     config = make_config(journal.about["config"])
-    samples = samples_of(journal, config, TASK)
-    chosen = _chosen(samples, config.generate)
-    units = units_of(*questions_of(chosen))
-    output = Output(journal.results / ANSWERS, samples, [sample.index for sample in chosen])
-    return Generate(units, journal.plan, journal.about, output, None, config.generate)
+    return _of_rows(samples_of(journal, config, TASK), config, journal.results, None, journal=journal)
+
+
+def _of_rows(rows: CheckedRows, config: Config, folder: Path, asking: TaskJudge | None, **others: Any) -> Generate:
+    chosen = _chosen(rows, config.generate)
+    output = Output(folder / ANSWERS, rows, [row.index for row in chosen])
+    return Generate(questions_of(chosen), config.generate, output, asking, rows=rows, **others)
 
 
 def _chosen(samples: Sequence[Sample], settings: GenerateConfig) -> list[Sample]:

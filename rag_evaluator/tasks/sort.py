@@ -23,19 +23,16 @@ from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Plan, Record, Table
+from rag_evaluator.run.task import Record, Table
 from rag_evaluator.tasks.question import (
+    ContextStage,
     Make,
     Question,
-    QuestionStage,
     TaskJudge,
-    digest_of,
     fields_of,
     manifest_of,
-    plan_of,
     questions_of,
     samples_of,
-    units_of,
     without_question,
 )
 from rag_evaluator.tasks.ranking import STRATEGIES, Comparisons, compare_orders, retrieval_measures
@@ -265,31 +262,35 @@ def _reasons(rankings: Sequence[Ranking], name: str) -> Counter[str]:
     return Counter(reason for by_field in reasons if (reason := by_field.get(name) or by_field.get("sorted")))
 
 
-TASK, STAGE, COLUMN = "sort", "orders", "order"
+TASK, COLUMN = "sort", "order"
 ORDERS, SUMMARY, MANIFEST = "sorted_indices.json", "sort_summary.json", "sort_manifest.json"
 
 
-class Sort(QuestionStage[Question]):
+class Sort(ContextStage):
     """The stage of `sort`.
 
     Args:
-        relevance: for each question, the grades of its contexts if there are some.
+        settings: how.
+        rows: of the dataset, whose grades of relevance are measured by where they have some.
+        others: see `ContextStage`.
+
+    Raises `DatasetError` for a column `relevance` that does not fit.
     """
 
+    task, stage, column = TASK, "orders", COLUMN
     files = (ORDERS, SUMMARY, MANIFEST)
 
     def __init__(
         self,
-        units: Sequence[Question],
-        plan: Plan,
-        about: Mapping[str, Any],
+        lists: tuple[Sequence[str], Sequence[Sequence[str]]],
+        settings: SortConfig,
         asking: TaskJudge | None = None,
-        settings: SortConfig | None = None,
-        relevance: Sequence[list[int] | None] = (),
+        rows: CheckedRows | None = None,
+        **others: Any,
     ) -> None:
-        super().__init__(units, plan, about, asking)
-        self.settings = settings or SortConfig()
-        self.relevance = relevance or [None] * len(units)
+        super().__init__(lists, settings, asking, rows, **others)
+        self.settings = settings
+        self.relevance = [_relevance(sample) for sample in rows] if rows else [None] * len(self.units)
 
     def make(self, judge: JudgeProtocol) -> Make[Question]:
         assert self.asking is not None
@@ -324,36 +325,16 @@ class Sort(QuestionStage[Question]):
         write_wide_json(folder / MANIFEST, manifest_of(table))
 
 
-def sort_stage(
-    questions: Sequence[str],
-    contexts: Sequence[Sequence[str]],
-    settings: SortConfig,
-    asking: TaskJudge,
-    relevance: Sequence[list[int] | None] = (),
-    data: str | None = None,
-    part: Mapping[str, int] | None = None,
-) -> Sort:
-    """The stage for questions and contexts in hand; `data` and `part` are those of `plan_of`."""
-    units = units_of(questions, contexts)
-    signature = asking.signature(settings)
-    plan = plan_of(TASK, STAGE, units, COLUMN, signature, asking.config.chunk_size, data, part)
-    return Sort(units, plan, asking.about(TASK, len(units), part), asking, settings, relevance)
-
-
 def of_samples(rows: CheckedRows, asking: TaskJudge) -> Sort:
-    """The stage for the rows of a dataset. Raises `DatasetError` for a column `relevance` that does not fit."""
-    relevance = [_relevance(row) for row in rows]
-    data = digest_of(units_of(*questions_of(rows.whole)))
-    return sort_stage(*questions_of(rows), asking.config.sort, asking, relevance, data, rows.part)
+    """The stage for the rows of a dataset."""
+    return Sort(questions_of(rows), asking.config.sort, asking, rows, whole=rows.whole)
 
 
 def of_journal(journal: Journal) -> Sort:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not what was sorted."""
     config = make_config(journal.about["config"])
     samples = samples_of(journal, config, TASK)
-    units = units_of(*questions_of(samples))
-    relevance = [_relevance(sample) for sample in samples]
-    return Sort(units, journal.plan, journal.about, None, config.sort, relevance)
+    return Sort(questions_of(samples), config.sort, None, samples, journal=journal)
 
 
 def _light(ranking: Ranking) -> Ranking:

@@ -94,10 +94,11 @@ def test_a_notebook_gets_a_bar_that_is_exchanged_in_place_and_gone_at_the_end(
     shown: list[Any] = []
 
     class Handle:
-        update = staticmethod(shown.append)
+        def update(self, page: Any, raw: bool) -> None:
+            shown.append(page)
 
-    def display(value: Any, display_id: bool) -> Handle:
-        shown.append(value)
+    def display(page: Any, raw: bool, display_id: bool) -> Handle:
+        shown.append(page)
         return Handle()
 
     quick(monkeypatch)
@@ -106,11 +107,11 @@ def test_a_notebook_gets_a_bar_that_is_exchanged_in_place_and_gone_at_the_end(
     evaluator().evaluate(rows, silent)
     assert shown == []
     evaluator().evaluate(rows)
-    html = [value._repr_html_() for value in shown]
+    html = [page["text/html"] for page in shown]
     assert any('<progress value="1" max="3"></progress>' in part for part in html)
     assert "<progress" not in html[-1]
     assert "scores 3/3 (100 %)" in html[-1]
-    assert repr(shown[-1]) in html[-1]
+    assert shown[-1]["text/plain"] in html[-1]
     assert "script" not in "".join(html)
 
 

@@ -89,8 +89,7 @@ def test_v01_super_bowl(run: Run, models: dict[str, Any]) -> None:
 @SCRIPT_NAMES_NO_MODEL
 def test_v01_evalchain(run: Run, models: dict[str, Any]) -> None:
     script = run("v01_evalchain")
-    metrics = ["faithfulness", "context_precision", "context_recall"]
-    expected = scores(models, metrics, script["results"])
+    expected = scores(models, ["faithfulness", "context_precision", "context_recall"], script["results"])
     assert list(script["scores"].values()) == list(expected.values())
 
 

@@ -74,9 +74,8 @@ def test_the_shuffle_depends_on_the_seed_only() -> None:
     assert shuffled(pieces, 0) == shuffled(pieces, 0) != shuffled(pieces, 1)
     assert sorted(piece.index for piece in shuffled(pieces, 0)) == list(range(50))
     first, second, other = (Asked() for _ in range(3))
-    generate(first.judge, CONTEXTS)
-    generate(second.judge, CONTEXTS)
-    generate(other.judge, CONTEXTS, seed=1)
+    for asked, seed in ((first, 0), (second, 0), (other, 1)):
+        generate(asked.judge, CONTEXTS, seed=seed)
     assert first.shown == second.shown != other.shown
 
 
@@ -89,19 +88,21 @@ def test_in_slow_mode_every_context_is_asked_alone_in_order() -> None:
     assert reference.parts == 45
 
 
-def test_a_single_answer_is_not_joined_with_anything() -> None:
+@pytest.mark.parametrize(
+    ("contexts", "answer", "reason", "not_asked"),
+    [
+        (["Nothing.", "Fact1 is here."], "Fact1", None, ReduceInput),
+        (["Nothing."] * 50, "", "the judge finds the answer in no context", SupportInput),
+        ([], "", "there is no context", AnswerInput),
+        (["", "  "], "", "there is no context", AnswerInput),
+    ],
+)
+def test_nothing_is_asked_in_vain(contexts: list[str], answer: str, reason: str | None, not_asked: type) -> None:
     asked = Asked()
-    reference = generate(asked.judge, ["Nothing.", "Fact1 is here."], fast=False)
-    assert reference.ground_truth == "Fact1"
-    assert asked.of(ReduceInput) == []
-
-
-def test_without_an_answer_anywhere_the_reference_is_empty_and_says_why() -> None:
-    asked = Asked()
-    reference = generate(asked.judge, ["Nothing."] * 50)
-    assert (reference.ground_truth, reference.used, reference.supporting) == ("", [], None)
-    assert reference.reason == "the judge finds the answer in no context"
-    assert asked.of(SupportInput) == []
+    reference = generate(asked.judge, contexts, fast=len(contexts) != 2)
+    assert (reference.ground_truth, reference.reason) == (answer, reason)
+    assert (reference.used, reference.supporting) == (([1], [1]) if answer else ([], None))
+    assert asked.of(not_asked) == []
 
 
 def test_a_judge_who_denies_the_answer_when_joining_leaves_it_empty_with_that_reason() -> None:
@@ -109,13 +110,6 @@ def test_a_judge_who_denies_the_answer_when_joining_leaves_it_empty_with_that_re
     reference = generate(asked.judge, CONTEXTS)
     assert (reference.ground_truth, reference.answered) == ("", 3)
     assert reference.reason == "the judge found no answer when it joined those of the parts"
-
-
-@pytest.mark.parametrize("contexts", [[], ["", "  "]])
-def test_without_contexts_nobody_is_asked(contexts: list[str]) -> None:
-    asked = Asked()
-    assert generate(asked.judge, contexts).reason == "there is no context"
-    assert asked.shown == []
 
 
 def test_joining_always_ends_even_if_answers_grow() -> None:
@@ -129,33 +123,28 @@ def test_joining_always_ends_even_if_answers_grow() -> None:
     assert [len(shown.answers) for shown in asked.of(ReduceInput)] == [20] * 5 + [5]
 
 
-def test_a_part_that_fails_is_told_and_the_others_count() -> None:
+def failing(fails: Callable[[Any], bool]) -> ScriptedJudge:
+    """A judge that fails at some questions."""
+
     def answer(shown: Any) -> Any:
-        if isinstance(shown, AnswerInput) and "Fact0 stands here." in shown.contexts:
+        if fails(shown):
             raise JudgementError("the budget ended")
         return answer_with_facts(shown)
 
-    reference = generate(Asked(answer).judge, CONTEXTS)
+    return Asked(answer).judge
+
+
+def test_a_part_that_fails_is_counted_and_is_the_reason_where_all_fail() -> None:
+    reference = generate(failing(lambda shown: "Fact0 stands here." in getattr(shown, "contexts", [])), CONTEXTS)
     assert set(reference.ground_truth.split()) < FACTS
     assert (reference.failed, reference.answered) == ({"the budget ended": 1}, 2)
-
-
-def test_where_every_part_fails_that_is_the_reason() -> None:
-    def answer(shown: Any) -> Any:
-        raise JudgementError("the budget ended")
-
-    assert generate(Asked(answer).judge, ["Fact1"]).reason == "the budget ended"
+    assert generate(failing(lambda shown: True), ["Fact1"]).reason == "the budget ended"
 
 
 def test_answers_that_the_judge_fails_to_join_are_put_one_after_the_other() -> None:
-    def answer(shown: Any) -> Any:
-        if isinstance(shown, ReduceInput):
-            raise JudgementError("the budget ended")
-        return answer_with_facts(shown)
-
-    reference = generate(Asked(answer).judge, ["Fact1 here.", "Fact2 here."], fast=False)
-    assert reference.ground_truth == "Fact1\nFact2"
-    assert reference.unjoined == 2
+    judge = failing(lambda shown: isinstance(shown, ReduceInput))
+    reference = generate(judge, ["Fact1 here.", "Fact2 here."], fast=False)
+    assert (reference.ground_truth, reference.unjoined) == ("Fact1\nFact2", 2)
 
 
 def test_where_support_cannot_be_asked_the_answer_stays_and_that_is_told() -> None:

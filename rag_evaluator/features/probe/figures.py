@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 from rag_evaluator.config.languages import Language
 from rag_evaluator.dataset.sample import Sample
@@ -13,7 +13,7 @@ from rag_evaluator.features.probe import changes
 from rag_evaluator.features.probe.changes import Material, good_side, material_of, with_columns
 from rag_evaluator.features.probe.control import AS_MANY, control_grid, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, Pairs, ProbeCell, Thresholds, judge_cells
+from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, Expected, Pairs, ProbeCell, judge_cells
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.overview import Grid, interval
@@ -21,8 +21,6 @@ from rag_evaluator.run.task import Record
 from rag_evaluator.statistics.formulas import Scale
 
 SAME_TEXT = "same_text"
-Expected = Literal["worse", "equal", "not better"]
-
 CORRECTNESS = ("answer_correctness", "factual_correctness", "answer_rubric")
 SUPPORT = ("faithfulness", "response_groundedness", "groundedness")
 REFERENCE = ("reference_coverage", "reference_agreement")
@@ -47,10 +45,6 @@ class Probe:
     metrics: Sequence[str]
     expected: Expected
     meaning: str
-
-    @property
-    def is_control(self) -> bool:
-        return self.expected != "worse"
 
 
 PROBES: Mapping[str, Probe] = {
@@ -266,7 +260,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
         for metric in concerned(pair, metrics):
             by_cell[metric, pair.probe].append(pair)
     keys = [key for key, pairs_of_cell in by_cell.items() if pairs_of_cell]
-    cells = _judged([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], keys, settings)
+    cells = judge_cells([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], settings)
     figures: dict[str, dict[str, Any]] = {}
     for (metric, probe), cell in zip(keys, cells, strict=True):
         figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
@@ -298,20 +292,6 @@ def _control(
         for metric in metrics
     }
     return {metric: control for metric, control in controls.items() if control}
-
-
-def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[ProbeCell]:
-    """The cells with their words; the false alarms of a metric are those of the control that it does worst in."""
-    limits = Thresholds(settings.pairs, settings.reliable, settings.false_alarms, useless=settings.useless)
-    controls = [place for place, cell in enumerate(cells) if cell.control]
-    verdicts = judge_cells([cells[place] for place in controls], [None] * len(controls), limits)
-    worst: dict[str, tuple[float, int]] = {}
-    for place, cell in zip(controls, verdicts, strict=True):
-        metric, high = keys[place][0], cell.share.ci_high
-        worst[metric] = max(worst.get(metric, (0.0, place)), (1.0 if high is None else high, place))
-    alarms = [worst[metric][1] if metric in worst else None for metric, _ in keys]
-    places = {key: place for place, key in enumerate(keys)}
-    return judge_cells(cells, alarms, limits, same=[places.get((metric, SAME_TEXT)) for metric, _ in keys])
 
 
 def rows_for_reading(
@@ -358,9 +338,9 @@ def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, re
         changed=values([pair.probe for pair in pairs]),
         units=[str(pair.row) for pair in pairs],
         scale=_scale(metric),
-        control=PROBES[probe].is_control,
-        only_gains=PROBES[probe].expected == "not better",
+        expected=PROBES[probe].expected,
         tolerance=SMALL_CHANGES.get(name),
+        metric=name,
     )
 
 

@@ -16,7 +16,7 @@ from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, Checker, Questions
-from rag_evaluator.features.testset.prepare import Candidate, Neighbours, refuse_other_run, signature_with, unit_vectors
+from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
@@ -196,7 +196,6 @@ def check_stage(rows: CheckedRows, config: Config, judge: Any = None, embeddings
     Args:
         judge, embeddings: as `check_testset` takes them; None takes the configured ones.
     """
-    refuse_other_run(config)
     asking = TaskJudge(TASK, config, judge, OWNERS)
     source = embeddings_of(embeddings, config.embeddings, config.offline)
     check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from rag_evaluator.config.sections import JudgeConfig, Number, Section
+from rag_evaluator.config.sections import Number, Section
 
 SHARES: Mapping[str, float] = {
     "single_fact": 0.3,
@@ -53,7 +53,6 @@ class TestsetConfig(Section):
         filters: those that are applied.
         all_filters: apply the later ones also to what an earlier one leaves out.
         keep_hard: keep questions that the judge cannot answer among similar chunks.
-        second_judge: another model, with the keys of `judge`: how hard the questions are for it is measured, too.
         seed: of the choice of chunks.
         names: names of columns: ragas', or those of `id, input, correct_answer, correct_context`.
     """
@@ -70,6 +69,5 @@ class TestsetConfig(Section):
     filters: Annotated[list[str], AfterValidator(_known_filters)] = Field(default_factory=lambda: list(FILTER_NAMES))
     all_filters: bool = False
     keep_hard: bool = False
-    second_judge: JudgeConfig | None = None
     seed: int = Field(default=0, ge=0)
     names: Literal["ragas", "seed2"] = "ragas"

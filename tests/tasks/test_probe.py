@@ -93,7 +93,6 @@ JUDGES: Mapping[str, tuple[Supports, Rating]] = {
         lambda context, statement, place: chance(context, statement, place).random() < 0.5,
         lambda answer, reference: chance(answer, reference).choice((0, 2, 4)),
     ),
-    "constant": (lambda context, statement, place: True, lambda answer, reference: 4),
     "no": (lambda context, statement, place: False, lambda answer, reference: 0),
     "fussy": (lambda context, statement, _: statement in context, lambda answer, reference: 2 * (answer == reference)),
     "position": (lambda context, statement, place: place == 0, lambda answer, reference: 2),
@@ -109,7 +108,6 @@ PROBED = {
 }
 WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "perfect": {metric: dict.fromkeys(probes, "reliable") for metric, probes in PROBED.items()},
-    "constant": {"context_recall": dict.fromkeys(PROBED["context_recall"], "no better than chance")},
     "no": {metric: dict.fromkeys(probes, "always worst") for metric, probes in PROBED.items()},
     "position": {  # one more statement is noticed by whoever believes the first one only
         "faithfulness": {

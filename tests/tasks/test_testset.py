@@ -1,7 +1,9 @@
 """Test sets: every filter leaves out what it should and nothing else, and everything left out has its reason."""
 
+import itertools
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -126,28 +128,25 @@ def test_a_run_that_is_stopped_again_and_again_gives_the_same_bytes_and_asks_not
     whole = Knowing("english").judge()
     expected = make_with(whole, tmp_path / "whole")
     judge, stops = Knowing("english").judge(), 0
-    while True:
-        left = [15]
+    made = None
+    while made is None:
+        left = itertools.count(1)
 
-        def said(prompt: str, model: type, left: list[int] = left) -> Any:
-            left[0] -= 1
-            if left[0] < 0:
+        def said(prompt: str, model: type, left: Iterator[int] = left) -> Any:
+            if next(left) > 15:
                 raise JudgeLostError("gone")
             return Knowing("english").said(prompt, model)
 
         judge.script = said
-        try:
+        with suppress(JudgeLostError):
             made = make_with(judge, tmp_path / "stopped")
-            break
-        except JudgeLostError:
-            stops += 1
-            assert stops < 20
+        stops += made is None
+        assert stops < 20
     assert stops >= 2
     assert [(made.folder / name).read_bytes() for name in FILES] == [
         (expected.folder / name).read_bytes() for name in FILES
     ]
-    lost = judge.asked - whole.asked
-    assert lost <= stops * 64  # those that were on their way, and failed
+    assert judge.asked - whole.asked <= stops * 64, "those that were on their way, and failed"
 
 
 def test_more_candidates_begin_with_the_same_ones_and_only_new_ones_are_asked(tmp_path: Path) -> None:

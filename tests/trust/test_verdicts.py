@@ -83,22 +83,15 @@ def test_the_test_of_falls_against_rises_is_the_sign_test_without_ties() -> None
     assert cell.p_holm == cell.p
 
 
-def test_weak_asks_for_more_the_more_cells_there_are() -> None:
-    lucky, alone = pairs(20, 0, 8), judged(pairs(20, 0, 8))
-    assert alone.p is not None
-    assert 0.01 < alone.p < 0.05
-    assert alone.word == "weak"
-    among = judged(lucky, *[pairs(14, 0, 14)] * 9)
-    assert among.p_holm == pytest.approx(10 * alone.p)
-    assert among.word == "undecided"
-
-
-def test_wrong_way_asks_for_more_the_more_cells_there_are() -> None:
-    unlucky = pairs(8, 0, 20)
-    assert judged(unlucky).word == "wrong way"
-    among = judged(unlucky, *[pairs(14, 0, 14)] * 9)
-    assert among.share.ci_high is not None and among.share.ci_high < 0.5
-    assert among.word == "no better than chance"
+@pytest.mark.parametrize(
+    ("cell", "alone", "among"),
+    [(pairs(20, 0, 8), "weak", "undecided"), (pairs(8, 0, 20), "wrong way", "no better than chance")],
+)
+def test_words_ask_for_more_the_more_cells_there_are(cell: Pairs, alone: Word, among: Word) -> None:
+    first, tenth = judged(cell), judged(cell, *[pairs(14, 0, 14)] * 9)
+    assert first.p is not None and 0.01 < first.p < 0.05
+    assert tenth.p_holm == pytest.approx(10 * first.p)
+    assert (first.word, tenth.word) == (alone, among)
 
 
 @pytest.mark.parametrize(("scale", "worst", "other"), [(JUDGED, 0.0, 1.0), (LOWER, 1.0, 0.0), (CONTINUOUS, 0.0, 0.9)])

@@ -59,16 +59,11 @@ def control_of(rows: Iterable[tuple[str, Record, Record]]) -> dict[str, Any]:
     Returns:
         `own` and `others`: a list of shares, the first of all rows (`pieces` is `all`), then by the number of pieces.
     """
-    pairs = [
-        (own, others)
-        for row, *records in rows
-        for own, others in [[sentences_of(row, record) for record in records]]
-        if own is not None and others is not None
-    ]
-    if not pairs:
+    pairs = [(sentences_of(row, own), sentences_of(row, others)) for row, own, others in rows]
+    both = [(own, others) for own, others in pairs if own is not None and others is not None]
+    if not both:
         return {}
-    sides = zip(("own", "others"), zip(*pairs, strict=True), strict=True)
-    return {name: list(_shares(side)) for name, side in sides}
+    return {"own": list(_shares([own for own, _ in both])), "others": list(_shares([others for _, others in both]))}
 
 
 def _shares(rows: Sequence[RowSentences]) -> Iterator[dict[str, Any]]:

@@ -21,9 +21,15 @@ from rag_evaluator.run.task import Record
 from rag_evaluator.statistics.formulas import Scale
 
 SAME_TEXT = "same_text"
-CORRECTNESS = ("answer_correctness", "factual_correctness", "answer_rubric")
 SUPPORT = ("faithfulness", "response_groundedness", "groundedness")
-REFERENCE = ("reference_coverage", "reference_agreement")
+ANSWERS = (
+    "answer_correctness",
+    "factual_correctness",
+    "answer_rubric",
+    "answer_accuracy",
+    "reference_coverage",
+    "reference_agreement",
+)
 PRECISION = ("context_precision_with_reference", "context_precision_without_reference")
 RANKING = ("retrieval_ndcg", "retrieval_map", "retrieval_mrr")
 
@@ -36,52 +42,40 @@ class Probe:
         change: what it makes of a row: the columns that are other, or None where the change is not certain.
         needs: canonical columns without which a row cannot be changed.
         metrics: those that it concerns; empty: all that read a column which it changes.
-        expected: what must become of the score: worse for a probe; equal or not better for a control.
         meaning: what is changed, for reports.
+        expected: what must become of the score: worse for a probe; equal or not better for a control.
     """
 
     change: Callable[[Sample, Material], Mapping[str, Any] | None]
     needs: Sequence[str]
     metrics: Sequence[str]
-    expected: Expected
     meaning: str
+    expected: Expected = "worse"
 
 
 PROBES: Mapping[str, Probe] = {
     "other_answer": Probe(
         changes.other_answer,
         ("response",),
-        (
-            "answer_relevancy",
-            *CORRECTNESS,
-            "answer_accuracy",
-            "semantic_similarity",
-            "faithfulness",
-            "groundedness",
-            *REFERENCE,
-        ),
-        "worse",
+        ("answer_relevancy", "semantic_similarity", "faithfulness", "groundedness", *ANSWERS),
         "the response of another row",
     ),
     "changed_number": Probe(
         changes.changed_number,
         ("response",),
-        (*SUPPORT, *CORRECTNESS, "answer_accuracy", *REFERENCE),
-        "worse",
+        (*SUPPORT, *ANSWERS),
         "a number in the response is another one of the dataset",
     ),
     "changed_name": Probe(
         changes.changed_name,
         ("response",),
-        (*SUPPORT, *CORRECTNESS, "answer_accuracy", *REFERENCE),
-        "worse",
+        (*SUPPORT, *ANSWERS),
         "a name in the response is another one of the dataset",
     ),
     "contradiction": Probe(
         changes.contradiction,
         ("response", "retrieved_contexts"),
         SUPPORT,
-        "worse",
         "the response goes on with a sentence of the contexts in which a number or name is wrong",
     ),
     "other_contexts": Probe(
@@ -98,39 +92,29 @@ PROBES: Mapping[str, Probe] = {
             "retrieval_precision",
             "retrieval_recall",
         ),
-        "worse",
         "the contexts of another row",
     ),
     AS_MANY: Probe(
         changes.as_many_contexts,
         ("response", "retrieved_contexts"),
         ("groundedness", "context_coverage"),
-        "worse",
         "as many contexts of other rows, none of which holds the answer",
     ),
     "dropped_context": Probe(
         changes.dropped_context,
         ("reference", "retrieved_contexts"),
         ("context_recall", "context_coverage", "retrieval_recall"),
-        "worse",
         "without the only context that holds the reference",
     ),
     "shuffled_contexts": Probe(
         changes.shuffled_contexts,
         ("reference_contexts", "retrieved_contexts"),
         (*PRECISION, *RANKING),
-        "worse",
         "the contexts that should be found come last: mostly a test of the formula",
     ),
-    "evasive": Probe(changes.evasive, ("response",), ("answer_relevancy",), "worse", "an answer that says nothing"),
-    SAME_TEXT: Probe(changes.same_text, ("response",), (), "equal", "other quotes and spaces"),
-    "longer": Probe(
-        changes.longer,
-        ("response",),
-        (*CORRECTNESS, "answer_accuracy", *REFERENCE),
-        "not better",
-        "the response said twice",
-    ),
+    "evasive": Probe(changes.evasive, ("response",), ("answer_relevancy",), "an answer that says nothing"),
+    SAME_TEXT: Probe(changes.same_text, ("response",), (), "other quotes and spaces", "equal"),
+    "longer": Probe(changes.longer, ("response",), ANSWERS, "the response said twice", "not better"),
 }
 """Name -> probe, in the order of the report."""
 
@@ -154,11 +138,6 @@ class ChangedRow:
     probe: str
     good: Sample
     changed: Mapping[str, Any]
-
-    @property
-    def about(self) -> Probe:
-        """The row of `PROBES`."""
-        return PROBES[self.probe]
 
     @property
     def bad(self) -> Sample:
@@ -220,7 +199,7 @@ def probed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 def concerned(pair: ChangedRow, metrics: Mapping[str, Metric]) -> list[str]:
     """The metrics that a pair concerns, by name: those that read what was changed, and can score the row."""
-    names = pair.about.metrics or metrics
+    names = PROBES[pair.probe].metrics or metrics
     return [
         name
         for name, metric in metrics.items()
@@ -328,20 +307,19 @@ def _reasons(pair: ChangedRow, metric: str, records: Records) -> list[str]:
 
 def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, records: Records) -> Pairs:
     name, probe = key
-
-    def values(sides: Sequence[str]) -> list[float]:
-        scores = (records[pair.row, side, name].value for pair, side in zip(pairs, sides, strict=True))
-        return [math.nan if value is None else float(value) for value in scores]
-
     return Pairs(
-        good=values([GOOD] * len(pairs)),
-        changed=values([pair.probe for pair in pairs]),
+        good=[_number(records[pair.row, GOOD, name]) for pair in pairs],
+        changed=[_number(records[pair.row, probe, name]) for pair in pairs],
         units=[str(pair.row) for pair in pairs],
         scale=_scale(metric),
         expected=PROBES[probe].expected,
         tolerance=SMALL_CHANGES.get(name),
         metric=name,
     )
+
+
+def _number(record: Record) -> float:
+    return math.nan if record.value is None else float(record.value)
 
 
 def _scale(metric: Metric) -> Scale:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from rag_evaluator.config.languages import Language
+from rag_evaluator.config.languages import Language, find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
@@ -23,6 +23,7 @@ from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ModelPair, ReferenceOutput, SupportInput, SupportOutput, Verdict
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.run.task import Record
+from rag_evaluator.tasks.question import TaskJudge
 
 
 class MadeInput(BaseModel):
@@ -165,6 +166,7 @@ LIKELY = 0.5  # a probability above it is a yes
 NOT_FOUND = "the judge finds no answer in its contexts"
 WORD = re.compile(r"\w+")
 Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
+Embed = Callable[[str], Awaitable[list[float]]]
 
 
 async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
@@ -250,15 +252,15 @@ class Checker:
     """Applies the filters.
 
     Attributes:
-        text: of the chunk at a place of the corpus.
+        texts: of the chunks, in the order of the corpus.
         neighbours: of the corpus.
         embed: the vector of a text.
     """
 
-    text: Callable[[int], str]
+    texts: Sequence[str]
     neighbours: Neighbours
     questions: Questions
-    embed: Callable[[str], Awaitable[list[float]]]
+    embed: Embed
     language: Language
     settings: TestsetConfig
 
@@ -288,7 +290,15 @@ class Checker:
         near = self.neighbours.nearest(
             candidate.vector, self.settings.neighbours, candidate.chunks, documents_of_answer
         )
-        return [self.text(place) for place in near]
+        return [self.texts[place] for place in near]
+
+
+def checker_of(
+    asking: TaskJudge, judge: JudgeProtocol, embed: Embed, texts: Sequence[str], neighbours: Neighbours
+) -> Checker:
+    """The checker of a task, with a judge that is loaded; the arguments are attributes of `Checker`."""
+    language, settings = find_language(asking.config.language), asking.config.section(TestsetConfig)
+    return Checker(texts, neighbours, Questions(judge, asking.prompts), embed, language, settings)
 
 
 DECIMALS = 4  # of a kept vector

@@ -107,7 +107,7 @@ def _print_corpus(corpus: "Corpus") -> None:
 
     say(f"{corpus.documents} documents, {len(corpus.chunks)} chunks")
     for entry in corpus.unread[:SHOWN]:
-        say(f"  left out: {entry.reason if entry.id in entry.reason else f'{entry.id}: {entry.reason}'}")
+        say(f"  left out: {entry.id}: {entry.reason}")
     if len(corpus.unread) > SHOWN:
         say(f"  left out: {len(corpus.unread) - SHOWN} more, see testset_summary.json")
 

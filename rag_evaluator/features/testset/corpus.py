@@ -5,6 +5,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -93,30 +94,22 @@ class Splitter:
 
     def chunks(self, document: Document) -> Iterator[DocumentChunk]:
         """The chunks of a document in order; they do not overlap."""
-        headings = _Headings(document.text)
+        headings = _headings(document.text)
         for start, text in self._splitter.chunk_indices(document.text):
-            yield DocumentChunk(document.id, start, start + len(text), text, headings.above(start))
+            _, above = headings[bisect_right(headings, start, key=itemgetter(0)) - 1]
+            yield DocumentChunk(document.id, start, start + len(text), text, above)
 
 
-class _Headings:
-    """The headings of a Markdown text, those inside of code left out."""
-
-    def __init__(self, text: str) -> None:
-        self._starts: list[int] = []
-        self._paths: list[tuple[str, ...]] = []
-        path: dict[int, str] = {}
-        for match in HEADING.finditer(text):
-            if match["fence"]:
-                continue
+def _headings(text: str) -> list[tuple[int, tuple[str, ...]]]:
+    """Offset -> the headings that the text from there on is under; those inside of code are none."""
+    path: dict[int, str] = {}
+    headings: list[tuple[int, tuple[str, ...]]] = [(0, ())]
+    for match in HEADING.finditer(text):
+        if not match["fence"]:
             level = len(match["level"])
             path = {**{above: title for above, title in path.items() if above < level}, level: match["title"]}
-            self._starts.append(match.start())
-            self._paths.append(tuple(path[above] for above in sorted(path)))
-
-    def above(self, offset: int) -> tuple[str, ...]:
-        """Those that the text at an offset is under; a heading is under itself."""
-        place = bisect_right(self._starts, offset)
-        return self._paths[place - 1] if place else ()
+            headings.append((match.start(), tuple(path.values())))
+    return headings
 
 
 CHUNKS, ABOUT = "chunks.jsonl", "corpus.json"

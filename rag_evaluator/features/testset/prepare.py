@@ -4,7 +4,7 @@ import itertools
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -13,7 +13,7 @@ import numpy as np
 from filelock import FileLock
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
+from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, read_corpus, write_corpus
 from rag_evaluator.features.testset.readers import read_documents
 from rag_evaluator.features.testset.section import TestsetConfig
@@ -140,8 +140,6 @@ def neighbours_of(corpus: Corpus, embed: Embed, identity: str, folder: Path, don
     Args:
         identity: of the embedding model.
         done: called with the number of chunks that are embedded.
-
-    Raises `ResultsError` if the vectors cannot be kept.
     """
     path = folder / f"vectors-{short_digest(f'{corpus.digest}{identity}')}.npy"
     with FileLock(folder / LOCK):  # the first of several workers embeds, the others wait
@@ -152,10 +150,7 @@ def neighbours_of(corpus: Corpus, embed: Embed, identity: str, folder: Path, don
                 made.append(unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32)))
                 done(start + len(chunks))
             write_whole(path, lambda to: np.save(to, np.concatenate(made)))
-    try:
-        kept: Matrix = np.load(path, mmap_mode="r")
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. Remove it, it is made again.") from error
+    kept: Matrix = np.load(path, mmap_mode="r")
     return Neighbours(kept, [chunk.document for chunk in corpus.chunks])
 
 
@@ -258,8 +253,7 @@ class Candidate:
 
     def to_json(self) -> dict[str, Any]:
         """All but texts and vector, which are kept elsewhere."""
-        fields = asdict(self)
-        return {name: fields[name] for name in ("kind", "question", "answer", "chunks")}
+        return {"kind": self.kind, "question": self.question, "answer": self.answer, "chunks": self.chunks}
 
 
 FEWEST_BYTES = 100  # of a chunk in UTF-8: a heading alone has nothing to ask about
@@ -308,15 +302,10 @@ def slots_of(
     """
     kinds = [kind for kind in KINDS if shares.get(kind, 0) > 0]
     orders = {kind: iter(random.Random(f"{seed}\0{kind}").sample(places, len(places))) for kind in kinds}
-    slots: list[Slot] = []
-    for kind in in_turn({kind: shares[kind] for kind in orders}):
-        if len(slots) == count or not orders:
-            break
-        if kind not in orders:
-            continue
+    turns, slots = in_turn({kind: shares[kind] for kind in kinds}), list[Slot]()
+    while len(slots) < min(count, most_slots(places, shares)):
+        kind = next(turns)
         place = next(orders[kind], None)
-        if place is None:
-            del orders[kind]
-            continue
-        slots.append(Slot(len(slots), kind, place, corpus[place].id))
+        if place is not None:
+            slots.append(Slot(len(slots), kind, place, corpus[place].id))
     return slots

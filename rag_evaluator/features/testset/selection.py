@@ -66,10 +66,7 @@ def select(made: Sequence[SlotResult], settings: TestsetConfig) -> Selection:
     for kind in in_turn({kind: settings.kinds[kind] for kind in queues}):
         if len(chosen) == min(settings.size, survivors):
             break
-        chosen += queues[kind][:1] or max(queues.values(), key=len)[:1]
-        for queue in queues.values():
-            if queue and queue[0] == chosen[-1]:
-                del queue[0]
+        chosen.append((queues[kind] or max(queues.values(), key=len)).pop(0))
     return Selection(sorted(chosen), duplicates, survivors)
 
 

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config, with_arguments
 from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.testset.check import NEEDED, OWNERS, check_stage, findings_summary
 from rag_evaluator.features.testset.check import TASK as CHECK
-from rag_evaluator.features.testset.checker import CandidateMaker, Checker, Questions
+from rag_evaluator.features.testset.checker import CandidateMaker, checker_of
 from rag_evaluator.features.testset.corpus import Corpus, read_corpus
 from rag_evaluator.features.testset.prepare import (
     FOLDER,
@@ -104,14 +103,8 @@ class Testset(QuestionStage[Slot]):
                 config.results_dir / FOLDER,
                 lambda done: ACTIVITY.step(done, len(self.corpus.chunks)),
             )
-        checker = Checker(
-            text=lambda place: self.corpus.chunks[place].text,
-            neighbours=neighbours,
-            questions=Questions(judge, self.asking.prompts),
-            embed=model.aembed_text,
-            language=find_language(config.language),
-            settings=config.section(TestsetConfig),
-        )
+        texts = [chunk.text for chunk in self.corpus.chunks]
+        checker = checker_of(self.asking, judge, model.aembed_text, texts, neighbours)
         return CandidateMaker(self.corpus.chunks, frozenset(self.useful), checker).make
 
     def made(self, table: Table[Slot]) -> list[SlotResult]:
@@ -182,7 +175,9 @@ def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Sta
 
 def of_journal(journal: Journal) -> Testset:
     """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
-    about = _as_last_chosen(journal)
+    about = journal.about
+    with suppress(ResultsError):  # none were written yet
+        about = _chosen_as(about, read_summary(journal.results)["settings"])
     settings = make_config(about["config"]).section(TestsetConfig)
     corpus = read_corpus(journal.results / FOLDER)
     places = useful(corpus.chunks)
@@ -190,16 +185,6 @@ def of_journal(journal: Journal) -> Testset:
     if _data(corpus, settings) != journal.plan.data:
         raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
     return Testset(slots, journal.plan, about, corpus, places)
-
-
-def _as_last_chosen(journal: Journal) -> Mapping[str, Any]:
-    """What a journal says of its run, with the settings of the start that wrote the results last."""
-    with suppress(OSError, ValueError, KeyError, TypeError, ConfigError):  # none yet, or somebody has edited them
-        last = json.loads((journal.results / MANIFEST).read_bytes())
-        about = _chosen_as(journal.about, last["config"]["testset"])
-        make_config(about["config"])
-        return about
-    return journal.about
 
 
 def _chosen_as(about: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -4,8 +4,6 @@ import itertools
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from tokenizers import Tokenizer
 
 from rag_evaluator import DatasetError
@@ -66,14 +64,6 @@ def test_a_chunk_has_the_headings_that_it_is_under(splitter: Splitter, text: str
     place = TEXT.index(text)
     (chunk,) = (chunk for chunk in splitter.chunks(Document("a", TEXT)) if chunk.start <= place < chunk.end)
     assert chunk.headings == headings
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.text(max_size=300))
-def test_any_text_can_be_cut(text: str) -> None:
-    splitter = Splitter(Tokenizer.from_file(str(DEMO_JUDGE / "tokenizer.json")), 8)
-    for chunk in splitter.chunks(Document("a", text)):
-        assert text[chunk.start : chunk.end] == chunk.text
 
 
 def test_a_corpus_is_read_as_it_was_written_and_refused_if_it_was_changed(tmp_path: Path, splitter: Splitter) -> None:

@@ -7,7 +7,7 @@ from langchain_core.documents import Document as LangChainDocument
 
 from rag_evaluator import DatasetError
 from rag_evaluator.features.testset import Document, UnreadFile, read_documents
-from tests.dataset.documents.document_files import write_docx, write_pdf
+from tests.features.testset.document_files import write_docx, write_pdf
 
 
 def read(folder: Path, **options: str) -> dict[str, str]:

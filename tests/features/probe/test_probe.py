@@ -39,7 +39,7 @@ from rag_evaluator.run import Record
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
 METRIC_NAMES = ("faithfulness", "context_recall", "answer_accuracy")
 ROWS = 26
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 Supports = Callable[[str, str, int], bool]  # context, statement, position of the statement
 Rating = Callable[[str, str], int]  # answer, reference

@@ -11,7 +11,7 @@ import pytest
 
 from rag_evaluator import DatasetError, JudgeLostError, MadeTestset, ScriptedJudge, make_testset
 from rag_evaluator.dataset import open_dataset
-from tests.tasks.testset_world import (
+from tests.features.testset.testset_world import (
     LANGUAGES,
     LEFT_OUT,
     TOWNS,

@@ -9,7 +9,7 @@ import pytest
 from command_starter import Zygote
 
 from rag_evaluator.cli.main import main
-from tests.tasks.testset_world import write_documents
+from tests.features.testset.testset_world import write_documents
 
 CANDIDATES = 16
 FILES = ("testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator import CheckedTestset, check_testset
-from tests.tasks.testset_world import LANGUAGES, TOWNS, Knowing, Letters, length_of, text_of
+from tests.features.testset.testset_world import LANGUAGES, TOWNS, Knowing, Letters, length_of, text_of
 
 
 def rows_of(language: str) -> list[dict[str, Any]]:

@@ -13,8 +13,8 @@ from rag_evaluator import ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.features.testset import print_made
 from rag_evaluator.judge import source_of
-from tests.dataset.documents.document_files import write_pdf
-from tests.tasks.testset_world import LANGUAGES, Knowing, length_of, text_of, write_documents
+from tests.features.testset.document_files import write_pdf
+from tests.features.testset.testset_world import LANGUAGES, Knowing, length_of, text_of, write_documents
 
 CONFIG = """\
 metrics: [faithfulness]

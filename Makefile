@@ -63,8 +63,8 @@ test-real-quick: setup real-models ## of these what takes a minute
 test-slow: setup ## the measurements that take minutes
 	$(BIN)/python -m pytest -m "slow and not slurm and not browser and not vllm and not docs and not real"
 
-test-vllm: setup ## the tests with a real vLLM on the CPU: VLLM_PYTHON is the Python of its own environment
-	VLLM_PYTHON=$(VLLM_PYTHON) $(BIN)/python -m pytest tests -m vllm
+test-vllm: ## the tests with a real vLLM on the CPU: VLLM_PYTHON has it, with pytest and containers/constraints-vllm.txt
+	$(VLLM_PYTHON) -m pytest tests/judge/engine/vllm -m vllm
 
 test-slurm: setup ## the tests on a real Slurm, installed from Debian if allowed; needs root
 	tests/slurm/install.sh

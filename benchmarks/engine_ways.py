@@ -22,7 +22,6 @@ from tools.requests48 import Question, questions, requests
 
 BATCH = 16
 LENGTH = 4096  # tokens of prompt and answer together that servers are started for
-SALTS = itertools.count()  # questions with different salts find nothing of each other in the prefix cache
 ON_THE_CPU = {
     "VLLM_CPU_KVCACHE_SPACE": "1",  # GB
     "VLLM_CPU_OMP_THREADS_BIND": "nobind",
@@ -36,19 +35,15 @@ class Setting:
 
     Attributes:
         folder: the model, in float32.
-        gguf: the same for llama.cpp.
         every: each how manieth of the 48 questions is asked.
         rows: that are evaluated instead, by the metrics of `benchmarks.ways`; None: the questions are asked.
         max_new_tokens: of an answer, at most.
-        vllm_python: of an environment with vLLM.
     """
 
     folder: Path
-    gguf: Path
     every: int
     max_new_tokens: int
     rows: int | None = None
-    vllm_python: str | None = None
 
     def questions(self) -> list[Question]:
         chosen = itertools.islice(questions(), 0, None, self.every)
@@ -106,57 +101,20 @@ def generate(setting: Setting) -> Iterator[Answer]:
 
 @contextmanager
 def vllm(setting: Setting) -> Iterator[Answer]:
-    """A vLLM server that we start; its answers say what its prefix cache had."""
-    engine = vllm_server(setting)
-    transport, computed, salt = engine.transport, 0, str(next(SALTS))
-    post = transport.post
-
-    async def counted(path: str, body: Any) -> Any:
-        nonlocal computed
-        answer = await post(path, {**body, "cache_salt": salt})
-        if usage := answer.get("usage"):
-            computed += usage["prompt_tokens"] - ((usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0)
-        return answer
-
-    transport.post = counted
-    try:
-        yield _asks(engine, setting, lambda: computed)
-    finally:
-        transport.post = post
+    """vLLM in this process; what its prefix cache had is not known here."""
+    engine = vllm_engine(setting)
+    engine.core.llm.reset_prefix_cache()
+    yield _asks(engine, setting, None)
 
 
 @functools.cache
-def vllm_server(setting: Setting) -> Any:
-    """It takes half a minute to start, so it lives as long as this process. Any: its `post` is exchanged."""
+def vllm_engine(setting: Setting) -> Any:
+    """It takes half a minute to load, so it lives as long as this process. Any: vLLM need not be installed."""
     from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 
     os.environ.update(ON_THE_CPU)
-    arguments = ["--enforce-eager", "--max-model-len", str(LENGTH), "--enable-prompt-tokens-details"]
-    server = {"python": setting.vllm_python, "args": arguments}
-    return VllmEngine.load(setting.judge(engine="vllm", dtype="float32", vllm=server), True)
-
-
-def llama_cpp(slots: int) -> Way:
-    """A llama.cpp server in this process."""
-
-    @contextmanager
-    def way(setting: Setting) -> Iterator[Answer]:
-        import httpx
-
-        from rag_evaluator.judge.engines.server.engine import ServerEngine
-        from tools.gguf_model import llama_cpp as serve
-
-        with serve(setting.gguf, slots) as url:
-            engine = ServerEngine.load(setting.judge(engine="server", url=url, batch_size=slots), True)
-
-            def computed() -> int:
-                text = httpx.get(f"{url.removesuffix('/v1')}/metrics", trust_env=False).text
-                lines = dict(line.split(" ") for line in text.splitlines() if not line.startswith("#"))
-                return int(float(lines["llamacpp:prompt_tokens_total"]))
-
-            yield _asks(engine, setting, computed)
-
-    return way
+    arguments = ["--enforce-eager", "--max-model-len", str(LENGTH)]
+    return VllmEngine.load(setting.judge(engine="vllm", dtype="float32", vllm={"args": arguments}), True)
 
 
 @contextmanager
@@ -191,15 +149,13 @@ def old_way(setting: Setting) -> Iterator[Answer]:
 WAYS: dict[str, tuple[str, Way]] = {
     "ours": ("our engine, batches of 16", ours),
     "vllm": ("vLLM, eager, prefix cache, 16 open requests", vllm),
-    "llama.cpp-1": ("llama.cpp, 1 slot", llama_cpp(1)),
-    "llama.cpp-4": ("llama.cpp, 4 slots", llama_cpp(4)),
     "generate": ("transformers `generate`, our grammars, batches of 16", generate),
     "old": ("ragas with `LangchainLLMWrapper(HuggingFacePipeline)`", old_way),
 }
 LASTING = frozenset({"vllm"})  # their server lives on: in a process where nothing else is measured
 
 
-def _asks(engine: Engine, setting: Setting, computed: Callable[[], int]) -> Answer:
+def _asks(engine: Engine, setting: Setting, computed: Callable[[], int] | None) -> Answer:
     """Asks an engine all questions at once. Before that it is asked a short one: what is done once is no work."""
     asyncio.run(engine.generate(requests(engine, [(PromptText("Well?"), _Word, 16)])[0]))
     ask = _all_at_once(engine, setting) if setting.rows is None else _evaluation(engine, setting)
@@ -213,7 +169,7 @@ def _asks(engine: Engine, setting: Setting, computed: Callable[[], int]) -> Answ
 
     def answer() -> Answers:
         engine.generate = recorded  # type: ignore[method-assign]
-        before = computed()
+        before = computed() if computed else 0
         try:
             ask()
         finally:
@@ -223,7 +179,7 @@ def _asks(engine: Engine, setting: Setting, computed: Callable[[], int]) -> Answ
             asked=len(replied),
             complete=sum(reply.complete for _, reply in replied),
             prompt_tokens=sum(len(request.input_ids) for request, _ in replied),
-            computed=computed() - before,
+            computed=computed() - before if computed else None,
             generated=sum(map(len, tokens)),
             tokens=tokens,
         )

@@ -1,7 +1,7 @@
 """`python -m benchmarks.engines`: ways to run a judge, on equal questions; writes benchmarks/engines.json and .md.
 
 Every way answers the same questions with the same model in float32, on one thread. CPU seconds are those of its process
-and of all that it has started, a server's included, from the first question to the last answer: starting, loading and a
+and of all that it has started from the first question to the last answer: starting, loading and a
 first short question are not counted. No way finds its caches filled, and the ways take turns (all once, then all
 again), so that whatever else the machine does meets all of them.
 """
@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import asdict
 from datetime import date
+from importlib.util import find_spec
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -35,7 +36,6 @@ from benchmarks.engine_ways import LASTING, WAYS, Answers, Setting
 from benchmarks.models import model_folder
 from benchmarks.processes import cpu_seconds
 from benchmarks.report import machine
-from tools.gguf_model import write_gguf
 
 FIGURES = Path("benchmarks/engines.json")
 
@@ -51,20 +51,18 @@ def main() -> None:
     parser.add_argument("--add", action="store_true", help="keep the rounds that the page has")
     parser.add_argument("--every", type=int, help="ask only every Nth of the 48 questions (default 1, and 4 of 100m)")
     parser.add_argument("--max-new-tokens", type=int, help="of an answer (default 128, and 64 of 100m)")
-    parser.add_argument("--vllm-python", help="bin/python of an environment with vLLM; else vLLM is not measured")
     parser.add_argument("--note", default="", help="what else the machine did, for the report")
     options = parser.parse_args()
     torch.set_num_threads(1)
     names = [name for name in WAYS if name == FIRST or name in options.ways]
-    if not options.vllm_python and "vllm" in names:
+    if find_spec("vllm") is None and "vllm" in names:
         names.remove("vllm")
     for model in options.models:
         every, max_new_tokens = QUESTIONS[model]
         with tempfile.TemporaryDirectory() as temporary:
             folder = model_folder(model, Path(temporary))
-            gguf = write_gguf(folder, Path(temporary) / f"{model}.gguf")
             limit = options.max_new_tokens or max_new_tokens
-            setting = Setting(folder, gguf, options.every or every, limit, vllm_python=options.vllm_python)
+            setting = Setting(folder, options.every or every, limit)
             before = known_figures().get(model) if options.add else None
             for measured in rounds(names, setting, options.rounds):
                 keep(model, setting, measured, options.note, before)
@@ -156,9 +154,8 @@ def keep(
     model: str, setting: Setting, measured: list[dict[str, Any]], note: str, before: dict[str, Any] | None
 ) -> None:
     """Store figures at once, after those of `before`: the next way takes minutes."""
-    arguments = ["PYTHON" if value == setting.vllm_python else value for value in sys.argv[1:]]
     about = {
-        "command": shlex.join(["python", "-m", "benchmarks.engines", *arguments]),
+        "command": shlex.join(["python", "-m", "benchmarks.engines", *sys.argv[1:]]),
         "date": date.today().isoformat(),
         "machine": machine(),
         "note": note,

@@ -2,7 +2,7 @@
 
 Random weights in the shapes of a 1B Llama and of Qwen3-8B, the 48 questions that the tests compare. In float32 (1B):
 answers with the tokens of transformers' `generate`. In bfloat16: tokens a second of our engine, of `generate`, and of
-vLLM where --vllm-python names an environment that has it; the memory they take at most; how far packed logits are from
+vLLM with --vllm, where it is installed; the memory they take at most; how far packed logits are from
 those of float32, and the model's own. Operations a layer are counted on the CPU by torch's profiler, so the page has
 them everywhere. `--device cpu --quick` runs all of it with tiny shapes, to try the program itself.
 """
@@ -93,11 +93,11 @@ def answered(decoder: Any, asked: Sequence[Request], device: str) -> tuple[float
     return seconds, [list(reply.token_ids) if isinstance(reply, Reply) else [] for reply in replies], peak
 
 
-def answered_by_vllm(folder: Path, python: str, dtype: str) -> tuple[float, list[list[int]]]:
-    """Seconds and tokens of each answer of a vLLM server that is started and ended."""
+def answered_by_vllm(folder: Path, dtype: str) -> tuple[float, list[list[int]]]:
+    """Seconds and tokens of each answer of vLLM."""
     from rag_evaluator.judge.engines.vllm.engine import VllmEngine
 
-    settings: Any = {"engine": "vllm", "dtype": dtype, "vllm": {"python": python}}
+    settings: Any = {"engine": "vllm", "dtype": dtype}
     engine = VllmEngine.load(JudgeConfig(model=str(folder), **settings), True)
     asked = requests(engine, questions())
 
@@ -110,7 +110,7 @@ def answered_by_vllm(folder: Path, python: str, dtype: str) -> tuple[float, list
         replies = asyncio.run(all_of(asked))
         return time.perf_counter() - began, [list(reply.token_ids) for reply in replies]
     finally:
-        engine.life.stop()
+        asyncio.run(engine.aclose())
 
 
 def error_of(half: TransformersEngine, exact: TransformersEngine, asked: Sequence[Request]) -> tuple[float, float]:
@@ -190,8 +190,8 @@ def measured(name: str, options: argparse.Namespace) -> tuple[list[Row], list[st
         del half, ways, decoder
         if device == "cuda":
             torch.cuda.empty_cache()
-        if options.vllm_python:
-            seconds, tokens = answered_by_vllm(folder, options.vllm_python, "bfloat16")
+        if options.vllm:
+            seconds, tokens = answered_by_vllm(folder, "bfloat16")
             rows.append(_row(name, "vLLM", seconds, tokens, "not counted"))
     return rows, told
 
@@ -210,7 +210,7 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="tiny shapes; the page is printed and not written")
     parser.add_argument("--models", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     parser.add_argument("--every", type=int, default=1, help="ask only every Nth of the 48 questions")
-    parser.add_argument("--vllm-python", help="bin/python of an environment with vLLM; else vLLM is not measured")
+    parser.add_argument("--vllm", action="store_true", help="measure vLLM, too, which must be installed here")
     options = parser.parse_args()
     parts = ["# On a GPU", f"Written by `python -m benchmarks.gpu`, {date.today().isoformat()}, {machine()}."]
     if options.device == "cuda" and not torch.cuda.is_available():

@@ -13,8 +13,14 @@ from typing import NamedTuple
 import numpy as np
 from scipy import stats
 
-from rag_evaluator.features.certify.agreement import cohen_kappa
-from rag_evaluator.features.certify.coefficients import Coefficient, auc, kendall_tau_b, spearman
+from rag_evaluator.features.certify.coefficients import (
+    Coefficient,
+    ScoredLabels,
+    auc,
+    cohen_kappa,
+    kendall_tau_b,
+    spearman,
+)
 from rag_evaluator.features.certify.sheet import Draw, draw_stratified, draw_uncertain
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
@@ -214,18 +220,19 @@ def difference_table(repetitions: int) -> Iterable[str]:
 
 Measure = Callable[[Data, int], Coefficient]
 MEASURES: tuple[tuple[str, Callable[[np.random.Generator, float, int], Data], Sequence[float], Measure], ...] = (
-    ("AUC of verdicts", agreeing, AGREEMENTS, lambda d, s: auc(d.scores, d.labels, one(d))),
-    ("AUC of scores", lambda r, c, n: accepted(graded(r, c, n)), (0.5, 0.9), lambda d, s: auc(*d[:2], one(d))),
-    ("Cohen's kappa", agreeing, AGREEMENTS, lambda d, s: cohen_kappa(*d[:2], one(d), seed=s)),
+    ("AUC of verdicts", agreeing, AGREEMENTS, lambda d, s: auc(rows(d))),
+    ("AUC of scores", lambda r, c, n: accepted(graded(r, c, n)), (0.5, 0.9), lambda d, s: auc(rows(d))),
+    ("Cohen's kappa", agreeing, AGREEMENTS, lambda d, s: cohen_kappa(rows(d), seed=s)),
     ("quadratic kappa", lambda r, c, n: rounded(graded(r, c, n)), (0.5, 0.9),
-     lambda d, s: cohen_kappa(*d[:2], one(d), weighting="quadratic", seed=s)),
-    ("Kendall's tau-b", graded, (0.5, 0.9), lambda d, s: kendall_tau_b(*d[:2], one(d), seed=s)),
-    ("Spearman's rho", graded, (0.5, 0.9), lambda d, s: spearman(*d[:2], one(d), seed=s)),
+     lambda d, s: cohen_kappa(rows(d), weighting="quadratic", seed=s)),
+    ("Kendall's tau-b", graded, (0.5, 0.9), lambda d, s: kendall_tau_b(rows(d), seed=s)),
+    ("Spearman's rho", graded, (0.5, 0.9), lambda d, s: spearman(rows(d), seed=s)),
 )  # fmt: skip
 
 
-def one(data: Data) -> Array:
-    return np.ones(len(data.labels))
+def rows(data: Data) -> ScoredLabels:
+    """The rows of a sample, each of the same weight."""
+    return ScoredLabels(data.scores, data.labels, np.ones(len(data.scores)))
 
 
 def accepted(data: Data) -> Data:

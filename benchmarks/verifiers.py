@@ -31,7 +31,7 @@ from benchmarks.report import machine, origin, table
 from benchmarks.rows import make_rows
 from rag_evaluator import RAGEvaluator, Results
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.certify.coefficients import auc
+from rag_evaluator.features.certify.coefficients import ScoredLabels, auc
 from rag_evaluator.results.judgement import Judgement
 
 PAGE, FIGURES = Path("benchmarks/verifiers.md"), Path("benchmarks/verifiers.json")
@@ -121,7 +121,7 @@ def tell(
     scores = np.array([score.value for score in results.scores[metric]])
     known = ~np.isnan(scores)
     count = int(known.sum())
-    found = auc(scores[known], np.array(right, dtype=float)[known], np.ones(count))
+    found = auc(ScoredLabels(scores[known], np.array(right, dtype=float)[known], np.ones(count)))
     return Told(
         name,
         metric,

@@ -19,7 +19,6 @@ WRONG: list[tuple[str, str]] = [
     ("judge:\n  url: http://127.0.0.1/v1\n", r"'judge.url' does not apply to the engine 'transformers'\. .* 'server'"),
     ("judge:\n  served_model: qwen\n", r"line 3: 'judge.served_model' does not apply to the engine 'transformers'"),
     ("judge:\n  engine: server\n", r"line 3: 'judge.url' is missing, which the engine 'server' needs\. Give"),
-    (f"judge:\n  engine: server\n  url: {URL}\n  dialect: vlm\n", r"'judge.dialect' is 'vlm'.* Did you mean 'vllm'"),
 ]
 
 

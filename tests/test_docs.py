@@ -14,7 +14,7 @@ from rag_evaluator import METRICS, RAGEvaluator
 from rag_evaluator.config import OWN_KEYS, JudgeConfig, make_config
 from rag_evaluator.dataset import ALIASES, READERS
 from rag_evaluator.features.certify import TEXTS as LABEL_TEXTS
-from rag_evaluator.judge import DIALECTS, ENGINES
+from rag_evaluator.judge import ENGINES
 from rag_evaluator.results import LABELS, REPORTED_BY
 from rag_evaluator.statistics import RerunNoise
 from tools.docs import configuration
@@ -42,14 +42,13 @@ def test_the_docs_list_the_names_of_columns_that_are_read() -> None:
     assert {quoted(name)[0]: quoted(others) for name, others, _ in rows} == dict(ALIASES)
 
 
-def test_the_docs_list_every_engine_with_its_own_keys_and_every_dialect() -> None:
+def test_the_docs_list_every_engine_with_its_own_keys() -> None:
     path = ROOT / "docs" / "engines.md"
     rows = table(path, "engine")
     assert [quoted(name)[0] for name, *_ in rows] == list(ENGINES)
     assert all(set(quoted(keys)) <= {f"judge.{key}" for key in JudgeConfig.model_fields} for *_, keys in rows)
     text = path.read_text(encoding="utf-8")
     assert all(f"`{key}`" in text for keys in OWN_KEYS.values() for key in keys)
-    assert [quoted(name)[0] for name, *_ in table(path, "dialect")] == list(DIALECTS)
     for *_, settings in table(path, "server"):
         judge = yaml.safe_load(quoted(settings)[0])
         assert make_config({"metrics": ["faithfulness"], "judge": judge}).judge.url == judge["url"]

@@ -33,30 +33,24 @@ def driver(node: Path, says: str, status: int = 0) -> None:
     program.chmod(0o755)
 
 
-def environment(folder: Path, *packages: str) -> str:
-    """An environment with packages; its Python."""
-    python = folder / "bin/python"
-    python.parent.mkdir(parents=True)
-    python.symlink_to(sys.executable)
-    for package in packages:
-        module = folder / f"lib/python3.12/site-packages/{package}/__init__.py"
-        module.parent.mkdir(parents=True)
-        module.touch()
-    return str(python)
+@pytest.fixture
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A package of the name vllm can be found; it is not imported."""
+    (tmp_path / "library/vllm").mkdir(parents=True)
+    (tmp_path / "library/vllm/__init__.py").write_text("raise AssertionError\n")
+    monkeypatch.syspath_prepend(str(tmp_path / "library"))
 
 
-def test_vllm_is_chosen_where_a_gpu_and_vllm_are(node: Path, tmp_path: Path) -> None:
+def test_vllm_is_chosen_where_a_gpu_and_vllm_are(node: Path, installed: None) -> None:
     driver(node, GPU)
-    judge = JudgeConfig(model="/models/m", vllm={"python": environment(tmp_path / "v", "vllm")})
-    assert choose_engine(judge) == ("vllm", "a GPU and vLLM are here")
+    assert choose_engine(JudgeConfig(model="/models/m")) == ("vllm", "a GPU and vLLM are here")
 
 
 @pytest.mark.parametrize("says", ["No devices found.", ""])
-def test_without_a_gpu_it_is_transformers(node: Path, tmp_path: Path, says: str) -> None:
-    judge = JudgeConfig(model="/models/m", vllm={"python": environment(tmp_path / "v", "vllm")})
+def test_without_a_gpu_it_is_transformers(node: Path, installed: None, says: str) -> None:
     if says:
         driver(node, says)
-    name, why = choose_engine(judge)
+    name, why = choose_engine(JudgeConfig(model="/models/m"))
     assert (name, why) == ("transformers", "no NVIDIA GPU that this process may use was found")
 
 
@@ -74,12 +68,10 @@ def test_gpus_that_this_process_may_not_use_do_not_count(
     assert not has_gpu()
 
 
-def test_without_vllm_it_is_transformers_and_the_environment_is_named(node: Path, tmp_path: Path) -> None:
+@pytest.mark.skipif(has_vllm(), reason="vLLM is installed here")
+def test_without_vllm_it_is_transformers_and_the_environment_is_named(node: Path) -> None:
     driver(node, GPU)
-    python = environment(tmp_path / "v", "torch")
-    name, why = choose_engine(JudgeConfig(model="/models/m", vllm={"python": python}))
-    assert (name, why) == ("transformers", f"{python} has no vLLM")
-    assert not has_vllm(str(tmp_path / "nowhere/python"))
+    assert choose_engine(JudgeConfig(model="/models/m")) == ("transformers", f"{sys.executable} has no vLLM")
 
 
 @pytest.mark.parametrize(
@@ -94,11 +86,10 @@ def test_without_vllm_it_is_transformers_and_the_environment_is_named(node: Path
     ],
 )
 def test_vllm_is_not_chosen_where_it_would_not_read_a_key(
-    node: Path, tmp_path: Path, settings: dict[str, object], why: str
+    node: Path, installed: None, settings: dict[str, object], why: str
 ) -> None:
     driver(node, GPU)
-    python = environment(tmp_path / "v", "vllm")
-    assert choose_engine(JudgeConfig(**settings, vllm={"python": python})) == ("transformers", why)
+    assert choose_engine(JudgeConfig(**settings)) == ("transformers", why)
 
 
 def test_a_configuration_has_the_engine_that_was_chosen_and_its_signature(node: Path) -> None:

@@ -12,6 +12,7 @@ from rag_evaluator.config import default_config, make_config
 KEYS = [  # line of a configuration -> the key, and what its message names
     ("judges: [{name: a}, {name: b}]", "judges", "compare"),
     ("weight: share", "weight", "group_by"),
+    ("judge: {engine: server, dialect: vllm}", "judge.dialect", "JSON schema"),
     ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
     ("metric_options: {faithfulness: {doubtful: [0, 1]}}", "metric_options.faithfulness.doubtful", "verdicts: judge"),
 ]
@@ -61,3 +62,5 @@ def test_a_configuration_that_an_earlier_version_saved_with_the_default_of_an_ol
 ) -> None:
     saved = default_config(metrics=["faithfulness"]).model_dump(mode="json")
     assert make_config({**saved, key: default}).model_dump(mode="json") == saved
+    old = {**saved, "judge": {**saved["judge"], "dialect": "auto"}}
+    assert make_config(old).model_dump(mode="json") == saved

@@ -112,22 +112,14 @@ class Differences:
         rows = fill_missing(self.a, self.b, metric)
         first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (self.a, self.b))
 
-        def with_score(score: float) -> Floats:
-            return np.asarray(rows.filled(second, score) - first)
-
         def estimate(values: Floats) -> Estimate:
             return difference_interval(values, scale, LEVEL, self.labels, self.weights)
 
         worst = scale.low if scale.better == "higher" else scale.high
-        values = second - first if self.ignore else with_score(worst)
+        values = second - first if self.ignore else np.asarray(rows.filled(second, worst) - first)
         lost = None
         if rows.lost and not self.ignore:
-            lost = MissingRows(
-                len(rows.lost),
-                named(rows.lost),
-                estimate(second - first),
-                lambda score: estimate(with_score(score)),
-            )
+            lost = MissingRows(len(rows.lost), named(rows.lost), estimate(second - first))
         difference = estimate(values)
         sides = ((self.run, second), (self.baseline, first))
         tied = [

@@ -6,7 +6,6 @@ import shutil
 import subprocess
 import sys
 from functools import cache
-from pathlib import Path
 
 from rag_evaluator.config.sections import AUTO, DEMO, FAST, OWN_KEYS, USUAL, JudgeConfig
 from rag_evaluator.files.gguf import gguf_of
@@ -37,8 +36,8 @@ def choose_engine(config: JudgeConfig) -> tuple[str, str]:
         return USUAL, "the model is a GGUF file"
     if not has_gpu():
         return USUAL, "no NVIDIA GPU that this process may use was found"
-    if not has_vllm(config.vllm.python):
-        return USUAL, f"{config.vllm.python or sys.executable} has no vLLM"
+    if not has_vllm():
+        return USUAL, f"{sys.executable} has no vLLM"
     return FAST, "a GPU and vLLM are here"
 
 
@@ -55,16 +54,6 @@ def has_gpu() -> bool:
     return listed.returncode == 0 and "GPU " in listed.stdout
 
 
-def has_vllm(python: str | None) -> bool:
-    """Whether an environment has vLLM, which is not imported.
-
-    Args:
-        python: its bin/python; None: ours.
-    """
-    if python is None:
-        return importlib.util.find_spec("vllm") is not None
-    found = shutil.which(python)
-    if found is None:
-        return False
-    libraries = Path(found).parent.parent.glob("lib*/python*/*-packages/vllm/__init__.py")
-    return any(libraries)
+def has_vllm() -> bool:
+    """Whether vLLM is installed; it is not imported."""
+    return importlib.util.find_spec("vllm") is not None

@@ -5,8 +5,12 @@ from collections.abc import Mapping
 KEYS: Mapping[str, str] = {
     "judges": "Run each judge alone (--set judge.model=MODEL --set name=NAME), then compare the runs with 'compare'.",
     "testset.second_judge": "Score the test set with the other model as judge, and compare the runs.",
+    "judge.dialect": "Every server is asked by chats with a JSON schema. Remove it.",
     "weight": "Each row counts once. Draw rows in the proportions of your users' questions, or see the figures of each "
     "kind of row: --set group_by=[COLUMN]",
+    "judge.vllm.python": "vLLM runs in this process: install it beside the program (docs/engines.md), or start "
+    "'vllm serve' and set judge.engine: server.",
+    "judge.vllm.start_timeout": "vLLM runs in this process, and loading is waited for. Remove it.",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
         for metric in ("faithfulness", "context_recall", "factual_correctness", "noise_sensitivity")

@@ -126,6 +126,11 @@ def is_loopback(host: str) -> bool:
         return False
 
 
+def is_here(host: str) -> bool:
+    """Whether the host of an address is this machine, found out without asking a name server."""
+    return host == "localhost" or is_loopback(host)
+
+
 def refuse_service(model: Any, role: str) -> None:
     """Raises `ModelError` for an object that asks a service on another machine, as far as its attributes tell.
 
@@ -134,7 +139,7 @@ def refuse_service(model: Any, role: str) -> None:
         role: `judge` or `embeddings`.
     """
     for host in _hosts(model):
-        if host != "localhost" and not is_loopback(host):
+        if not is_here(host):
             raise ModelError(
                 f"{role}: {type(model).__name__} asks {host}, which is not this machine, and 'offline' is true. "
                 "Nothing was sent. Set offline: false (config={'offline': False}) if the data may leave this machine."

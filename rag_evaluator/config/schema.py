@@ -24,6 +24,7 @@ from rag_evaluator.config.features import all_features, load
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.config.sections import (
+    AUTO,
     BY_JUDGE,
     DEMO,
     AnySection,
@@ -220,24 +221,27 @@ def default_config(overrides: Sequence[str] = (), **data: Any) -> Config:
 def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Path | None = None) -> Config:
     """Check a mapping and resolve its paths from `base` (the current folder if None). Raises `ConfigError`."""
     origin = origin or Origin()
-    data = {key: value for key, value in data.items() if value or key not in gone.KEYS}  # runs of old saved all keys
+    data = _without_unset(data)
     try:
         config = config_class().model_validate(data)
     except ValidationError as error:
         raise ConfigError("\n".join(explain(error.errors(), origin, _keys_in(config_class(), data)))) from None
     config._origin = origin
-    of_features = [
-        ((name, key), value)
-        for name, section in config.feature_sections()
-        for key, value in section
-        if isinstance(value, JudgeConfig)
-    ]
-    check_engine_keys([(("judge",), config.judge), *of_features], origin.place)
+    check_engine_keys([(("judge",), config.judge)], origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:
         raise ConfigError(f"{origin.place('language')}: {error}") from None
     return _resolve_paths(config, (base or Path.cwd()).resolve())
+
+
+def _without_unset(data: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
+    """Return the mapping without keys that are gone and were never set: runs of old saved all keys. Any: JSON."""
+    return {
+        key: _without_unset(value, (*above, key)) if isinstance(value, Mapping) else value
+        for key, value in data.items()
+        if dotted((*above, key)) not in gone.KEYS or (value and value != AUTO)
+    }
 
 
 def model_path(model: str, base: Path) -> str:
@@ -297,11 +301,9 @@ def _resolve_paths(config: Config, base: Path) -> Config:
 
 
 def _resolved_section(config: Config, name: str, section: Section, base: Path) -> Iterator[tuple[str, Any]]:
-    """Keys of a feature's section that hold paths, or a judge, with what they come to."""
+    """Keys of a feature's section that hold paths, with what they come to."""
     for key, value in section:
-        if isinstance(value, JudgeConfig):
-            yield key, _resolve_judge(config, value, base, name, key)
-        elif isinstance(value, list) and value and isinstance(value[0], Path):
+        if isinstance(value, list) and value and isinstance(value[0], Path):
             yield (
                 key,
                 [_try(config, (name, key, place), lambda path: base / expand(path)) for place in range(len(value))],

@@ -82,17 +82,13 @@ PARALLEL = ("tensor", "pipeline", "data")
 
 
 class VllmConfig(Section):
-    """The vLLM server that `engine: vllm` starts.
+    """What `engine: vllm` gives vLLM beside the model.
 
     Attributes:
-        python: of an environment that has vLLM; None: our own.
-        args: of the server.
-        start_timeout: seconds until it must be ready.
+        args: of its engine, as `vllm serve` takes them.
     """
 
-    python: str | None = None
     args: list[str] = Field(default_factory=list)
-    start_timeout: float = Field(default=900.0, gt=0)
 
     def option(self, *names: str) -> str | None:
         """The value of an option in `args`, as `--name value` or `--name=value`; the last one, as vLLM takes it."""
@@ -104,7 +100,7 @@ class VllmConfig(Section):
 
     @property
     def gpus(self) -> int:
-        """GPUs that the server needs by its parallel sizes."""
+        """GPUs that are needed by its parallel sizes."""
         sizes = (self.option(f"--{kind}-parallel-size", f"-{kind[0]}p") or "1" for kind in PARALLEL)
         return prod(int(size) if size.isdecimal() else 1 for size in sizes)
 
@@ -120,9 +116,9 @@ Reasons = Literal["full", "short", "none"]
 def model_of(judge: Mapping[str, Any]) -> str:
     """The model of a judge's section: of a server whose `model` nobody has set, its name there, or its address.
 
-    Any: JSON. A vLLM server is asked with the tokens of `model`, so `demo` is what it serves.
+    Any: JSON.
     """
-    is_unknown = judge.get("engine") == "server" and judge.get("model") == DEMO and judge.get("dialect") != "vllm"
+    is_unknown = judge.get("engine") == "server" and judge.get("model") == DEMO
     return str((judge.get("served_model") or judge.get("url")) if is_unknown else judge.get("model"))
 
 
@@ -130,12 +126,10 @@ class JudgeConfig(Section):
     """The generative model that judges.
 
     Attributes:
-        engine: what runs the model, a name of `ENGINES`: `transformers` in this process, a `server` that you have
-            started, or `vllm`, a server that the program starts and ends; auto: `vllm` where a GPU and vLLM are, else
-            `transformers`.
-        model: a model folder, a GGUF file, a hub id that is in the cache, or `demo`, a bundled toy. Of a server that
-            takes no token ids: a folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not
-            known.
+        engine: what runs the model, a name of `ENGINES`: `transformers` or `vllm` in this process, or a `server` that
+            you have started; auto: `vllm` where a GPU and vLLM are, else `transformers`.
+        model: a model folder, a GGUF file, a hub id that is in the cache, or `demo`, a bundled toy. Of a server: a
+            folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
         dtype: of the weights; auto: as they were saved, of a GGUF file bfloat16.
         device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
         model_kwargs: passed on to `from_pretrained`; also `load_in_4bit` or `load_in_8bit`, with bitsandbytes.
@@ -144,7 +138,7 @@ class JudgeConfig(Section):
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.
         batch_size: prompts decoded together at most; auto: as many as fit the memory of a GPU, 16 elsewhere. Of a
-            server, requests that are open at a time; auto: 256 for vLLM, llama.cpp's slots, 32 for others.
+            server, requests that are open at a time; auto: 32, 256 for vLLM.
         adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`; not for a `server`.
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.
@@ -155,8 +149,7 @@ class JudgeConfig(Section):
         url: of a server: `http://127.0.0.1:8000/v1` or `unix:/run/judge.sock`.
         api_key_env: of a server: the environment variable that holds its key.
         served_model: of a server: the model's name there; null: the only one it has.
-        dialect: of a server: how it is asked; auto: it is recognised.
-        vllm: of the engine `vllm`: the server that is started.
+        vllm: of the engine `vllm`: its arguments.
     """
 
     engine: str = "transformers"
@@ -178,7 +171,6 @@ class JudgeConfig(Section):
     url: str | None = None
     api_key_env: str | None = None
     served_model: str | None = None
-    dialect: Literal["auto", "vllm", "llama.cpp", "openai"] = "auto"
     vllm: VllmConfig = Field(default_factory=VllmConfig)
     _because: str = PrivateAttr("")
     _key: str = PrivateAttr("")  # private: it is never written
@@ -336,7 +328,7 @@ class PromptsConfig(Section):
 
 OWN_KEYS: Mapping[str, frozenset[str]] = {
     "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter"}),
-    "server": frozenset({"url", "api_key_env", "served_model", "dialect"}),
+    "server": frozenset({"url", "api_key_env", "served_model"}),
     "vllm": frozenset({"vllm", "dtype", "adapter"}),
 }
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""

@@ -255,7 +255,7 @@ class Attempt:
     @property
     def is_verified(self) -> bool:
         """Whether a verifier decided on sentences, not the judge as one."""
-        return self.sentences is not None and not any(view.orders for view in self.sentences.sentences)
+        return self.sentences is not None and len(self.sentences.used) == 1
 
 
 @dataclass(frozen=True)

@@ -47,20 +47,6 @@ class Span:
 
 
 @dataclass(frozen=True)
-class BothOrders:
-    """What a judge chose about a piece of evidence, by the order of the answers; `piece`: from 1.
-
-    Attributes:
-        first, second: the probability as percent that the piece supports the sentence, or yes or no.
-    """
-
-    piece: int
-    first: str
-    second: str
-    agree: bool
-
-
-@dataclass(frozen=True)
 class SentenceView:
     """A sentence of a text.
 
@@ -86,7 +72,6 @@ class SentenceView:
     contexts: tuple[int, ...] = ()
     piece: int = 1
     spans: tuple[Span, ...] = ()
-    orders: tuple[BothOrders, ...] = ()
     place: tuple[int, int] | None = None
 
     @property
@@ -132,13 +117,13 @@ def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -
         return None
     pieces = response.get("pieces")
     pieces = pieces if isinstance(pieces, int) else 1
-    orders, used = _orders(judgements[:verified], len(rows), pieces)
+    disagreeing, used = _both_orders(judgements[:verified], len(rows), pieces)
     left_out = [row for row in response.get(NOT_COUNTED) or () if isinstance(row, Mapping) and "sentence" in row]
     text = str(columns.get(compared.text) or "")
     views = tuple(
         _left_out(row, number, section, place)
         if index is None
-        else _judged(row, judgements[verified], orders.get(index, ()), compared, number, section, place)
+        else _judged(row, judgements[verified], disagreeing.get(index, frozenset()), compared, number, section, place)
         for number, (index, row, place) in enumerate(_placed(text, rows, left_out), start=1)
     )
     return Sentences(compared, pieces, views, used | {verified})
@@ -176,7 +161,7 @@ def _placed(text: str, rows: Sequence[Json], left_out: Sequence[Json]) -> list[P
 def _judged(
     row: Json,
     judgement: Judgement,
-    orders: tuple[BothOrders, ...],
+    disagreeing: frozenset[int],
     compared: Compared,
     number: int,
     section: str,
@@ -185,7 +170,7 @@ def _judged(
     meaning = JudgedVerdict(judgement, "verdict", row["verdict"]).meaning
     assert meaning is not None, "each metric of COMPARED has its row in MEANINGS"
     piece = row.get("piece", 0) + 1 if isinstance(row.get("piece", 0), int) else 1
-    agree = all(both.agree for both in orders if both.piece == piece)
+    agree = piece not in disagreeing
     spans = tuple(_spans(row))
     contexts = row.get("contexts") or () if compared.evidence == "retrieved_contexts" else ()
     text = [TextPart(row["statement"])]
@@ -200,7 +185,6 @@ def _judged(
         tuple(context for context in contexts if isinstance(context, int)),
         piece,
         spans,
-        orders,
         place,
     )
 
@@ -223,31 +207,27 @@ def _spans(row: Json) -> Iterator[Span]:
             least = end
 
 
-def _orders(
+def _both_orders(
     asked: Sequence[Judgement], sentences: int, pieces: int
-) -> tuple[dict[int, tuple[BothOrders, ...]], frozenset[int]]:
-    """What the judge chose, by sentence, and the places of these judgements; nothing where a verifier was asked.
+) -> tuple[dict[int, frozenset[int]], frozenset[int]]:
+    """The pieces, from 1, on which the two orders disagree, by sentence, and the places of these judgements.
 
     The judge is asked about piece after piece, in each about sentence after sentence, about each in both orders.
+    Both are empty where a verifier was asked, or an answer is missing.
     """
     if not asked or len(asked) != pieces * sentences * ORDERS:
         return {}, frozenset()
-    chosen: dict[int, list[BothOrders]] = {}
-    for place in range(0, len(asked), ORDERS):
-        piece, sentence = divmod(place // ORDERS, sentences)
-        first, second = (_support(asked[place + order], order) for order in range(ORDERS))
-        if first is None or second is None:
-            return {}, frozenset()
-        agree = (first[0] >= 0.5) == (second[0] >= 0.5)
-        chosen.setdefault(sentence, []).append(BothOrders(piece + 1, first[1], second[1], agree))
-    return {sentence: tuple(made) for sentence, made in chosen.items()}, frozenset(range(len(asked)))
-
-
-def _support(judgement: Judgement, order: int) -> tuple[float, str] | None:
-    """The probability of the answer that the evidence supports the sentence, and how it is shown; None: no answer."""
-    name = str(1 + order)  # it is the first answer in the prompt, the second where they are exchanged
-    share = judgement.shares.get(name)
-    return None if share is None else (share, percent(share))
+    # "supported" is the first answer in the prompt, the second where they are exchanged
+    shares = [judgement.shares.get(str(1 + place % ORDERS)) for place, judgement in enumerate(asked)]
+    known = [share for share in shares if share is not None]
+    if len(known) < len(shares):
+        return {}, frozenset()
+    disagreeing: dict[int, frozenset[int]] = {}
+    for place, (first, second) in enumerate(zip(known[::ORDERS], known[1::ORDERS], strict=True)):
+        piece, sentence = divmod(place, sentences)
+        if (first >= 0.5) != (second >= 0.5):
+            disagreeing[sentence] = disagreeing.get(sentence, frozenset()) | {piece + 1}
+    return disagreeing, frozenset(range(len(asked)))
 
 
 def marked(pieces: Iterable[TextPart], sentences: Iterable[SentenceView]) -> list[TextPart]:

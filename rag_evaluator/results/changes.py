@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
-from rag_evaluator.results.conclusion import listed
 from rag_evaluator.results.judgement import GRADES, JudgedVerdict, Judgement, Tone, judgements_of
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.questions import input_values
@@ -18,79 +17,13 @@ TEXT = 80  # characters of a claim in a sentence
 RESPONSE = 1_000  # characters of a response in JSON
 VERDICTS = 3  # changed verdicts that are shown of a row
 MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
-SIDES = ("first", "second")
 
 
-@dataclass(frozen=True)
-class VerdictKind:
-    """What a verdict can be about.
-
-    Attributes:
-        changed: the sentence where both sides have it; `{about}` is the text or place, `{word}` the verdict.
-        lost: the same where the verdict of the second side is `not` and that of the first.
-        alone: where one side has it alone; `{side}` is `first` or `second`.
-        subject: kinds with the same subject are compared with each other.
-        held_against: the claim is held against one text after the other, which the sentence names.
-    """
-
-    changed: str
-    lost: str
-    alone: str
-    subject: str
-    held_against: bool = False
-
-
-def _text(noun: str, where: str, verb: str = "is ", subject: str = "", held_against: bool = False) -> VerdictKind:
-    """A text in a `where` of each side."""
-    return VerdictKind(
-        f"{noun} {verb}{{word}} now",
-        f"{noun} {verb}no longer {{word}}",
-        f"the judge finds {noun} in the {{side}} {where} only: {{word}}",
-        subject or noun,
-        held_against,
-    )
-
-
-def _place(noun: str) -> VerdictKind:
-    """A context, which has a place."""
-    return VerdictKind(
-        f"{noun} {{about}} is {{word}} now",
-        f"{noun} {{about}} is no longer {{word}}",
-        f"{noun} {{about}} of the {{side}} run is not in the other run: {{word}}",
-        noun,
-    )
-
-
-KINDS: Mapping[str, VerdictKind] = {
-    "claim": _text("the claim “{about}”", "response", subject="claim"),
-    "claim of the reference": _text("the claim “{about}” of the reference", "run", subject="claim"),
-    "claim, by text": _text("the claim “{about}”", "run", held_against=True),
-    "sentence of the reference": _text("the sentence “{about}” of the reference", "run"),
-    "sentence of the contexts": _text("the sentence “{about}” of the contexts", "run", verb=""),
-    "sentence of the response": VerdictKind(
-        "the sentence “{about}” is {word} now",
-        "the sentence “{about}” is no longer {word}",
-        "the sentence “{about}” is in the {side} response only: {word}",
-        "sentence of the response",
-    ),
-    "question about the text": _text("the question “{about}”", "run"),
-    "context": _place("context"),
-    "reference context": _place("reference context"),
-    "question": VerdictKind(
-        "the question is {word} now", "the question is no longer {word}", "in the {side} run only: {word}", "question"
-    ),
-    "response": VerdictKind("{word} now", "no longer {word}", "in the {side} run only: {word}", "response"),
-    "rating": VerdictKind(
-        "rated “{word}” instead of “{before}”",
-        "rated “not {word}” instead of “{word}”",
-        "rated in the {side} run only: “{word}”",
-        "rating",
-    ),
-}
-"""Kind of a verdict, as the rows of `MEANINGS` name it -> how a change of it is said."""
 TONES: Mapping[Tone, int] = {"bad": 0, "middle": 1, "good": 2}
 PARTS = {"context": "context", "reference context": "reference_context"}  # kind -> the part of an input that it is
+OF_ROWS = ("question", "response", "rating")  # kinds that are about the whole row, whatever text is beside them
 NUMBER = re.compile(r"\A\d+: ")  # before each sentence of the contexts, in the order of the contexts
+HELD_AGAINST = "claim, by text"  # a kind: the claim is held against one text after the other
 Key = tuple[str, ...]  # what a verdict is about: kind, text, by what it was judged
 
 
@@ -99,8 +32,8 @@ class VerdictChange:
     """A verdict that differs between two runs.
 
     Attributes:
-        kind: what it is about, a row of `KINDS`.
-        about: the text of the claim, or the place of the context, from 1; empty for what the whole row is about.
+        kind: what it is about, such as `claim`, see `Verdicts`.
+        about: the text of the claim, or the place of the context, from 1; empty where the answer names none.
         first, second: the verdict of each side in words; None where a side has none about this.
         reason: why, as the judge said it of the second side, else of the first; empty where it gave no reason.
     """
@@ -112,14 +45,13 @@ class VerdictChange:
     reason: str
 
     def says(self) -> str:
-        """The change in words: `the claim “Annam” is no longer supported`."""
-        kind, about = KINDS[self.kind], _cut(self.about)
+        """Return the change in words: `claim “Annam”: not supported instead of supported`."""
+        about = self.about if self.kind in PARTS else f"“{_cut(self.about)}”"
+        what = self.kind if self.kind in OF_ROWS or not self.about else f"{self.kind} {about}"
         if self.first is None or self.second is None:
-            side, word = SIDES[self.first is None], self.second if self.first is None else self.first
-            return kind.alone.format(about=about, side=side, word=word)
-        if self.second == f"not {self.first}":
-            return kind.lost.format(about=about, word=self.first)
-        return kind.changed.format(about=about, word=self.second, before=self.first)
+            side, word = ("second", self.second) if self.first is None else ("first", self.first)
+            return f"{what}, in the {side} run only: {word}"
+        return f"{what}: {self.second} instead of {self.first}"
 
     def to_json(self) -> dict[str, Any]:
         return {**asdict(self), "says": self.says()}
@@ -206,19 +138,11 @@ class ChangedRows:
 
 @dataclass(frozen=True)
 class _Said:
-    """A verdict of one side.
+    """A verdict of one side; the fields are those of `VerdictChange`."""
 
-    Attributes:
-        key: equal on both sides where they speak about the same.
-        about: as `VerdictChange` has it.
-        against: what a claim is held against: `the reference` or the number of a context; empty where that is not said.
-    """
-
-    key: Key
     kind: str
     about: str
     word: str
-    against: str
     tone: Tone
     reason: str
 
@@ -227,7 +151,7 @@ Records = Sequence[tuple[Json, Json]]  # of the details of a run, each with the 
 
 
 def verdict_changes(first: Records, second: Records, direction: Direction) -> tuple[VerdictChange, ...]:
-    """The verdicts that changed: first those that both sides have, then those that go the way of the score.
+    """Return the verdicts that changed: first those that both sides have, then those that go the way of the score.
 
     Verdicts about the same on which a side does not agree with itself, such as repeats, are left out.
 
@@ -236,111 +160,67 @@ def verdict_changes(first: Records, second: Records, direction: Direction) -> tu
         direction: how the score changed.
     """
     sides = [_by_key(records) for records in (first, second)]
-    groups: dict[Key, list[_Pair]] = {}
+    changes: dict[VerdictChange, tuple[bool, bool]] = {}
     for key in dict.fromkeys([*sides[1], *sides[0]]):
         before, after = (side.get(key, []) for side in sides)
         words = [{said.word for said in side} for side in (before, after)]
-        if words[0] != words[1] and max(map(len, words)) == 1:
-            pair = _Pair(next(iter(before), None), next(iter(after), None))
-            groups.setdefault(pair.alone or key, []).append(pair)
-    changes: dict[VerdictChange, tuple[bool, bool]] = {}
-    for pairs in groups.values():
-        explains = any(pair.explains(direction) for pair in pairs)
-        changes.setdefault(_change(pairs), (pairs[0].alone is not None, not explains))
+        if words[0] == words[1] or max(map(len, words)) > 1:
+            continue
+        shown = (after or before)[0]
+        old, new = (side[0].word if side else None for side in (before, after))
+        explains = _tone(after) < _tone(before) if direction == "worse" else _tone(after) > _tone(before)
+        changes.setdefault(
+            VerdictChange(shown.kind, shown.about, old, new, shown.reason), (None in (old, new), not explains)
+        )
     return tuple(sorted(changes, key=changes.__getitem__))
 
 
-@dataclass(frozen=True)
-class _Pair:
-    """What both sides say about the same; None: nothing."""
-
-    before: _Said | None
-    after: _Said | None
-
-    @property
-    def alone(self) -> Key | None:
-        """What one side has alone: a claim is said once, whatever it was held against. None: both have it."""
-        if self.before is None:
-            return None if self.after is None else (self.after.kind, self.after.about, "second")
-        return (self.before.kind, self.before.about, "first") if self.after is None else None
-
-    def explains(self, direction: Direction) -> bool:
-        """Whether it goes the way of the score; what a side does not say counts as neither good nor bad."""
-        before, after = (1 if said is None else TONES.get(said.tone, 1) for said in (self.before, self.after))
-        return after < before if direction == "worse" else after > before
-
-
-def _change(pairs: Sequence[_Pair]) -> VerdictChange:
-    """Of what both sides say about the same, or of all that one side alone says of a claim."""
-    before = [pair.before for pair in pairs if pair.before is not None]
-    after = [pair.after for pair in pairs if pair.after is not None]
-    shown = (after or before)[0]
-    return VerdictChange(shown.kind, shown.about, _words(before), _words(after), shown.reason)
-
-
-def _words(verdicts: Sequence[_Said]) -> str | None:
-    """`supported by context 2; not supported by the reference and contexts 1 and 3`; None where there is nothing."""
-    against: dict[str, list[str]] = {}
-    for said in verdicts:
-        against.setdefault(said.word, []).append(said.against)
-    return "; ".join(word + _by(texts) for word, texts in against.items()) or None
-
-
-def _by(against: Sequence[str]) -> str:
-    numbers = [text for text in against if text.isdigit()]
-    texts = [text for text in against if text and not text.isdigit()]
-    if numbers:
-        texts.append(f"context{'s' if len(numbers) > 1 else ''} {listed(numbers, most=10)}")
-    return f" by {' and '.join(texts)}" if texts else ""
+def _tone(side: Sequence[_Said]) -> int:
+    """Return how good a verdict is; where a side has none, it is neither good nor bad."""
+    return TONES.get(side[0].tone, 1) if side else 1
 
 
 def _by_key(records: Records) -> dict[Key, list[_Said]]:
+    """Return what the judge said for a score, as far as it is known what that means, by what it is about."""
     by_key: dict[Key, list[_Said]] = {}
     for record, columns in records:
-        for said in _said(record, columns):
-            by_key.setdefault(said.key, []).append(said)
+        judgements = judgements_of(record)
+        answers = [judgement.response for judgement in judgements]
+        for judgement in judgements:
+            if judgement.shares:
+                continue
+            values = input_values(judgement.parts, columns, answers)
+            for verdict in judgement.verdicts():
+                for item in [verdict] if verdict.items is None else verdict.of_items(values):
+                    for key, said in _said(item, judgement, values):
+                        by_key.setdefault(key, []).append(said)
     return by_key
 
 
-def _said(record: Json, columns: Json) -> Iterator[_Said]:
-    """What the judge said for a score, as far as it is known what that means."""
-    judgements = judgements_of(record)
-    answers = [judgement.response for judgement in judgements]
-    for judgement in judgements:
-        if judgement.shares:
-            continue
-        values = input_values(judgement.parts, columns, answers)
-        for verdict in judgement.verdicts():
-            for item in [verdict] if verdict.items is None else verdict.of_items(values):
-                said = _of_verdict(item, judgement, values)
-                if said is not None:
-                    yield said
-
-
-def _of_verdict(verdict: JudgedVerdict, judgement: Judgement, values: Json) -> _Said | None:
+def _said(verdict: JudgedVerdict, judgement: Judgement, values: Json) -> Iterator[tuple[Key, _Said]]:
+    """Yield a verdict under its key, which is equal on both sides where they speak about the same."""
     _, text, reason = verdict.lines
     kind, meaning = verdict.kind, verdict.meaning
-    if kind == "":
-        return None
-    if kind is None or meaning is None:
-        if verdict.key not in GRADES or not isinstance(verdict.value, int | float):
-            return None
-        return _Said(("rating", judgement.prompt), "rating", "", _grade(verdict, values), "", "plain", reason)
-    key: Key = (judgement.prompt,)
-    about, against = "", ""
-    if kind in PARTS:
-        context = values.get(PARTS[kind])
-        about = _number(judgement.parts.get(PARTS[kind])) or f"“{_cut(' '.join(str(context).split()))}”"
-        key = (as_key(context) or about,)
-    elif text:
-        about = NUMBER.sub("", text) if kind == "sentence of the contexts" else text
-        key = (as_key(about) or "",)
-    if KINDS[kind].held_against:
-        named = judgement.parts.get("context")
-        number = _number(named)
-        against = number or ("the reference" if isinstance(named, Mapping) else "")
-        key = (*key, as_key(values.get("context")) or against)
-    return _Said((KINDS[kind].subject, *key), kind, about, meaning.word, against, meaning.tone, reason)
+    if kind and meaning is not None:
+        subject = "claim" if kind.startswith("claim") else kind
+        key: Key = (subject, judgement.prompt)
+        about, word = "", meaning.word
+        if kind in PARTS:
+            context = values.get(PARTS[kind])
+            about = _number(judgement.parts.get(PARTS[kind])) or f"“{_cut(' '.join(str(context).split()))}”"
+            key = (subject, as_key(context) or about)
+        elif text:
+            about = NUMBER.sub("", text) if kind == "sentence of the contexts" else text
+            key = (subject, as_key(about) or "")
+        if kind == HELD_AGAINST:
+            named = judgement.parts.get("context")
+            number = _number(named)
+            against = f"context {number}" if number else "the reference" if isinstance(named, Mapping) else ""
+            key = (*key, as_key(values.get("context")) or against)
+            kind, word = "claim", f"{word} by {against}" if against else word
+        yield key, _Said(kind, about, word, meaning.tone, reason)
+    elif kind != "" and verdict.key in GRADES and isinstance(verdict.value, int | float):
+        yield ("rating", judgement.prompt), _Said("rating", "", _grade(verdict, values), "plain", reason)
 
 
 def _number(reference: Any) -> str:

@@ -19,7 +19,9 @@ from rag_evaluator.results.conclusion import (
     listed,
     next_command,
     of_some,
+    whole_ranges,
     with_ends,
+    with_interval,
     with_verifier,
 )
 from rag_evaluator.results.overview import counted
@@ -199,9 +201,7 @@ def _all_of(lines: Sequence[MetricComparison]) -> str:
 
 
 def _difference(line: MetricComparison, digits: int = 2) -> str:
-    difference = line.difference
-    assert difference.mean is not None
-    return with_ends(difference.mean, difference.ci_low, difference.ci_high, digits)
+    return with_interval(line.difference, digits)
 
 
 def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool, judging: Judging) -> str:
@@ -236,9 +236,7 @@ def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
         elif line.difference.n < FEW_ROWS * matched:
             rows = f"{line.difference.n:,} of {counted(matched, 'row')}"
             yield f"{line.metric} was compared in {rows} only: the others lack a score, and may differ."
-    whys = {line.difference.ci_method.partition("range: ")[2] for line in lines} - {""}
-    for why in sorted(whys):
-        yield f"These rows say nothing of others: the interval is the whole range ({why})."
+    yield from whole_ranges(line.difference.ci_method for line in lines)
 
 
 def label_rule(level: float, tests: int) -> str:

@@ -11,6 +11,7 @@ from rag_evaluator.config.sections import DEMO, model_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.manifest import config_of, judge_of
 from rag_evaluator.results.overview import printable
+from rag_evaluator.statistics.formulas import Estimate
 
 MOST_DIGITS = 6
 TOY = "the toy judge"
@@ -181,6 +182,18 @@ def with_ends(mean: float, low: float | None, high: float | None, digits: int = 
     if low is None or high is None:
         return figure(mean, digits)
     return f"{figure(mean, digits)} [{figure(low, digits)}, {figure(high, digits)}]"
+
+
+def with_interval(estimate: Estimate, digits: int = 2) -> str:
+    """Return an estimate that has a mean as `with_ends` does."""
+    assert estimate.mean is not None
+    return with_ends(estimate.mean, estimate.ci_low, estimate.ci_high, digits)
+
+
+def whole_ranges(methods: Iterable[str]) -> Iterator[str]:
+    """Yield why nothing is known of other rows, where an interval is the whole range; `methods`: of the intervals."""
+    for why in sorted({method.partition("range: ")[2] for method in methods} - {""}):
+        yield f"These rows say nothing of others: the interval is the whole range ({why})."
 
 
 def with_ends_beside(limits: Sequence[float], mean: float, low: float, high: float, digits: int = 2) -> str:

@@ -29,8 +29,7 @@ class Verdicts:
     Attributes:
         metrics: whose answers these are; each name also stands for those that begin with it and `_`.
         key: of the verdict in the answer, or the name of the list that an object stands in.
-        kind: what the verdict is about, a row of `rag_evaluator.results.changes.KINDS`; empty: runs are not compared
-            by it.
+        kind: what the verdict is about, in words; empty: runs are not compared by it.
         prompt: empty: any of these metrics.
         about: a column that the question names; empty: whatever it names.
     """

@@ -193,16 +193,13 @@ def as_sealed(folder: Path, rows: int) -> dict[str, Any]:
     return {"rows": rows, "sha256": {name: file_digest(folder / name) for name in SEALED}}
 
 
-def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES, rows: int | None = None) -> bool:
+def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES, rows: int | None = None) -> None:
     """Raises `ResultsError` if the scores in a results folder are not those that were written there.
 
     Args:
         manifest: of the folder. Any: JSON.
-        name: the file.
+        name: the file; of one whose digest the manifest does not hold, such as a workbook, the rows are counted.
         rows: how many it holds; None counts its lines.
-
-    Returns:
-        Whether the digest of the file is known. If not, as in folders of older versions, only its rows were counted.
     """
     sealed = manifest.get(WRITTEN)
     written: Mapping[str, Any] = sealed if isinstance(sealed, Mapping) else {}
@@ -211,7 +208,7 @@ def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES
     try:
         refuse_special(path)
         if digest is not None and file_digest(path) == digest:
-            return True
+            return
         held = _lines(path) if rows is None else rows
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
@@ -219,7 +216,6 @@ def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES
         raise changed(path, f"it holds {held} rows, {expected} were written")
     if digest is not None:
         raise changed(path, "it has been changed since")
-    return False
 
 
 def changed(path: Path, what: str) -> ResultsError:

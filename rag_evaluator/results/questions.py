@@ -30,8 +30,9 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
 from rag_evaluator.files.atomic import scratch, short_digest, writing
 from rag_evaluator.files.jsonl import json_line
-from rag_evaluator.results.manifest import PROMPT_TEXTS, SCORES
-from rag_evaluator.results.rows import Table, read_records
+from rag_evaluator.results.manifest import PROMPT_TEXTS
+from rag_evaluator.results.rows import Table
+from rag_evaluator.results.run import Run
 
 Values = Mapping[str, Any]  # Any in this module: JSON
 
@@ -167,8 +168,6 @@ def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dic
     for judgement in line["judgements"]:
         if judgement.get("prompt_digest") == "":  # said by a function, which was asked nothing
             continue
-        if "input" not in judgement:
-            raise ResultsError(f"{where}: its questions are not recorded: another version of this program judged it.")
         try:
             text = _text(line, judgement, columns, prompts)
         except (LookupError, TypeError):
@@ -214,14 +213,15 @@ def read_questions(folder: str | Path, row: int | None = None, data: Any = None)
     the model's chat template), and `repeat` where scores were repeated. Raises `ResultsError` where that cannot be put
     together.
     """
-    folder = Path(folder)
-    prompts, manifest = (_read_json(folder / name) for name in ("prompts.json", "manifest.json"))
-    config = manifest.get("config", {})
-    rows = [data] if data is not None else [*_dataset_of(config), folder / SCORES, folder / "scores.csv"]
-    readings = [cache(partial(open_dataset, source, config.get("columns"))) for source in rows]
-    for record in read_records(folder):
+    run = Run(Path(folder))
+    dataset = run.config.get("dataset")
+    rows = [data] if data is not None else [Path(dataset)] if dataset and Path(dataset).exists() else []
+    readings: list[Reading] = [cache(partial(open_dataset, source, run.config.get("columns"))) for source in rows]
+    if data is None:
+        readings.append(lambda: run.samples)
+    for record in run.all_details(run.metrics):
         if row is None or record["row"] == row:
-            yield from _questions(record, readings, prompts)
+            yield from _questions(record, readings, run.prompts)
 
 
 def keep_prompts(table: Table, folder: Path, chunk_size: int, keep: bool) -> None:
@@ -301,18 +301,3 @@ def _questions(line: Mapping[str, Any], readings: Sequence[Reading], prompts: Ma
     samples = readings[-1]()
     columns = samples[line["row"]].columns if line["row"] < len(samples) else {}
     return list(questions_of(line, columns, prompts))
-
-
-def _dataset_of(config: Mapping[str, Any]) -> list[Path]:
-    dataset = config.get("dataset")
-    return [Path(dataset)] if dataset and Path(dataset).exists() else []
-
-
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        value = json.loads(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"{path.parent}: holds no results of an evaluation: {path.name}: {error}.") from None
-    if not isinstance(value, dict):
-        raise ResultsError(f"{path.parent}: holds no results of an evaluation: {path.name} is no object.")
-    return value

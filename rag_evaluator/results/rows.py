@@ -238,14 +238,11 @@ def details_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
         yield lambda scored: file.writelines(scored.details())
 
 
-def read_records(folder: Path) -> Iterator[dict[str, Any]]:
-    """All records of a results folder. Raises `OSError` or `ValueError` if they cannot be read."""
-    with (folder / DETAILS).open("rb") as file:
-        yield from map(json.loads, file)
-
-
 def records_of_cells(folder: Path, cells: Collection[Cell]) -> Details:
-    """The records of some cells; those that are not there are left out. Raises as `read_records` does."""
+    """The records of some cells; those that are not there are left out.
+
+    Raises `OSError` or `ValueError` if they cannot be read.
+    """
     records: dict[Cell, list[Record]] = {}
     for record in _chosen(folder, lambda head: (int(head[1]), json.loads(head[3])) in cells):
         records.setdefault((record["row"], record["metric"]), []).append(record)
@@ -253,7 +250,7 @@ def records_of_cells(folder: Path, cells: Collection[Cell]) -> Details:
 
 
 def records_of_metrics(folder: Path, metrics: Collection[str]) -> Iterator[dict[str, Any]]:
-    """The records about some metrics, in order. Raises as `read_records` does."""
+    """The records about some metrics, in order. Raises as `records_of_cells` does."""
     return _chosen(folder, lambda head: json.loads(head[3]) in metrics)
 
 

@@ -167,6 +167,7 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.name = str(folder)
+        self._is_checked = False
 
     def named(self, name: str) -> "Run":
         """The same run, called otherwise in messages."""
@@ -219,13 +220,11 @@ class Run:
         with _reading(self.folder / "prompts.json") as path:
             return dict(json.loads(path.read_bytes()))
 
-    @cached_property
-    def has_digest(self) -> bool:
-        """Whether the file of scores is known by its digest; in folders of older versions only its rows were counted.
-
-        The one place where scores that somebody has changed are refused: whoever reads scores passes here.
-        """
-        return refuse_changed(self.folder, self.manifest)
+    def check(self) -> None:
+        """Raise `ResultsError` where somebody has changed the file of scores; whoever reads scores passes here."""
+        if not self._is_checked:
+            refuse_changed(self.folder, self.manifest)
+            self._is_checked = True
 
     @cached_property
     def samples(self) -> Sequence[Sample]:
@@ -239,13 +238,9 @@ class Run:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""
-        offsets, place = array("q"), 0
         with self._scores() as path, path.open("rb") as file:
             for line in file:
                 yield dict(json.loads(line))
-                offsets.append(place)
-                place += len(line)
-        self.__dict__.setdefault("_offsets", offsets)  # so that the file is not read once more for them
 
     def row(self, number: int) -> dict[str, Any]:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""
@@ -294,7 +289,7 @@ class Run:
     @contextmanager
     def _scores(self) -> Iterator[Path]:
         """The file of scores, which is as it was written."""
-        self.has_digest  # noqa: B018
+        self.check()
         with _reading(self.folder / SCORES) as path:
             yield path
 

@@ -24,6 +24,7 @@ from rag_evaluator.results.conclusion import (
     listed,
     next_command,
     unknown_to_toy,
+    whole_ranges,
     why_of,
     with_ends,
 )
@@ -110,7 +111,7 @@ def conclude(
         *many_flagged(summary),
         *_constant(manifest, rows, scales),
         *_missing(summary, means),
-        *_whole_ranges(summary),
+        *whole_ranges(row.get("ci_method", "") for row in summary.values()),
         *_repeats(rows),
     ]
     config = judged_config(manifest)
@@ -269,13 +270,6 @@ def _missing(summary: Mapping[str, Figures], means: Sequence[str]) -> Iterator[s
     verb, reason = "is" if missing == 1 else "are", f" ({why})" if why else ""
     todo = more + advice(metric, row)
     yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{reason}{bounds}.{todo}"
-
-
-def _whole_ranges(summary: Mapping[str, Figures]) -> Iterator[str]:
-    """Why nothing is known of other rows, where an interval is the whole range."""
-    whys = {row.get("ci_method", "").partition("range: ")[2] for row in summary.values()} - {""}
-    for why in sorted(whys):
-        yield f"These rows say nothing of others: the interval is the whole range ({why})."
 
 
 def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = "") -> Iterator[str]:

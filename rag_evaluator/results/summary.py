@@ -22,11 +22,6 @@ from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pa
 
 REPORTED_BY = ("ci_level", "cluster", "group_by", "thresholds", "require", "report")
 """Keys of the configuration that are no part of a run's identity."""
-ATOMS: Mapping[str, tuple[float, ...]] = {
-    "answer_relevancy": (0.0,),
-    **dict.fromkeys(("bleu_score", "rouge_score", "chrf_score", "non_llm_string_similarity"), (0.0, 1.0)),
-}
-"""Of the metrics of runs that were written before a manifest said it."""
 NO_VALUE = "(none)"  # the group of rows that have nothing in the column
 
 
@@ -59,15 +54,14 @@ def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
     return Reporting(
         **keys,
         thresholds=thresholds,
-        scales={name: _scale(name, row) for name, row in metrics.items()},
+        scales={name: _scale(row) for name, row in metrics.items()},
         stages={name: row["stage"] for name, row in metrics.items()},
     )
 
 
-def _scale(name: str, row: Mapping[str, Any]) -> Scale:
+def _scale(row: Mapping[str, Any]) -> Scale:
     low, high = row["range"]
-    atoms = row.get("atoms", ATOMS.get(name, ()))
-    return Scale(low, high, row["kind"], row["better"], tuple(atoms))
+    return Scale(low, high, row["kind"], row["better"], tuple(row.get("atoms", ())))
 
 
 def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:

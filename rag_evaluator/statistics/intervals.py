@@ -105,7 +105,9 @@ def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: A
         ValueError: if lengths differ, or if weights are negative or not finite.
     """
     numbers = np.asarray(values, dtype=np.float64)
-    masses = np.ones(len(numbers)) if weights is None else _checked(np.asarray(weights, dtype=np.float64))
+    masses = np.ones(len(numbers)) if weights is None else np.asarray(weights, dtype=np.float64)
+    if not np.all(np.isfinite(masses) & (masses >= 0)):
+        raise ValueError("weights must be finite numbers of at least 0")
     labels = range(len(numbers)) if clusters is None else clusters
     if not len(numbers) == len(masses) == len(labels):
         raise ValueError(f"{len(numbers)} values, {len(labels)} clusters and {len(masses)} weights do not match")
@@ -119,13 +121,6 @@ def make_rows(values: ArrayLike, clusters: Sequence[Hashable] | None, weights: A
 def has_one_unit(shares: Array) -> bool:
     """Whether one unit has so much of the weight that nothing is known of how much units differ."""
     return 1 / math.fsum(shares**2) < LEAST_UNITS
-
-
-def _checked(weights: Array) -> Array:
-    """The weights times a power of 2, so that sums stay in the range of floats; their ratios are the same bits."""
-    if not np.all(np.isfinite(weights) & (weights >= 0)):
-        raise ValueError("weights must be finite numbers of at least 0")
-    return np.asarray(np.ldexp(weights, -np.frexp(weights.max(initial=0.0))[1]))
 
 
 def _groups(labels: Sequence[Hashable]) -> list[list[int]] | None:

@@ -42,18 +42,17 @@ FEWEST = 2  # rows; one has the whole range
 UNLIMITED = 10**12
 
 
-def _fewest(is_enough: Callable[[int], bool]) -> int | None:
-    """The smallest number of rows that is enough, by doubling and halving; None above `UNLIMITED`."""
-    low, high = FEWEST - 1, FEWEST
-    while not is_enough(high):
-        low, high = high, 2 * high
-        if low == UNLIMITED:
+def fewest(is_enough: Callable[[int], bool], few: int, most: int) -> int | None:
+    """The smallest number of rows that is enough, by doubling and halving; `few` are not. None: more than `most`."""
+    enough = few + 1
+    while not is_enough(enough):
+        if enough == most:
             return None
-        high = min(high, UNLIMITED)
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return high
+        few, enough = enough, min(2 * enough, most)
+    while enough - few > 1:
+        middle = (few + enough) // 2
+        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
+    return enough
 
 
 ALPHA, POWER = 0.05, 0.8
@@ -89,7 +88,7 @@ def rows_needed(std: float | None, effect: float, design_effect: float = 1.0, sq
     def is_enough(independent: int) -> bool:
         return not _power(effect / math.sqrt(std**2 + squares / independent), independent) < POWER  # NaN: no doubt
 
-    independent = _fewest(is_enough)
+    independent = fewest(is_enough, FEWEST - 1, UNLIMITED)
     if independent is None:
         return None
     return math.ceil(independent * design_effect * (1 - 1e-12))  # 58.00000000000001 rows are 58

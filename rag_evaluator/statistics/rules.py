@@ -2,7 +2,7 @@
 
 import math
 import re
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, NamedTuple
 
@@ -11,10 +11,10 @@ import numpy as np
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval
+from rag_evaluator.statistics.paired import fewest
 
 Limit = Literal["min", "max", "not worse", "coverage"]
 COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
-MOST_STEPS = 1000  # tried for the score from which on missing rows let a rule pass
 MOST_ROWS = 200_000  # looked at when a rule needs more rows
 MEAN = "mean:"
 RULE = re.compile(r"\s*(mean:)?\s*(.+?)\s*(>=|<=)\s*(\S+)\s*")
@@ -47,13 +47,11 @@ class MissingRows(NamedTuple):
     Attributes:
         rows: how many; `named` names some of them.
         ignored: the difference without them.
-        estimate: the difference if each of them had a score.
     """
 
     rows: int
     named: str
     ignored: Estimate
-    estimate: Callable[[float], Estimate]
 
 
 class Measured(NamedTuple):
@@ -179,7 +177,7 @@ def _verdict(rule: Rule, measured: Measured, min_coverage: float) -> Verdict:
     if rule.limit == "coverage":
         return Verdict(rule, is_covered, uncovered or f"coverage is {measured.coverage:.3f}", measured)
     kept = _keeps(rule, measured.scale, measured.estimate)
-    alone = [] if kept else [*_lost_alone(rule, measured, is_covered)]
+    alone = [] if kept else _lost_alone(rule, measured)
     why = (*alone, *([] if kept or alone else _too_few(rule, measured)), *_lost(measured), *measured.notes)
     reason = "; ".join(filter(None, [uncovered, _seen(rule, measured.scale, measured.estimate), *why]))
     noted = bool(measured.notes or measured.lost)
@@ -203,33 +201,11 @@ def _lost(measured: Measured) -> list[str]:
     return [f"{what} no score in this run but in the baseline, and count{'s' if rows == 1 else ''} as {worst:g}"]
 
 
-def _lost_alone(rule: Rule, measured: Measured, is_covered: bool) -> Iterator[str]:
-    """That only missing rows make a rule fail, and from which score of these it would be kept."""
-    lost, scale = measured.lost, measured.scale
-    if lost is None or not _keeps(rule, scale, lost.ignored):
-        return
-    sentence = "only missing rows make it fail"
-    limit = _tipping(rule, scale, lost) if is_covered else None
-    if limit is not None:
-        what = f"the {lost.rows} missing rows average" if lost.rows > 1 else "the missing row has"
-        sentence += f": passes if {what} at {'least' if scale.better == 'higher' else 'most'} {limit:g}"
-    yield f"{sentence}; first score them, the command of the run with --update"
-
-
-def _tipping(rule: Rule, scale: Scale, lost: MissingRows) -> float | None:
-    """The score, with two digits, from which on the rule is kept if each missing row has it; None: no score does it."""
-    worst, best = _ends(scale)
-    steps = min(max(100, round(scale.width * 100)), MOST_STEPS)
-
-    def score(step: int) -> float:
-        return worst + (best - worst) * step / steps
-
-    def passes(step: int) -> bool:
-        return _keeps(rule, scale, lost.estimate(score(step)))
-
-    tried = range(steps, 0, -steps // 10)  # the best scores may spread too far, so that only others pass
-    enough = next((step for step in tried if passes(step)), None)
-    return None if enough is None else round(score(_least(0, enough, passes)), 6)
+def _lost_alone(rule: Rule, measured: Measured) -> list[str]:
+    """That only missing rows make a rule fail."""
+    if measured.lost is None or not _keeps(rule, measured.scale, measured.lost.ignored):
+        return []
+    return ["only missing rows make it fail; first score them, the command of the run with --update"]
 
 
 def _ends(scale: Scale) -> tuple[float, float]:
@@ -286,41 +262,8 @@ def _too_few(rule: Rule, measured: Measured) -> list[str]:
     needed = _rows_needed(lambda rows: _keeps(rule, scale, perfect(rows)), n, measured.clusters)
     if rule.limit == "not worse":
         return [f"even a run equal to its baseline fails with {n} rows; for such a run {needed}"]
-    best, end = _best(measured), f"perfect scores: {worse_end(rule, scale, perfect(n)):.3f}"
-    subject = (
-        f"a perfect run of {n} rows fails, too ({end})"
-        if _keeps(rule, scale, best)
-        else f"no result of {n} rows can pass ({end}, at best {worse_end(rule, scale, best):.3f})"
-    )
-    return [f"{subject}; for perfect scores {needed}"]
-
-
-def _best(measured: Measured) -> Estimate:
-    """The estimate of the result with the best worse end, of as many rows as were measured.
-
-    Pseudo-rows weigh least where scores differ and none is at an end, so that scores just off the perfect one have a
-    better end than perfect scores. For a given mean the variance is least where scores are as good as equal, so that
-    only their distance from the perfect score is searched for.
-    """
-    from scipy.optimize import minimize_scalar
-
-    scale, level = measured.scale, measured.estimate.ci_level
-    worst, perfect = _ends(scale)
-    labels = measured.clusters or [None] * measured.estimate.n
-    numbers = {label: place for place, label in enumerate(dict.fromkeys(labels))}
-    steps = np.array([1 + (place if label is None else numbers[label]) % 10 for place, label in enumerate(labels)])
-
-    def estimate(distance: float) -> Estimate:
-        values = perfect + (worst - perfect) * (distance + 2 * TIE * steps)
-        return mean_interval(values, scale, level, measured.clusters)
-
-    def loss(distance: float) -> float:
-        estimated = estimate(distance)
-        worse = estimated.ci_low if scale.better == "higher" else estimated.ci_high
-        assert worse is not None  # there are rows
-        return abs(worse - perfect) / scale.width
-
-    return estimate(minimize_scalar(loss, bounds=(0.0, 0.5), method="bounded", options={"xatol": 1e-5}).x)
+    end = worse_end(rule, scale, perfect(n))
+    return [f"a perfect run of {n} rows fails, too (perfect scores: {end:.3f}); for perfect scores {needed}"]
 
 
 def _perfect(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
@@ -352,12 +295,9 @@ def _perfect(rule: Rule, measured: Measured) -> Callable[[int], Estimate]:
 
 def _rows_needed(is_enough: Callable[[int], bool], few: int, clusters: Sequence[Hashable] | None) -> str:
     """The smallest number of rows, or of clusters of the same sizes, that is enough, as a sentence; `few` are not."""
-    enough = few
-    while not is_enough(enough):
-        few, enough = enough, 2 * enough
-        if enough > MOST_ROWS:
-            return f"no number of rows up to {MOST_ROWS:,} is enough"
-    needed = _least(few, enough, is_enough)
+    needed = fewest(is_enough, few, MOST_ROWS)
+    if needed is None:
+        return f"no number of rows up to {MOST_ROWS:,} is enough"
     if clusters is None:
         return f"{needed} rows are needed"
     turns, rest = divmod(needed, len(clusters))
@@ -368,14 +308,6 @@ def _rows_needed(is_enough: Callable[[int], bool], few: int, clusters: Sequence[
 def count_clusters(clusters: Sequence[Hashable]) -> int:
     """How many clusters rows are in; those without a label are clusters of their own."""
     return len(set(clusters) - {None}) + sum(label is None for label in clusters)
-
-
-def _least(few: int, enough: int, is_enough: Callable[[int], bool]) -> int:
-    """The smallest number that is enough, by halving; `few` is not, `enough` is."""
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
-    return enough
 
 
 def _number(text: str) -> float | None:

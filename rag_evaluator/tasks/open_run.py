@@ -1,6 +1,5 @@
 """`open_run`: a finished run by its results folder; one that is not finished, or was changed since, is refused."""
 
-import logging
 from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
@@ -13,7 +12,6 @@ from rag_evaluator.run.status import differing_files, read_finished
 
 SUMMARY = "summary.json"
 READ = {"manifest.json", SUMMARY, SCORES, DETAILS}  # by whoever reads scores
-logger = logging.getLogger(__name__)
 
 
 def open_run(folder: Path) -> Run:
@@ -26,13 +24,10 @@ def open_run(folder: Path) -> Run:
     _refuse_unfinished(folder, journals)
     _require_scores(folder)
     run = Run(folder)
-    has_digest, noted = run.has_digest, _noted_files(journals)
+    run.check()
+    noted = _noted_files(journals)
     for name in differing_files(folder, {name: noted[name] for name in noted if name in READ}):
         raise changed(folder / name, "it has been changed since")
-    if not has_digest and SCORES not in noted:
-        logger.warning(
-            "%s: written by an older version, which noted no digest of its scores: only its rows were counted.", folder
-        )
     return run
 
 

@@ -6,9 +6,16 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, why_of, with_ends, with_ends_beside
+from rag_evaluator.results.conclusion import (
+    Conclusion,
+    next_command,
+    the_judge,
+    why_of,
+    with_ends_beside,
+    with_interval,
+)
 from rag_evaluator.results.overview import counted
-from rag_evaluator.statistics.formulas import Estimate, Scale
+from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval
 from rag_evaluator.tasks.references import ROWS
 
@@ -56,8 +63,8 @@ def _orders(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str
         where = f"{counted(len(compared), 'question')} with two contexts or more to sort"
         did = f"changed the retriever's order in {changed:,} of" if changed else "kept the retriever's order in all of"
         yield (
-            f"{judge} {did} {where}: rank correlation {_ends(estimate)} on average. Whether its order is better is not "
-            "known: the rows have no relevance."
+            f"{judge} {did} {where}: rank correlation {with_interval(estimate)} on average. Whether its order is "
+            "better is not known: the rows have no relevance."
         )
     elif any(len(fields["good"] or ()) + len(fields["bad"] or ()) > 1 for fields in ordered):
         yield (
@@ -104,7 +111,7 @@ def _retriever(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[
     if known:
         yield (
             f"By the contexts in which {inside} finds the answer, the retriever's order has {name} "
-            f"{_ends(mean_interval(known, SHARES, level))} in {counted(len(known), 'question')}."
+            f"{with_interval(mean_interval(known, SHARES, level))} in {counted(len(known), 'question')}."
         )
     if none:
         yield f"In {none:,} of {counted(len(judged), 'question')} {inside} finds the answer in no context."
@@ -115,7 +122,7 @@ def _places(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str
     if agreements and math.fsum(agreements) / len(agreements) < CHANCE:
         yield (
             f"{judge} chose by place: the share of pairs in which it chose the same context in both orders is only "
-            f"{_ends(mean_interval(agreements, SHARES, level))}."
+            f"{with_interval(mean_interval(agreements, SHARES, level))}."
         )
 
 
@@ -126,11 +133,6 @@ def _failed(reasons: Sequence[str], questions: int) -> Iterator[str]:
         yield f"No question could be sorted: {why_of(Counter(reasons))}."
     elif reasons:
         yield f"{len(reasons):,} of {counted(questions, 'question')} could not be sorted: {why_of(Counter(reasons))}."
-
-
-def _ends(estimate: Estimate) -> str:
-    assert estimate.mean is not None
-    return with_ends(estimate.mean, estimate.ci_low, estimate.ci_high)
 
 
 GENERATE_RULES = ("answered: the judge says that the contexts hold an answer, and has written it.",)

@@ -163,9 +163,9 @@ LANGUAGES_BY_CODE: Mapping[str, str] = {
 Settings = Mapping[str, Any]
 
 
-def settings_of(folder: Path) -> dict[str, Any]:
-    """The config.json of a model's folder. Raises `ModelError`."""
-    return read_settings(folder / "config.json", "verifier.model")
+def settings_of(folder: Path, key: str = "verifier.model") -> dict[str, Any]:
+    """The config.json of a model's folder. Raises `ModelError`, which names the key of the configuration."""
+    return read_settings(folder / "config.json", key)
 
 
 def labels_of(settings: Settings) -> dict[int, str]:
@@ -193,6 +193,20 @@ def supported_label(settings: Settings, family: Family) -> int:
     return found[0]
 
 
+ARCHITECTURES: Mapping[str, str] = {
+    "minicheck-roberta": "RobertaForSequenceClassification",
+    "minicheck-deberta": "DebertaV2ForSequenceClassification",
+    "minicheck-t5": "T5ForConditionalGeneration",
+    "factcg": "DebertaV2ForSequenceClassification",
+    "hhem": "HHEMv2ForSequenceClassification",
+    "nli": "ForSequenceClassification",
+    "lettucedetect": "ForTokenClassification",
+    "granite-guardian": "ForCausalLM",
+}
+"""The architecture in config.json of each family; one that begins with `For` is what names end with."""
+GUARDIAN = "guardian_config"  # the variable of its chat template
+
+
 def family_name(folder: Path, kind: str = "auto") -> str:
     """The family of a model by its config.json and, where several have the same, the name of its folder.
 
@@ -204,53 +218,40 @@ def family_name(folder: Path, kind: str = "auto") -> str:
     settings = settings_of(folder)
     architecture = next(iter(settings.get("architectures") or ()), "")
     if kind != "auto":
-        _check_kind(kind, folder, architecture)
+        if kind not in VERIFIERS:
+            raise ModelError(f"verifier.kind is '{kind}': expected auto or one of {', '.join(VERIFIERS)}.")
+        if not _fits(architecture, kind):
+            raise ModelError(
+                f"verifier.kind is {kind}, which is a {ARCHITECTURES[kind]}; {folder} has a {architecture}."
+            )
         return kind
-    if "hhem" in f"{settings.get('model_type')} {architecture}".lower():
-        return "hhem"
-    labels = labels_of(settings)
-    if architecture.endswith("ForSequenceClassification") and any(
-        name.startswith("entail") for name in labels.values()
-    ):
-        return "nli"
-    if architecture.endswith("ForTokenClassification") and len(labels or (0, 1)) == 2:
-        return "lettucedetect"
-    named = names_of(folder, settings)
-    if architecture.endswith("ForCausalLM") and ("guardian" in named or GUARDIAN in _chat_template(folder)):
-        return "granite-guardian"
-    candidates = [name for name, architectures in ARCHITECTURES.items() if architecture in architectures]
-    fitting = [name for name in candidates if name.partition("-")[0] in named]
-    if len(fitting) == 1:
-        return fitting[0]
-    if candidates == ["minicheck-roberta"] and list(labels.values()) == ["0", "1"]:
+    candidates = [name for name in VERIFIERS if _fits(architecture, name) and _is_marked(name, folder, settings)]
+    if len(candidates) == 1:
         return candidates[0]
-    if candidates:
-        raise ModelError(
-            f"verifier.model: {folder} has a {architecture}, which may be {' or '.join(candidates)}: they read other "
-            f"texts. Say which with verifier.kind."
-        )
     raise ModelError(
-        f"verifier.model: {folder} has a {architecture or 'model of no named architecture'}, which is no known "
-        f"verifier. Known kinds: {', '.join(VERIFIERS)}; nli is any classifier with a label 'entailment', "
-        "lettucedetect any classifier of tokens with two labels."
+        f"verifier.model: {folder} has a {architecture or 'model of no named architecture'}, which does not tell its "
+        f"kind. Say which with verifier.kind: {', '.join(VERIFIERS)}; nli is any classifier with a label "
+        "'entailment', lettucedetect any classifier of tokens with two labels."
     )
 
 
-ARCHITECTURES: Mapping[str, Sequence[str]] = {
-    "minicheck-roberta": ("RobertaForSequenceClassification",),
-    "minicheck-deberta": ("DebertaV2ForSequenceClassification",),
-    "minicheck-t5": ("T5ForConditionalGeneration",),
-    "factcg": ("DebertaV2ForSequenceClassification",),
-    "hhem": ("HHEMv2ForSequenceClassification",),
-}
-"""The architectures of a family's config.json; those of the other families are many."""
-HEADS: Mapping[str, str] = {
-    "nli": "ForSequenceClassification",
-    "lettucedetect": "ForTokenClassification",
-    "granite-guardian": "ForCausalLM",
-}
-"""What the architecture's name ends with in the other families."""
-GUARDIAN = "guardian_config"  # the variable of its chat template
+def _fits(architecture: str, name: str) -> bool:
+    expected = ARCHITECTURES[name]
+    return architecture.endswith(expected) if expected.startswith("For") else architecture == expected
+
+
+def _is_marked(name: str, folder: Path, settings: Settings) -> bool:
+    """Whether labels, chat template or the folder's name tell a family from others of its architecture."""
+    labels, named = labels_of(settings), names_of(folder, settings)
+    is_nli = any(label.startswith("entail") for label in labels.values())
+    marks = {
+        "nli": is_nli,
+        "hhem": True,
+        "lettucedetect": len(labels or (0, 1)) == 2,
+        "granite-guardian": "guardian" in named or GUARDIAN in _chat_template(folder),
+        "minicheck-roberta": not is_nli and ("minicheck" in named or list(labels.values()) == ["0", "1"]),
+    }
+    return marks.get(name, not is_nli and name.partition("-")[0] in named)
 
 
 def languages_of(name: str, folder: Path) -> Sequence[str]:
@@ -287,13 +288,3 @@ def _chat_template(folder: Path) -> str:
     """The text of the files that may hold a chat template."""
     files = (folder / "chat_template.jinja", folder / "tokenizer_config.json")
     return "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())
-
-
-def _check_kind(kind: str, folder: Path, architecture: str) -> None:
-    if kind not in VERIFIERS:
-        raise ModelError(f"verifier.kind is '{kind}': expected auto or one of {', '.join(VERIFIERS)}.")
-    fits = ARCHITECTURES.get(kind)
-    if fits is not None and architecture not in fits:
-        raise ModelError(f"verifier.kind is {kind}, which is a {' or '.join(fits)}; {folder} has a {architecture}.")
-    if not architecture.endswith(HEADS.get(kind, "")):
-        raise ModelError(f"verifier.kind is {kind}, which is a ...{HEADS[kind]}; {folder} has a {architecture}.")

@@ -6,7 +6,7 @@ from typing import Any
 from rag_evaluator.config.schema import model_path
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.errors import ModelError
-from rag_evaluator.models.hub import find_model, read_settings
+from rag_evaluator.models.hub import find_model
 from rag_evaluator.verifiers.batches import BatchSize
 
 # Any in this module: JSON, objects of transformers.
@@ -29,11 +29,6 @@ def model_folder(model: str | Path, key: str) -> Path:
     if not folder.is_dir():
         raise ModelError(f"{key}: no such folder: {model}.")
     return folder
-
-
-def settings_at(folder: Path, key: str) -> dict[str, Any]:
-    """The config.json of a model's folder. Raises `ModelError`."""
-    return read_settings(folder / "config.json", key)
 
 
 def window_of(config: Any, window: int) -> int:

@@ -1,42 +1,34 @@
 """A verifier from a folder: transformers' own classes, safetensors, no remote code, no weight left random."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.hub import contents_of, in_one_line, loading
-from rag_evaluator.verifiers.families import Family
-from rag_evaluator.verifiers.folders import settings_at
+from rag_evaluator.verifiers.families import Family, settings_of
 
 # Any in this module: objects of transformers.
 
+KEY, BASE_KEY = "verifier.model", "verifier.base"
 TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "spiece.model", "vocab.json")
 PREFIX, EMBEDDINGS = "t5.", ("transformer.shared.weight", "transformer.encoder.embed_tokens.weight")
 
 
 def load(folder: Path, family: Family, name: str, base: Path | None) -> tuple[Any, Any]:
-    """Tokenizer and model, in evaluation mode, on a GPU if there is one.
+    """Tokenizer and model of a verifier, see `load_plain`.
 
     Args:
         name: of the family.
         base: the folder that has configuration and tokenizer of a model that has only weights, as HHEM.
-
-    Raises `ModelError`.
     """
-    try:
-        with loading(str(folder)):
-            tokenizer = _tokenizer(base if name == "hhem" and base else folder)
-            model = _hhem(folder, base) if name == "hhem" else _native(folder, family.model, "verifier.model")
-    except ModelError:
-        raise
-    except Exception as error:  # safetensors, tokenizers and transformers each raise kinds of their own
-        raise ModelError(f"verifier.model: {folder} cannot be loaded: {in_one_line(error)}.") from error
-    return tokenizer, _ready(model)
+    if name == "hhem" and base:
+        return _loaded(folder, KEY, base, lambda: _hhem(folder, base))
+    return load_plain(folder, family.model, KEY)
 
 
 def load_plain(folder: Path, model: str, key: str) -> tuple[Any, Any]:
-    """Tokenizer and model of a folder that has both, as `load` gives them.
+    """Tokenizer and model, in evaluation mode, on a GPU if there is one.
 
     Args:
         model: class of transformers that has its weights.
@@ -44,41 +36,40 @@ def load_plain(folder: Path, model: str, key: str) -> tuple[Any, Any]:
 
     Raises `ModelError`.
     """
+    return _loaded(folder, key, folder, lambda: _native(folder, model, key))
+
+
+def _loaded(folder: Path, key: str, tokenizer: Path, model: Callable[[], Any]) -> tuple[Any, Any]:
+    import torch
+
     try:
         with loading(str(folder)):
-            return _tokenizer(folder), _ready(_native(folder, model, key))
+            return _tokenizer(tokenizer), model().eval().to("cuda" if torch.cuda.is_available() else "cpu")
     except ModelError:
         raise
-    except Exception as error:  # as above
+    except Exception as error:  # safetensors, tokenizers and transformers each raise kinds of their own
         raise ModelError(f"{key}: {folder} cannot be loaded: {in_one_line(error)}.") from error
 
 
-def check_weights(folder: Path, key: str) -> None:
-    """Raises `ModelError` for a folder without safetensors."""
+def check_folder(folder: Path, key: str, tokenizer: Path | None = None, tokenizer_key: str = "") -> None:
+    """Raises `ModelError` for a folder without safetensors, or without a tokenizer there or in a folder of its own."""
     if not any(folder.glob("*.safetensors")):
         raise ModelError(f"{key}: {folder} has no *.safetensors file. {contents_of(folder)}")
-
-
-def check_tokenizer(folder: Path, key: str) -> None:
-    """Raises `ModelError` for a folder without one."""
-    if not any((folder / file).is_file() for file in TOKENIZERS):
-        raise ModelError(f"{key}: {folder} has no tokenizer. {contents_of(folder)}")
+    place = tokenizer or folder
+    if not any((place / file).is_file() for file in TOKENIZERS):
+        raise ModelError(f"{tokenizer_key or key}: {place} has no tokenizer. {contents_of(place)}")
 
 
 def check_files(folder: Path, name: str, base: Path | None) -> None:
     """Raises `ModelError` for what is missing, before anything is loaded."""
-    check_weights(folder, "verifier.model")
     if name != "hhem" and base is not None:
-        raise ModelError(f"verifier.base: it is for HHEM alone, and {folder} is a {name}. Remove it.")
-    if name == "hhem" and base is not None and (kind := settings_at(base, "verifier.base").get("model_type")) != "t5":
-        raise ModelError(f"verifier.base: {base} is a {kind}. HHEM-2.1-Open needs the folder of flan-t5-base.")
-    if name == "hhem" and base is None:
+        raise ModelError(f"{BASE_KEY}: it is for HHEM alone, and {folder} is a {name}. Remove it.")
+    if name == "hhem" and (base is None or settings_of(base, BASE_KEY).get("model_type") != "t5"):
         raise ModelError(
-            "verifier.base: HHEM's folder has neither the configuration of its model nor a tokenizer. Give the folder "
-            "of flan-t5-base."
+            f"{BASE_KEY}: HHEM's folder has neither the configuration of its model nor a tokenizer. Give the folder "
+            f"of flan-t5-base; received {base}."
         )
-    is_base = name == "hhem" and base is not None
-    check_tokenizer(base if is_base and base else folder, "verifier.base" if is_base else "verifier.model")
+    check_folder(folder, KEY, base, BASE_KEY if base else KEY)
 
 
 def _tokenizer(folder: Path) -> Any:
@@ -89,12 +80,6 @@ def _tokenizer(folder: Path) -> Any:
         tokenizer.pad_token = tokenizer.eos_token
     tokenizer.padding_side = "right"
     return tokenizer
-
-
-def _ready(model: Any) -> Any:
-    import torch
-
-    return model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
 
 
 def _native(folder: Path, name: str, key: str) -> Any:
@@ -124,12 +109,11 @@ def _refuse_random(folder: Path, report: Mapping[str, Any], key: str) -> None:
         )
 
 
-def _hhem(folder: Path, base: Path | None) -> Any:
+def _hhem(folder: Path, base: Path) -> Any:
     """HHEM-2.1: a T5 encoder with a classifier of tokens; keys begin with `t5.`, embeddings are stored once."""
     from safetensors.torch import load_file
     from transformers import AutoConfig, T5ForTokenClassification
 
-    assert base is not None
     config = AutoConfig.from_pretrained(base, local_files_only=True, trust_remote_code=False, num_labels=2)
     model = T5ForTokenClassification(config)
     stored = {key: value for path in sorted(folder.glob("*.safetensors")) for key, value in load_file(path).items()}

@@ -15,9 +15,9 @@ from rag_evaluator.errors import ModelError, PromptTooLongError
 from rag_evaluator.models.event_loop import BatchHandler, Scheduler, SingleFlight
 from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, Encoded, Reader, next_logits, probabilities
-from rag_evaluator.verifiers.families import labels_of, names_of
-from rag_evaluator.verifiers.folders import checked_size, model_folder, settings_at, window_of
-from rag_evaluator.verifiers.loading import check_tokenizer, check_weights, load_plain
+from rag_evaluator.verifiers.families import labels_of, names_of, settings_of
+from rag_evaluator.verifiers.folders import checked_size, model_folder, window_of
+from rag_evaluator.verifiers.loading import check_folder, load_plain
 from rag_evaluator.verifiers.reading import inert
 
 # Any in this module: objects of transformers and torch.
@@ -102,8 +102,7 @@ class Reranker:
         self.folder = model_folder(model, KEY)
         self.name = reranker_name(self.folder)
         self.batch_size = checked_size(batch_size, "retrieval.reranker.batch_size")
-        check_weights(self.folder, KEY)
-        check_tokenizer(self.folder, KEY)
+        check_folder(self.folder, KEY)
         self._lock = RLock()
 
     @property
@@ -182,7 +181,7 @@ def reranker_of(config: RerankerConfig) -> Reranker:
 
 def reranker_name(folder: Path) -> str:
     """The kind of a reranker by its config.json and the name of its folder. Raises `ModelError`."""
-    settings = settings_at(folder, KEY)
+    settings = settings_of(folder, KEY)
     architecture = str(next(iter(settings.get("architectures") or ()), ""))
     encoder, _, head = architecture.partition("For")
     if head == "SequenceClassification" and encoder in ENCODERS and len(labels_of(settings)) == 1:

@@ -132,15 +132,11 @@ class Verifier:
             question: that the text answers; only classifiers of tokens read it.
 
         Raises `UndefinedScoreError` for an empty sentence or no evidence, `PromptTooLongError` for a sentence that
-        fills the window, as it is never cut, and for contexts that a classifier of tokens cannot read at once;
-        `TypeError` for what is no text.
+        fills the window, as it is never cut, and for contexts that a classifier of tokens cannot read at once.
         """
         if isinstance(hypotheses, str):
             raise TypeError("hypotheses: expected a list of sentences, received one string")
         contexts = [contexts] if isinstance(contexts, str) else contexts
-        for name, texts in (("contexts", contexts), ("hypotheses", hypotheses)):
-            if wrong := [text for text in texts if not isinstance(text, str)]:
-                raise TypeError(f"{name}: expected texts, received {wrong[0]!r:.60}")
         if not all(hypothesis.strip() for hypothesis in hypotheses):
             raise UndefinedScoreError("there is no sentence to verify")
         if not any(context.strip() for context in contexts):

@@ -83,7 +83,7 @@ def test_the_one_changed_answer_comes_first_with_what_the_judge_said_on_both_sid
     assert (change.a, change.b) == (1.0, 0.5)
     assert change.reasons_a[0] == "supported · He lives. · said"
     assert change.reasons_b[0] == "not supported · He lives. · denied"
-    assert change.says() == [("the claim “He lives.” is no longer supported", "denied")]
+    assert change.says() == [("claim “He lives.”: not supported instead of supported", "denied")]
     assert (change.response_a, change.response_b) == ("He lives. She lives.", "He lives. She lives.")
     figures = comparison.metrics[0].figures
     assert (figures.wins, figures.ties, figures.losses) == (0, COUNT - 1, 1)

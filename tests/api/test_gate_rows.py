@@ -97,22 +97,17 @@ class TestMissing:
         options: dict[str, Any] = {"not_worse_than": run_of(base), "margin": 0.9, "min_coverage": 0.5}
         assert ends(verdict(run_of(lost), **options)) == ends(verdict(run_of(zero), **options))
 
-    def test_the_tipping_point_is_where_the_verdict_changes(self) -> None:
-        values = [1.0] * 293
-        base = run_of(questions([1.0] * 300))
-        found = verdict(run_of(questions([*values, *[NAN] * 7])), not_worse_than=base, margin=0.02)
-        limit = float(re.search(r"passes if the 7 missing rows average at least ([\d.]+)", found.reason)[1])  # type: ignore[index]
-        for score, passes in ((limit, True), (limit - 0.01, False)):
-            filled = run_of(questions([*values, *[score] * 7]))
-            assert verdict(filled, not_worse_than=base, margin=0.02).passed is passes
-        assert "--update" in found.reason
+    def test_rows_that_alone_make_a_rule_fail_are_to_be_scored(self) -> None:
+        run, base = ([*[1.0] * 293, *[score] * 7] for score in (NAN, 1.0))
+        found = verdict(run_of(questions(run)), not_worse_than=run_of(questions(base)), margin=0.02)
+        assert not found.passed
+        assert "only missing rows make it fail" in found.reason and "--update" in found.reason
 
     def test_where_lower_is_better_the_worst_is_the_upper_end(self) -> None:
         base = pd.DataFrame({"user_input": [f"Q{place}" for place in range(300)], "noise_sensitivity": [0.0] * 300})
         run = base.assign(noise_sensitivity=[*[0.0] * 293, *[NAN] * 7])
         found = verdict(run, not_worse_than=base, margin=0.02)
         assert "and count as 1" in found.reason
-        assert re.search(r"average at most 0\.\d+", found.reason)
 
     def test_a_run_that_is_worse_by_itself_does_not_blame_missing_rows(self) -> None:
         base = run_of(questions([1.0] * 300))
@@ -137,10 +132,6 @@ class TestMissing:
             "7 missing rows are ignored (--missing ignore)"
             in ElementTree.parse(tmp_path / "gate.xml").getroot()[0][0][0].text
         )  # type: ignore[operator]
-
-    def test_another_word_for_missing_is_refused(self) -> None:
-        with pytest.raises(RagEvaluatorError, match="missing is 'drop': expected one of worst, ignore"):
-            rag_evaluator.gate(run_of(questions([1.0] * 5)), "faithfulness >= 0.1", missing="drop")  # type: ignore[arg-type]
 
 
 class TestKeys:
@@ -167,7 +158,7 @@ class TestHints:
         values = [1.0] * 21 + [0.0]
         found = verdict(run_of(questions(values), document=clusters), "faithfulness >= 0.8", cluster="document")
         assert not found.passed
-        assert "no result of" not in found.reason  # perfect scores of these rows pass
+        assert "perfect run" not in found.reason  # perfect scores of these rows pass
         best = mean_interval([1.0] * 22, Scale(), clusters=clusters)
         assert best.ci_low is not None
         assert best.ci_low >= 0.8

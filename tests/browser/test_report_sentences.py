@@ -51,14 +51,6 @@ def test_signs_are_not_copied_with_the_text(offline_page: Page, reports: Reports
     assert copied.startswith("Is that so?")
 
 
-def test_questions_in_both_orders_unfold_below_their_sentence(offline_page: Page, reports: Reports) -> None:
-    row = opened(offline_page, reports("both_orders")).row
-    orders = row.locator(".sentence .orders").first
-    assert not orders.locator("li").is_visible()
-    orders.locator("summary").click()
-    expect(orders.locator("li")).to_have_text("supported 80% as in the prompt, 20% exchanged (disagree)")
-
-
 def test_a_link_to_a_folded_context_unfolds_it(offline_page: Page, reports: Reports) -> None:
     offline_page.goto(f"{reports('verified', 'verified').as_uri()}#row=0")
     row = Table(offline_page).dialog.locator("article.row")

@@ -68,8 +68,8 @@ def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path
     shown = capsys.readouterr().out
     lines = shown[shown.index("became worse:") :].splitlines()
     assert lines[:2] == ["became worse:", "  faithfulness 1.000 → 0.000  Who?"]
-    assert lines[2].startswith("    the claim “ [31mAnnam [bold]lies[/bold] far far ")
-    assert lines[2].endswith(" f…” is no longer supported. why not")
+    assert lines[2].startswith("    claim “ [31mAnnam [bold]lies[/bold] far far ")
+    assert lines[2].endswith(" f…”: not supported instead of supported. why not")
     assert lines[3] == "    also changed: bleu_score 0.500 → 0.000"
     assert lines[4] == "    first:  It lies."
     assert re.fullmatch("    second: It stands.!+…", lines[5])

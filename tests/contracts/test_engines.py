@@ -6,7 +6,8 @@ An engine that takes more than `judge.model` has a place in `MAKERS`.
 import asyncio
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, get_args
 
@@ -17,7 +18,7 @@ from transformers import AutoTokenizer
 from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import ENGINES, Capabilities, Engine, Form, Reply, find_engine
-from tests.judge.engine.server.fake_server import obedient, serve
+from tests.judge.engine.server import fake_server as chats
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 PROMPTS = ["Is Tesk a town?", "Is Om a river, and where?", "Who built the bridge of Harn, and when was that?"]
@@ -28,46 +29,17 @@ class Verdict(BaseModel):
     verdict: int
 
 
-def vllm_of(folder: Path) -> Mapping[str, Any]:
-    """Settings of a fake server with vLLM's end points."""
-    return {"owner": "vllm", "write": obedient(AutoTokenizer.from_pretrained(folder), 600, 1)}
-
-
-class Served:
-    """In place of a vLLM server in a process of its own: a fake one on its socket."""
-
-    ended = False
-
-    def __init__(self, command: Callable[[Path], Sequence[str]], environment: Mapping[str, str], folder: Path) -> None:
-        self.socket = folder / "socket"
-        words = list(command(self.socket))
-        model = words[words.index("--model") + 1]
-        names = {"id": words[words.index("--served-model-name") + 1], "owned_by": "vllm", "max_model_len": 8192}
-        self._stack = ExitStack()
-        settings = {**vllm_of(Path(model)), "models": [{**names, "root": model}]}
-        self._stack.enter_context(serve(path=self.socket, **settings))
-
-    def wait_until_ready(self, seconds: float) -> None: ...
-
-    def last_lines(self) -> str:
-        return ""
-
-    def stop(self) -> None:
-        self._stack.close()
-
-
 @contextmanager
 def asked_server(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
-    with serve(**vllm_of(folder)) as fake:
+    count = AutoTokenizer.from_pretrained(folder)
+    with chats.serve(count=lambda text: len(count(text, add_special_tokens=False)["input_ids"])) as fake:
         yield {"url": fake.url}
 
 
 @contextmanager
-def started_server(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
-    engine = "rag_evaluator.judge.engines.vllm.engine"
-    patch.setattr(f"{engine}.VllmServer", lambda command, environment: Served(command, environment, place))
-    patch.setattr(f"{engine}.version_of", lambda python: "0.99.0")
-    yield {"dtype": "float32"}
+def on_the_cpu(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterator[Mapping[str, Any]]:
+    patch.setenv("VLLM_CPU_KVCACHE_SPACE", "1")
+    yield {"dtype": "float32", "vllm": {"args": ["--enforce-eager"]}}
 
 
 @contextmanager
@@ -75,10 +47,18 @@ def model_alone(folder: Path, place: Path, patch: pytest.MonkeyPatch) -> Iterato
     yield {"dtype": "float32"}
 
 
-MAKERS = {"server": asked_server, "vllm": started_server}
+MAKERS = {"server": asked_server, "vllm": on_the_cpu}
 
 
-@pytest.fixture(params=ENGINES)
+HAS_VLLM = find_spec("vllm") is not None
+PARAMS = [
+    pytest.param(name, marks=[pytest.mark.vllm] if name == "vllm" else [])
+    for name in ENGINES
+    if name != "vllm" or HAS_VLLM
+]
+
+
+@pytest.fixture(params=PARAMS)
 def config(
     request: pytest.FixtureRequest,
     model_folder: Callable[..., Path],
@@ -129,7 +109,8 @@ def test_what_is_said_of_an_engine_before_loading_holds_for_the_loaded_one(confi
     assert isinstance(engine, Engine)
     assert engine.accepts and engine.accepts <= set(get_args(Form))
     assert isinstance(engine.capabilities, Capabilities)
-    assert engine.capabilities.window and engine.capabilities.in_flight > 0
+    assert engine.capabilities.in_flight > 0
+    assert engine.capabilities.window or "ids" not in engine.accepts
     before = find_engine(config.engine).capabilities_of(config)
     if before is not None:
         assert (before.greedy, before.probabilities, before.confidence, before.counts_tokens) == (
@@ -150,19 +131,27 @@ def test_text_is_what_it_was_after_encoding_and_decoding(judge: Judge) -> None:
     assert 0 < encoder.count("a") < encoder.count("a b c d e f g h")
 
 
+def tokens(judge: Judge, reply: Reply) -> list[int]:
+    """Return the tokens of a reply, of which an engine has none that takes no token ids."""
+    assert (len(reply.token_ids) > 0) == ("ids" in judge.inner.engine.accepts)
+    return list(reply.token_ids)
+
+
 def test_an_answer_obeys_its_grammar_and_its_budget(judge: Judge) -> None:
     for prompt, reply in zip(PROMPTS, replies_of(judge, PROMPTS), strict=True):
         assert reply.complete
         assert Verdict.model_validate_json(reply.text)
-        assert 0 < len(reply.token_ids) <= judge.inner.request(prompt, Verdict).max_new_tokens
+        assert len(tokens(judge, reply)) <= judge.inner.request(prompt, Verdict).max_new_tokens
 
 
 def test_an_answer_is_the_same_alone_and_beside_others(judge: Judge) -> None:
     together = replies_of(judge, PROMPTS)
-    assert [replies_of(judge, [prompt])[0].token_ids for prompt in PROMPTS] == [reply.token_ids for reply in together]
+    assert [replies_of(judge, [prompt])[0] for prompt in PROMPTS] == together
 
 
 def test_each_candidate_gets_its_own_log_probability(judge: Judge) -> None:
+    if "ids" not in judge.inner.engine.accepts:
+        return
     logprobs = logprobs_of(judge, PROMPTS[0], [5, 9, 30])
     assert len(logprobs) == 3
     assert all(value <= 0 for value in logprobs) and math.isfinite(sum(logprobs))

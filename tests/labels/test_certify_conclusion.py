@@ -33,11 +33,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         JUDGED,
         f"The judge is useful for faithfulness: {ROWS_AS_PEOPLE} 91 % [84, 96] of pairs, by 60 labels.",
     ),
-    "useful, the demo judge": (
-        part("useful", "AUC 0.910 [0.840, 0.960]", area(0.91, 0.84, 0.96)),
-        TOY,
-        f"The toy judge is useful for faithfulness: {ROWS_AS_PEOPLE} 91 % [84, 96] of pairs, by 60 labels.",
-    ),
     "just below useful: the low end is not rounded to 70": (
         part("better than chance, quality not settled", f"AUC 0.800 [0.696, 0.880]{NEEDED}", area(0.8, 0.696, 0.88)),
         JUDGED,
@@ -77,12 +72,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         part("too few labels", "12 labels, 20 are needed, 5 of them of the rarer class", labels=12),
         JUDGED,
         "Too few labels for faithfulness: 12 labels, 20 are needed, 5 of them of the rarer class.",
-    ),
-    "enough labels, too few of the rarer class": (
-        part("too few labels", "3 of 40 labels are not 1, 5 are needed: about 67 labels like these",
-             area(0.9, 0.6, 0.98), 40),
-        JUDGED,
-        "Too few labels for faithfulness: 3 of 40 labels are not 1, 5 are needed: about 67 labels like these.",
     ),
     "a metric that asks no judge": (
         part("useful", "AUC 0.930 [0.820, 0.970]", area(0.93, 0.82, 0.97), 40, judge=None),
@@ -149,14 +138,6 @@ def test_drawn_rows_that_are_blank_are_filled_in_before_others_are_drawn(
     )
     assert said.sentences[1:] == ([] if expected is None else [expected])
     assert (said.next == "AGAIN") == (expected is not None)
-
-
-def test_each_metric_has_a_sentence_of_its_own() -> None:
-    useful = part("useful", "AUC 0.910 [0.840, 0.960]", area(0.91, 0.84, 0.96))
-    few = part("too few labels", "12 labels, 20 are needed", labels=12)
-    first, second = conclusion({"faithfulness": useful, "context_recall": few}).sentences
-    assert first.startswith("The judge is useful for faithfulness")
-    assert second == "Too few labels for context_recall: 12 labels, 20 are needed."
 
 
 @pytest.mark.parametrize(

@@ -123,11 +123,7 @@ def test_which_draw_of_the_other_run_was_taken_is_said(
     label_sheet(a, tmp_path / "more.xlsx", size=30)
     caplog.clear()
     assert len(label_sheet(b, tmp_path / "b.xlsx", like=a, force=True).rows) == 24
-    assert caplog.messages == [
-        f"--like {a}: the 24 rows of its certified labels are taken",
-        f"it also has a draw of 30 rows; to take that, certify its labels first: rag-evaluator certify {a} --labels "
-        "FILE",
-    ]
+    assert caplog.messages == [f"--like {a}: the 24 rows of its certified labels are taken"]
 
 
 def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(

@@ -133,9 +133,7 @@ def test_metrics_that_ask_no_judge_are_left_out_which_one_line_says(
 
 @pytest.mark.parametrize("name", ["exact_match", "rouge", "semantic_similarity"])
 def test_a_metric_that_asks_no_judge_is_refused_by_name(mixed: Path, tmp_path: Path, name: str) -> None:
-    with pytest.raises(
-        ConfigError, match=f"--metric {name}: no judge made its scores, and labels .* a judge with people"
-    ):
+    with pytest.raises(ConfigError, match=f"--metric {name}.*: no judge made its scores"):
         label_sheet(mixed, tmp_path / "a.xlsx", metrics=["answer_rubric", name])
     assert not (tmp_path / "a.xlsx").exists()
 

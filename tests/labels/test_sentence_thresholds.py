@@ -14,7 +14,6 @@ from known_verifier import KnownVerifier
 from labelled_runs import exact_run
 
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge, certify, label_sheet, load_dataset
-from rag_evaluator.cli.main import main
 from rag_evaluator.features.certify import (
     Label,
     LabelSource,
@@ -332,20 +331,6 @@ def test_sheets_of_sentences_are_for_metrics_that_look_at_sentences(run: Path, t
     with pytest.raises(ResultsError, match="has no scores of groundedness, context_coverage"):
         label_sheet(other, tmp_path / "s.xlsx", size=20, sentences=True)
     assert not (tmp_path / "s.xlsx").exists()
-
-
-def test_the_command_writes_the_sheet_and_says_the_threshold(
-    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    sheet = ["certify", "sheet", str(run), "--size", "20", "--sentences", "--out", str(tmp_path / "s.xlsx")]
-    assert main(sheet) == 0
-    labels, out = sentences(tmp_path / "l.csv", (0.4, 0.6)), tmp_path / "c.json"
-    assert main(["certify", str(run), "--labels", str(labels), "--out", str(out)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "The best threshold for sentences of groundedness is 0.25, by 40 labels of sentences in 20 rows" in said
-    assert main(["certify", str(run), "--labels", str(whole(tmp_path / "w.csv")), "--out", str(out)]) == 0
-    said = " ".join(capsys.readouterr().out.split())
-    assert "for the score of rows by groundedness, not for its sentences is 0.75, by 20 labels of rows" in said
 
 
 def test_the_rank_of_probabilities_counts_in_the_auc_whatever_the_threshold(tmp_path: Path) -> None:

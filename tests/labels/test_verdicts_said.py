@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from labelled_runs import ROWS, exact_rows, exact_run, graded_run
+from labelled_runs import exact_rows, exact_run, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, gate
 from rag_evaluator.cli.main import main
@@ -98,23 +98,6 @@ def test_the_verdict_is_by_the_95_per_cent_interval_whatever_the_run_reports(tmp
     part = certify(folder, label={"exact_match": "human"}).certificate["metrics"]["exact_match"]
     assert part["binary"]["auc"]["ci_low"] > 0.7
     assert part["verdict"]["word"] == "better than chance, quality not settled"
-
-
-def test_grades_have_a_verdict_by_their_concordance(tmp_path: Path, capsys: Capture) -> None:
-    folder = exact_run(tmp_path / "run")
-    lines = ["row,exact_match", *(f"{row},{5 - row % 2 if row < 20 else 1 + row % 2}" for row in range(ROWS))]
-    (tmp_path / "l.csv").write_text("\n".join(lines), encoding="utf-8")
-    arguments = ["certify", str(folder), "--labels", str(tmp_path / "l.csv"), "--scale", "exact_match=1..5"]
-    assert main(arguments) == 0
-    figure = json.loads((folder / CERTIFICATE).read_bytes())["metrics"]["exact_match"]["graded"]["concordance"]
-    # 800 pairs across the halves are right; 100 within each half are tied: (400 + 0.5 * 200) / 600
-    assert figure["value"] == pytest.approx(500 / 600)
-    assert figure["ci_low"] >= 0.7
-    low, high = (round(100 * figure[end]) for end in ("ci_low", "ci_high"))
-    assert capsys.readouterr().out.startswith(
-        "The scores are useful for exact_match: they rank the better one of two rows with different labels higher in "
-        f"83 % [{low}, {high}] of pairs, by 40 labels."
-    )
 
 
 def test_a_certificate_without_a_verdict_is_not_believed(tmp_path: Path) -> None:

@@ -188,19 +188,8 @@ def test_questions_about_other_rows_than_those_judged_are_refused(tmp_path: Path
         list(read_questions(folder, data=changed))
 
 
-def test_questions_recorded_by_an_older_version_are_told(tmp_path: Path) -> None:
-    folder = evaluator(["context_relevance"]).evaluate(ROWS).write(tmp_path)
-    lines = lines_of(folder)
-    for line in lines:
-        for one in line["judgements"]:
-            del one["input"]
-    (folder / "details.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-    with pytest.raises(ResultsError, match="another version"):
-        list(read_questions(folder))
-
-
 def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match="no results"):
+    with pytest.raises(ResultsError, match=r"manifest\.json: cannot be read"):
         list(read_questions(tmp_path))
 
 

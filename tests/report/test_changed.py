@@ -77,7 +77,7 @@ def test_a_row_says_what_changed_and_shows_both_responses_with_the_words_that_di
     page = comparison_html(comparison)
     text = text_of(changed_part(page))
     assert "faithfulness 1.00 → 0.00 Row 0 Where is it?" in text
-    assert "The claim “Annam” is no longer supported. no word of it" in text
+    assert "Claim “Annam”: not supported instead of supported. no word of it" in text
     assert "It lies in <ins>Annam</ins>." in page
     assert "It lies in <del>Tonkin</del>." in page
     assert "Also changed: bleu 0.90 → 0.10" in text
@@ -114,9 +114,9 @@ def test_of_many_verdicts_three_are_said_and_the_others_counted(tmp_path: Path) 
     said = [[judged(0, f"claim {number}", verdict, "") for number in range(9)] for verdict in (1, 0)]
     comparison, _ = two(tmp_path, {"faithfulness": [1.0]}, {"faithfulness": [0.0]}, ["P?"], said=said)
     assert [sentence for sentence, _ in comparison.changed[0].says()] == [
-        "the claim “claim 0” is no longer supported",
-        "the claim “claim 1” is no longer supported",
-        "the claim “claim 2” is no longer supported",
+        "claim “claim 0”: not supported instead of supported",
+        "claim “claim 1”: not supported instead of supported",
+        "claim “claim 2”: not supported instead of supported",
         "6 more verdicts changed",
     ]
 
@@ -160,8 +160,8 @@ def test_hostile_texts_are_shown_as_text(tmp_path: Path) -> None:
     page = comparison_html(comparison)
     assert_harmless(page)
     text = text_of(page)
-    assert "The claim “<img src=x onerror=alert(1)>\"'&#x3c;</script>[U+202E][U+D800][U+0000]" in text
-    assert "is no longer supported. <img src=x" in text
+    assert "Claim “<img src=x onerror=alert(1)>\"'&#x3c;</script>[U+202E][U+D800][U+0000]" in text
+    assert "not supported instead of supported. <img src=x" in text
 
 
 def test_a_long_response_is_folded_and_cut(tmp_path: Path) -> None:

@@ -48,8 +48,3 @@ def test_the_folder_is_refused_with_the_runs_that_can_be_given(panel: Path, read
 def test_commands_refuse_the_folder_too(panel: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, str(panel), *(["--min", "context_relevance=0.1"] if command == "gate" else [])]) == 2
     assert "a run has one judge now" in capsys.readouterr().err
-
-
-def test_the_runs_of_its_judges_are_compared(panel: Path) -> None:
-    [line] = compare(panel / "judges" / "a", panel / "judges" / "b").metrics
-    assert line.figures.metric == "context_relevance"

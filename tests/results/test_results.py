@@ -179,14 +179,6 @@ def test_negative_scores_and_numbers_stay_numbers(tmp_path: Path) -> None:
     assert [xlsx_of(tmp_path / "scores.xlsx")[0][name].value for name in ("delta", "m")] == [-5, -0.5]
 
 
-def test_links_stay_text(tmp_path: Path) -> None:
-    link = "https://example.com/" + "a" * 3000
-    results_of([{"user_input": link}], m=[Score(1.0)]).write(tmp_path)
-    cell = xlsx_of(tmp_path / "scores.xlsx")[0]["user_input"]
-    assert cell.value == link
-    assert cell.hyperlink is None
-
-
 @pytest.mark.parametrize("character", ["x", "😀"])
 def test_text_too_long_for_a_cell_is_cut_there_and_says_so(character: str, tmp_path: Path) -> None:
     text = character * 50_000

@@ -35,14 +35,6 @@ def without_a_metric(folder: Path) -> None:
     (folder / "summary.json").write_text(json.dumps(summary))
 
 
-def of_an_older_version(folder: Path) -> None:
-    """No digest is known: the manifest holds none, and there is no journal."""
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest.pop("written", None)
-    (folder / "manifest.json").write_text(json.dumps(manifest))
-    shutil.rmtree(folder / "journal")
-
-
 CHANGES: dict[str, Change] = {"half of the rows": halved, "a score": edited, "no row": emptied}
 COMMANDS: dict[str, list[str]] = {
     "gate": ["gate", "RUN", "--min", "mean:exact_match=0"],
@@ -117,17 +109,6 @@ def test_a_table_of_the_run_s_own_is_checked_against_the_manifest_beside_it(
     path.write_bytes(b"".join(lines[:21]))
     assert main(["gate", str(path), "--min", "mean:exact_match=0.5"]) == 2
     assert f"{path}: not as it was written" in capsys.readouterr().err
-
-
-def test_a_folder_of_an_older_version_is_checked_by_its_number_of_rows_and_says_so(
-    runs: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
-) -> None:
-    of_an_older_version(runs / "run")
-    assert call(runs, COMMANDS["gate"]) == 0
-    assert "written by an older version, which noted no digest of its scores" in caplog.text
-    halved(runs / "run")
-    assert call(runs, COMMANDS["gate"]) == 2
-    assert "it holds 20 rows, 40 were written" in capsys.readouterr().err
 
 
 def test_merge_writes_it_again(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

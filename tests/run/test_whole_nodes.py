@@ -1,4 +1,4 @@
-"""`submit --whole-nodes`: each element of the array has a node for itself, with the GPUs that its vLLM server needs."""
+"""`submit --whole-nodes`: each element of the array has a node for itself, with the GPUs that its vLLM needs."""
 
 import json
 import os

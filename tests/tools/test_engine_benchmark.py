@@ -14,7 +14,6 @@ from benchmarks import engines
 from benchmarks.engine_report import ratios, render
 from benchmarks.engine_ways import WAYS, Setting
 from benchmarks.processes import cpu_seconds
-from tools.gguf_model import write_gguf
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 FIGURES = Path(__file__).parent.parent.parent / "benchmarks" / "engines.json"
@@ -82,13 +81,13 @@ def test_a_round_that_was_broken_off_counts_as_far_as_it_went() -> None:
 
 def test_rounds_are_added_to_those_that_the_page_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(engines, "FIGURES", tmp_path / "engines.json")
-    monkeypatch.setattr(sys, "argv", ["engines", "--vllm-python", "/envs/vllm/bin/python"])
-    setting = Setting(tmp_path, tmp_path, 1, 16, None, "/envs/vllm/bin/python")
+    monkeypatch.setattr(sys, "argv", ["engines", "--models", "demo"])
+    setting = Setting(tmp_path, 1, 16, None)
     engines.keep("demo", setting, [{"ours": counts(1.0)}], "busy", None)
     engines.keep("demo", setting, [{"ours": counts(3.0)}], "busy", engines.known_figures()["demo"])
     text = (tmp_path / "engines.md").read_text(encoding="utf-8")
     assert line(text, "ours")[1:5] == ["2", "1.0", "2.0", "3.0"]
-    assert text.count("`python -m benchmarks.engines --vllm-python PYTHON`") == 2 and "/envs" not in text
+    assert text.count("`python -m benchmarks.engines --models demo`") == 2
 
 
 def test_what_was_not_measured_is_said_to_be_so() -> None:
@@ -103,11 +102,11 @@ def test_the_page_says_which_way_ours_is_behind() -> None:
 
 
 @pytest.mark.processes
-def test_engines_answer_equal_questions_with_equal_tokens(model_folder: Callable[..., Path], tmp_path: Path) -> None:
+def test_engines_answer_equal_questions_with_equal_tokens(model_folder: Callable[..., Path]) -> None:
     folder = model_folder("llama")
-    setting = Setting(folder, write_gguf(folder, tmp_path / "tiny.gguf"), 16, 16)
+    setting = Setting(folder, 16, 16)
     answers = {}
-    for name in ("ours", "llama.cpp-1", "generate"):
+    for name in ("ours", "generate"):
         with WAYS[name][1](setting) as ask:
             answers[name] = ask()
     first = answers["ours"]

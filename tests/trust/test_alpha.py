@@ -61,13 +61,3 @@ def test_numbers_of_the_categories_do_not_matter() -> None:
 def test_where_alpha_is_not_defined_a_reason_says_so(ratings: list[list[float]], reason: str) -> None:
     result = krippendorff_alpha(ratings)
     assert (result.alpha, result.reason) == (None, reason)
-
-
-def test_full_agreement_is_1_and_systematic_disagreement_is_below_0() -> None:
-    assert krippendorff_alpha([[1, 2, 3], [1, 2, 3]]).alpha == 1
-    assert krippendorff_alpha([[0, 1], [1, 0]]).alpha == pytest.approx(1 - 3 * 2 / 4)
-
-
-def test_ratings_that_are_no_table_are_refused() -> None:
-    with pytest.raises(ValueError, match="1 dimensions"):
-        krippendorff_alpha([1, 2])

@@ -9,7 +9,6 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import METRICS, gate
-from rag_evaluator.results import reporting_of
 from rag_evaluator.statistics import (
     Estimate,
     Paired,
@@ -78,16 +77,6 @@ def test_which_metrics_have_atoms_is_a_column_of_the_table() -> None:
     strings = ("bleu_score", "rouge_score", "chrf_score", "non_llm_string_similarity")
     atoms = {name: metric.scale.atoms for name, metric in METRICS.items() if metric.scale.atoms}
     assert atoms == {"answer_relevancy": (0.0,), **dict.fromkeys(strings, (0.0, 1.0))}
-
-
-def test_a_run_from_before_atoms_is_read_by_the_name_of_its_metric() -> None:
-    about = {"range": [-1, 1], "kind": "continuous", "better": "higher", "stage": "generation", "threshold": None}
-    names = [*METRICS, "my_own"]
-    scales = reporting_of({"metrics": dict.fromkeys(names, about)}).scales
-    assert {name: scales[name].atoms for name in METRICS} == {name: METRICS[name].atoms for name in METRICS}
-    assert scales["my_own"].atoms == ()
-    said = reporting_of({"metrics": {"answer_relevancy": {**about, "atoms": [0.5]}}}).scales
-    assert said["answer_relevancy"].atoms == (0.5,)
 
 
 @pytest.mark.parametrize("n", [20, 30, 50])

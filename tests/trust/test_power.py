@@ -42,17 +42,10 @@ def test_a_difference_that_the_scale_does_not_have_is_none_that_rows_can_show() 
     assert few.rows_needed is not None
 
 
-@pytest.mark.parametrize(
-    ("std", "n"),
-    [(None, 0), (None, 1), (0.3, 1), (0.0, 50), (1e-9, 50)],  # nothing varied: nothing is known of the spread
-)
+@pytest.mark.parametrize(("std", "n"), [(None, 0), (0.0, 50), (1e-9, 50)])
 def test_without_a_spread_nothing_is_promised(std: float | None, n: int) -> None:
     assert smallest_difference(std, n) is None
-
-
-@pytest.mark.parametrize(("std", "effect"), [(None, 0.05), (0.0, 0.05), (1e-9, 0.05)])
-def test_without_a_spread_no_number_of_rows_is_named(std: float | None, effect: float) -> None:
-    assert rows_needed(std, effect) is None
+    assert rows_needed(std, 0.05) is None
 
 
 @pytest.mark.filterwarnings("error")

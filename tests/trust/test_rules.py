@@ -3,10 +3,9 @@
 import re
 from pathlib import Path
 
-import numpy as np
 import pytest
 
-from rag_evaluator import METRICS, ConfigError
+from rag_evaluator import ConfigError
 from rag_evaluator.statistics import (
     Measured,
     Rule,
@@ -20,7 +19,6 @@ from rag_evaluator.statistics import (
 )
 
 CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
-ROUGE = METRICS["rouge_score"].scale
 JUDGED, LOWER, COSINE = Scale(), Scale(better="lower"), Scale(-1, 1, "continuous")
 
 
@@ -108,40 +106,12 @@ def test_coverage_may_be_a_rule_of_its_own() -> None:
     assert str(failed) == "m coverage >= 0.8: coverage is 0.750, below 0.8"
 
 
-@pytest.mark.parametrize(
-    ("n", "subject"), [(3, "no result of 3 rows can pass"), (15, "a perfect run of 15 rows fails, too")]
-)
-def test_a_rule_that_perfect_scores_do_not_keep_says_how_many_rows_they_need(n: int, subject: str) -> None:
-    said = verdict("m >= 0.8", [1.0] * n).reason
+def test_a_rule_that_perfect_scores_do_not_keep_says_how_many_rows_they_need() -> None:
+    said = verdict("m >= 0.8", [1.0] * 15).reason
     needed = int(said.rpartition(" rows are needed")[0].rpartition(" ")[2])
-    assert subject in said
+    assert "a perfect run of 15 rows fails, too" in said
     assert mean_interval([1.0] * needed, JUDGED).ci_low >= 0.8 > mean_interval([1.0] * (needed - 1), JUDGED).ci_low  # type: ignore[operator]
     assert needed <= 20  # 20 rows of perfect scores have a lower end of about 0.81
-
-
-@pytest.mark.parametrize(
-    ("scale", "clusters"),
-    [(JUDGED, ["a", "a", "b", None, "c", "c", "d", "e"])]
-    + [(scale, None) for scale in (JUDGED, LOWER, Scale(1, 5), ROUGE)],
-)
-def test_where_no_result_is_said_to_pass_no_result_does(scale: Scale, clusters: list[str] | None) -> None:
-    rng = np.random.default_rng(0)
-    worst, best = (scale.low, scale.high) if scale.better == "higher" else (scale.high, scale.low)
-    n = 8
-    tried = []
-    for _ in range(300):
-        away = rng.choice([0, 0.003, 0.01, 0.03, 0.1]) + 1e-4 * rng.random(n) * rng.integers(0, 2)
-        values = list(best + (worst - best) * np.clip(away, 0, 1))
-        estimate = mean_interval(values, scale, clusters=clusters)
-        tried.append(estimate.ci_low if scale.better == "higher" else estimate.ci_high)
-    sign, top = (">=", max(tried)) if scale.better == "higher" else ("<=", min(tried))  # type: ignore[type-var]
-    said = verdict(f"m {sign} {top}", [best] * n, scale, clusters=clusters).reason
-    assert "no result of" not in said
-    certain = verdict(f"m {sign} {best}", [best] * n, scale, clusters=clusters).reason
-    assert "no result of 8 rows can pass" in certain
-    at_best = float(certain.partition(", at best ")[2].partition(")")[0])
-    assert (at_best - top) * (1 if scale.better == "higher" else -1) >= -1e-3  # type: ignore[operator]
-    assert abs(at_best - best) > 1e-3
 
 
 def test_a_rule_that_a_better_result_can_pass_does_not_ask_for_rows() -> None:

@@ -1,6 +1,5 @@
 """Evidence is cut into pieces at sentences; nothing is lost, and each text is counted once."""
 
-import time
 from collections.abc import Sequence
 
 from hypothesis import given
@@ -74,11 +73,3 @@ def test_each_sentence_is_counted_once_for_all_limits() -> None:
     evidence.pieces(Limit(100, 1000))
     read = sum(map(len, counted)) / sum(map(len, contexts))
     assert read < 3.1, "once as sentences, once as pieces of each of two limits"
-
-
-def test_a_long_text_is_cut_in_less_than_a_second() -> None:
-    text = "The bridge at Harn is old and has three arches. " * 1100
-    start = time.process_time()
-    evidence = Evidence([text, "word " * 10_000], words, ENGLISH)
-    assert len(evidence.pieces(Limit(400, 10_000))) > 30
-    assert time.process_time() - start < 1

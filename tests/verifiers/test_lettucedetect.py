@@ -8,7 +8,7 @@ import tiny_verifiers
 import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
-from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
+from rag_evaluator.errors import PromptTooLongError
 from rag_evaluator.verifiers import Verifier, lettucedetect
 
 pytestmark = pytest.mark.models
@@ -116,11 +116,3 @@ def test_names_of_control_tokens_in_data_are_text_and_places_stay(folders: dict[
     tokenizer, _ = verifier._loaded
     ids = tokenizer("[SEP]", "[SEP]", split_special_tokens=True)["input_ids"]
     assert list(ids).count(tokenizer.sep_token_id) == 2
-
-
-@pytest.mark.parametrize(("contexts", "sentences"), [([" "], SENTENCES), (CONTEXTS, ["Harn is old.", " "])])
-def test_nothing_to_look_at_is_no_probability(
-    folders: dict[str, Path], contexts: list[str], sentences: list[str]
-) -> None:
-    with pytest.raises(UndefinedScoreError, match="there is no"):
-        Verifier(folders["modernbert"]).supports(contexts, sentences)

@@ -128,14 +128,6 @@ def test_contexts_can_be_looked_at_one_by_one(folders: dict[str, Path]) -> None:
     assert (each.pieces, len(each.piece.contexts)) == (2, 1)
 
 
-def test_a_sentence_longer_than_a_piece_is_cut_between_words(folders: dict[str, Path]) -> None:
-    made = verifier(folders, "minicheck-roberta")
-    text = "bridge " * 2000
-    evidence = made.evidence([text], CLAIM)
-    assert len(evidence) > 4
-    assert " ".join(piece.text for piece in evidence).split() == text.split()
-
-
 @pytest.mark.parametrize("kind", ["minicheck-deberta", "factcg"])
 def test_deberta_with_relative_positions_reads_more_than_its_config_names(kind: str, folders: dict[str, Path]) -> None:
     made = verifier(folders, kind)
@@ -156,12 +148,6 @@ def test_a_string_is_one_context_and_not_its_letters(folders: dict[str, Path]) -
     assert made.best(PREMISE, CLAIM) == made.best([PREMISE], CLAIM)
     with pytest.raises(TypeError, match="a list of sentences"):
         made.supports([PREMISE], CLAIM)
-
-
-@pytest.mark.parametrize(("contexts", "claims"), [([PREMISE], [None]), ([PREMISE, 4.5], [CLAIM])])
-def test_what_is_no_text_is_named(folders: dict[str, Path], contexts: list[Any], claims: list[Any]) -> None:
-    with pytest.raises(TypeError, match=r"(contexts|hypotheses): expected texts, received (None|4\.5)"):
-        verifier(folders, "nli").supports(contexts, claims)
 
 
 def test_weights_that_give_no_number_give_no_score(tmp_path: Path) -> None:
@@ -224,8 +210,11 @@ FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no tokenizer": (no_tokenizer, "has no tokenizer"),
     "no weights": (lambda at: (at / "model.safetensors").unlink(), r"has no \*\.safetensors"),
     "no entailment": (lambda at: change(at, id2label={0: "good", 1: "bad"}), r"Say which with verifier\.kind"),
-    "a judge": (lambda at: change(at, architectures=["LlamaForCausalLM"]), "is no known verifier. Known kinds"),
-    "of tokens": (lambda at: change(at, architectures=["BertForTokenClassification"]), "is no known verifier"),
+    "a judge": (lambda at: change(at, architectures=["LlamaForCausalLM"]), r"Say which with verifier\.kind"),
+    "of tokens": (
+        lambda at: change(at, architectures=["BertForTokenClassification"]),
+        r"Say which with verifier\.kind",
+    ),
 }
 
 
@@ -240,7 +229,7 @@ def test_a_folder_that_is_no_verifier_is_refused_before_it_is_loaded(tmp_path: P
 
 def test_one_architecture_of_two_families_needs_a_name(tmp_path: Path) -> None:
     folder = tiny_verifiers.make("factcg", tmp_path / "model")
-    with pytest.raises(ModelError, match="may be minicheck-deberta or factcg"):
+    with pytest.raises(ModelError, match=r"Say which with verifier\.kind"):
         Verifier(folder)
     assert Verifier(folder, kind="factcg").name == "factcg"
     with pytest.raises(ModelError, match="is a RobertaForSequenceClassification"):
@@ -284,15 +273,3 @@ def test_a_batch_size_changes_no_number(folders: dict[str, Path], kind: str) -> 
     assert by_size[0] == by_size[1] == by_size[2]
     if kind != "lettucedetect":  # reads all sentences together
         assert by_size[0] == one_by_one
-
-
-@pytest.mark.parametrize("kind", IN_PIECES)
-def test_batches_differ_from_single_pairs_by_less_than_rounding(folders: dict[str, Path], kind: str) -> None:
-    pairs = [(PREMISE * times, CLAIM) for times in (1, 5, 2, 8, 1)]
-    alone = verifier(folders, kind, batch_size=1).probabilities(pairs)
-    assert verifier(folders, kind, batch_size=3).probabilities(pairs) == pytest.approx(alone, abs=1e-5)
-    assert alone[0] == alone[4]
-
-
-def test_no_sentences_have_no_support(folders: dict[str, Path]) -> None:
-    assert verifier(folders, "nli").supports([PREMISE], []) == []

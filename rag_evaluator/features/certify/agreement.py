@@ -1,22 +1,23 @@
-"""How far scores and labels agree: accuracy, kappa, the cross-fitted threshold, and all coefficients together."""
+"""How far scores and labels agree: accuracy, the cross-fitted threshold, and all coefficients together."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal, NamedTuple
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.features.certify.coefficients import (
     Coefficient,
-    Statistic,
+    ScoredLabels,
     auc,
-    bootstrap_interval,
+    cohen_kappa,
     concordance,
     kendall_tau_b,
+    pairs_of,
     spearman,
     undefined,
-    with_pseudo_rows,
 )
 from rag_evaluator.statistics.formulas import Array, Estimate
 from rag_evaluator.statistics.intervals import PASS, mean_interval
@@ -84,15 +85,6 @@ class GradedAgreement:
     spearman: Coefficient
 
 
-class ScoredLabels(NamedTuple):
-    """Rows with a score and a label."""
-
-    scores: Array
-    labels: Array
-    weights: Array
-    clusters: list[Hashable] | None
-
-
 def binary_agreement(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -122,42 +114,32 @@ def binary_agreement(
     rows = pairs_of(scores, labels, clusters, weights)
     if not np.all(np.isin(rows.labels, (0.0, 1.0))):
         raise ValueError(f"labels are {sorted(set(rows.labels))[:5]}; 0 and 1 are expected")
+    agreement = partial(
+        BinaryAgreement,
+        n=len(rows.labels),
+        positive=int(rows.labels.sum()),
+        auc=auc(rows, level),
+        spearman=spearman(rows, level, seed),
+    )
     chosen = threshold is None and len(rows.scores) > 0
-    if chosen and np.ptp(rows.scores) == 0:
-        return _without_verdicts(rows, level, seed)
+    if chosen and np.ptp(rows.scores) == 0:  # a threshold could only accept all rows, or reject all
+        none = undefined(NO_THRESHOLD, level)
+        share = replace(mean_interval([], PASS, level), ci_method=none.ci_method)
+        return agreement(
+            threshold=None, cross_fitted=False, confusion=None, agreement=share, balanced_accuracy=none, kappa=none
+        )
     if chosen:
         threshold, verdicts = cross_fitted(*rows, seed=seed)
     else:
         verdicts = rows.scores >= (threshold or 0.0)
     right = (verdicts == (rows.labels == 1)).astype(np.float64)
-    return BinaryAgreement(
-        n=len(rows.labels),
-        positive=int(rows.labels.sum()),
-        auc=auc(*rows, level=level),
-        spearman=spearman(*rows, level=level, seed=seed),
+    return agreement(
         threshold=threshold,
         cross_fitted=chosen,
         confusion=Confusion(*(int(np.sum(verdicts[rows.labels == y] == f)) for f in (1, 0) for y in (1, 0))),
         agreement=mean_interval(right, PASS, level, rows.clusters, rows.weights),
         balanced_accuracy=balanced(rows, right, level),
-        kappa=cohen_kappa(verdicts.astype(np.float64), *rows[1:], level=level, seed=seed),
-    )
-
-
-def _without_verdicts(rows: ScoredLabels, level: float, seed: int) -> BinaryAgreement:
-    """Of scores that are all equal, and no threshold: it could only accept all rows, or reject all."""
-    none = undefined(NO_THRESHOLD, level)
-    return BinaryAgreement(
-        n=len(rows.labels),
-        positive=int(rows.labels.sum()),
-        auc=auc(*rows, level=level),
-        spearman=spearman(*rows, level=level, seed=seed),
-        threshold=None,
-        cross_fitted=False,
-        confusion=None,
-        agreement=replace(mean_interval([], PASS, level), ci_method=none.ci_method),
-        balanced_accuracy=none,
-        kappa=none,
+        kappa=cohen_kappa(rows._replace(scores=verdicts.astype(np.float64)), level=level, seed=seed),
     )
 
 
@@ -179,30 +161,15 @@ def graded_agreement(
     rows = pairs_of(scores, labels, clusters, weights)
     steps = np.unique(np.asarray(grades, dtype=np.float64))
     nearest = steps[np.argmin(np.abs(rows.scores[:, None] - steps), axis=1)]
-    linear, quadratic = (
-        cohen_kappa(nearest, *rows[1:], weighting=weighting, level=level, seed=seed)
-        for weighting in ("linear", "quadratic")
+    rated = rows._replace(scores=nearest)
+    return GradedAgreement(
+        n=len(rows.labels),
+        concordance=concordance(rows, level, seed),
+        kappa_linear=cohen_kappa(rated, "linear", level, seed),
+        kappa_quadratic=cohen_kappa(rated, "quadratic", level, seed),
+        tau_b=kendall_tau_b(rows, level, seed),
+        spearman=spearman(rows, level, seed),
     )
-    pairs, tau_b, rho = (function(*rows, level=level, seed=seed) for function in (concordance, kendall_tau_b, spearman))
-    return GradedAgreement(len(rows.labels), pairs, linear, quadratic, tau_b, rho)
-
-
-def pairs_of(
-    scores: ArrayLike, labels: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None
-) -> ScoredLabels:
-    """Rows with score and label, sorted by these and by weight, so that figures do not depend on the order of rows."""
-    judged, people = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
-    masses = np.ones(len(judged)) if weights is None else np.asarray(weights, dtype=np.float64)
-    names = range(len(judged)) if clusters is None else clusters
-    if not len(judged) == len(people) == len(masses) == len(names):
-        raise ValueError(f"{len(judged)} scores, {len(people)} labels, {len(masses)} weights and {len(names)} clusters")
-    if not np.all(np.isfinite(masses) & (masses >= 0)):
-        raise ValueError("weights must be finite numbers of at least 0")
-    has_both = ~np.isnan(judged) & ~np.isnan(people) & (masses > 0)
-    last = np.unique([str(name) for name in names], return_inverse=True)[1] if clusters else masses
-    order = [place for place in np.lexsort((last, masses, people, judged)) if has_both[place]]
-    labels_of = None if clusters is None else [clusters[place] for place in order]
-    return ScoredLabels(judged[order], people[order], masses[order], labels_of)
 
 
 def balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
@@ -212,7 +179,7 @@ def balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
     parts = []
     for kind in (0.0, 1.0):
         places = np.flatnonzero(rows.labels == kind)
-        clusters = rows.clusters and [rows.clusters[place] for place in places]
+        clusters = rows.clusters and [rows.clusters[place] for place in places.tolist()]
         part = mean_interval(right[places], PASS, level, clusters, rows.weights[places])
         assert part.mean is not None and part.ci_low is not None and part.ci_high is not None
         parts.append((part.mean, part.ci_low, part.ci_high))
@@ -220,53 +187,6 @@ def balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
     below = sum((mean - low) ** 2 for mean, low, _ in parts) ** 0.5 / 2
     above = sum((high - mean) ** 2 for mean, _, high in parts) ** 0.5 / 2
     return Coefficient(value, max(value - below, 0.0), min(value + above, 1.0), level, "wilson-square-and-add")
-
-
-Weighting = Literal["nominal", "linear", "quadratic"]
-Places = NDArray[np.int64]
-DISTANCES: Mapping[Weighting, Callable[[Array], Array]] = {
-    "nominal": lambda gaps: (gaps > 0).astype(np.float64),
-    "linear": lambda gaps: gaps,
-    "quadratic": lambda gaps: gaps**2,
-}
-
-
-def cohen_kappa(
-    first: Array,
-    second: Array,
-    weights: Array,
-    clusters: Sequence[Hashable] | None = None,
-    weighting: Weighting = "nominal",
-    level: float = 0.95,
-    seed: int = 0,
-) -> Coefficient:
-    """kappa = 1 - observed / expected disagreement, in [-1, 1] (Cohen 1960; with weights of disagreement Cohen 1968).
-
-    Disagreement of two ratings is 1 (nominal), their distance (linear) or its square (quadratic). Interval:
-    `bootstrap_interval`; the pseudo-rows are the lowest rating against the highest, both ways.
-
-    Args:
-        first, second: ratings as numbers, none missing.
-        weights: how many rows each one speaks for, above 0.
-    """
-    ratings = np.unique(np.concatenate([first, second]))
-    if len(first) < 2 or len(ratings) < 2:
-        return undefined("fewer than two rows" if len(first) < 2 else "all ratings are equal", level)
-    distances = DISTANCES[weighting](np.abs(ratings[:, None] - ratings))
-    sides = with_pseudo_rows(first, second, ratings)
-    first_places, other = (np.asarray(np.searchsorted(ratings, side), dtype=np.int64) for side in sides)
-    return bootstrap_interval(_statistic(first_places, other, distances), weights, clusters, level, seed)
-
-
-def _statistic(first: Places, second: Places, distances: Array) -> Statistic:
-    first_ratings, other = (np.eye(len(distances))[places] for places in (first, second))
-    apart = distances[first, second]
-
-    def kappas(weights: Array) -> Array:
-        expected = np.sum((weights @ first_ratings @ distances) * (weights @ other), axis=-1)
-        return np.asarray(1 - (weights @ apart) * weights.sum(axis=-1) / expected)
-
-    return kappas
 
 
 class CrossFitted(NamedTuple):

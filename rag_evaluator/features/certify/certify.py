@@ -2,8 +2,7 @@
 
 import datetime
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -138,7 +137,7 @@ def certify(
     if not sources:
         raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
     scales = scales_for(list(run.scores), [run])[0]
-    label_scales = _named(run, parse_scales(scale), "--scale")
+    label_scales = {_name(run, metric, "--scale"): grades for metric, grades in parse_scales(scale).items()}
     level = run.config.get("ci_level") or LEVEL
     again = _again(folder, paths, scale, threshold or {}, on)
     settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level, again)
@@ -176,26 +175,22 @@ def _check_files(paths: Sequence[Path], folder: Path) -> None:
 
 
 def _in_column(run: Run, metric: str, column: str) -> LabelSource:
-    [name] = _named(run, {metric: column}, "--label")
-    return LabelSource(labels_in_column(run, name, column, canonical_name))
+    return LabelSource(labels_in_column(run, _name(run, metric, "--label"), column, canonical_name))
 
 
-def _named(run: Run, values: Mapping[str, Any], option: str) -> dict[str, Any]:
-    """Values by the names that metrics have in the run. Raises `ConfigError` for a metric that it has not."""
-    named: dict[str, Any] = {}
-    for metric, value in values.items():
-        name = metric if metric in run.scores else canonical_name(metric) or metric
-        if name not in run.scores:
-            hint = did_you_mean(metric, run.scores)
-            raise ConfigError(f"{option} {metric}: {run.name} has no scores of '{metric}'.{hint}")
-        named[name] = value
-    return named
+def _name(run: Run, metric: str, option: str) -> str:
+    """The name that a metric has in the run. Raises `ConfigError` for a metric that it has not."""
+    name = metric if metric in run.scores else canonical_name(metric) or metric
+    if name not in run.scores:
+        hint = did_you_mean(metric, run.scores)
+        raise ConfigError(f"{option} {metric}: {run.name} has no scores of '{metric}'.{hint}")
+    return name
 
 
 def _thresholds(run: Run, thresholds: Mapping[str, float], scales: Mapping[str, Scale]) -> dict[str, float]:
     about = run.manifest.get("metrics", {})
     configured = {name: part["threshold"] for name, part in about.items() if part.get("threshold") is not None}
-    named = _named(run, thresholds, "--threshold")
+    named = {_name(run, metric, "--threshold"): limit for metric, limit in thresholds.items()}
     for metric, limit in named.items():
         if not scales[metric].holds(limit):
             low, high = scales[metric].low, scales[metric].high
@@ -266,16 +261,8 @@ def draw_rows(
     scales = scales_for(names, [run])[0]
     if like is None:
         draw = _draw(run, names[0], scales[names[0]], size, uncertain, seed)
-        record = DrawRecord(
-            data=run.data,
-            metrics=names,
-            kind="uncertain" if uncertain else "stratified",
-            size=size,
-            seed=seed,
-            rows=draw.rows.tolist(),
-            probabilities=draw.probabilities.tolist(),
-            strata=draw.strata.tolist(),
-        )
+        kind = "uncertain" if uncertain else "stratified"
+        record = DrawRecord(run.data, names, kind, size, seed, *(part.tolist() for part in draw))
     else:
         record = replace(draw_like(run, like), data=run.data, metrics=names)
     language = find_language(str(run.config.get("language") or "english")).name
@@ -310,17 +297,9 @@ def draw_like(run: Run, folder: Path) -> DrawRecord:
     theirs = read_draw(folder, (certified or names)[0], other.data)
     which = "of its certified labels" if certified else "of its only draw"
     logger.warning("--like %s: the %d rows %s are taken", folder, len(theirs.rows), which)
-    if (most := max(_sizes(folder, names, other.data))) > len(theirs.rows):
-        again = command("certify", folder, "--labels", "FILE")
-        logger.warning("it also has a draw of %d rows; to take that, certify its labels first: %s", most, again)
     on, (a, b) = match([other, run])
-    if (
-        a.places.keys() != b.places.keys()
-        or a.without
-        or b.without
-        or len(a.places) < len(other.samples)
-        or len(b.places) < len(run.samples)
-    ):
+    lacking = [side.without or len(side.places) < len(side_run.samples) for side, side_run in ((a, other), (b, run))]
+    if a.places.keys() != b.places.keys() or any(lacking):
         raise ResultsError(f"--like {folder}: both runs need the same rows, each with a '{on}' of its own.")
     ours = {rows[0]: b.places[key][0] for key, rows in a.places.items()}  # their row -> ours
     back = {our: their for their, our in ours.items()}
@@ -334,28 +313,16 @@ def draw_like(run: Run, folder: Path) -> DrawRecord:
     )
 
 
-def _sizes(folder: Path, names: Sequence[str], data: str) -> Iterator[int]:
-    """Rows of each draw of the rows as they are now."""
-    for name in names:
-        with suppress(ResultsError):  # of other rows
-            yield len(read_draw(folder, name, data).rows)
-
-
 def _names(run: Run, metrics: Sequence[str]) -> list[str]:
-    names = [metric if metric in run.scores else canonical_name(metric) or metric for metric in metrics]
-    for metric, name in zip(metrics, names, strict=True):
-        if name not in run.scores:
-            raise ConfigError(f"--metric {metric}: {run.name} has no scores of it.{did_you_mean(metric, run.scores)}")
-        if not is_judged(run.manifest, name):
-            raise ConfigError(f"--metric {metric}: no judge made its scores, and {WHAT_FOR}. Leave it out.")
-    if names:
-        return list(dict.fromkeys(names))
     judged = [name for name in run.scores if is_judged(run.manifest, name)]
+    names = list(dict.fromkeys(_name(run, metric, "--metric") for metric in metrics))
+    if unasked := [name for name in names if name not in judged]:
+        raise ConfigError(f"--metric {unasked[0]}: no judge made its scores, and {WHAT_FOR}. Leave it out.")
     if not judged:
         raise ResultsError(f"{run.name}: no judge made its scores, and {WHAT_FOR}.")
-    if unasked := [name for name in run.scores if name not in judged]:
-        logger.warning("not to be labelled, as no judge made these scores: %s", ", ".join(unasked))
-    return judged
+    if not names and (others := [name for name in run.scores if name not in judged]):
+        logger.warning("not to be labelled, as no judge made these scores: %s", ", ".join(others))
+    return names or judged
 
 
 def _check_size(run: Run, size: int) -> None:

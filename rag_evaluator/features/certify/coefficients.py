@@ -1,10 +1,11 @@
-"""Agreement of scores with labels as one number with its interval: AUC, rank correlations, and their bootstrap."""
+"""Agreement of scores with labels as one number with its interval: AUC, rank correlations, kappa."""
 
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.statistics.formulas import Array, effective_units
 from rag_evaluator.statistics.labelled import cluster_numbers
@@ -13,7 +14,41 @@ DRAWS = 2_000
 AT_ONCE = 4_000_000  # weights in memory at once
 PSEUDO = 0.5  # weight of a pseudo-row, in effective rows
 METHOD = "bayesian-bootstrap-pseudo-rows"
+NEWCOMBE = "newcombe-method-5"
+STEP = 1e-9  # at 0 and 1 the estimate is a root, too, and not the one that is wanted
 Statistic = Callable[[Array], Array]
+
+
+class ScoredLabels(NamedTuple):
+    """Rows with a score and a label; none is missing.
+
+    Attributes:
+        weights: how many rows each one speaks for, above 0.
+        clusters: rows of one cluster depend on each other; None: no rows do.
+    """
+
+    scores: Array
+    labels: Array
+    weights: Array
+    clusters: Sequence[Hashable] | None = None
+
+
+def pairs_of(
+    scores: ArrayLike, labels: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None
+) -> ScoredLabels:
+    """Rows with score and label, sorted by these and by weight, so that figures do not depend on the order of rows."""
+    judged, people = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
+    masses = np.ones(len(judged)) if weights is None else np.asarray(weights, dtype=np.float64)
+    names = range(len(judged)) if clusters is None else clusters
+    if not len(judged) == len(people) == len(masses) == len(names):
+        raise ValueError(f"{len(judged)} scores, {len(people)} labels, {len(masses)} weights and {len(names)} clusters")
+    if not np.all(np.isfinite(masses) & (masses >= 0)):
+        raise ValueError("weights must be finite numbers of at least 0")
+    has_both = ~np.isnan(judged) & ~np.isnan(people) & (masses > 0)
+    last = np.unique([str(name) for name in names], return_inverse=True)[1] if clusters else masses
+    order = [place for place in np.lexsort((last, masses, people, judged)) if has_both[place]]
+    labels_of = None if clusters is None else [clusters[place] for place in order]
+    return ScoredLabels(judged[order], people[order], masses[order], labels_of)
 
 
 @dataclass(frozen=True)
@@ -39,9 +74,7 @@ def undefined(reason: str, level: float) -> Coefficient:
     return Coefficient(None, None, None, level, f"none: {reason}")
 
 
-def bootstrap_interval(
-    statistic: Statistic, weights: Array, clusters: Sequence[Hashable] | None, level: float, seed: int
-) -> Coefficient:
+def bootstrap_interval(statistic: Statistic, rows: ScoredLabels, level: float, seed: int) -> Coefficient:
     """Percentile interval of a coefficient over random weights of rows, or of clusters (Rubin 1981).
 
     Each row (each cluster) counts with an exponential random number times its weight. Unlike rows drawn with
@@ -56,18 +89,17 @@ def bootstrap_interval(
     Args:
         statistic: coefficients for many sets of weights. *Shape:* (draws, rows + 4) -> (draws,); the last columns are
             two rows of disagreement and two of agreement (see `with_pseudo_rows`).
-        weights: of the rows, above 0.
-        clusters: rows of one cluster have one random number; None: each row has its own.
         level, seed: nominal coverage, and seed of the random weights.
     """
-    rng = np.random.default_rng(seed)
-    members = cluster_numbers(clusters, len(weights))
+    rng, weights = np.random.default_rng(seed), rows.weights
+    members = cluster_numbers(rows.clusters, len(weights))
     units = effective_units(np.bincount(members, weights=weights) / weights.sum())
     value = float(statistic(np.concatenate([weights, np.zeros(4)])[None, :])[0])
-    lows, highs = [], []
-    for rows in _batches(len(weights)):
-        random = rng.exponential(size=(rows, members.max() + 1))[:, members] * weights
-        extra, none = rng.gamma(PSEUDO, size=(rows, 2)) * weights.sum() / units, np.zeros((rows, 2))
+    lows, highs, size = [], [], max(AT_ONCE // len(weights), 1)
+    for start in range(0, DRAWS, size):
+        draws = min(size, DRAWS - start)
+        random = rng.exponential(size=(draws, members.max() + 1))[:, members] * weights
+        extra, none = rng.gamma(PSEUDO, size=(draws, 2)) * weights.sum() / units, np.zeros((draws, 2))
         lows.append(statistic(np.concatenate([random, extra, none], axis=1)))
         highs.append(statistic(np.concatenate([random, none, extra], axis=1)))
     low = float(np.quantile(np.concatenate(lows), (1 - level) / 2))
@@ -75,91 +107,68 @@ def bootstrap_interval(
     return Coefficient(value, min(low, value), max(high, value), level, METHOD)
 
 
-def with_pseudo_rows(first: Array, second: Array, both: Array | None = None) -> tuple[Array, Array]:
-    """The values of rows and of the pseudo-rows: (lowest, highest), (highest, lowest), both lowest, both highest.
-
-    Lowest and highest are those of each side, or of values that are on one scale with both.
-    """
-    (low, high), (other_low, other_high) = (
-        (values.min(), values.max()) for values in ((first, second) if both is None else (both, both))
-    )
-    return np.concatenate([first, [low, high, low, high]]), np.concatenate(
-        [second, [other_high, other_low, other_low, other_high]]
-    )
+def with_pseudo_rows(first: Array, second: Array) -> tuple[Array, Array]:
+    """The values of rows and of the pseudo-rows: (lowest, highest), (highest, lowest), both lowest, both highest."""
+    low, high, other_low, other_high = first.min(), first.max(), second.min(), second.max()
+    return np.append(first, [low, high, low, high]), np.append(second, [other_high, other_low, other_low, other_high])
 
 
-def _batches(rows: int) -> Iterator[int]:
-    """Numbers of draws that are made together."""
-    size = max(AT_ONCE // rows, 1)
-    return (min(size, DRAWS - start) for start in range(0, DRAWS, size))
-
-
-def spearman(
-    scores: Array,
-    labels: Array,
-    weights: Array,
-    clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Coefficient:
+def spearman(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coefficient:
     """Pearson's correlation of mean ranks, in [-1, 1] (Spearman 1904); a row of weight 2 has the rank of two rows.
 
     Interval: `bootstrap_interval`; the pseudo-rows are the lowest score with the highest label, and the reverse.
-
-    Args:
-        scores, labels: none missing.
-        weights: how many rows each one speaks for, above 0.
     """
-    reason = _undefined(scores, labels=labels)
-    if reason:
+    if reason := _all_equal(rows, "labels", "scores"):
         return undefined(reason, level)
-    sides = [_Ranks(values) for values in with_pseudo_rows(scores, labels)]
+    sides = [_Ranks(values) for values in with_pseudo_rows(rows.scores, rows.labels)]
 
     def correlations(weights: Array) -> Array:
         total = weights.sum(axis=-1, keepdims=True)
         x, y = (side.of(weights) - total / 2 for side in sides)  # the weighted mean of ranks is half of the total
-        products = (np.sum(weights * left * right, axis=-1) for left, right in ((x, y), (x, x), (y, y)))
-        both, first, second = products
+        both, first, second = (np.sum(weights * left * right, axis=-1) for left, right in ((x, y), (x, x), (y, y)))
         return np.asarray(both / np.sqrt(first * second))
 
-    return bootstrap_interval(correlations, weights, clusters, level, seed)
+    return bootstrap_interval(correlations, rows, level, seed)
 
 
-def kendall_tau_b(
-    scores: Array,
-    labels: Array,
-    weights: Array,
-    clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Coefficient:
+def kendall_tau_b(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coefficient:
     """(concordant - discordant) pairs over the geometric mean of pairs untied in each, in [-1, 1] (Kendall 1945).
 
-    A pair of rows counts with the product of their weights. Interval and arguments: as in `spearman`.
+    A pair of rows counts with the product of their weights. Interval: as of `spearman`.
     """
-    reason = _undefined(scores, labels=labels)
-    if reason:
+    if reason := _all_equal(rows, "labels", "scores"):
         return undefined(reason, level)
-    return bootstrap_interval(_tau_b(*with_pseudo_rows(scores, labels)), weights, clusters, level, seed)
+    pairs = _Pairs(*with_pseudo_rows(rows.scores, rows.labels))
+
+    def taus(weights: Array) -> Array:
+        net, first, second = pairs.of(weights)
+        return np.asarray(net / np.sqrt(first * second))
+
+    return bootstrap_interval(taus, rows, level, seed)
 
 
-def concordance(
-    scores: Array,
-    labels: Array,
-    weights: Array,
-    clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-) -> Coefficient:
+def concordance(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coefficient:
     """Of pairs of rows with different labels the share whose scores are in the same order; equal scores count half.
 
     In [0, 1], 0.5 is chance: (1 + d) / 2 with the d of Somers (1962). For labels of two values it is the AUC. A pair
-    counts with the product of the weights. Interval and arguments: as in `spearman`.
+    counts with the product of the weights. Interval: as of `spearman`.
     """
-    reason = _undefined(labels=labels)
-    if reason:
+    if reason := _all_equal(rows, "labels"):
         return undefined(reason, level)
-    return bootstrap_interval(_concordance(*with_pseudo_rows(scores, labels)), weights, clusters, level, seed)
+    pairs = _Pairs(*with_pseudo_rows(rows.scores, rows.labels))
+
+    def shares(weights: Array) -> Array:
+        net, _, untied = pairs.of(weights)
+        return np.asarray((1 + net / untied) / 2)
+
+    return bootstrap_interval(shares, rows, level, seed)
+
+
+def _all_equal(rows: ScoredLabels, *sides: Literal["labels", "scores"]) -> str | None:
+    """Why a coefficient is undefined that needs several values on these sides."""
+    if len(rows.labels) < 2:
+        return "fewer than two rows"
+    return next((f"all {side} are equal" for side in sides if np.ptp(getattr(rows, side)) == 0), None)
 
 
 class _Ranks:
@@ -179,29 +188,8 @@ class _Ranks:
 
     def untied(self, weights: Array) -> Array:
         """Weight of the ordered pairs whose values differ."""
-        firsts = np.unique(self.starts)
-        sums = np.add.reduceat(weights[:, self.order], firsts, axis=1)
+        sums = np.add.reduceat(weights[:, self.order], np.unique(self.starts), axis=1)
         return np.asarray(weights.sum(axis=1) ** 2 - np.sum(sums**2, axis=1))
-
-
-def _tau_b(scores: Array, labels: Array) -> Statistic:
-    pairs = _Pairs(scores, labels)
-
-    def taus(weights: Array) -> Array:
-        net, first, second = pairs.of(weights)
-        return np.asarray(net / np.sqrt(first * second))
-
-    return taus
-
-
-def _concordance(scores: Array, labels: Array) -> Statistic:
-    pairs = _Pairs(scores, labels)
-
-    def shares(weights: Array) -> Array:
-        net, _, untied = pairs.of(weights)
-        return np.asarray((1 + net / untied) / 2)
-
-    return shares
 
 
 class _Pairs:
@@ -221,49 +209,68 @@ class _Pairs:
         return np.sum((sums @ self.signs) * sums, axis=1), scores, labels
 
 
-def _undefined(scores: Array | None = None, *, labels: Array) -> str | None:
-    if len(labels) < 2:
-        return "fewer than two rows"
-    for name, values in (("labels", labels), ("scores", scores)):
-        if values is not None and np.ptp(values) == 0:
-            return f"all {name} are equal"
-    return None
+Weighting = Literal["nominal", "linear", "quadratic"]
+DISTANCES: Mapping[Weighting, Callable[[Array], Array]] = {
+    "nominal": lambda gaps: (gaps > 0).astype(np.float64),
+    "linear": lambda gaps: gaps,
+    "quadratic": lambda gaps: gaps**2,
+}
 
 
-NEWCOMBE = "newcombe-method-5"
-
-
-STEP = 1e-9  # at 0 and 1 the estimate is a root, too, and not the one that is wanted
-
-
-def auc(
-    scores: Array,
-    labels: Array,
-    weights: Array,
-    clusters: Sequence[Hashable] | None = None,
-    level: float = 0.95,
+def cohen_kappa(
+    rows: ScoredLabels, weighting: Weighting = "nominal", level: float = 0.95, seed: int = 0
 ) -> Coefficient:
+    """kappa = 1 - observed / expected disagreement, in [-1, 1] (Cohen 1960; with weights of disagreement Cohen 1968).
+
+    Disagreement of two ratings is 1 (nominal), their distance (linear) or its square (quadratic). Interval:
+    `bootstrap_interval`; the pseudo-rows are the lowest rating against the highest, both ways.
+
+    Args:
+        rows: scores are ratings in the unit of the labels.
+    """
+    ratings = np.unique(np.concatenate([rows.scores, rows.labels]))
+    if len(rows.labels) < 2 or len(ratings) < 2:
+        return undefined("fewer than two rows" if len(rows.labels) < 2 else "all ratings are equal", level)
+    distances, top = DISTANCES[weighting](np.abs(ratings[:, None] - ratings)), len(ratings) - 1
+    first = np.append(np.searchsorted(ratings, rows.scores), [0, top, 0, top])
+    second = np.append(np.searchsorted(ratings, rows.labels), [top, 0, 0, top])
+    first_ratings, second_ratings = (np.eye(len(ratings))[places] for places in (first, second))
+
+    def kappas(weights: Array) -> Array:
+        expected = np.sum((weights @ first_ratings @ distances) * (weights @ second_ratings), axis=-1)
+        return np.asarray(1 - (weights @ distances[first, second]) * weights.sum(axis=-1) / expected)
+
+    return bootstrap_interval(kappas, rows, level, seed)
+
+
+def auc(rows: ScoredLabels, level: float = 0.95) -> Coefficient:
     """Share of pairs (a row of label 1, a row of label 0) in which the first has the higher score; ties count half.
 
     Interval: `newcombe_interval`. With weights or clusters the numbers of rows in it are those of effective units of
     each class (Kish 1965), as if the rows of a cluster said no more than one of them: rather too wide than too narrow.
-
-    Args:
-        scores, labels: none missing; labels are 0 or 1.
-        weights: how many rows each one speaks for, above 0.
     """
-    positive = labels == 1
+    positive = rows.labels == 1
     if positive.all() or not positive.any():
-        return undefined("labels of one class only" if len(labels) else "no labels", level)
-    value = _share_above(scores[positive], weights[positive], scores[~positive], weights[~positive])
-    low, high = newcombe_interval(value, *class_units(labels, weights, clusters), level)
+        return undefined("labels of one class only" if len(positive) else "no labels", level)
+    above, below = (rows.scores[side] for side in (positive, ~positive))
+    masses, below_masses = (rows.weights[side] for side in (positive, ~positive))
+    order = np.argsort(below, kind="stable")
+    sums = np.concatenate([[0.0], np.cumsum(below_masses[order])])
+    less, at_most = (sums[np.searchsorted(below[order], above, side=side)] for side in ("left", "right"))
+    value = float(np.sum(masses * (less + at_most) / 2) / masses.sum() / sums[-1])
+    low, high = newcombe_interval(value, *class_units(rows), level)
     return Coefficient(value, low, high, level, NEWCOMBE)
 
 
-def class_units(labels: Array, weights: Array, clusters: Sequence[Hashable] | None) -> tuple[float, float]:
+def class_units(rows: ScoredLabels) -> tuple[float, float]:
     """Effective units among the rows of label 1, and among those of label 0."""
-    members, positive = cluster_numbers(clusters, len(labels)), labels == 1
-    return _units(weights[positive], members[positive]), _units(weights[~positive], members[~positive])
+    members, positive = cluster_numbers(rows.clusters, len(rows.labels)), rows.labels == 1
+    return _units(rows.weights[positive], members[positive]), _units(rows.weights[~positive], members[~positive])
+
+
+def _units(weights: Array, members: NDArray[np.int64]) -> float:
+    sums = np.bincount(np.unique(members, return_inverse=True)[1], weights=weights)
+    return float(effective_units(sums / sums.sum()))
 
 
 def newcombe_interval(value: float, positives: float, negatives: float, level: float = 0.95) -> tuple[float, float]:
@@ -288,15 +295,3 @@ def newcombe_interval(value: float, positives: float, negatives: float, level: f
     low = brentq(beyond, 0.0, value - STEP) if value > STEP else 0.0
     high = brentq(beyond, value + STEP, 1.0) if value < 1 - STEP else 1.0
     return float(low), float(high)
-
-
-def _share_above(above: Array, above_weights: Array, below: Array, below_weights: Array) -> float:
-    order = np.argsort(below, kind="stable")
-    sums = np.concatenate([[0.0], np.cumsum(below_weights[order])])
-    less, at_most = (sums[np.searchsorted(below[order], above, side=side)] for side in ("left", "right"))
-    return float(np.sum(above_weights * (less + at_most) / 2) / above_weights.sum() / sums[-1])
-
-
-def _units(weights: Array, members: NDArray[np.int64]) -> float:
-    sums = np.bincount(np.unique(members, return_inverse=True)[1], weights=weights)
-    return float(effective_units(sums / sums.sum()))

@@ -224,18 +224,14 @@ def _of_metric(part: Mapping[str, Any], rows: int) -> Iterator[str]:
 
 
 def _of_binary(binary: Mapping[str, Any]) -> Iterator[str]:
-    if binary["auc"]["value"] is None:
-        yield f"  AUC and kappa are not defined: {binary['auc']['ci_method'].removeprefix('none: ')}"
     confusion = binary["confusion"]
-    if confusion is None:
-        yield f"  no agreement, balanced accuracy and kappa: {binary['kappa']['ci_method'].removeprefix('none: ')}"
-        return
-    how = "chosen on the labels, cross-fitted" if binary["cross_fitted"] else "fixed before"
-    yield (
-        f"  threshold {binary['threshold']:.3g} ({how}): both accept {confusion['true_positive']}, only the score "
-        f"{confusion['false_positive']}, only people {confusion['false_negative']}, both reject "
-        f"{confusion['true_negative']}"
-    )
+    if confusion is not None:
+        how = "chosen on the labels, cross-fitted" if binary["cross_fitted"] else "fixed before"
+        yield (
+            f"  threshold {binary['threshold']:.3g} ({how}): both accept {confusion['true_positive']}, only the score "
+            f"{confusion['false_positive']}, only people {confusion['false_negative']}, both reject "
+            f"{confusion['true_negative']}"
+        )
 
 
 def _of_rows(part: Mapping[str, Any]) -> Iterator[str]:
@@ -261,10 +257,6 @@ def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
     )
     if mean["labels_only"]:
         yield f"  {mean['labels_only']}"
-    if mean["judge_weight"] and mean["labels_saved"] is not None and mean["labels_saved"] >= 1:
-        yield f"  the scores are worth {mean['labels_saved']:.0f} more labels"
-    elif mean["labels"] < rows and not mean["labels_only"]:
-        yield "  the scores do not help: the labels alone would say as much"
 
 
 def _of_statements(part: Mapping[str, Any], rows_have_labels: bool) -> Iterator[str]:

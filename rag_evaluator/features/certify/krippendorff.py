@@ -42,8 +42,6 @@ def krippendorff_alpha(ratings: ArrayLike, measure: Measure = "nominal") -> Alph
         measure: what differences mean.
     """
     table = np.asarray(ratings, dtype=np.float64)
-    if table.ndim != 2:
-        raise ValueError(f"ratings have {table.ndim} dimensions; (annotators, rows) is expected")
     rated = [row[~np.isnan(row)] for row in table.T]
     rows = [row for row in rated if len(row) > 1]
     values = np.concatenate(rows) if rows else np.empty(0)

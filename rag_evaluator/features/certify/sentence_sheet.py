@@ -1,33 +1,19 @@
 """The sheet of single sentences: a line for each sentence of a drawn row that counts, without its probability."""
 
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.features.certify.sheet import (
-    DRAW,
-    MAY,
-    ROW,
-    SAMPLE,
-    LabelSheet,
-    choices_of,
-    list_of,
-    shown_text,
-    texts_of,
-    write_book,
-)
+from rag_evaluator.features.certify.sheet import Asked, LabelSheet, choices_of, shown_text, texts_of, write_book
 from rag_evaluator.features.certify.table import LABEL, METRIC, STATEMENT
 from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.verified import probabilities_of
-from rag_evaluator.results.xlsx import LINES, Sheet
 
 EVIDENCE = "evidence"
-COLUMNS = (ROW, SAMPLE, DRAW, METRIC, QUESTION, EVIDENCE, STATEMENT, LABEL)
-HIDDEN = (SAMPLE, DRAW)
+COLUMNS = (METRIC, QUESTION, EVIDENCE, STATEMENT)
 
 
 class SentenceLine(NamedTuple):
@@ -88,29 +74,11 @@ def sentence_lines(run: ScoredRows, sheet: LabelSheet) -> list[SentenceLine]:
 
 def write_sentences(sheet: LabelSheet, lines: Sequence[SentenceLine], path: Path) -> None:
     """Write the workbook; `certify` reads it as a table of labels of statements."""
-    question, choices = texts_of(sheet.language).sentence, choices_of(sheet.language, 0.0, 1.0)
-    asked = f"{question} ({', '.join(map(str, choices))})"
-    write_book(path, sheet.language, partial(_add_lines, sheet=sheet, lines=lines), [(LABEL, asked)])
+    asked = Asked(LABEL, texts_of(sheet.language).sentence, choices_of(sheet.language, 0.0, 1.0))
+    write_book(path, sheet, COLUMNS, ((line, [None]) for line in lines), [asked])
 
 
 def _texts(sheet: LabelSheet, row: int, metric: str) -> tuple[str | None, str | None]:
     """The question of a row, and the evidence that a metric looks at."""
     columns, evidence = sheet.samples[row].columns, SUPPORT[metric].columns[0]
     return shown_text(columns.get(QUESTION)), shown_text(columns.get(evidence))
-
-
-def _add_lines(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet, lines: Sequence[SentenceLine]) -> None:
-    table = Sheet(worksheet, formats, COLUMNS, {}, lines=LINES)
-    label = COLUMNS.index(LABEL)
-    for line in lines:
-        texts = (line.metric, line.question, line.evidence, line.statement)
-        table.add([line.row, sheet.digests[line.row], sheet.record.name, *texts])
-        worksheet.write_blank(table.row, label, None, formats["open"])
-    table.finish(filtered=False, frozen=1)
-    for column in HIDDEN:
-        place = COLUMNS.index(column)
-        worksheet.set_column(place, place, None, None, {"hidden": True})
-    choices = choices_of(sheet.language, 0.0, 1.0)
-    question = texts_of(sheet.language).sentence
-    worksheet.data_validation(1, label, max(table.row, 1), label, list_of(LABEL, question, choices))
-    worksheet.protect("", MAY)

@@ -3,9 +3,8 @@
 import json
 import math
 import unicodedata
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -133,7 +132,7 @@ def choices_of(language: str, low: float, high: float) -> list[str | int]:
     return [words.accept[0], words.reject[0]]
 
 
-ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too
+KEYS = ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too
 PLACES = 8  # digits of a draw's name
 LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
 SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
@@ -232,20 +231,49 @@ class LabelSheet:
         return choices_of(self.language, scale.low, scale.high)
 
 
-AddLabels = Callable[[Any, Mapping[str, Any]], None]  # to a worksheet, with its formats. Any: xlsxwriter's
+class Asked(NamedTuple):
+    """A column for answers: what is asked there, what its cells offer, and what grades mean, if they are grades."""
+
+    column: str
+    question: str
+    choices: Sequence[str | int]
+    grades: str = ""
+
+    def listed(self, between: str) -> str:
+        return between.join(map(str, self.choices))
 
 
 def write_sheet(sheet: LabelSheet, path: Path) -> None:
-    """Write the workbook. Texts are texts: no cell is a formula or a link."""
-    add_labels = partial(_add_labels, sheet=sheet)
-    write_book(path, sheet.language, add_labels, [_asked(metric, sheet) for metric in sheet.record.metrics])
+    """Write the workbook of rows: a line for each row that was drawn, a column for each metric."""
+    metrics = sheet.record.metrics
+    lines = (
+        (
+            [row, *(shown_text(sheet.samples[row].columns.get(column)) for column in sheet.columns)],
+            [sheet.labels.get(metric, {}).get(row) for metric in metrics],
+        )
+        for row in sheet.record.rows
+    )
+    write_book(path, sheet, sheet.columns, lines, [_asked(metric, sheet) for metric in metrics])
 
 
-def write_book(path: Path, language: str, add_labels: AddLabels, asked: Sequence[tuple[str, str]]) -> None:
-    """A workbook of two sheets: the labels, and the instructions in a language.
+def _asked(metric: str, sheet: LabelSheet) -> Asked:
+    choices, texts = sheet.choices(metric), texts_of(sheet.language)
+    grades = f" {texts.grades.format(low=choices[0], high=choices[-1])}" if isinstance(choices[0], int) else ""
+    return Asked(metric, question_of(metric, sheet.language), choices, grades)
+
+
+def write_book(
+    path: Path,
+    sheet: LabelSheet,
+    columns: Sequence[str],
+    lines: Iterable[tuple[Sequence[Any], Sequence[str | int | None]]],
+    asked: Sequence[Asked],
+) -> None:
+    """Write a workbook of two sheets: the labels, and the instructions. No cell is a formula or a link.
 
     Args:
-        asked: column -> the question that is answered there, with the answers.
+        columns: that people read.
+        lines: row of the run and the texts of `columns`, then the answers that are there already. Any: xlsxwriter's.
     """
     import xlsxwriter
 
@@ -253,65 +281,41 @@ def write_book(path: Path, language: str, add_labels: AddLabels, asked: Sequence
     book.set_properties({"created": XLSX_DATE})
     formats = {**formats_of(book), "open": book.add_format({"locked": False, "valign": "top", "bg_color": "#FFF8DC"})}
     labels, instructions = (new_worksheet(book, name) for name in (LABELS, INSTRUCTIONS))
-    add_labels(labels, formats)
-    _add_instructions(instructions, formats, [*enumerate(texts_of(language).steps, start=1), *asked])
+    first = len(KEYS) + len(columns)
+    table = Sheet(labels, formats, [*KEYS, *columns, *(each.column for each in asked)], {}, lines=LINES)
+    for (row, *texts), answers in lines:
+        table.add([row, sheet.digests[row], sheet.record.name, *texts])
+        for place, answer in enumerate(answers, start=first):
+            labels.write(table.row, place, answer, formats["open"])
+    table.finish(filtered=False, frozen=1)
+    labels.set_column(1, len(KEYS) - 1, None, None, {"hidden": True})  # all keys but the number of the row
+    for place, each in enumerate(asked, start=first):
+        labels.set_column(place, place, max(len(each.column), 12) + 2)
+        labels.data_validation(1, place, max(table.row, 1), place, _offer(each))
+    labels.protect("", MAY)
+    instructions.set_column(0, 0, 34)
+    instructions.set_column(1, 1, 90)
+    questions = [(each.column, f"{each.question}{each.grades} ({each.listed(', ')})") for each in asked]
+    for number, line in enumerate([*enumerate(texts_of(sheet.language).steps, start=1), *questions]):
+        for place, text in enumerate(line):
+            instructions.write_string(number, place, str(text), formats["wrapped"])
     instructions.activate()
-    if set(find_language(language).scripts) & RIGHT_TO_LEFT:
+    if set(find_language(sheet.language).scripts) & RIGHT_TO_LEFT:
         for worksheet in (labels, instructions):
             worksheet.right_to_left()
     book.close()
 
 
-def _add_labels(worksheet: Any, formats: Mapping[str, Any], sheet: LabelSheet) -> None:
-    first, metrics = (ROW, SAMPLE, DRAW), list(sheet.record.metrics)
-    columns = [*first, *sheet.columns, *metrics]
-    table = Sheet(worksheet, formats, columns, {}, lines=LINES)
-    for row in sheet.record.rows:
-        texts = [shown_text(sheet.samples[row].columns.get(column)) for column in sheet.columns]
-        table.add([row, sheet.digests[row], sheet.record.name, *texts])
-        for place, metric in enumerate(metrics, start=len(columns) - len(metrics)):
-            worksheet.write(table.row, place, sheet.labels.get(metric, {}).get(row), formats["open"])
-    table.finish(filtered=False, frozen=1)
-    for place, column in enumerate(first):
-        if column != ROW:
-            worksheet.set_column(place, place, None, None, {"hidden": True})
-    for place, metric in enumerate(metrics, start=len(columns) - len(metrics)):
-        worksheet.set_column(place, place, max(len(metric), 12) + 2)
-        worksheet.data_validation(1, place, max(table.row, 1), place, _list_of(metric, sheet))
-    worksheet.protect("", MAY)
-
-
-def _list_of(metric: str, sheet: LabelSheet) -> dict[str, Any]:
-    """The answers that a cell offers, with the question beside it."""
-    return list_of(metric, question_of(metric, sheet.language), sheet.choices(metric))
-
-
-def list_of(column: str, question: str, choices: Sequence[str | int]) -> dict[str, Any]:
-    """The answers that the cells of a column offer, as xlsxwriter has it."""
+def _offer(asked: Asked) -> dict[str, Any]:
+    """The answers that cells offer, with the question beside them, as xlsxwriter has it."""
     return {
         "validate": "list",
-        "source": list(choices),
-        "input_title": column[:TITLE],
-        "input_message": question[:MESSAGE],
-        "error_title": column[:TITLE],
-        "error_message": " / ".join(map(str, choices)),
+        "source": list(asked.choices),
+        "input_title": asked.column[:TITLE],
+        "input_message": asked.question[:MESSAGE],
+        "error_title": asked.column[:TITLE],
+        "error_message": asked.listed(" / "),
     }
-
-
-def _asked(metric: str, sheet: LabelSheet) -> tuple[str, str]:
-    """A metric with its question and the answers."""
-    choices = sheet.choices(metric)
-    grades = texts_of(sheet.language).grades.format(low=choices[0], high=choices[-1])
-    grades = f" {grades}" if isinstance(choices[0], int) else ""
-    return metric, f"{question_of(metric, sheet.language)}{grades} ({', '.join(map(str, choices))})"
-
-
-def _add_instructions(worksheet: Any, formats: Mapping[str, Any], lines: Sequence[tuple[object, str]]) -> None:
-    worksheet.set_column(0, 0, 34)
-    worksheet.set_column(1, 1, 90)
-    for row, line in enumerate(lines):
-        for place, text in enumerate(line):
-            worksheet.write_string(row, place, str(text), formats["wrapped"])
 
 
 def shown_text(value: Any) -> str | None:

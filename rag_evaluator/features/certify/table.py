@@ -29,70 +29,51 @@ def key_of(name: str, columns: Sequence[str], run: ScoredRows, digests: Sequence
     Args:
         name: of the table.
         on: the key column; None takes `row`, `sample`, `id` or the question, the first of these that is there. All of
-            them that a line has must be of the same row.
+            them that a line has must be of the same row; but where the digest of all that the row has is right, a
+            question that was shortened for people is none.
     """
-    column = on or _first_key(name, columns)
+    known = [column for column in (ROW, SAMPLE, ID, *accepted_names(QUESTION)) if column in columns]
+    if on is None and not known:
+        raise DatasetError(
+            f"{name}: no column says which row a label is about. Expected 'row' (from 0, as in {DETAILS}), 'sample', "
+            f"'id' or the question, or --on COLUMN; received {', '.join(map(repr, columns))}."
+        )
+    column = on or known[0]
     if column not in columns:
         raise DatasetError(f"{name}: no column '{column}' (--on).{did_you_mean(column, columns)}")
-    keys = {each: _run_keys(run, digests, each) for each in (column, *_keys_in(columns))}
-    places: dict[str, list[int]] = {}
-    for place, key in enumerate(keys[column]):
-        if key is not None:
-            places.setdefault(key, []).append(place)
+    keys = {each: [_folded(key) for key in _run_keys(run, digests, each)] for each in (column, *known)}
+    rows = {each: _rows_by(of_run) for each, of_run in keys.items()}
 
     def row_of(record: InputRecord) -> int | None:
+        cells = {each: _folded(as_key(record.row.get(each))) for each in keys}
         if not any(as_key(cell) for cell in record.row.values()):
             return None
-        place = _place(record, column, places, run)
-        _check_digest(record, run, digests, place)
-        if as_key(record.row.get(SAMPLE)) is None:
-            _check_others(record, column, keys, place)
+        place = _place(record.where, column, cells[column], rows[column], run)
+        for other in [SAMPLE] if cells.get(SAMPLE) else keys:
+            cell, key = cells[other], keys[other][place]
+            if cell is not None and key is not None and cell != key:
+                others = ", ".join(map(str, rows[other].get(cell, [])[:5]))
+                raise DatasetError(
+                    f"{record.where}: '{column}' is {cells[column]!r:.60}, but '{other}' {cell!r:.60} is that of "
+                    f"{f'row {others}' if others else 'no row'} of {run.name}. Rows count from 0, as in {DETAILS}. "
+                    "Give the results that the labels are about, or remove the column that is wrong."
+                )
         return place
 
     return row_of
 
 
-def _keys_in(columns: Sequence[str]) -> list[str]:
-    """The columns that say which row a line is about, the first one most exactly."""
-    return [column for column in (ROW, SAMPLE, ID, *accepted_names(QUESTION)) if column in columns]
-
-
-def _check_digest(record: InputRecord, run: ScoredRows, digests: Sequence[str], place: int) -> None:
-    """The digest is of all that a row has: where it is right, a question that was shortened for people is none."""
-    if (digest := as_key(record.row.get(SAMPLE))) not in (None, digests[place]):
-        raise DatasetError(
-            f"{record.where}: row {place} of {run.name} is not the row that was labelled: 'sample' is {digest}, "
-            f"its digest is {digests[place]}. Give the results that the labels are about."
-        )
-
-
-def _check_others(record: InputRecord, column: str, keys: Mapping[str, Sequence[str | None]], place: int) -> None:
-    """Raises `DatasetError` where another key of the line is not that of the row."""
-    for other, known in keys.items():
-        cell = as_key(record.row.get(other))
-        if cell is None or known[place] is None or _folded(cell) == _folded(known[place] or ""):
-            continue
-        what = "question" if other in accepted_names(QUESTION) else other
-        rows = [str(row) for row, key in enumerate(known) if key is not None and _folded(key) == _folded(cell)]
-        belongs = f"the {what} is that of row {', '.join(rows[:5])}" if rows else _of_no_row(what, cell)
-        raise DatasetError(
-            f"{record.where}: '{column}' is {_shown(record.row.get(column))}, but {belongs}. Rows count from 0, as in "
-            f"{DETAILS}. Correct the line, or remove the column that is wrong."
-        )
-
-
-def _of_no_row(what: str, cell: str) -> str:
-    return f"the {what} {cell!r:.60} is that of no row"
-
-
-def _shown(cell: object) -> str:
-    key = as_key(cell) or ""
-    return key if key.isdigit() else f"{key!r:.60}"
-
-
-def _folded(key: str) -> str:
+def _folded(key: str | None) -> str | None:
     """Line breaks and blanks are the first that tables change."""
-    return " ".join(key.split())
+    return None if key is None else " ".join(key.split())
+
+
+def _rows_by(keys: Sequence[str | None]) -> dict[str, list[int]]:
+    rows: dict[str, list[int]] = {}
+    for row, key in enumerate(keys):
+        if key is not None:
+            rows.setdefault(key, []).append(row)
+    return rows
 
 
 def _run_keys(run: ScoredRows, digests: Sequence[str], column: str) -> Sequence[str | None]:
@@ -103,35 +84,17 @@ def _run_keys(run: ScoredRows, digests: Sequence[str], column: str) -> Sequence[
     return keys_of(run.samples, QUESTION if column in accepted_names(QUESTION) else column)
 
 
-def _first_key(name: str, columns: Sequence[str]) -> str:
-    for column in _keys_in(columns):
-        return column
-    raise DatasetError(
-        f"{name}: no column says which row a label is about. Expected 'row' (from 0, as in {DETAILS}), 'sample', "
-        f"'id' or the question, or --on COLUMN; received {', '.join(map(repr, columns))}."
-    )
-
-
-def _place(record: InputRecord, column: str, places: dict[str, list[int]], run: ScoredRows) -> int:
-    key = as_key(record.row.get(column))
+def _place(where: str, column: str, key: str | None, rows_by: Mapping[str, list[int]], run: ScoredRows) -> int:
     if key is None:
-        raise DatasetError(f"{record.where}: '{column}' is blank, so that its labels belong to no row.")
-    rows_of_key = places.get(key, [])
-    if len(rows_of_key) == 1:
-        return rows_of_key[0]
-    if rows_of_key:
-        first = ", ".join(map(str, rows_of_key[:5]))
-        raise DatasetError(
-            f"{record.where}: {len(rows_of_key)} rows of {run.name} have the {column} {key!r:.60} (rows {first}). Give "
-            "the number of the row in a column 'row'."
-        )
-    raise DatasetError(f"{record.where}: no row of {run.name} has the {column} {key!r:.60}.{_hint(column, run)}")
-
-
-def _hint(column: str, run: ScoredRows) -> str:
-    if column == ROW:
-        return f" Rows count from 0 to {len(run.samples) - 1}, as in {DETAILS}."
-    return " Choose the key column with --on, or give the number of the row in a column 'row'."
+        raise DatasetError(f"{where}: '{column}' is blank, so that its labels belong to no row.")
+    rows = rows_by.get(key, [])
+    if len(rows) == 1:
+        return rows[0]
+    several = f"{len(rows)} rows of {run.name} have the {column} {key!r:.60} (rows {', '.join(map(str, rows[:5]))})"
+    raise DatasetError(
+        f"{where}: {several if rows else f'no row of {run.name} has the {column} {key!r:.60}'}. Choose the key column "
+        f"with --on, or give the number of the row, from 0 to {len(run.samples) - 1}, in a column 'row'."
+    )
 
 
 @dataclass(frozen=True)
@@ -217,9 +180,12 @@ def together(tables: Sequence[LabelTable], paths: Sequence[Path]) -> LabelTable:
     if len(tables) == 1:
         return tables[0]
     name = ", ".join(table.name for table in tables)
+    bare = [str(path.resolve().with_suffix("")) for path in paths]
+    whole = bare if len(set(bare)) == len(bare) else [str(path.resolve()) for path in paths]
+    names = folder_names(whole)
     whose = [
-        [replace(label, annotator=label.annotator or annotator) for label in table.labels]
-        for table, annotator in zip(tables, _annotators(paths), strict=True)
+        [replace(label, annotator=label.annotator or names[path]) for label in table.labels]
+        for table, path in zip(tables, whole, strict=True)
     ]
     _refuse_twice(whose)
     draws = {table.draw for table in tables}
@@ -229,18 +195,6 @@ def together(tables: Sequence[LabelTable], paths: Sequence[Path]) -> LabelTable:
             "made after that holds the labels that its rows have."
         )
     return LabelTable(name, list(chain(*whose)), draws.pop(), all(table.sampled for table in tables))
-
-
-def _annotators(paths: Sequence[Path]) -> list[str]:
-    """A name for each file."""
-    stems = [path.stem for path in paths]
-    whole = [path if stems.count(path.stem) == 1 else path.resolve() for path in paths]
-    bare = [str(path.with_suffix("")) for path in whole]
-    names = bare if len(set(bare)) == len(bare) else list(map(str, whole))
-    return [
-        path.stem if stems.count(path.stem) == 1 else folder_names(names)[name]
-        for path, name in zip(paths, names, strict=True)
-    ]
 
 
 def labels_in_column(run: ScoredRows, metric: str, column: str, canonical: Canonical) -> LabelTable:

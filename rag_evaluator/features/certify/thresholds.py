@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.features.certify.agreement import balanced, cross_fitted, pairs_of
+from rag_evaluator.features.certify.agreement import balanced, cross_fitted
 from rag_evaluator.features.certify.certification import LabelSource, by_metric
-from rag_evaluator.features.certify.coefficients import Coefficient
+from rag_evaluator.features.certify.coefficients import Coefficient, pairs_of
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER

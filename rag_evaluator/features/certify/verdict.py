@@ -1,20 +1,21 @@
 """Whether labels show that a judge is useful, and whether it is right as often as its confidences say."""
 
 import math
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rag_evaluator.features.certify.agreement import ScoredLabels, pairs_of
 from rag_evaluator.features.certify.coefficients import (
     Coefficient,
+    ScoredLabels,
     auc,
     class_units,
     concordance,
     newcombe_interval,
+    pairs_of,
 )
 from rag_evaluator.statistics.formulas import Array, Estimate
 from rag_evaluator.statistics.intervals import PASS, mean_interval
@@ -25,7 +26,6 @@ Word = Literal[
 LEVEL = 0.95  # of the interval, whatever other figures have
 GOOD, CHANCE = 0.70, 0.5
 LEAST, LEAST_RARER = 20, 5  # labels, and labels of the rarer class
-LARGER = (30, 60, 100)  # numbers of labels for which the AUC that is needed is said
 STEP = 0.005  # to which an AUC that is needed is rounded up
 SAME_SCORES = "all scores are equal"
 
@@ -69,14 +69,14 @@ def judge_verdict(
     counts = np.unique(rows.labels, return_counts=True)[1]
     rarer = int(len(rows.labels) - counts.max(initial=0))
     if len(rows.labels) < LEAST:
-        return JudgeVerdict("too few labels", _too_few(rows.labels, rarer, graded))
+        return JudgeVerdict("too few labels", _too_few(rows.labels, rarer))
     if not rarer:
         return JudgeVerdict("not shown", _of_one_class(rows.labels[0], graded, better))
     if np.ptp(rows.scores) == 0:
         return JudgeVerdict("not shown", SAME_SCORES)
     if rarer < LEAST_RARER:
-        return JudgeVerdict("too few labels", _too_few(rows.labels, rarer, graded))
-    area = concordance(*rows, level=LEVEL) if graded else auc(*rows, level=LEVEL)
+        return JudgeVerdict("too few labels", _too_few(rows.labels, rarer))
+    area = concordance(rows, LEVEL) if graded else auc(rows, LEVEL)
     assert area.ci_low is not None and area.ci_high is not None
     word = _word(area.ci_low, area.ci_high)
     return JudgeVerdict(word, _figures(area, graded) + ("" if graded else _to_settle(word, rows)))
@@ -116,7 +116,7 @@ def _to_settle(word: Word, rows: ScoredLabels) -> str:
     """The AUC that would be enough with these labels, where that is the question."""
     if word not in ("not shown", "better than chance, quality not settled"):
         return ""
-    needed = needed_auc(*class_units(rows.labels, rows.weights, rows.clusters))
+    needed = needed_auc(*class_units(rows))
     if needed is None:
         return "; no AUC is enough for 'useful' with so many labels"
     return f"; 'useful' needs an AUC of {needed:.3f} with so many labels"
@@ -131,30 +131,15 @@ def _of_one_class(label: float, graded: bool, better: Literal["higher", "lower"]
     return f"nobody accepted anything; draw rows with {high} scores"
 
 
-def _too_few(labels: Array, rarer: int, graded: bool) -> str:
+def _too_few(labels: Array, rarer: int) -> str:
     """How many labels there are, and how many are needed."""
-    count, total = len(labels), LEAST
-    counted = f"{count} label{'' if count == 1 else 's'}, {LEAST} are needed, {LEAST_RARER} of them of the rarer class"
-    if count >= LEAST:
-        total = max(LEAST, math.ceil(LEAST_RARER * count / rarer))
-        values, counts = np.unique(labels, return_counts=True)
-        most = values[counts.argmax()]
-        counted = (
-            f"{rarer} of {count} labels are not {most:g}, {LEAST_RARER} are needed: about {total} labels like these"
-        )
-    return counted if graded else f"{counted}. {'; '.join(_enough(labels, total, rarer / count if rarer else 0.5))}"
-
-
-def _enough(labels: Array, total: int, share: float) -> Iterator[str]:
-    """Which AUC so many labels with such a share of the rarer class need; and how many are never enough."""
-    sizes = sorted({total, *(size for size in (len(labels), *LARGER) if size >= LEAST)})
-    needed = {size: needed_auc(size - max(round(share * size), 1), max(round(share * size), 1)) for size in sizes}
-    listed = [f"{value:.3f} with {size}" for size, value in needed.items() if value is not None]
-    never = [str(size) for size, value in needed.items() if value is None]
-    if listed:
-        yield f"'useful' needs an AUC of {', '.join(listed)}"
-    if never:
-        yield f"no AUC is enough with {', '.join(never)}"
+    count = len(labels)
+    if count < LEAST:
+        return f"{count} label{'' if count == 1 else 's'}, {LEAST} are needed, {LEAST_RARER} of them of the rarer class"
+    total = math.ceil(LEAST_RARER * count / rarer)
+    values, counts = np.unique(labels, return_counts=True)
+    most = values[counts.argmax()]
+    return f"{rarer} of {count} labels are not {most:g}, {LEAST_RARER} are needed: about {total} labels like these"
 
 
 def fill_in(blank: int) -> str:

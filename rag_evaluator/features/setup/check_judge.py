@@ -17,7 +17,7 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import FASTER, PATHS, TextEngine
-from rag_evaluator.judge.engines.server.openai import pieces
+from rag_evaluator.judge.engines.server.long_prompts import pieces
 from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol

@@ -36,7 +36,7 @@ COMPILED = 64  # grammars that are kept, those used last
 END = "<|rag_evaluator_end|>"
 OTHERS = (
     "Take a model whose tokenizer is byte-level BPE or SentencePiece (Llama, Qwen, Mistral, Gemma), or serve this one "
-    "and judge with engine: server and dialect: openai"
+    "and judge with engine: server"
 )
 
 
@@ -255,9 +255,13 @@ class Sequence(_Decoding):
     @property
     def limited(self) -> bool:
         """Whether the budget may take something away from what the grammar allows next."""
+        return self.ending or (self.in_string and self.string_tokens >= self.request.budget.string_tokens)
+
+    @property
+    def ending(self) -> bool:
+        """Whether lists must end, as the budget leaves no more than their end needs."""
         budget = self.request.budget
-        long_string = self.in_string and self.string_tokens >= budget.string_tokens
-        return long_string or self._spare() < budget.reserve or self.spare_length < budget.reserve_length
+        return self._spare() < budget.reserve or self.spare_length < budget.reserve_length
 
     @property
     def spare_length(self) -> int:
@@ -336,8 +340,7 @@ class Sequence(_Decoding):
                 only[quote] = True
                 self.cut.add("string")
                 return only
-        budget = self.request.budget
-        if self._spare() < budget.reserve or self.spare_length < budget.reserve_length:
+        if self.ending:
             ending = mask.clone()
             if self.open.endswith(b"["):
                 ending &= ~(self.vocabulary.ends_text if self.in_string else self.vocabulary.commas)

@@ -178,7 +178,7 @@ PATHS = {
     "packed": "packed batches (fast)",
     "plain": "padded batches (about 4 times the CPU time of packed ones)",
     "server": "a server that is asked",
-    "vllm": "a vLLM server that is started and ended",
+    "vllm": "vLLM in this process",
 }
 FASTER = "`engine: vllm` is faster with most such models (docs/engines.md)"
 

@@ -14,12 +14,7 @@ from rag_evaluator import RAGEvaluator
 from rag_evaluator.config import JudgeConfig, Reasons
 from rag_evaluator.judge import (
     REASONS,
-    after,
-    as_gbnf,
-    as_lark,
     judge_parts,
-    may_end,
-    parse,
     plain,
     tighten,
     to_lark,
@@ -51,14 +46,8 @@ def answer(*reasons: str) -> str:
 def test_a_reason_is_as_short_as_it_is_wanted(reasons: Reasons, allowed: list[str], refused: list[str]) -> None:
     schema = with_reasons(tighten(NLIStatementOutput, STATEMENTS), reasons)
     grammar = to_lark(schema)
-    continued = as_lark(parse(grammar))
-    for text in (grammar, continued):
-        assert accepts(text, answer(*allowed))
-        assert not accepts(text, answer(*refused))
-    rest = after(parse(grammar), answer(*allowed))
-    assert rest is not None
-    assert may_end(rest)
-    assert ("{1,100}" in as_gbnf(parse(grammar))) == (reasons == "short")
+    assert accepts(grammar, answer(*allowed))
+    assert not accepts(grammar, answer(*refused))
 
 
 def emptied(value: Any) -> Any:

@@ -1,335 +1,245 @@
-"""The engine that asks a server: vLLM, llama.cpp, or any other; the kinds of servers and how one is recognised."""
+"""The engine that asks a server: chats with a JSON schema, whose answers are checked against it."""
 
+import json
+import math
+from array import array
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import aclosing
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, TypeVar
+
+from pydantic_core import from_json
 
 from rag_evaluator.config.offline import hub
-from rag_evaluator.config.sections import DEMO, MERGE, JudgeConfig
+from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, read_tokenizer, window_of
-from rag_evaluator.judge.encoding.sequence import Vocabulary
-from rag_evaluator.judge.engines.folders import refuse_adapter_files, refuse_gguf
-from rag_evaluator.judge.engines.protocol import Engine, Form
-from rag_evaluator.judge.engines.server.dialects import Continuation, Dialect, LlamaCpp, Server, Vllm, open_requests
-from rag_evaluator.judge.engines.server.http import Address, RequestFailure, Transport
-from rag_evaluator.judge.engines.server.openai import QUESTION, SAMPLE, Abilities, OpenAI, OpenAIEngine
-from rag_evaluator.judge.engines.server.writing import write
-from rag_evaluator.judge.grammar.tree import Text
-from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.judge.encoding.chat import read_tokenizer
+from rag_evaluator.judge.engines.protocol import Form
+from rag_evaluator.judge.engines.server.chat import MOST, Chat, ServedModel, value_of
+from rag_evaluator.judge.engines.server.client import Address, Client
+from rag_evaluator.judge.engines.server.logprobs import confidences, has_scale
+from rag_evaluator.judge.engines.server.long_prompts import HiddenWord
+from rag_evaluator.judge.grammar.schema import Schema, faults, settle
+from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.models.hub import file_fingerprint, find_model, fingerprint, load_failure
+from rag_evaluator.models.hub import find_model, load_failure
 
-FIRST_TRIES = 2  # before a run a server that is not there is an error, and not waited for
-NOT_VERIFIED = "not verified"
-CONSTANT = '{"zq": 40716}'  # no model would say it
-
-
-MOST = 64  # tokens
-
-
+FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
+USUAL_OPEN = 32  # requests, where `batch_size` is auto
+LETTERS = 3  # of a token, roughly
 T = TypeVar("T")
 
 
-class DialectRow(Protocol):
-    """What a row of `DIALECTS` names."""
+class Characters:
+    """Stands for the tokenizer, which only the server has: the ids of a text are its characters."""
 
-    async def recognise(self, transport: Transport, models: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-        """What `describe` needs to know where the server speaks this dialect, else None."""
+    answer_prefix = ""
+    thoughts = None  # a server that thinks does it by itself
 
-    def describe(self, model: Mapping[str, Any], known: Mapping[str, Any]) -> Server:
-        """The server, by its entry of `/v1/models` and what `recognise` returned."""
+    def encode(self, prompt: str) -> list[int]:
+        return list(map(ord, prompt))
 
+    def continuation(self, answer: str) -> list[int]:
+        return list(map(ord, answer))
 
-DIALECTS: Mapping[str, Any] = {"vllm": Vllm, "llama.cpp": LlamaCpp, "openai": OpenAI}
-"""Asked in this order. Any: those that take token ids and `openai` have not all methods in common."""
+    def decode(self, token_ids: Sequence[int]) -> str:
+        return "".join(map(chr, token_ids))
 
-
-async def identify_server(transport: Transport, served_model: str | None = None, dialect: str = "auto") -> Server:
-    """Ask a server what it is.
-
-    Args:
-        served_model: the model that shall judge; None: the only one that is served.
-        dialect: a row of `DIALECTS`, or `auto`.
-
-    Raises `ModelError` if there is no server, or no such model.
-    """
-    try:
-        answer = await transport.get("models")
-        models = [entry for entry in answer["data"] if isinstance(entry["id"], str)]
-        for name in DIALECTS if dialect == "auto" else [dialect]:
-            row: DialectRow = DIALECTS[name]
-            known = await row.recognise(transport, models)
-            if known is not None:
-                model = _chosen(models, served_model)
-                return replace(row.describe(model, known), aliases=_aliases(models, model))
-    except (JudgeLostError, JudgementError) as error:
-        failure, why = error.__cause__, _without_key(error).rstrip(".")
-        is_down = isinstance(failure, RequestFailure) and not failure.answered
-        advice = " Start it, or correct the address." if is_down else ""
-        raise ModelError(f"judge.url: no server can be used: {why}.{advice}") from error
-    except (KeyError, TypeError, AttributeError) as error:
-        raise ModelError(
-            "judge.url: its /v1/models is no list of models, or what it says of itself is not like that of a server "
-            "that is known; it is no OpenAI-compatible server."
-        ) from error
-    raise ModelError(f"judge.dialect is '{dialect}', but the server does not speak it. Leave judge.dialect out.")
-
-
-def _without_key(error: Exception) -> str:
-    return str(error).removeprefix("judge.url: ")
-
-
-def _aliases(models: Sequence[Mapping[str, Any]], chosen: Mapping[str, Any]) -> frozenset[str]:
-    """Names of the same model: of vLLM all that have its folder, of llama.cpp those that it tells."""
-    same = [model["id"] for model in models if model.get("root") and model.get("root") == chosen.get("root")]
-    aliases = chosen.get("aliases")
-    named = [name for name in aliases if isinstance(name, str)] if isinstance(aliases, list) else []
-    return frozenset([*same, *named])
-
-
-def _chosen(models: Sequence[Mapping[str, Any]], served_model: str | None) -> Mapping[str, Any]:
-    names = [str(model["id"]) for model in models]
-    if served_model is not None:
-        for model in models:
-            if model["id"] == served_model:
-                return model
-        raise ModelError(f"judge.served_model: the server has no '{served_model}'.{did_you_mean(served_model, names)}")
-    if len(models) != 1:
-        raise ModelError(
-            f"judge.served_model is missing, and the server has {len(models)} models: {', '.join(names)[:300]}."
-        )
-    return models[0]
-
-
-@dataclass(frozen=True)
-class LocalModel:
-    """Tokenizer and window of a model.
-
-    Attributes:
-        folder: where they were read, or a hub id.
-        window: tokens of prompt and answer together.
-    """
-
-    folder: str
-    encoder: PromptEncoder
-    vocabulary: Vocabulary
-    window: int
-
-    @staticmethod
-    def find(config: JudgeConfig, offline: bool) -> str:
-        """The folder, or a hub id. Raises `ModelError`."""
-        refuse_adapter_files(Path(config.model))
-        refuse_gguf(Path(config.model))
-        source = find_model(config.model, offline)
-        check_template(config.chat_template, Path(source))
-        return source
-
-    @classmethod
-    def load(cls, config: JudgeConfig, offline: bool) -> "LocalModel":
-        """Raises `ModelError`."""
-        source = cls.find(config, offline)
-        from transformers import AutoConfig
-
-        try:
-            with hub(offline):
-                model = AutoConfig.from_pretrained(source, local_files_only=offline, trust_remote_code=False)
-                tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
-        except ModelError:
-            raise
-        except Exception as error:  # json and huggingface_hub each raise kinds of their own
-            raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
-        size = max(int(model.get_text_config().vocab_size), len(tokenizer))
-        vocabulary = Vocabulary(tokenizer, size)
-        return cls(source, PromptEncoder.of(tokenizer, config), vocabulary, window_of(model, tokenizer))
-
-
-async def probe(dialect: Dialect, encoder: PromptEncoder, vocabulary: Vocabulary) -> None:
-    """Raises `ModelError` if a server does not obey grammars, or has another tokenizer than the local folder."""
-    continuation = Continuation(encoder.encode(QUESTION), Text(CONSTANT), MOST, MOST)
-    text = b""
-    async with aclosing(dialect.write(continuation)) as tokens:
-        async for written in tokens:
-            if written.token < vocabulary.size:
-                text += vocabulary.texts[written.token]
-    if not text.decode("utf-8", "replace").startswith(CONSTANT):
-        raise ModelError(
-            f"judge.url: the server was asked for {CONSTANT} by a grammar and wrote {text[:60]!r}: it ignores "
-            "grammars, so its answers could not be used, or its tokens are not those of judge.model."
-        )
-
-    read = await dialect.text_of(encoder.tokenizer(SAMPLE, add_special_tokens=False)["input_ids"])
-    if read.strip() != SAMPLE.strip():
-        raise ModelError(
-            f"judge.model: its tokenizer is not that of the server's model, which reads {read[:60]!r} where "
-            f"{SAMPLE[:60]!r} was meant. Give the folder of the model that is served."
-        )
+    def count(self, text: str) -> int:
+        return math.ceil(len(text) / LETTERS)
 
 
 class ServerEngine:
-    """A model that a server runs, asked with token ids and grammars; a row of `ENGINES`.
+    """A model that a server runs; a row of `ENGINES`.
 
     Args:
-        local: tokenizer and window of the model.
-        server: what the server reports about itself.
+        chat: with the server's abilities.
     """
 
-    accepts: frozenset[Form] = frozenset({"ids", "lark"})
+    accepts: frozenset[Form] = frozenset({"json_schema"})
+    encoder = Characters()
 
-    def __init__(self, config: JudgeConfig, transport: Transport, local: LocalModel, server: Server) -> None:
-        self.config, self.transport, self.local, self.server = config, transport, local, server
-        self.dialect = DIALECTS[server.dialect](transport, server)
-        self.encoder = local.encoder
-        self.model_id = local.folder
+    def __init__(self, chat: Chat) -> None:
+        self.chat, self.abilities = chat, chat.abilities
+        self.model_id = f"served:{chat.model.name}"  # never a folder
+        self._word = HiddenWord(chat.finds)
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
-        """The local folder, or the served model's name, after the server has passed the probe. Raises `ModelError`."""
+        """Return the served model's name, after the server has obeyed a schema. Raises `ModelError`."""
         return cls.load(config, offline).model_id
 
     @classmethod
     def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
-        address = Address.of(config)
-        server = _identified(address, config, offline)
-        if server.dialect == OpenAI.name:
-            return {**_parts(server, ""), "logprobs": str(_abilities(address, offline, server, config).tops)}
-        return _parts(server, LocalModel.find(config, offline))
+        """Return what answers depend on, as far as the server tells: no path, no address."""
+        chat = _first(config, offline, lambda client: _tried(client, config))
+        name = chat.model.name
+        served = Path(name).name if name.startswith("/") else name  # llama.cpp's is the path of its file
+        known = {"route": "chat", "served": served, "weights": "not verified", "logprobs": str(chat.abilities.tops)}
+        return {key: value.replace("|", "/") for key, value in known.items()}
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
-        if config.dialect in ("auto", OpenAI.name):
-            return None
-        most = open_requests(config, config.dialect)
-        return Capabilities(most, config.temperature == 0, True, True, True, "no")
+        """Return None: the server has to be asked."""
+        return None
 
     @classmethod
-    def load(cls, config: JudgeConfig, offline: bool) -> Engine:
-        address = Address.of(config)
-        server = _identified(address, config, offline)
-        if server.dialect == OpenAI.name:
-            abilities = _reading(address, offline, server, config)
-            most = open_requests(config, server.dialect)
-            return OpenAIEngine(config, Transport(address, offline, most), abilities, server)
-        return cls.at(config, address, offline, server)
+    def load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
+        """Ask the server what it can do. Raises `ModelError`."""
+        default = JudgeConfig()
+        if (config.thinking_tokens, config.thinking_markers) != (default.thinking_tokens, default.thinking_markers):
+            raise ModelError(
+                "judge.thinking_tokens and judge.thinking_markers need another engine; a server thinks by itself, and "
+                "its own settings say how long."
+            )
+        count = None if config.model == DEMO else _counter(config, offline)
 
-    @classmethod
-    def at(cls, config: JudgeConfig, address: Address, offline: bool, server: Server | None = None) -> Self:
-        """The engine of a server that takes token ids, once it has passed the probe. Raises `ModelError`.
+        async def tried(client: Client) -> Chat:
+            chat = await _tried(client, config)
+            await chat.find_reading(count)
+            return chat
 
-        Args:
-            server: if it is known already.
-        """
-        server = server or _identified(address, config, offline)
-        local = LocalModel.load(config, offline)
-        dialect = DIALECTS[server.dialect]
-        _first(address, offline, lambda first: probe(dialect(first, server), local.encoder, local.vocabulary))
-        return cls(
-            config, Transport(address, offline, open_requests(config, server.dialect, server.slots)), local, server
-        )
+        chat = _first(config, offline, tried)
+        most = USUAL_OPEN if config.batch_size == "auto" else config.batch_size
+        return cls(Chat(Client(chat.client.address, most), chat.model, chat.abilities, config))
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
-            in_flight=self.transport.most,
-            greedy=self.config.temperature == 0,
-            probabilities=True,
-            confidence=True,
-            counts_tokens=True,
-            same_bytes=self.dialect.same_bytes,
-            window=min(self.local.window, self.server.window or self.local.window),
+            in_flight=self.chat.client.most,
+            greedy=None,
+            probabilities=self.abilities.tops > 0,
+            confidence=self.abilities.tops > 0,
+            counts_tokens=False,
+            same_bytes="no",
         )
 
     @property
     def about(self) -> Mapping[str, str]:
-        known = {
+        return {
             "path": "server",
-            "dialect": self.server.dialect,
-            "version": self.server.version,
-            "served_model": _name(self.server),
-            "precision": self.server.precision,
-            "same_bytes": self.dialect.same_bytes,
+            "served_model": self.chat.model.name,
+            "logprobs": self.abilities.logprobs,
+            "long_prompts": self.abilities.long_prompts,
+            "same_bytes": "no",
         }
-        return {key: value for key, value in known.items() if value}
 
     async def generate(self, request: Request) -> Reply:
-        reply = await write(self.dialect, self.local.vocabulary, request)
-        ACTIVITY.tokens += len(reply.token_ids)
-        return reply
+        """Return the answer, checked against the schema, since servers obey parts of it only."""
+        prompt = self.encoder.decode(request.input_ids)
+        schema = dict(request.schema)
+        weighed = self.abilities.tops > 0 and has_scale(schema)
+        await self._check_whole(prompt)
+        most = request.budget.max_length
+        written = await self.chat.ask(prompt, schema, most, request.temperature, request.seed, weighed)
+        thought = written.thought if self.chat.thought else None
+        if not written.ended:
+            return Reply(_part(written.text, schema), array("I"), complete=False, thinking=thought)
+        value = settle(schema, value_of(written.text))
+        for fault in faults(schema, value):
+            raise JudgementError(f"the server did not obey the schema: {fault}")
+        answer = json.dumps(value, ensure_ascii=False, indent=4)
+        confidence = confidences(written.choice, written.text, schema, value) if weighed else ()
+        return Reply(answer, array("I"), True, confidence, thinking=thought)
+
+    async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
+        """See `TextEngine`."""
+        if not self.abilities.tops:
+            raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
+        if len(options) == 1:
+            return Shares({options[0]: 1.0})
+        await self._check_whole(prompt)
+        shares, thought = await self.chat.weigh(prompt, options, MOST + sum(map(len, options)))
+        return Shares(dict(zip(options, shares, strict=True)), thought if self.chat.thought else None)
+
+    @property
+    def tries_prompts(self) -> bool:
+        """See `TextEngine`."""
+        return self.abilities.tokens is not None or self.abilities.repeats
+
+    async def try_prompt(self, prompt: str) -> None:
+        """See `TextEngine`."""
+        await self._check_whole(prompt)
+        await self.chat.finds(prompt)
+
+    async def _check_whole(self, prompt: str) -> None:
+        """Raise `CutPromptError` for a prompt that the server would cut, if that is known before it is sent."""
+        if self.abilities.repeats:
+            await self._word.check(prompt)
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
     ) -> Sequence[float]:
-        logprobs: Sequence[float] = await self.dialect.next_logprobs(input_ids, candidates)
-        return logprobs
+        raise NotImplementedError("a server takes no token ids: see `weigh`")
 
     async def aclose(self) -> None:
-        await self.transport.aclose()
+        await self.chat.client.aclose()
 
 
-def _identified(address: Address, config: JudgeConfig, offline: bool) -> Server:
-    """What the server says of itself. Raises `ModelError`, also for one with an adapter that is not the program's."""
-    server = _first(address, offline, lambda first: identify_server(first, config.served_model, config.dialect))
-    if server.adapter and config.adapter is None:
-        raise ModelError(
-            f"judge.url: the server's '{server.adapter}' is an adapter, of whose content nothing would be known. "
-            f"{MERGE} and serve the result, or set judge.engine: vllm and judge.adapter."
-        )
-    return server
+def _part(text: str, schema: Schema) -> str:
+    """Return an answer that its budget has cut, empty where its beginning does not obey the schema."""
+    try:
+        part = from_json(text.strip(), allow_partial=True)
+    except ValueError:
+        return ""
+    return "" if list(faults(schema, part)) else text
 
 
-def _abilities(address: Address, offline: bool, server: Server, config: JudgeConfig) -> Abilities:
-    return _first(address, offline, lambda first: OpenAI.tried(first, server, config))
+def _counter(config: JudgeConfig, offline: bool) -> Callable[[str], int]:
+    """Return what counts the tokens of a text with the tokenizer of a folder. Raises `ModelError`."""
+    source = find_model(config.model, offline)
+    try:
+        with hub(offline):
+            tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
+    except ModelError:
+        raise
+    except Exception as error:  # json and huggingface_hub each raise kinds of their own
+        raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
+    return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
-def _reading(address: Address, offline: bool, server: Server, config: JudgeConfig) -> Abilities:
-    """The abilities, with the way to find out whether prompts are cut: counted where the tokenizer is known."""
-    count = None if config.model == DEMO else LocalModel.load(config, offline).encoder.count
-    abilities = _abilities(address, offline, server, config)
-    return _first(address, offline, lambda first: OpenAI(first, server, abilities, config).reading(count))
+async def _tried(client: Client, config: JudgeConfig) -> Chat:
+    return await Chat.tried(client, _chosen(await client.models(), config.served_model), config)
 
 
-def _first(address: Address, offline: bool, ask: Callable[[Transport], Awaitable[T]]) -> T:
-    """What a server says to a question before the run. Raises `ModelError`."""
+def _first(config: JudgeConfig, offline: bool, ask: Callable[[Client], Awaitable[T]]) -> T:
+    """Return what a server says to questions before the run. Raises `ModelError`."""
+    address = Address.of(config, offline)
 
     async def asked() -> T:
-        transport = Transport(address, offline, tries=FIRST_TRIES)
+        client = Client(address, retries=FIRST_RETRIES)
         try:
-            return await ask(transport)
+            return await ask(client)
         except (JudgementError, JudgeLostError) as error:
-            raise ModelError(f"judge.url: the server fails at a first question: {_without_key(error)}") from error
+            why = str(error).removeprefix("judge.url: ").rstrip(".")
+            raise ModelError(f"judge.url: no server can be used: {why}. Start one, or correct the address.") from error
         finally:
-            await transport.aclose()
+            await client.aclose()
 
     answer: T = run(asked())
     return answer
 
 
-def _parts(server: Server, folder: str) -> dict[str, str]:
-    """What answers depend on, as far as the server tells: no path, no address."""
-    known = {
-        "dialect": server.dialect,
-        "version": server.version,
-        "served": _name(server),
-        "precision": server.precision,
-        "window": str(server.window or ""),
-        "weights": _weights(server, folder),
-    }
-    return {key: value.replace("|", "/") for key, value in known.items() if value}
+def _chosen(answer: Mapping[str, Any], served_model: str | None) -> ServedModel:
+    """Return the model that shall judge, of those that a server lists. Raises `ModelError`. Any: JSON.
 
-
-def _weights(server: Server, folder: str) -> str:
-    """The fingerprint of the served files, if they are on this machine; `verified` if they are the folder's."""
-    path = Path(server.path or "")
-    if not path.is_absolute() or not path.exists():
-        return NOT_VERIFIED
-    if path.is_file():
-        return file_fingerprint(path)
-    return "verified" if fingerprint(path) == fingerprint(folder) else fingerprint(path)
-
-
-def _name(server: Server) -> str:
-    """The served model's name; llama.cpp's is the path of its file unless it was given an alias."""
-    return Path(server.model).name if server.model.startswith("/") else server.model
+    Args:
+        served_model: its name; None: the only one that is served.
+    """
+    try:
+        models = {str(entry["id"]): entry for entry in answer["data"]}
+        roots = {name: entry.get("root") for name, entry in models.items()}
+        aliases = {name: entry.get("aliases") for name, entry in models.items()}
+    except (KeyError, TypeError, AttributeError) as error:
+        raise ModelError(
+            "judge.url: its /v1/models is no list of models; it is no OpenAI-compatible server."
+        ) from error
+    if served_model is None and len(models) != 1:
+        raise ModelError(
+            f"judge.served_model is missing, and the server has {len(models)} models: {', '.join(models)[:300]}."
+        )
+    name = served_model or next(iter(models))
+    if name not in models:
+        raise ModelError(f"judge.served_model: the server has no '{name}'.{did_you_mean(name, list(models))}")
+    same = [other for other, root in roots.items() if root and root == roots[name]]  # vLLM's, of one folder
+    listed = aliases[name] if isinstance(aliases[name], list) else []  # llama.cpp's
+    return ServedModel(name, frozenset([*same, *map(str, listed)]))

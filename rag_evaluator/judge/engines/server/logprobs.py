@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.engines.server.dialects import logprob_of
 from rag_evaluator.judge.grammar.schema import Schema, Value
 from rag_evaluator.judge.protocol import common_beginning
 
@@ -20,6 +19,7 @@ DECIMALS = 6
 DECODER = json.JSONDecoder()
 BLANK = re.compile(r"[ \t\n\r]*")
 Path = tuple[str | int, ...]  # of a value in an answer: keys and places
+ROUNDING, LEAST = 0.01, -9999.0  # log probabilities: above 0 by rounding only; servers write the least for "never"
 
 
 class NoLogprobsError(JudgementError):
@@ -192,7 +192,14 @@ def _text(entry: Mapping[str, Any]) -> bytes:
 
 def _alternatives(entry: Mapping[str, Any]) -> dict[bytes, float]:
     tops = entry.get("top_logprobs") or []
-    return {_text(each): logprob_of(each["logprob"]) for each in (*tops, entry)}
+    return {_text(each): _logprob(each["logprob"]) for each in (*tops, entry)}
+
+
+def _logprob(value: Any) -> float:
+    """Return a log probability that a server tells. Raises `ValueError` for what is none. Any: JSON."""
+    if type(value) not in (int, float) or not value <= ROUNDING:  # NaN is not, either
+        raise ValueError(f"a log probability is {value!r:.40}")
+    return float(max(value, LEAST))
 
 
 def _meant(other: bytes, before: bytes, tails: Sequence[bytes]) -> int | None:

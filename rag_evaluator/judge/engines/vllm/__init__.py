@@ -1,1 +1,1 @@
-"""A vLLM server that we start and stop ourselves."""
+"""vLLM's engine in this process."""

@@ -1,4 +1,4 @@
-"""A small server with vLLM's and OpenAI's end points, which fails as it is told to."""
+"""A small server with OpenAI's end points, which fails as it is set to."""
 
 import json
 import re
@@ -13,15 +13,14 @@ from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
 
-import llguidance.hf
-
 Reply = tuple[int, dict[str, str], bytes]
 PLENTY = 1000
+USUAL = frozenset({"model", "messages", "response_format", "temperature", "seed", "logprobs", "top_logprobs"})
 AROUND = 9  # tokens that a chat template puts around a prompt
 CUT, SLOW = "cut", "slow"  # what a server does in place of a reply
 
 
-def status(code: int, text: str = '{"error": "as told"}', **headers: str) -> Reply:
+def status(code: int, text: str = '{"error": "as set"}', **headers: str) -> Reply:
     return code, {name.replace("_", "-"): value for name, value in headers.items()}, text.encode()
 
 
@@ -30,28 +29,25 @@ class Fake:
     """What the server does, and what it was asked.
 
     Attributes:
-        owner: `owned_by` of its model: `vllm` or something else.
         faults: in place of the next answers to POST requests.
         always: in place of every answer, if something is there.
         content: what a chat answers.
         message: what else is in its message: a thought.
         finish: why it ended.
         tokens: what a chat tells of the tokens of a text, if it is asked for log probabilities.
-        write: what vLLM's other end points answer.
-        models: what `/v1/models` tells, if not of one model of `owner` at `root`.
+        models: what `/v1/models` tells, if not of one model.
+        known: keys of a chat that are not refused with 400; None: all.
         bears: open requests that are not refused with 429.
         context: tokens of a prompt beyond which a chat's is cut to the half, as Ollama does, with status 200.
         count: tokens of a text, which chats tell in `usage`; None: words are tokens, and nothing is told.
         name: of the model that has written an answer; empty: none is told.
     """
 
-    owner: str = "somebody"
-    root: str = ""
     faults: list[Reply | str] = field(default_factory=list)
     always: Reply | str | None = None
     content: Callable[[dict[str, Any]], str] = lambda body: shortest(body["response_format"]["json_schema"]["schema"])
-    write: Callable[[dict[str, Any]], dict[str, Any]] | None = None
-    models: list[dict[str, Any]] = field(default_factory=list)
+    models: list[dict[str, Any]] = field(default_factory=lambda: [{"id": "tiny"}])
+    known: frozenset[str] | None = None
     message: dict[str, Any] = field(default_factory=dict)
     finish: str = "stop"
     tokens: Callable[[str], Any] | None = None
@@ -67,10 +63,7 @@ class Fake:
 
     def answer(self, path: str, body: dict[str, Any]) -> Reply | str:
         if path == "/v1/models":
-            alone = {"id": "tiny", "owned_by": self.owner, "max_model_len": 8192, "root": self.root}
-            return status(200, json.dumps({"data": self.models or [alone]}))
-        if path == "/version":
-            return status(200, '{"version": "9.9.9"}')
+            return status(200, json.dumps({"data": self.models}))
         if self.open > self.bears:
             self.refused += 1
             return status(429)
@@ -79,20 +72,23 @@ class Fake:
             return self.always
         if self.faults:
             return self.faults.pop(0)
-        if path == "/v1/chat/completions":
-            read = self._cut(body["messages"][0]["content"])
-            text = self.content({**body, "messages": [{"role": "user", "content": read}]})
-            message = {"role": "assistant", "content": text, **self.message}
-            choice: dict[str, Any] = {"message": message, "finish_reason": self.finish}
-            if self.tokens is not None and body.get("logprobs"):
-                choice["logprobs"] = {"content": self.tokens(text)}
-            answer: dict[str, Any] = {"choices": [choice]}
-            if self.count is not None:
-                answer["usage"] = {"prompt_tokens": AROUND + self.count(read)}
-            return status(200, json.dumps(answer | ({"model": self.name} if self.name else {})))
-        if self.write is not None:
-            return status(200, json.dumps(self.write({"path": path, **body})))
-        return status(404)
+        if path != "/v1/chat/completions":
+            return status(404)
+        if self.known is not None and (unknown := body.keys() - USUAL - self.known):
+            return status(400, f"unknown: {sorted(unknown)}")
+        return status(200, json.dumps(self._chat(body)))
+
+    def _chat(self, body: dict[str, Any]) -> dict[str, Any]:
+        read = self._cut(body["messages"][0]["content"])
+        text = self.content({**body, "messages": [{"role": "user", "content": read}]})
+        message = {"role": "assistant", "content": text, **self.message}
+        choice: dict[str, Any] = {"message": message, "finish_reason": self.finish}
+        if self.tokens is not None and body.get("logprobs"):
+            choice["logprobs"] = {"content": self.tokens(text)}
+        answer: dict[str, Any] = {"choices": [choice]}
+        if self.count is not None:
+            answer["usage"] = {"prompt_tokens": AROUND + self.count(read)}
+        return answer | ({"model": self.name} if self.name else {})
 
     def _cut(self, prompt: str) -> str:
         """What the model gets of a prompt: of a long one the end."""
@@ -149,7 +145,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _reply(self, body: dict[str, Any]) -> None:
         fake = self.fake
-        fake.asked.append((self.path, body, dict(self.headers)))
+        fake.asked.append((self.path, body, {name.lower(): value for name, value in self.headers.items()}))
         fake.open += 1
         fake.most_open = max(fake.most_open, fake.open)
         try:
@@ -200,27 +196,3 @@ def serve(host: str = "127.0.0.1", path: Path | None = None, **settings: Any) ->
         server.shutdown()
         thread.join()
         server.server_close()
-
-
-def obedient(tokenizer: Any, size: int, end: int) -> Callable[[dict[str, Any]], dict[str, Any]]:
-    """A model for `Fake.write`, as vLLM's: it writes the lowest token that the grammar allows."""
-    engine = llguidance.hf.from_tokenizer(tokenizer, n_vocab=size, eos_token=end)
-
-    def write(body: dict[str, Any]) -> dict[str, Any]:
-        if body["path"] == "/detokenize":
-            return {"prompt": tokenizer.decode(body["tokens"])}
-        if "logprob_token_ids" in body:
-            tops = {f"token_id:{token}": -1.0 - place for place, token in enumerate(body["logprob_token_ids"])}
-            return {"choices": [{"token_ids": [0], "logprobs": {"top_logprobs": [tops]}}]}
-        matcher = llguidance.LLMatcher(engine, body["structured_outputs"]["grammar"])
-        tokens: list[int] = []
-        quotes = [token for token in range(size) if engine.decode_bytes([token]) == b'"']
-        while not matcher.is_stopped() and len(tokens) < body["max_tokens"]:
-            bits = int.from_bytes(matcher.compute_bitmask(), "little")
-            allowed = [token for token in (*quotes, *range(size)) if bits >> token & 1]
-            matcher.consume_token(allowed[0])
-            tokens.append(allowed[0])
-        tops = [{f"token_id:{token}": 0.0} for token in tokens]
-        return {"choices": [{"token_ids": tokens, "logprobs": {"top_logprobs": tops}}]}
-
-    return write

@@ -11,16 +11,13 @@ from fake_server import Fake, serve, status
 from rag_evaluator import CheckReport, check
 from rag_evaluator.cli.main import main
 from rag_evaluator.features.setup import exit_code
-from rag_evaluator.judge.engines.server import http
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ROWS = [{"user_input": "Where was Nolu Brak born?", "retrieved_contexts": ["Nolu Brak was born in Tesk."]}]
 
 
 @pytest.fixture
-def fake(monkeypatch: pytest.MonkeyPatch) -> Iterator[Fake]:
-    monkeypatch.setattr(http, "PAUSE", 0.01)
-    monkeypatch.setattr(http, "TRIES", 2)
+def fake() -> Iterator[Fake]:
     with serve() as server:
         yield server
 

@@ -7,13 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_server import Fake, obedient, reading, serve, status
+from fake_server import Fake, reading, serve, status
 from pydantic import BaseModel
 from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, JudgementError, ModelError, RAGEvaluator, check
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import Address, Continuation, LlamaCpp, Server, TextEnd, Transport, Vllm
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ModelFolder = Callable[..., Path]
@@ -197,36 +196,6 @@ def test_check_counts_where_the_tokenizer_is_known(model_folder: ModelFolder) ->
     assert window.state == "warning" and "1 row" in window.text
 
 
-CUT_IDS = {
-    "vllm": (
-        Vllm,
-        {"choices": [{"token_ids": [5], "logprobs": {"top_logprobs": [{}]}}], "usage": {"prompt_tokens": 30}},
-    ),
-    "llama.cpp": (
-        LlamaCpp,
-        {"tokens": [5], "tokens_predicted": 1, "tokens_evaluated": 30, "completion_probabilities": []},
-    ),
-}
-
-
-@pytest.mark.parametrize(("dialect", "answer"), CUT_IDS.values(), ids=CUT_IDS)
-def test_servers_that_take_token_ids_must_read_each_of_them(dialect: Any, answer: dict[str, Any]) -> None:
-    async def asked(fake: Fake, length: int) -> list[int]:
-        transport = Transport(Address(fake.url), offline=True)
-        continuation = Continuation([7] * length, None, 0, 8, stop=TextEnd("</s>", frozenset({3})))
-        try:
-            written = dialect(transport, Server("d", "9", "tiny")).write(continuation)
-            return [token.token async for token in written]
-        finally:
-            await transport.aclose()
-
-    event = f"data: {json.dumps(answer)}\n\n" if dialect is LlamaCpp else json.dumps(answer)
-    with serve(always=status(200, event)) as fake:
-        assert asyncio.run(asked(fake, 30)) == [5]
-        with pytest.raises(JudgementError, match="30 of 31 tokens"):
-            asyncio.run(asked(fake, 31))
-
-
 NAMES = {  # asked -> (answered, whether it is the same)
     "equal": ("tiny", "tiny", True),
     "none is told": ("tiny", "", True),
@@ -280,13 +249,3 @@ def test_a_model_that_is_exchanged_in_mid_run_stops_the_run(tmp_path: Path, caps
         assert main([str(tmp_path / "c.yaml")]) == 2
         fake.name, fake.content = "tiny", reading
         assert main([str(tmp_path / "c.yaml")]) == 0
-
-
-def test_vllm_with_another_model_is_refused(model_folder: ModelFolder) -> None:
-    folder = model_folder("llama-bytelevel")
-    write = obedient(AutoTokenizer.from_pretrained(folder), 600, 1)
-    with (
-        serve(owner="vllm", write=lambda body: {**write(body), "model": "huge"}) as fake,
-        pytest.raises(ModelError, match="huge"),
-    ):
-        judge_of(fake, model=str(folder))

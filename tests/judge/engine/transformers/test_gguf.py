@@ -13,7 +13,7 @@ from gguf import GGUFWriter
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator, check
 from rag_evaluator.config import JudgeConfig, choose_engine, load_config
-from rag_evaluator.judge import LazyJudge, LocalModel
+from rag_evaluator.judge import LazyJudge, VllmEngine
 from tools.gguf_model import write_gguf
 
 ModelFolder = Callable[..., Path]
@@ -134,10 +134,7 @@ def test_without_its_package_it_is_refused(gguf: Path, monkeypatch: pytest.Monke
         LazyJudge(None, JudgeConfig(model=str(gguf))).check()
 
 
-def test_a_server_of_it_needs_the_folder_with_its_tokenizer(gguf: Path, model_folder: ModelFolder) -> None:
+def test_the_engine_vllm_needs_the_folder_that_it_was_made_from(gguf: Path) -> None:
     for model in (gguf, gguf.parent):
         with pytest.raises(ModelError, match=r"judge\.model: .*tiny\.gguf is a GGUF file.*judge\.engine: transformers"):
-            LocalModel.find(JudgeConfig(model=str(model)), True)
-    for name in ("config.json", "tokenizer.json"):
-        shutil.copy(model_folder("llama") / name, gguf.parent)
-    assert LocalModel.find(JudgeConfig(model=str(gguf.parent)), True) == str(gguf.parent)
+            VllmEngine.find(JudgeConfig(model=str(model)), True)

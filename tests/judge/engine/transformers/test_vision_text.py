@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import LocalModel, load_pipeline
+from rag_evaluator.judge import load_pipeline
 
 ModelFolder = Callable[..., Path]
 
@@ -59,6 +59,4 @@ def test_the_template_is_found_in_a_file_of_the_processor(model_folder: ModelFol
     (folder / file).write_text(json.dumps({"chat_template": tiny_models.PARTS}), encoding="utf-8")
     prompt = "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n"
     encoder = judge_of(folder).encoder
-    assert encoder.decode(encoder.encode("Who?")) == prompt
-    encoder = LocalModel.load(JudgeConfig(model=str(folder)), True).encoder
     assert encoder.decode(encoder.encode("Who?")) == prompt

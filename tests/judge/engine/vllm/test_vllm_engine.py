@@ -1,104 +1,122 @@
-"""A real vLLM on the CPU that we start and end; `make test-vllm VLLM_PYTHON=/path/to/python` runs it."""
+"""The engine `vllm`: what is refused before vLLM is loaded, and a real vLLM on the CPU.
+
+`make test-vllm VLLM_PYTHON=/path/to/python` runs the latter in an environment that has both.
+"""
 
 import asyncio
+import importlib.util
 import json
 import os
 import signal
-from collections.abc import Callable
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import pytest
-from pydantic import BaseModel
-from test_life import Processes, gone, of_kind, processes, tree
 
-from rag_evaluator import Judge, JudgeLostError, RAGEvaluator
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator import ModelError, RAGEvaluator
+from rag_evaluator.config import JudgeConfig, make_config
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge import Opinion
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.judge import Engine, Reply, find_engine
+from tools.requests48 import requests
 
-PYTHON = os.environ.get("VLLM_PYTHON", "")
-pytestmark = [pytest.mark.vllm, pytest.mark.skipif(not PYTHON, reason="VLLM_PYTHON names no Python with vLLM")]
-SAMPLE = Path(__file__).parents[4] / "examples" / "dataset.jsonl"
-ENVIRONMENT = {
-    "VLLM_CPU_KVCACHE_SPACE": "1",
-    "VLLM_CPU_OMP_THREADS_BIND": "nobind",
-    "OMP_NUM_THREADS": "1",
-    "TORCHINDUCTOR_CACHE_DIR": f"/tmp/torchinductor_{os.getuid()}",  # tests have a TMPDIR of their own each
-}
-SERVER = {"engine": "vllm", "vllm": {"python": PYTHON, "args": ["--enforce-eager"]}}
-PROMPTS = [f"Is {number} a lucky number, and why?" for number in range(6)]
-__all__ = ["processes"]
+HAS_VLLM = importlib.util.find_spec("vllm") is not None
+ROOT = Path(__file__).parents[4]
+SAMPLE = ROOT / "examples" / "dataset.jsonl"
+VLLM: dict[str, Any] = {"engine": "vllm", "vllm": {"args": ["--enforce-eager"]}}
 
 
-class Verdict(BaseModel):
-    note: str
-    verdict: Literal[0, 1]
+@pytest.mark.skipif(HAS_VLLM, reason="vLLM is installed here")
+def test_without_vllm_it_says_how_to_install_it() -> None:
+    with pytest.raises(ModelError, match="pip install vllm"):
+        find_engine("vllm").find(JudgeConfig(engine="vllm"), True)
 
 
-@pytest.fixture(autouse=True)
-def small(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name, value in ENVIRONMENT.items():
-        monkeypatch.setenv(name, value)
+@pytest.mark.parametrize("option", ["--model=m", "--reasoning_parser", "--enable-lora", "--dtype"])
+def test_arguments_that_the_program_sets_are_not_the_users(option: str) -> None:
+    with pytest.raises(ModelError, match="is not yours to set"):
+        find_engine("vllm").find(JudgeConfig(engine="vllm", vllm={"args": [option]}), True)
 
 
-def test_an_evaluation_of_the_sample_gives_our_own_judgements_and_leaves_no_process(processes: Processes) -> None:
+@pytest.mark.parametrize("key", ["python", "start_timeout"])
+def test_keys_of_the_server_that_was_started_say_what_to_do(key: str) -> None:
+    with pytest.raises(ConfigError, match=rf"judge\.vllm\.{key}.*vLLM runs in this process"):
+        make_config({"metrics": ["faithfulness"], "judge": {"engine": "vllm", "vllm": {key: 3}}})
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    os.environ |= {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind", "OMP_NUM_THREADS": "1"}
+    engine = find_engine("vllm").load(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32", **VLLM), True)
+    yield engine
+    asyncio.run(engine.aclose())
+    asyncio.run(engine.aclose())
+
+
+def replies_of(engine: Engine) -> list[Reply]:
+    async def together() -> list[Reply]:
+        return list(await asyncio.gather(*map(engine.generate, requests(engine))))
+
+    return asyncio.run(together())
+
+
+@pytest.mark.vllm
+@pytest.mark.skipif(not HAS_VLLM, reason="vLLM is not installed here")
+class TestRealVllm:
+    def test_answers_are_those_of_the_engine_transformers(self, engine: Engine) -> None:
+        ours = find_engine("transformers").load(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32"), True)
+        pairs = list(zip(replies_of(engine), replies_of(ours), strict=True))
+        equal = [theirs for theirs, other in pairs if theirs.text == other.text]
+        assert len(equal) >= 46
+        for theirs, other in pairs:
+            assert theirs.complete == other.complete
+            if theirs.text == other.text:
+                assert theirs.confidence == pytest.approx(other.confidence, abs=1e-4)
+
+    def test_log_probabilities_of_candidates_are_those_of_the_engine_transformers(self, engine: Engine) -> None:
+        ours = find_engine("transformers").load(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32"), True)
+        asked, candidates = requests(engine)[0].input_ids, list(range(5, 205))
+
+        def logprobs(asked_engine: Engine) -> list[float]:
+            return list(asyncio.run(asked_engine.next_logprobs(asked, candidates)))
+
+        assert logprobs(engine) == pytest.approx(logprobs(ours), abs=1e-3)
+
+
+@pytest.mark.vllm
+@pytest.mark.skipif(not HAS_VLLM, reason="vLLM is not installed here")
+def test_a_killed_run_leaves_no_process_and_continues_with_the_same_scores(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
-
-    def judged(**settings: Any) -> tuple[Any, list[Any]]:
-        judge = {"model": str(DEMO_JUDGE), "dtype": "float32", **settings}
-        evaluator = RAGEvaluator({"metrics": ["faithfulness", "context_recall", "context_relevance"], "judge": judge})
-        results = evaluator.evaluate(rows)
-        evaluator.judge.release()
-        return results, [score.value for scores in results.scores.values() for score in scores]
-
-    ours, theirs = judged(), judged(**SERVER)
-    assert theirs[1] == ours[1]
-    line = theirs[0].signatures["faithfulness"]
-    assert "|engine:vllm|" in line and "|tensor_parallel:1|" in line and PYTHON not in line
-    [path] = theirs[0].manifest["judge_paths"]
-    assert path["path"] == "vllm" and path["same_bytes"] == "same batches"
-    assert not processes()
-
-
-async def asked(judge: Judge) -> list[Opinion]:
-    try:
-        return list(await asyncio.gather(*(judge.inner.opinion(prompt, Verdict) for prompt in PROMPTS)))
-    finally:
-        await judge.inner.aclose()
-
-
-@pytest.mark.parametrize("family", ["qwen3", "harmony"])
-def test_thoughts_and_answers_are_those_of_our_own_engine(
-    model_folder: Callable[..., Path], processes: Processes, family: str
-) -> None:
-    shape = {"hidden_size": 128, "num_attention_heads": 2, "num_key_value_heads": 1, "head_dim": 64}
-    folder = model_folder(family, eager=2.0, max_position_embeddings=2048, **shape)
-    settings: dict[str, Any] = {"model": str(folder), "dtype": "float32", "max_new_tokens": 64}
-    settings |= {"thinking": "on", "thinking_tokens": 24}
-    theirs = asyncio.run(asked(Judge.from_config(JudgeConfig(**settings, **SERVER))))
-    ours = asyncio.run(asked(Judge.from_config(JudgeConfig(**settings))))
-    assert {bool(opinion.cut & {"thinking"}) for opinion in ours} == {True, False}
-    for one, other in zip(theirs, ours, strict=True):
-        assert (one.thinking, one.answer, one.cut) == (other.thinking, other.answer, other.cut)
-        assert one.confidence == pytest.approx(other.confidence, abs=1e-4)
-    assert not processes()
-
-
-def test_a_killed_server_is_a_lost_judge_and_leaves_no_process(processes: Processes) -> None:
-    judge = Judge.from_config(JudgeConfig(model=str(DEMO_JUDGE), dtype="float32", **SERVER))
-    living: dict[int, str] = {}
-
-    async def killed() -> None:
-        questions = [asyncio.ensure_future(judge.inner.opinion(prompt, Verdict)) for prompt in PROMPTS]
-        await asyncio.sleep(0.05)
-        living.update(tree(*of_kind(processes(), "watcher")))
-        os.kill(of_kind(processes(), "server")[0], signal.SIGKILL)
-        with pytest.raises(JudgeLostError, match="the vLLM server has ended"):
-            await asyncio.gather(*questions)
-        await asyncio.gather(*questions, return_exceptions=True)
-        await judge.inner.aclose()
-
-    asyncio.run(killed())
-    assert len(living) > 3  # the server's own processes, too
-    assert gone(living), tree(*living)
+    metrics = ["faithfulness", "context_recall", "context_relevance"]
+    judge = {"model": str(DEMO_JUDGE), "dtype": "float32"}
+    settings = {
+        "dataset": str(SAMPLE),
+        "metrics": metrics,
+        "judge": {**judge, **VLLM, "batch_size": 2},
+        "chunk_size": 1,
+    }
+    config = tmp_path / "config.yaml"
+    config.write_text(json.dumps(settings), encoding="utf-8")
+    command = [sys.executable, str(ROOT / "main.py"), str(config)]
+    environment = {**os.environ, "VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_CPU_OMP_THREADS_BIND": "nobind"}
+    run = subprocess.Popen(command, env=environment, start_new_session=True)
+    journal = tmp_path / "results" / "run"
+    until = time.monotonic() + 300
+    while not list(journal.glob("**/g1/*/*.jsonl")) and time.monotonic() < until and run.poll() is None:
+        time.sleep(0.05)
+    os.kill(run.pid, signal.SIGKILL)
+    run.wait()
+    time.sleep(1)
+    with pytest.raises(ProcessLookupError):
+        os.killpg(run.pid, 0)  # nobody of its group lives
+    subprocess.run(command, env=environment, check=True)
+    lines = (journal / "scores.jsonl").read_text(encoding="utf-8").splitlines()
+    evaluator = RAGEvaluator({"metrics": metrics, "judge": judge})
+    expected = evaluator.evaluate(rows)
+    assert [[json.loads(line)[name] for name in metrics] for line in lines] == [
+        [expected.scores[name][row].value for name in metrics] for row in range(len(rows))
+    ]

@@ -1,0 +1,279 @@
+"""A chat with a JSON schema: what a server is asked, what it can do, and what it answers."""
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import product
+from typing import Any
+
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
+from rag_evaluator.judge.engines.server.client import Client
+from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, OptionTexts, Tokens
+from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide, tokens_read
+from rag_evaluator.judge.grammar.schema import plain
+
+LIMITS = ("max_tokens", "max_completion_tokens")  # how servers call the budget, the newer name last
+VARIABLES = ("enable_thinking", "thinking")  # of chat templates; the second is DeepSeek's and Granite's
+OFF: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, False)}
+ON: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, True)}
+NO_EFFORT: Mapping[str, Any] = {"reasoning_effort": "none"}
+SWITCHES: Mapping[str, Sequence[Mapping[str, Any]]] = {
+    "off": ({**OFF, **NO_EFFORT}, OFF, NO_EFFORT, {}),
+    "on": (ON, {}),
+}
+"""`judge.thinking` -> what a server is sent with each question, the first that it does not refuse."""
+THOUGHT = 8192  # tokens: the budget of a server counts its own thought, of which it need not tell the length
+TOPS = (20, 5)  # log probabilities of a token, as many as servers allow
+MOST = 100  # tokens of a short answer
+QUESTION = "Which colour has the sky on a clear day? Answer with one word."
+CONSTANT = {"zq": "brimfold-40716"}  # no model would say it
+PROBE = {"type": "object", "properties": {"zq": {"const": CONSTANT["zq"]}}}
+WORD_SCHEMA = {"type": "object", "properties": {"word": {"type": "string"}}}
+VERDICT = "Is the sky blue on a clear day? Answer with 1 for yes, with 0 for no."
+VERDICTS = ['{"verdict": 0}', '{"verdict": 1}']
+SUFFIXES = (".gguf", "-gguf", ":latest")  # that say nothing of the model
+VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a quantisation
+    r"[-_.:@](\d{4}-?\d\d-?\d\d|\d{3,4}|(ud-)?i?q\d\w*|bf16|fp?(8|16|32)|int[48]|[48]-?bit|awq|gptq|mxfp4|nvfp4)"
+)
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model that a server has.
+
+    Attributes:
+        aliases: further names of it, with which the server may answer.
+    """
+
+    name: str
+    aliases: frozenset[str] = frozenset()
+
+    def check(self, answer: Mapping[str, Any]) -> None:
+        """Raise `JudgeLostError` for an answer of another model than the one that was asked."""
+        name = answer.get("model")
+        if not isinstance(name, str) or not name or name in self.aliases or same_model(self.name, name):
+            return
+        raise JudgeLostError(
+            f"judge.served_model: '{self.name}' was asked, and the answer is from '{name:.100}'. Load "
+            f"'{self.name}' in the server, or set judge.served_model to the model that shall judge."
+        )
+
+
+def same_model(asked: str, answered: str) -> bool:
+    """Return whether two names can be of one model: with or without path, organisation, snapshot or quantisation."""
+    (first, short), (second, long) = sorted(map(_parts, (asked, answered)), key=lambda parts: len(parts[1]))
+    if first and second and first != second:
+        return False
+    return long.startswith(short) and (long == short or VARIANT.fullmatch(long[len(short) :]) is not None)
+
+
+def _parts(name: str) -> tuple[str, str]:
+    """Return organisation, empty where there is none, and name; of a path its last part."""
+    *folders, last = name.replace("\\", "/").casefold().split("/")
+    for suffix in SUFFIXES:
+        last = last.removesuffix(suffix)
+    return folders[0] if len(folders) == 1 else "", last
+
+
+@dataclass(frozen=True)
+class Abilities:
+    """What a server was found to do.
+
+    Attributes:
+        limit: how it calls the budget of an answer.
+        switch: what it is sent to switch thinking on or off.
+        tops: log probabilities of each token that it tells; 0: none that can be used.
+        why: why none.
+        tokens: compares what it reads of a prompt with our count; None: the tokenizer is not known.
+        repeats: whether it finds a word in a short prompt, so that long ones can be tried.
+    """
+
+    limit: str = LIMITS[0]
+    switch: Mapping[str, Any] = field(default_factory=dict)
+    tops: int = 0
+    why: str = ""
+    tokens: TokenCount | None = None
+    repeats: bool = False
+
+    @property
+    def logprobs(self) -> str:
+        """For people."""
+        return f"top {self.tops}" if self.tops else f"none: {self.why}"
+
+    @property
+    def long_prompts(self) -> str:
+        """How it is found out whether prompts are read whole, for people."""
+        return TokenCount.about if self.tokens else HiddenWord.about if self.repeats else UNKNOWN
+
+
+@dataclass(frozen=True)
+class ChatAnswer:
+    """What a server answered.
+
+    Attributes:
+        ended: whether the answer ended by itself, and not because of its budget.
+        thought: before it, if the server tells one.
+        choice: all of it as the server wrote it.
+        read: tokens of the prompt, as the server counts them; None: it does not say.
+    """
+
+    text: str
+    ended: bool
+    thought: str
+    choice: Mapping[str, Any] = field(repr=False)
+    read: int | None = None
+
+
+class Chat:
+    """Asks one model of a server.
+
+    Attributes:
+        abilities: of the server, as far as they are known.
+        thought: tokens that an answer may have more because the server thinks.
+    """
+
+    def __init__(self, client: Client, model: ServedModel, abilities: Abilities, config: JudgeConfig) -> None:
+        self.client, self.model, self.abilities, self.config = client, model, abilities, config
+        self.thought = THOUGHT if config.thinking == "on" else 0
+
+    @classmethod
+    async def tried(cls, client: Client, model: ServedModel, config: JudgeConfig) -> "Chat":
+        """Return the chat with the server's abilities, once it has written what a schema dictates.
+
+        Raises `ModelError` if it ignores schemas, `JudgementError`, `JudgeLostError`.
+        """
+        chat = cls(client, model, Abilities(), config)
+        await chat._find_form()
+        await chat._find_tops()
+        return chat
+
+    async def _find_form(self) -> None:
+        """Find how the server calls the budget of an answer, and how its model's thinking is switched."""
+        refusal: JudgementError | None = None
+        for switch, limit in product(SWITCHES[self.config.thinking], LIMITS):
+            self.abilities = Abilities(limit, switch)
+            try:
+                answer = await self.ask(QUESTION, PROBE, MOST)
+                break
+            except JudgementError as error:
+                refusal = refusal or error
+        else:
+            assert refusal is not None
+            raise refusal
+        if not answer.ended:
+            raise ModelError(
+                f"judge.url: the server's answer to a first question did not end within {MOST + self.thought} tokens. "
+                "If its model thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
+            )
+        if value_of(answer.text) != CONSTANT:
+            raise ModelError(
+                f"judge.url: the server was asked for {json.dumps(CONSTANT)} by a JSON schema and wrote "
+                f"{answer.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or "
+                "a model that obeys schemas."
+            )
+
+    async def _find_tops(self) -> None:
+        """Find the log probabilities that can be had: fewer where a server refuses to tell as many as we want."""
+        without, why = self.abilities, ""
+        for tops in TOPS:
+            self.abilities = replace(without, tops=tops)
+            try:
+                await self.weigh(VERDICT, VERDICTS, MOST)
+                return
+            except JudgementError as error:
+                why = why or str(error)
+                if isinstance(error, NoLogprobsError):
+                    break
+        self.abilities = replace(without, why=why)
+
+    async def find_reading(self, count: Callable[[str], int] | None) -> None:
+        """Find how it can be found out whether prompts are read whole.
+
+        Args:
+            count: tokens of a text; None: the model's tokenizer is not known.
+
+        Raises `ModelError` if that tokenizer is another one, `JudgementError`, `JudgeLostError`.
+        """
+
+        async def read(text: str) -> int | None:
+            return (await self.ask(text, PROBE, MOST)).read
+
+        tokens = None if count is None else await TokenCount.of(count, read)
+        repeats = tokens is None and await self.finds(hide(QUESTION))
+        self.abilities = replace(self.abilities, tokens=tokens, repeats=repeats)
+
+    async def finds(self, prompt: str) -> bool:
+        """Return whether the model answers with the word that a prompt of `hide` has at its beginning.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+        return WORD in (await self.ask(prompt, WORD_SCHEMA, MOST)).text.casefold()
+
+    async def ask(
+        self,
+        prompt: str,
+        schema: Mapping[str, Any],
+        most: int,
+        temperature: float = 0.0,
+        seed: int = 0,
+        weighed: bool = False,
+    ) -> ChatAnswer:
+        """Return the answer to a prompt.
+
+        Args:
+            most: tokens that it may have, beside those of a thought.
+            weighed: whether to ask for log probabilities.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+        form = {"name": "answer", "strict": True, "schema": plain(dict(schema))}
+        body = {
+            "model": self.model.name,
+            "messages": [{"role": "user", "content": prompt}],
+            "response_format": {"type": "json_schema", "json_schema": form},
+            "temperature": temperature,
+            "seed": seed % 2**31,
+            self.abilities.limit: most + self.thought,
+            **self.abilities.switch,
+            **({"logprobs": True, "top_logprobs": self.abilities.tops} if weighed else {}),
+        }
+        answer = await self.client.chat(body)
+        try:
+            self.model.check(answer)
+            read = tokens_read(answer)
+            if self.abilities.tokens is not None:
+                self.abilities.tokens.check(prompt, read)
+            choice = answer["choices"][0]
+            message, finish = choice["message"], choice.get("finish_reason")
+            if finish == "abort":  # of vLLM, with status 200 and what was written until then
+                raise JudgeLostError("judge.url: the server has given up what it was writing, as it is being ended")
+            thought = message.get("reasoning_content") or message.get("reasoning") or ""
+            return ChatAnswer(str(message["content"] or ""), finish != "length", str(thought), choice, read)
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
+            raise JudgeLostError(f"judge.url: the server's answer is no chat completion: {error!r}") from error
+
+    async def weigh(self, prompt: str, options: Sequence[str], most: int) -> tuple[list[float], str]:
+        """Return the probability of each option as the answer, summing to 1, and the thought before it.
+
+        Raises `NoLogprobsError`, `JudgementError`, `JudgeLostError`.
+        """
+        choice = OptionTexts.of(options)
+        answer = await self.ask(prompt, choice.schema, most, weighed=True)
+        if not answer.ended:
+            raise JudgementError("the server's answer did not end within its budget")
+        value_of(answer.text)
+        return Tokens.of(answer.choice, answer.text).shares(choice.path, choice.values), answer.thought
+
+
+def value_of(text: str) -> Any:
+    """Return the value of a whole answer. Raises `JudgementError` for what is no JSON or no text. Any: JSON."""
+    try:
+        value = json.loads(text)
+        json.dumps(value, ensure_ascii=False).encode()  # half of a character is no text
+    except (ValueError, RecursionError) as error:
+        raise JudgementError(
+            f"the server did not obey the schema: {text[:60]!r} cannot be read as JSON: {str(error)[:100]!r}"
+        ) from None
+    return value

@@ -1,0 +1,211 @@
+"""A server's address, and the client that asks it: this machine only while the run is offline, repeated by `openai`."""
+
+import asyncio
+import json
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import WeakKeyDictionary
+
+from rag_evaluator.config.offline import is_here
+from rag_evaluator.config.sections import JudgeConfig
+from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, RagEvaluatorError
+
+if TYPE_CHECKING:
+    from openai import APIStatusError, AsyncOpenAI
+
+UNIX = "unix:"
+VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+EXAMPLES = "http://127.0.0.1:8000/v1 or unix:/run/judge.sock"
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a server is.
+
+    Attributes:
+        base: the address of the OpenAI-compatible end points.
+        socket: path of a UNIX socket; None: over TCP.
+        key: what the server wants to see in `Authorization`; empty: nothing.
+    """
+
+    base: str
+    socket: str | None = None
+    key: str = field(default="", repr=False)
+
+    @classmethod
+    def of(cls, config: JudgeConfig, offline: bool) -> "Address":
+        """Return the configured address.
+
+        Raises `ModelError`, whose message shows neither key nor password; also for another machine if `offline`.
+        """
+        if not config.url:
+            raise ModelError(f"judge.url is missing. The engine 'server' needs the address of one, {EXAMPLES}.")
+        key = config.key or _key(config.api_key_env)
+        if not key.isascii() or not key.isprintable():
+            raise ModelError("judge.api_key_env: the key holds characters that no key has.")
+        if config.url.startswith(UNIX):
+            path = config.url.removeprefix(UNIX).removeprefix("//")
+            if not Path(path).is_absolute():
+                raise ModelError(f"judge.url is {config.url!r:.200}: expected an absolute path after 'unix:'.")
+            return cls("http://localhost/v1", path, key)
+        parts = urlsplit(config.url)
+        if parts.username or parts.password:
+            raise ModelError("judge.url holds a name or password. Give a key with judge.api_key_env, and no password.")
+        if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+            raise ModelError(f"judge.url is {config.url!r:.200}: expected an address as {EXAMPLES}.")
+        if offline and not is_here(parts.hostname):
+            raise ModelError(
+                f"judge.url leads to {parts.hostname}, and 'offline' is true: only localhost, 127.0.0.1 and a UNIX "
+                "socket are sure to be this machine. Nothing was sent. Set offline: false if the data may leave it."
+            )
+        return cls(config.url.rstrip("/") if parts.path.strip("/") else f"{config.url.rstrip('/')}/v1", None, key)
+
+    def __str__(self) -> str:
+        return self.socket or urlsplit(self.base).netloc
+
+
+def _key(variable: str | None) -> str:
+    if variable is None:
+        return ""
+    if not VARIABLE.fullmatch(variable):  # the value is not shown: it may be the key itself
+        raise ModelError("judge.api_key_env is no name of an environment variable. Give the name, not the key.")
+    key = os.environ.get(variable, "").strip()
+    if not key:
+        raise ModelError(f"judge.api_key_env: the environment variable {variable} is not set. Set it to the key.")
+    return key
+
+
+CONNECT, READ = 10.0, 600.0  # seconds; an answer may wait for others
+RETRIES = 8  # of a request; with the pauses between them about 40 seconds
+BUSY = frozenset({408, 409, 429, 503, 529})
+GONE = frozenset({401, 403, 404, 405, 407, 410})  # whatever is asked
+
+
+class Client:
+    """Asks one server, from any event loop.
+
+    Args:
+        most: requests that are open at a time.
+        retries: of each request that fails with status 429 or 5xx, or gets no answer.
+    """
+
+    def __init__(self, address: Address, most: int = 1, retries: int = RETRIES) -> None:
+        self.address, self.most, self.retries = address, most, retries
+        self._answered: Mapping[str, Any] | None = None  # the last question that was
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, tuple[AsyncOpenAI, asyncio.Semaphore]] = (
+            WeakKeyDictionary()
+        )
+
+    async def models(self) -> Mapping[str, Any]:
+        """Return the server's list of models. Raises as `chat` does."""
+        return await self._json(None)
+
+    async def chat(self, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the JSON of a chat completion.
+
+        Raises `JudgementError` where the server refuses this request only, `JudgeLostError` where it answers nothing.
+        """
+        answer = await self._json(body)
+        self._answered = body
+        return answer
+
+    async def aclose(self) -> None:
+        """Close the connections of this event loop."""
+        client, _ = self._loops.pop(asyncio.get_running_loop(), (None, None))
+        if client is not None:
+            await client.close()
+
+    async def _json(self, body: Mapping[str, Any] | None) -> Mapping[str, Any]:
+        from openai import APIConnectionError, APIStatusError
+
+        client, places = self._of_loop()
+        try:
+            async with places:
+                text = await _sent(client, body)
+        except APIStatusError as error:
+            raise await self._refusal(client, error) from error
+        except APIConnectionError as error:  # a timeout, too
+            why = str(error.__cause__ or error) or type(error.__cause__).__name__
+            raise JudgeLostError(
+                f"judge.url: {self.address} gave no answer in {self.retries + 1} tries: {why}"
+            ) from error
+        try:
+            answer = json.loads(text)
+        except RecursionError:
+            raise JudgementError("the server's answer is nested too deeply") from None
+        except ValueError:
+            answer = None
+        if not isinstance(answer, dict):
+            raise JudgeLostError(f"judge.url: the server's answer is no JSON object: {text[:80]!r}")
+        return answer
+
+    def _of_loop(self) -> "tuple[AsyncOpenAI, asyncio.Semaphore]":
+        """Return the client and the places for open requests of the running event loop."""
+        import httpx2
+        import openai
+
+        loop = asyncio.get_running_loop()
+        if loop not in self._loops:
+            limits = httpx2.Limits(max_connections=None, max_keepalive_connections=self.most)
+            http_client = httpx2.AsyncClient(
+                transport=httpx2.AsyncHTTPTransport(
+                    uds=self.address.socket,
+                    limits=limits,
+                    verify=self.address.base.startswith("https:"),  # certificates are read where they are needed
+                    trust_env=False,
+                ),
+                timeout=openai.Timeout(READ, connect=CONNECT),
+                trust_env=False,  # no proxy, no .netrc
+                follow_redirects=False,
+            )
+            client = openai.AsyncOpenAI(
+                api_key=self.address.key or "none",  # without any, OPENAI_API_KEY would be sent
+                base_url=self.address.base,
+                max_retries=self.retries,
+                http_client=http_client,
+            )
+            self._loops[loop] = client, asyncio.Semaphore(self.most)
+        return self._loops[loop]
+
+    async def _refusal(self, client: "AsyncOpenAI", error: "APIStatusError") -> RagEvaluatorError:
+        """Return what a status means: that the server answers nothing, or not this question."""
+        status, text = error.status_code, " ".join(error.response.text.split())
+        if self.address.key:
+            text = text.replace(self.address.key, "(key)")  # some repeat it
+        reason = f"status {status}: {text[:300]}"
+        if 300 <= status < 400:
+            return JudgeLostError(
+                f"judge.url: the server redirects (status {status}), which is not followed. Give its own address."
+            )
+        if status in GONE:
+            hint = " Set judge.api_key_env to the variable that holds the key." if status in (401, 403) else ""
+            return JudgeLostError(f"judge.url: the server refuses to answer, {reason}.{hint}")
+        if status not in BUSY and status < 500:
+            return JudgementError(f"the server refuses the question, {reason}")
+        if status not in BUSY and await self._answers_others(client):  # a reason of a score, which names no address
+            return JudgementError(f"the server fails at the question, {reason}")
+        return JudgeLostError(f"judge.url: {self.address} gave no answer in {self.retries + 1} tries: {reason}")
+
+    async def _answers_others(self, client: "AsyncOpenAI") -> bool:
+        """Return whether the server still answers what it has answered, so that only one question is at fault."""
+        from openai import OpenAIError
+
+        if self._answered is None:
+            return False
+        try:
+            await _sent(client.with_options(max_retries=0), self._answered)
+        except OpenAIError:
+            return False
+        return True
+
+
+async def _sent(client: "AsyncOpenAI", body: Mapping[str, Any] | None) -> str:
+    """Return the text of an answer: to a chat, or the list of models."""
+    if body is None:
+        return await client.get("/models", cast_to=str)
+    return await client.post("/chat/completions", cast_to=str, body=body)

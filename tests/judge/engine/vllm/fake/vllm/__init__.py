@@ -1,1 +1,0 @@
-"""Looks like vLLM from outside: for tests of a server's life."""

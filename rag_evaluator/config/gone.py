@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 KEYS: Mapping[str, str] = {
     "judges": "Run each judge alone (--set judge.model=MODEL --set name=NAME), then compare the runs with 'compare'.",
+    "testset.second_judge": "Score the test set with the other model as judge, and compare the runs.",
     "judge.dialect": "Every server is asked by chats with a JSON schema. Remove it.",
     "weight": "Each row counts once. Draw rows in the proportions of your users' questions, or see the figures of each "
     "kind of row: --set group_by=[COLUMN]",

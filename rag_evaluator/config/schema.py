@@ -227,13 +227,7 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     except ValidationError as error:
         raise ConfigError("\n".join(explain(error.errors(), origin, _keys_in(config_class(), data)))) from None
     config._origin = origin
-    of_features = [
-        ((name, key), value)
-        for name, section in config.feature_sections()
-        for key, value in section
-        if isinstance(value, JudgeConfig)
-    ]
-    check_engine_keys([(("judge",), config.judge), *of_features], origin.place)
+    check_engine_keys([(("judge",), config.judge)], origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:
@@ -307,11 +301,9 @@ def _resolve_paths(config: Config, base: Path) -> Config:
 
 
 def _resolved_section(config: Config, name: str, section: Section, base: Path) -> Iterator[tuple[str, Any]]:
-    """Keys of a feature's section that hold paths, or a judge, with what they come to."""
+    """Keys of a feature's section that hold paths, with what they come to."""
     for key, value in section:
-        if isinstance(value, JudgeConfig):
-            yield key, _resolve_judge(config, value, base, name, key)
-        elif isinstance(value, list) and value and isinstance(value[0], Path):
+        if isinstance(value, list) and value and isinstance(value[0], Path):
             yield (
                 key,
                 [_try(config, (name, key, place), lambda path: base / expand(path)) for place in range(len(value))],

@@ -191,12 +191,10 @@ class QuestionStage(Generic[Q]):
         asking: None where nothing is left to be asked.
 
     Attributes:
-        other_judges: that are asked beside the judge.
-        asked: questions that reached the judges in this process.
+        asked: questions that reached the judge in this process.
     """
 
     files: Sequence[str] = ()
-    other_judges: Sequence[LazyJudge] = ()
 
     def __init__(self, units: Sequence[Q], plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None) -> None:
         self.units, self.plan, self.about, self.asking = units, plan, about, asking
@@ -217,22 +215,19 @@ class QuestionStage(Generic[Q]):
 
     @asynccontextmanager
     async def open(self, context: Context | None) -> AsyncIterator[Work[Q]]:
-        """Load the judges; they are asked through the answers that were kept, unless they have no name."""
+        """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
-        answers = None if context is None else context.answers()
-        judges = [
-            CachedJudge(await source.load(), source.signature, None if source.signature is None else answers)
-            for source in [self.asking.judge, *self.other_judges]
-        ]
+        answers, source = None if context is None else context.answers(), self.asking.judge
+        judge = CachedJudge(await source.load(), source.signature, None if source.signature is None else answers)
         try:
-            yield _QuestionWork(self.make(*judges), judges[0].about)
+            yield _QuestionWork(self.make(judge), judge.about)
         finally:
-            self.asked += sum(judge.asked for judge in judges)
+            self.asked += judge.asked
             if answers is not None:
                 answers.close()
 
     def make(self, judge: JudgeProtocol) -> Make[Q]:
-        """What makes the record of a question; a stage with `other_judges` takes these after the judge."""
+        """What makes the record of a question."""
         raise NotImplementedError
 
     def write(self, table: Table[Q], folder: Path) -> None:

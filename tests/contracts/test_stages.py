@@ -14,7 +14,7 @@ import pytest
 from rag_evaluator.cli.main import main
 from rag_evaluator.run import Journal, journals_in
 from rag_evaluator.tasks import all_tasks, stage_of
-from tests.tasks.testset_world import write_documents
+from tests.features.testset.testset_world import write_documents
 
 COMMANDS = {  # task -> command, folder of its results
     "evaluate": ("evaluate config.yaml", "results/run"),

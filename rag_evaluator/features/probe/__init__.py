@@ -12,6 +12,6 @@ __getattr__, __dir__, __all__ = facade(
         "feature": "ProbeConfig",
         "figures": "ChangedRow PROBES pairs_of report units_of",
         "stage": "probing",
-        "verdicts": "FLIPS Pairs Thresholds Word judge_cells sign_flip_p_values",
+        "verdicts": "FLIPS Pairs ProbeCell Word judge_cells sign_flip_p_value",
     },
 )

@@ -4,12 +4,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.features.probe.control import RULE, control_sentences
-from rag_evaluator.features.probe.verdicts import Thresholds
+from rag_evaluator.features.probe.verdicts import ALPHA, CHANCE
 from rag_evaluator.results.conclusion import Conclusion, next_command, with_ends_beside
 from rag_evaluator.results.overview import counted
 
 Cells = Mapping[str, Mapping[str, Any]]  # probe -> its figures, as in `probe.json`. Any: JSON
-LIMITS = Thresholds()  # those that no configuration changes
 NOTICED = ("reliable", "weak")
 NOT_NOTICED = {
     "wrong way": "wrong way",
@@ -22,9 +21,9 @@ NOT_NOTICED = {
 """Word of a kind of change that is not noticed -> what the sentence calls it."""
 RULES = (
     "share: of the pairs of a kind of change those whose changed side is worse; equal scores count half, "
-    f"{LIMITS.chance:g} is chance. Behind it is its 95 % interval.",
+    f"{CHANCE:g} is chance. Behind it is its 95 % interval.",
     "noticed: reliable, or weak: the low end is above chance, after Holm over all kinds of change of all metrics "
-    f"(p at most {LIMITS.alpha:g}); and so is the 95 % interval of its paired difference from the share of same_text, "
+    f"(p at most {ALPHA:g}); and so is the 95 % interval of its paired difference from the share of same_text, "
     "the control that makes nothing worse, above 0.",
     "reliable: the low end is at least `probe.reliable`, and the upper end of the metric's false alarms at most "
     "`probe.false_alarms`.",
@@ -86,7 +85,7 @@ def _share(probe: str, cell: Mapping[str, Any]) -> str:
         return f"{probe} ({cell['floor']} pairs)"
     if cell["word"] == "too few":
         return f"{probe} ({share['n']} of {cell['pairs']})"
-    return f"{probe} {with_ends_beside([LIMITS.chance], share['mean'], share['ci_low'], share['ci_high'])}"
+    return f"{probe} {with_ends_beside([CHANCE], share['mean'], share['ci_low'], share['ci_high'])}"
 
 
 def _of_alarms(report: Mapping[str, Any]) -> Iterator[str]:

@@ -50,7 +50,7 @@ def sentences_of(row: str, record: Record) -> RowSentences | None:
     return RowSentences(row, said["pieces"], [bool(sentence["verdict"]) for sentence in said["sentences"]])
 
 
-def control_of(rows: Iterable[tuple[str, Record, Record]], level: float = 0.95) -> dict[str, Any]:
+def control_of(rows: Iterable[tuple[str, Record, Record]]) -> dict[str, Any]:
     """The control of a metric, as JSON; empty where no row has both scores.
 
     Args:
@@ -59,29 +59,24 @@ def control_of(rows: Iterable[tuple[str, Record, Record]], level: float = 0.95) 
     Returns:
         `own` and `others`: a list of shares, the first of all rows (`pieces` is `all`), then by the number of pieces.
     """
-    pairs = [
-        (own, others)
-        for row, *records in rows
-        for own, others in [[sentences_of(row, record) for record in records]]
-        if own is not None and others is not None
-    ]
-    if not pairs:
+    pairs = [(sentences_of(row, own), sentences_of(row, others)) for row, own, others in rows]
+    both = [(own, others) for own, others in pairs if own is not None and others is not None]
+    if not both:
         return {}
-    sides = zip(("own", "others"), zip(*pairs, strict=True), strict=True)
-    return {name: list(_shares(side, level)) for name, side in sides}
+    return {"own": list(_shares([own for own, _ in both])), "others": list(_shares([others for _, others in both]))}
 
 
-def _shares(rows: Sequence[RowSentences], level: float) -> Iterator[dict[str, Any]]:
-    yield _share("all", rows, level)
+def _shares(rows: Sequence[RowSentences]) -> Iterator[dict[str, Any]]:
+    yield _share("all", rows)
     for heading, (fewest, most) in PIECES.items():
         if chosen := [row for row in rows if fewest <= row.pieces <= most]:
-            yield _share(heading, chosen, level)
+            yield _share(heading, chosen)
 
 
-def _share(pieces: str, rows: Sequence[RowSentences], level: float) -> dict[str, Any]:
+def _share(pieces: str, rows: Sequence[RowSentences]) -> dict[str, Any]:
     values = [float(is_supported) for row in rows for is_supported in row.supported]
     units = [row.row for row in rows for _ in row.supported]
-    share = asdict(mean_interval(values, PASS, level, clusters=units))
+    share = asdict(mean_interval(values, PASS, clusters=units))
     return {"pieces": pieces, "rows": len(rows), **{name: share[name] for name in SHOWN}}
 
 

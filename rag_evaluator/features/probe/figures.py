@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import itemgetter
-from typing import Any, Literal
+from typing import Any
 
 from rag_evaluator.config.languages import Language
 from rag_evaluator.dataset.sample import Sample
@@ -13,7 +13,7 @@ from rag_evaluator.features.probe import changes
 from rag_evaluator.features.probe.changes import Material, good_side, material_of, with_columns
 from rag_evaluator.features.probe.control import AS_MANY, control_grid, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, Pairs, ProbeCell, Thresholds, judge_cells
+from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, Expected, Pairs, ProbeCell, judge_cells
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.overview import Grid, interval
@@ -21,11 +21,15 @@ from rag_evaluator.run.task import Record
 from rag_evaluator.statistics.formulas import Scale
 
 SAME_TEXT = "same_text"
-Expected = Literal["worse", "equal", "not better"]
-
-CORRECTNESS = ("answer_correctness", "factual_correctness", "answer_rubric")
 SUPPORT = ("faithfulness", "response_groundedness", "groundedness")
-REFERENCE = ("reference_coverage", "reference_agreement")
+ANSWERS = (
+    "answer_correctness",
+    "factual_correctness",
+    "answer_rubric",
+    "answer_accuracy",
+    "reference_coverage",
+    "reference_agreement",
+)
 PRECISION = ("context_precision_with_reference", "context_precision_without_reference")
 RANKING = ("retrieval_ndcg", "retrieval_map", "retrieval_mrr")
 
@@ -38,56 +42,40 @@ class Probe:
         change: what it makes of a row: the columns that are other, or None where the change is not certain.
         needs: canonical columns without which a row cannot be changed.
         metrics: those that it concerns; empty: all that read a column which it changes.
-        expected: what must become of the score: worse for a probe; equal or not better for a control.
         meaning: what is changed, for reports.
+        expected: what must become of the score: worse for a probe; equal or not better for a control.
     """
 
     change: Callable[[Sample, Material], Mapping[str, Any] | None]
     needs: Sequence[str]
     metrics: Sequence[str]
-    expected: Expected
     meaning: str
-
-    @property
-    def is_control(self) -> bool:
-        return self.expected != "worse"
+    expected: Expected = "worse"
 
 
 PROBES: Mapping[str, Probe] = {
     "other_answer": Probe(
         changes.other_answer,
         ("response",),
-        (
-            "answer_relevancy",
-            *CORRECTNESS,
-            "answer_accuracy",
-            "semantic_similarity",
-            "faithfulness",
-            "groundedness",
-            *REFERENCE,
-        ),
-        "worse",
+        ("answer_relevancy", "semantic_similarity", "faithfulness", "groundedness", *ANSWERS),
         "the response of another row",
     ),
     "changed_number": Probe(
         changes.changed_number,
         ("response",),
-        (*SUPPORT, *CORRECTNESS, "answer_accuracy", *REFERENCE),
-        "worse",
+        (*SUPPORT, *ANSWERS),
         "a number in the response is another one of the dataset",
     ),
     "changed_name": Probe(
         changes.changed_name,
         ("response",),
-        (*SUPPORT, *CORRECTNESS, "answer_accuracy", *REFERENCE),
-        "worse",
+        (*SUPPORT, *ANSWERS),
         "a name in the response is another one of the dataset",
     ),
     "contradiction": Probe(
         changes.contradiction,
         ("response", "retrieved_contexts"),
         SUPPORT,
-        "worse",
         "the response goes on with a sentence of the contexts in which a number or name is wrong",
     ),
     "other_contexts": Probe(
@@ -104,39 +92,29 @@ PROBES: Mapping[str, Probe] = {
             "retrieval_precision",
             "retrieval_recall",
         ),
-        "worse",
         "the contexts of another row",
     ),
     AS_MANY: Probe(
         changes.as_many_contexts,
         ("response", "retrieved_contexts"),
         ("groundedness", "context_coverage"),
-        "worse",
         "as many contexts of other rows, none of which holds the answer",
     ),
     "dropped_context": Probe(
         changes.dropped_context,
         ("reference", "retrieved_contexts"),
         ("context_recall", "context_coverage", "retrieval_recall"),
-        "worse",
         "without the only context that holds the reference",
     ),
     "shuffled_contexts": Probe(
         changes.shuffled_contexts,
         ("reference_contexts", "retrieved_contexts"),
         (*PRECISION, *RANKING),
-        "worse",
         "the contexts that should be found come last: mostly a test of the formula",
     ),
-    "evasive": Probe(changes.evasive, ("response",), ("answer_relevancy",), "worse", "an answer that says nothing"),
-    SAME_TEXT: Probe(changes.same_text, ("response",), (), "equal", "other quotes and spaces"),
-    "longer": Probe(
-        changes.longer,
-        ("response",),
-        (*CORRECTNESS, "answer_accuracy", *REFERENCE),
-        "not better",
-        "the response said twice",
-    ),
+    "evasive": Probe(changes.evasive, ("response",), ("answer_relevancy",), "an answer that says nothing"),
+    SAME_TEXT: Probe(changes.same_text, ("response",), (), "other quotes and spaces", "equal"),
+    "longer": Probe(changes.longer, ("response",), ANSWERS, "the response said twice", "not better"),
 }
 """Name -> probe, in the order of the report."""
 
@@ -160,11 +138,6 @@ class ChangedRow:
     probe: str
     good: Sample
     changed: Mapping[str, Any]
-
-    @property
-    def about(self) -> Probe:
-        """The row of `PROBES`."""
-        return PROBES[self.probe]
 
     @property
     def bad(self) -> Sample:
@@ -226,7 +199,7 @@ def probed(metrics: Mapping[str, Metric]) -> dict[str, Metric]:
 
 def concerned(pair: ChangedRow, metrics: Mapping[str, Metric]) -> list[str]:
     """The metrics that a pair concerns, by name: those that read what was changed, and can score the row."""
-    names = pair.about.metrics or metrics
+    names = PROBES[pair.probe].metrics or metrics
     return [
         name
         for name, metric in metrics.items()
@@ -266,7 +239,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
         for metric in concerned(pair, metrics):
             by_cell[metric, pair.probe].append(pair)
     keys = [key for key, pairs_of_cell in by_cell.items() if pairs_of_cell]
-    cells = _judged([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], keys, settings)
+    cells = judge_cells([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], settings)
     figures: dict[str, dict[str, Any]] = {}
     for (metric, probe), cell in zip(keys, cells, strict=True):
         figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
@@ -298,20 +271,6 @@ def _control(
         for metric in metrics
     }
     return {metric: control for metric, control in controls.items() if control}
-
-
-def _judged(cells: Sequence[Pairs], keys: Sequence[tuple[str, str]], settings: ProbeConfig) -> list[ProbeCell]:
-    """The cells with their words; the false alarms of a metric are those of the control that it does worst in."""
-    limits = Thresholds(settings.pairs, settings.reliable, settings.false_alarms, useless=settings.useless)
-    controls = [place for place, cell in enumerate(cells) if cell.control]
-    verdicts = judge_cells([cells[place] for place in controls], [None] * len(controls), limits)
-    worst: dict[str, tuple[float, int]] = {}
-    for place, cell in zip(controls, verdicts, strict=True):
-        metric, high = keys[place][0], cell.share.ci_high
-        worst[metric] = max(worst.get(metric, (0.0, place)), (1.0 if high is None else high, place))
-    alarms = [worst[metric][1] if metric in worst else None for metric, _ in keys]
-    places = {key: place for place, key in enumerate(keys)}
-    return judge_cells(cells, alarms, limits, same=[places.get((metric, SAME_TEXT)) for metric, _ in keys])
 
 
 def rows_for_reading(
@@ -348,20 +307,19 @@ def _reasons(pair: ChangedRow, metric: str, records: Records) -> list[str]:
 
 def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, records: Records) -> Pairs:
     name, probe = key
-
-    def values(sides: Sequence[str]) -> list[float]:
-        scores = (records[pair.row, side, name].value for pair, side in zip(pairs, sides, strict=True))
-        return [math.nan if value is None else float(value) for value in scores]
-
     return Pairs(
-        good=values([GOOD] * len(pairs)),
-        changed=values([pair.probe for pair in pairs]),
+        good=[_number(records[pair.row, GOOD, name]) for pair in pairs],
+        changed=[_number(records[pair.row, probe, name]) for pair in pairs],
         units=[str(pair.row) for pair in pairs],
         scale=_scale(metric),
-        control=PROBES[probe].is_control,
-        only_gains=PROBES[probe].expected == "not better",
+        expected=PROBES[probe].expected,
         tolerance=SMALL_CHANGES.get(name),
+        metric=name,
     )
+
+
+def _number(record: Record) -> float:
+    return math.nan if record.value is None else float(record.value)
 
 
 def _scale(metric: Metric) -> Scale:

@@ -1,16 +1,17 @@
 """Whether a judge notices texts that are worse by construction: shares, and a word for each of them."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
-from rag_evaluator.statistics.paired import Floats, holm
+from rag_evaluator.statistics.paired import holm
 
 Word = Literal[
     "always worst",
@@ -22,50 +23,37 @@ Word = Literal[
     "no better than chance",
     "undecided",
 ]
+Expected = Literal["worse", "equal", "not better"]
 CONTINUOUS_TOLERANCE = 0.05
-
-
-@dataclass(frozen=True)
-class Thresholds:
-    """What the words mean.
-
-    Attributes:
-        pairs: fewer are `too few`; as many, all of them at the floor, are `always worst`.
-        reliable: the lower end of the win share of a `reliable` cell is at least this.
-        false_alarms: the upper end of its false alarms is at most this.
-        chance: a share of a judge that does not notice the change.
-        useless: a cell that is not `weak`, and whose upper end is below this, is `no better than chance`.
-        alpha: of the tests for `weak` and `wrong way`, after Holm over all cells.
-    """
-
-    pairs: int = 20
-    reliable: float = 0.8
-    false_alarms: float = 0.15
-    chance: float = 0.5
-    useless: float = 0.7
-    alpha: float = 0.05
+CHANCE = 0.5  # the share of a judge that does not notice the change
+ALPHA = 0.05  # of the tests for `weak` and `wrong way`, after Holm over all cells
 
 
 @dataclass(frozen=True)
 class Pairs:
-    """The scores of a metric for texts and for the same texts made worse by one probe.
+    """The scores of a metric for texts and for the same texts changed by one probe.
 
     Attributes:
         good, changed: a score a pair; NaN: none.
         units: key of each pair. Pairs of one key depend on each other; the key of the row, or of its cluster.
         scale: of the scores.
-        control: whether nothing may change; these pairs give the false alarms.
-        only_gains: of a control: only a better score is a false alarm.
+        expected: what must become of the score. `equal` and `not better` are controls: they give the false alarms of
+            their metric, any change or a better score only.
         tolerance: of a change, in units of the metric; None: any for judged scores, `CONTINUOUS_TOLERANCE` for others.
+        metric: its controls are those of this name.
     """
 
     good: ArrayLike
     changed: ArrayLike
     units: Sequence[str]
     scale: Scale
-    control: bool = False
-    only_gains: bool = False
+    expected: Expected = "worse"
     tolerance: float | None = None
+    metric: str = ""
+
+    @property
+    def is_control(self) -> bool:
+        return self.expected != "worse"
 
 
 @dataclass(frozen=True)
@@ -96,18 +84,11 @@ class ProbeCell:
     p: float | None
     p_holm: float | None
     word: Word | None
-    above: Estimate | None = None
+    above: Estimate | None
 
 
-def judge_cells(
-    cells: Sequence[Pairs],
-    alarms: Sequence[int | None],
-    thresholds: Thresholds | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-    same: Sequence[int | None] | None = None,
-) -> list[ProbeCell]:
-    """Every cell with its figures and its word.
+def judge_cells(cells: Sequence[Pairs], limits: ProbeConfig, seed: int = 0) -> list[ProbeCell]:
+    """Every cell with its figures and its word, in order.
 
     Intervals: `mean_interval` of 1 (fall), 0.5 (tie) and 0 (rise), clustered by unit. `weak` and `wrong way` ask for
     more than an interval on one side of one half: the paired sign-flip test of falls against rises, after Holm over all
@@ -116,72 +97,55 @@ def judge_cells(
     clusters, and Holm's method needs no independence of cells: the same good side may serve several probes.
 
     Args:
-        cells: probes and controls of all metrics.
-        alarms: for each cell the place, in `cells`, of the control that gives its false alarms. None: there is none,
-            and the cell cannot be `reliable`.
-        thresholds: of the words; the documented ones if there are none.
-        level: of the intervals.
+        cells: probes and controls of all metrics. A cell without controls cannot be `reliable`.
         seed: of the test's random flips.
-        same: for each cell the place of the control whose scores should stay equal, one pair a unit; None: there is
-            none.
-
-    Returns:
-        The cells in their order.
     """
-    limits = thresholds or Thresholds()
+    units = [unit for pairs in cells for unit in pairs.units]
     moves = [_moves(pairs) for pairs in cells]
-    p_values = _p_values(cells, moves, seed)
-    adjusted = holm(p_values)
-    shares = [_share(pairs, move, level) for pairs, move in zip(cells, moves, strict=True)]
-    above = [
-        None if at is None or pairs.control else _above(pairs, move, cells[at], moves[at], level)
-        for pairs, move, at in zip(cells, moves, same or [None] * len(cells), strict=True)
+    shares = [_share(pairs, move) for pairs, move in zip(cells, moves, strict=True)]
+    p_values = [
+        None if pairs.is_control else sign_flip_p_value(move, pairs.units, seed, among=units)
+        for pairs, move in zip(cells, moves, strict=True)
     ]
-    words: list[Word | None] = [
-        None if pairs.control else word(share, None if alarm is None else shares[alarm], p, limits, _floor(pairs), more)
-        for pairs, alarm, share, p, more in zip(cells, alarms, shares, adjusted, above, strict=True)
-    ]
-    return [_probe_cell(*parts) for parts in zip(cells, moves, shares, p_values, adjusted, words, above, strict=True)]
+    judged = []
+    for pairs, move, share, p, p_holm in zip(cells, moves, shares, p_values, holm(p_values), strict=True):
+        controls = [at for at, other in enumerate(cells) if other.is_control and other.metric == pairs.metric]
+        equal = next((at for at in controls if cells[at].expected == "equal"), None)
+        above = None if equal is None or pairs.is_control else _above(pairs, move, cells[equal], moves[equal])
+        falls, ties, rises = (int(np.count_nonzero(move == way)) for way in (1.0, 0.0, -1.0))
+        floor = int(np.count_nonzero(_at_floor(pairs)))
+        missing = int(np.count_nonzero(np.isnan(np.subtract(*_sides(pairs)))))
+        word = None if pairs.is_control else _word(share, [shares[at] for at in controls], p_holm, limits, floor, above)
+        judged.append(ProbeCell(falls, ties, rises, floor, missing, share, p, p_holm, word, above))
+    return judged
 
 
-def word(
+def _word(
     share: Estimate,
-    alarms: Estimate | None,
+    alarms: Sequence[Estimate],
     p_holm: float | None,
-    limits: Thresholds,
-    floor: int = 0,
-    above: Estimate | None = None,
+    limits: ProbeConfig,
+    floor: int,
+    above: Estimate | None,
 ) -> Word:
-    """The first word that fits, in the order of `Word`. `floor`: pairs at the floor; `above`: as in `ProbeCell`."""
+    """The first word that fits, in the order of `Word`; `alarms` are the shares of the controls."""
     low, high = share.ci_low, share.ci_high
     if not share.n and floor >= limits.pairs:
         return "always worst"
     if low is None or high is None or share.n < limits.pairs:
         return "too few"
-    quiet = alarms is not None and alarms.ci_high is not None and alarms.ci_high <= limits.false_alarms
-    notable = p_holm is not None and p_holm <= limits.alpha
+    highs = [control.ci_high for control in alarms]
+    is_quiet = bool(highs) and all(end is not None and end <= limits.false_alarms for end in highs)
+    is_notable = p_holm is not None and p_holm <= ALPHA
     is_above = above is None or not above.n or (above.ci_low is not None and above.ci_low > 0)
     rules: dict[Word, bool] = {
-        "reliable": low >= limits.reliable and quiet and is_above,
-        "wrong way": high < limits.chance and notable,
-        "weak": low > limits.chance and notable and is_above,
-        "not above the control": low > limits.chance and notable,
+        "reliable": low >= limits.reliable and is_quiet and is_above,
+        "wrong way": high < CHANCE and is_notable,
+        "weak": low > CHANCE and is_notable and is_above,
+        "not above the control": low > CHANCE and is_notable,
         "no better than chance": high < limits.useless,
     }
     return next((name for name, fits in rules.items() if fits), "undecided")
-
-
-def _p_values(cells: Sequence[Pairs], moves: Sequence[Array], seed: int) -> list[float | None]:
-    """Of all cells in one call, so that they share the random flips; None for controls."""
-    units = [unit for pairs in cells for unit in pairs.units]
-    starts = np.cumsum([0, *map(len, moves)])
-    differences = {}
-    for place, (pairs, move) in enumerate(zip(cells, moves, strict=True)):
-        if not pairs.control:
-            differences[place] = np.full(len(units), np.nan)
-            differences[place][starts[place] : starts[place + 1]] = move
-    p_values = sign_flip_p_values(differences, units, seed)
-    return [p_values.get(place) for place in range(len(cells))]
 
 
 def _moves(pairs: Pairs) -> Array:
@@ -205,57 +169,34 @@ def _at_floor(pairs: Pairs) -> NDArray[np.bool_]:
     """Whether both sides have the worst score, as far as the tolerance tells; of controls no pair is left out."""
     worst = pairs.scale.low if pairs.scale.better == "higher" else pairs.scale.high
     near = [np.abs(side - worst) <= _tolerance(pairs) for side in _sides(pairs)]
-    return np.asarray(near[0] & near[1] & (not pairs.control))
+    return np.asarray(near[0] & near[1] & (not pairs.is_control))
 
 
-def _floor(pairs: Pairs) -> int:
-    return int(np.count_nonzero(_at_floor(pairs)))
-
-
-def _share(pairs: Pairs, moves: Array, level: float) -> Estimate:
-    if pairs.control:
-        alarm = moves < 0 if pairs.only_gains else moves != 0
+def _share(pairs: Pairs, moves: Array) -> Estimate:
+    if pairs.is_control:
+        alarm = moves < 0 if pairs.expected == "not better" else moves != 0
         values = np.where(np.isnan(moves), np.nan, alarm)
     else:
         values = (1 + moves) / 2
-    return mean_interval(values, PASS, level, clusters=pairs.units)
+    return mean_interval(values, PASS, clusters=pairs.units)
 
 
-def _above(pairs: Pairs, moves: Array, control: Pairs, of_control: Array, level: float) -> Estimate:
+def _above(pairs: Pairs, moves: Array, control: Pairs, of_control: Array) -> Estimate:
     """The share less that of the control, over the rows that both count."""
     by_unit = dict(zip(control.units, of_control, strict=True))
     differences = (moves - [by_unit.get(unit, math.nan) for unit in pairs.units]) / 2  # shares are (1 + move) / 2
-    return difference_interval(differences, PASS, level, clusters=pairs.units)
-
-
-def _probe_cell(
-    pairs: Pairs,
-    moves: Array,
-    share: Estimate,
-    p: float | None,
-    p_holm: float | None,
-    name: Word | None,
-    above: Estimate | None,
-) -> ProbeCell:
-    has_both = ~np.isnan(np.subtract(*_sides(pairs)))
-    falls, ties, rises = (int(np.count_nonzero(moves == way)) for way in (1.0, 0.0, -1.0))
-    missing = int(np.count_nonzero(~has_both))
-    return ProbeCell(falls, ties, rises, _floor(pairs), missing, share, p, p_holm, name, above)
+    return difference_interval(differences, PASS, clusters=pairs.units)
 
 
 EXACT = 12  # units that differ, up to which all 2^12 flips are counted
-
-
 FLIPS = 9_999
-
-
 FLIPS_AT_ONCE = 256  # flips drawn together: at 10,000 units 20 MB
 
 
-def sign_flip_p_values(
-    differences: Mapping[Any, Sequence[float] | Floats], units: Sequence[str], seed: int = 0, flips: int = FLIPS
-) -> dict[Any, float | None]:
-    """Two-sided p-values of paired differences, one per metric.
+def sign_flip_p_value(
+    differences: ArrayLike, units: Sequence[str], seed: int = 0, flips: int = FLIPS, among: Sequence[str] = ()
+) -> float | None:
+    """The two-sided p-value of paired differences; None where no row has one.
 
     Under the null hypothesis a row and its changed copy are exchangeable: each difference might as well have the other
     sign. The statistic is the sum of the differences. The test is about exchangeability, not about a mean of zero:
@@ -263,57 +204,33 @@ def sign_flip_p_values(
     its level.
 
     Args:
-        differences: metric (any key) -> one difference per row, NaN where a score is missing.
+        differences: one per row, NaN where a score is missing. At most 1e-6 is a tie, and sums that differ by no more
+            are equal.
         units: per row what it belongs to: its own key, or that of its cluster. Rows of a unit change their sign
             together. The result does not depend on the order of rows, but on the order of these names.
         seed: of the random flips.
         flips: random flips where more than `EXACT` units differ; p is then (b + 1) / (flips + 1), where b of them are
             at least as far from zero (Phipson and Smyth 2010). Fewer units: all flips, the exact p-value.
-
-    Differences of at most 1e-6 are ties, and sums that differ by no more are equal. None where no row has a difference.
+        among: names of all units of a family of tests, which then share the flips.
     """
-    sums = {metric: _sum_by_unit(np.asarray(values, float), units) for metric, values in differences.items()}
-    p_values: dict[Any, float | None] = dict.fromkeys(sums)
-    drawn: dict[Any, Floats] = {}
-    for metric, (of_unit, has_both) in sums.items():
-        moved = of_unit[np.abs(of_unit) > TIE]
-        if has_both and len(moved) <= EXACT:
-            p_values[metric] = int(_reached(_all_signs(len(moved)) @ moved, moved.sum())) / 2 ** len(moved)
-        elif has_both:
-            drawn[metric] = of_unit
-    if drawn:
-        reached = _reached_at_random(np.stack(list(drawn.values()), axis=1), seed, flips)
-        p_values |= {metric: (int(b) + 1) / (flips + 1) for metric, b in zip(drawn, reached, strict=True)}
-    return p_values
-
-
-def _sum_by_unit(differences: Floats, units: Sequence[str]) -> tuple[Floats, bool]:
-    """The sum of each unit's differences, units in the order of their names; and whether there is any difference."""
-    names, place = np.unique(np.asarray(units, dtype=object), return_inverse=True)
-    has_both = ~np.isnan(differences)
-    counted = np.where(has_both & (np.abs(differences) > TIE), differences, 0.0)
-    sums = np.bincount(place, weights=counted, minlength=len(names)).astype(np.float64)
-    return sums, bool(has_both.any())
-
-
-def _all_signs(count: int) -> NDArray[Any]:
-    """Every choice of signs. *Shape:* (2^count, count)."""
-    choices = np.arange(2**count)[:, None] >> np.arange(count)
-    return 1.0 - 2.0 * (choices & 1)
-
-
-def _reached(sums: Floats, seen: Floats | float) -> Any:
-    """How many sums are at least as far from zero as the one that was seen. Any: an integer, or one per metric."""
-    return np.count_nonzero(np.abs(sums) >= np.abs(seen) - TIE, axis=0)
-
-
-def _reached_at_random(of_unit: Floats, seed: int, flips: int) -> NDArray[np.int64]:
-    """The same per metric, with signs that all metrics share. *Shape:* of_unit (units, metrics)."""
-    rng, units = np.random.default_rng(seed), len(of_unit)
-    seen, total = of_unit.sum(axis=0), of_unit.sum(axis=0)
-    reached = np.zeros(of_unit.shape[1], dtype=np.int64)
+    values = np.asarray(differences, dtype=np.float64)
+    if np.isnan(values).all():
+        return None
+    names, places = np.unique(np.asarray([*among, *units], dtype=object), return_inverse=True)
+    counted = np.where(np.abs(values) > TIE, values, 0.0)
+    sums = np.bincount(places[len(among) :], weights=counted, minlength=len(names))
+    moved = sums[np.abs(sums) > TIE]
+    if len(moved) <= EXACT:
+        turned = np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved)) & 1
+        return _reached(sums.sum(), moved, turned) / len(turned)
+    rng, reached = np.random.default_rng(seed), 0
     for start in range(0, flips, FLIPS_AT_ONCE):
         rows = min(FLIPS_AT_ONCE, flips - start)
-        bits = np.unpackbits(rng.integers(0, 256, (rows, -(-units // 8)), dtype=np.uint8), axis=1, count=units)
-        reached += _reached(total - 2.0 * (bits.astype(np.float64) @ of_unit), seen)  # a set bit turns the sign
-    return reached
+        bits = rng.integers(0, 256, (rows, -(-len(names) // 8)), dtype=np.uint8)
+        reached += _reached(sums.sum(), sums, np.unpackbits(bits, axis=1, count=len(names)))
+    return (reached + 1) / (flips + 1)
+
+
+def _reached(total: float, sums: NDArray[Any], turned: NDArray[Any]) -> int:
+    """How many choices of signs are at least as far from zero as the total. *Shape:* turned (choices, units)."""
+    return int(np.count_nonzero(np.abs(total - 2.0 * (turned.astype(np.float64) @ sums)) >= abs(total) - TIE))

@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, Checker, Questions
-from rag_evaluator.features.testset.prepare import Candidate, Neighbours, refuse_other_run, signature_with, unit_vectors
+from rag_evaluator.features.testset.checker import DECIMALS, DUPLICATE, NOT_FOUND, checker_of
+from rag_evaluator.features.testset.prepare import Candidate, Neighbours, signature_with, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
@@ -28,7 +27,6 @@ from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, digest_
 
 CONTEXTS = ("reference_contexts", "retrieved_contexts")  # the first that a row has holds its answer
 READ = ("user_input", "reference", "answerable", *CONTEXTS)
-NO_QUESTION, NO_ANSWER, NO_CONTEXT = "no question in this row", "no reference in this row", "no context in this row"
 
 
 @dataclass(frozen=True)
@@ -58,12 +56,12 @@ def contexts_of(samples: Sequence[Sample]) -> dict[str, int]:
 def missing_of(sample: Sample) -> str | None:
     """Why a row cannot be checked; None if it can."""
     if not sample.has("user_input"):
-        return NO_QUESTION
+        return "no question in this row"
     if sample.columns.get("answerable") is False:
         return None
     if not sample.has("reference"):
-        return NO_ANSWER
-    return None if any(sample.has(name) for name in CONTEXTS) else NO_CONTEXT
+        return "no reference in this row"
+    return None if any(sample.has(name) for name in CONTEXTS) else "no context in this row"
 
 
 def candidate_of(sample: Sample, contexts: Mapping[str, int], vector: Sequence[float]) -> Candidate:
@@ -128,14 +126,8 @@ class TestsetCheck(QuestionStage[RowUnit]):
         model, contexts = self.embeddings.load(), self.contexts
         texts = list(contexts)
         vectors = unit_vectors(np.asarray(model.embed_texts(texts) or [[0.0]], np.float32))
-        checker = Checker(
-            text=lambda place: texts[place],
-            neighbours=Neighbours(vectors, [str(place) for place in range(len(vectors))]),
-            questions=Questions(judge, self.asking.prompts),
-            embed=model.aembed_text,
-            language=find_language(self.asking.config.language),
-            settings=self.asking.config.section(TestsetConfig),
-        )
+        neighbours = Neighbours(vectors, [str(place) for place in range(len(vectors))])
+        checker = checker_of(self.asking, judge, model.aembed_text, texts, neighbours)
 
         async def check(unit: RowUnit) -> Record:
             reason = missing_of(unit.sample)
@@ -196,7 +188,6 @@ def check_stage(rows: CheckedRows, config: Config, judge: Any = None, embeddings
     Args:
         judge, embeddings: as `check_testset` takes them; None takes the configured ones.
     """
-    refuse_other_run(config)
     asking = TaskJudge(TASK, config, judge, OWNERS)
     source = embeddings_of(embeddings, config.embeddings, config.offline)
     check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none

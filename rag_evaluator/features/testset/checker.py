@@ -4,12 +4,12 @@ import asyncio
 import random
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from rag_evaluator.config.languages import Language
+from rag_evaluator.config.languages import Language, find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
@@ -23,6 +23,7 @@ from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ModelPair, ReferenceOutput, SupportInput, SupportOutput, Verdict
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.run.task import Record
+from rag_evaluator.tasks.question import TaskJudge
 
 
 class MadeInput(BaseModel):
@@ -92,14 +93,11 @@ class Questions:
 
     Args:
         prompts: of `testset` and `generate`.
-        answering: a model that answers the questions, and whose answers the judge compares; None: the judge itself.
     """
 
-    def __init__(
-        self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], answering: JudgeProtocol | None = None
-    ) -> None:
-        self.judge, self.prompts, self.answering = judge, prompts, answering or judge
-        self.window = Window(self.answering)
+    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt]) -> None:
+        self.judge, self.prompts = judge, prompts
+        self.window = Window(judge)
 
     async def made(self, prompt: str, contexts: Sequence[str]) -> MadeOutput:
         """A question and its answer from contexts.
@@ -107,7 +105,7 @@ class Questions:
         Args:
             prompt: attribute of the prompt.
         """
-        return await self._ask(self.judge, "testset", prompt, MadeInput(contexts=list(contexts)), MadeOutput)
+        return await self._ask("testset", prompt, MadeInput(contexts=list(contexts)), MadeOutput)
 
     async def answer(self, question: str, contexts: Sequence[str], seed: str = "") -> str | None:
         """The answer from contexts, None if they do not hold it.
@@ -120,13 +118,13 @@ class Questions:
         if seed:
             shown = random.Random(seed).sample(shown, len(shown))
         asked = _contexts(question, shown)
-        answer = await self._ask(self.answering, "generate", "answer_prompt", asked, ReferenceOutput)
+        answer = await self._ask("generate", "answer_prompt", asked, ReferenceOutput)
         return answer.answer.strip() if answer.answerable and not is_blank(answer.answer) else None
 
     async def known(self, question: str) -> str | None:
         """The answer from memory, None if the judge does not know it."""
         asked = KnownInput(user_input=question)
-        answer = await self._ask(self.answering, "testset", "known_prompt", asked, KnownOutput)
+        answer = await self._ask("testset", "known_prompt", asked, KnownOutput)
         return answer.answer.strip() if answer.known and not is_blank(answer.answer) else None
 
     async def agreement(self, question: str, reference: str, answer: str) -> float:
@@ -141,8 +139,8 @@ class Questions:
         prompt = self.prompts["generate", "support_prompt"].to_string(shown)
         return await probability(self.judge, prompt, SUPPORTS, SUPPORTS_NOT)
 
-    async def _ask(self, judge: JudgeProtocol, owner: str, prompt: str, shown: BaseModel, kind: type[Answer]) -> Answer:
-        answer = (await judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer
+    async def _ask(self, owner: str, prompt: str, shown: BaseModel, kind: type[Answer]) -> Answer:
+        answer = (await self.judge.opinion(self.prompts[owner, prompt].to_string(shown), kind)).answer
         assert isinstance(answer, kind)
         return answer
 
@@ -168,6 +166,7 @@ LIKELY = 0.5  # a probability above it is a yes
 NOT_FOUND = "the judge finds no answer in its contexts"
 WORD = re.compile(r"\w+")
 Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
+Embed = Callable[[str], Awaitable[list[float]]]
 
 
 async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
@@ -253,19 +252,17 @@ class Checker:
     """Applies the filters.
 
     Attributes:
-        text: of the chunk at a place of the corpus.
+        texts: of the chunks, in the order of the corpus.
         neighbours: of the corpus.
         embed: the vector of a text.
-        second: who asks a second model, whose answers the judge compares.
     """
 
-    text: Callable[[int], str]
+    texts: Sequence[str]
     neighbours: Neighbours
     questions: Questions
-    embed: Callable[[str], Awaitable[list[float]]]
+    embed: Embed
     language: Language
     settings: TestsetConfig
-    second: Questions | None = None
 
     async def verdicts(self, candidate: Candidate, all_filters: bool | None = None) -> tuple[bool, dict[str, Any]]:
         """Whether a candidate stays, and what each filter says, until one leaves it out.
@@ -277,25 +274,15 @@ class Checker:
         is_kept = True
         goes_on = self.settings.all_filters if all_filters is None else all_filters
         for name in [name for name in FILTERS if name in self.settings.filters]:
-            verdict = await self._verdict(name, candidate)
+            try:
+                verdict = await FILTERS[name](candidate, self)
+            except JudgementError as error:  # what could not be checked is not trusted
+                verdict = FilterVerdict(False, f"{NOT_CHECKED}: {error}")
             verdicts[name] = verdict.to_json()
             is_kept = is_kept and (verdict.keep or (self.settings.keep_hard and name == AMONG_OTHERS))
             if not is_kept and not goes_on:
                 break
         return is_kept, verdicts
-
-    async def of_second(self, candidate: Candidate) -> dict[str, Any] | None:
-        """What the filters that measure difficulty say of the second model; None without one."""
-        if self.second is None:
-            return None
-        other = replace(self, questions=self.second)
-        return {name: (await other._verdict(name, candidate)).to_json() for name in MEASURED}
-
-    async def _verdict(self, name: str, candidate: Candidate) -> FilterVerdict:
-        try:
-            return await FILTERS[name](candidate, self)
-        except JudgementError as error:  # what could not be checked is not trusted
-            return FilterVerdict(False, f"{NOT_CHECKED}: {error}")
 
     def distractors(self, candidate: Candidate) -> Sequence[str]:
         """The chunks of other documents that are nearest to the question, the nearest first."""
@@ -303,7 +290,15 @@ class Checker:
         near = self.neighbours.nearest(
             candidate.vector, self.settings.neighbours, candidate.chunks, documents_of_answer
         )
-        return [self.text(place) for place in near]
+        return [self.texts[place] for place in near]
+
+
+def checker_of(
+    asking: TaskJudge, judge: JudgeProtocol, embed: Embed, texts: Sequence[str], neighbours: Neighbours
+) -> Checker:
+    """The checker of a task, with a judge that is loaded; the arguments are attributes of `Checker`."""
+    language, settings = find_language(asking.config.language), asking.config.section(TestsetConfig)
+    return Checker(texts, neighbours, Questions(judge, asking.prompts), embed, language, settings)
 
 
 DECIMALS = 4  # of a kept vector
@@ -341,23 +336,18 @@ class CandidateMaker:
         if is_blank(question) or is_blank(answer):
             return Record(None, NOTHING_WRITTEN)
         vector = tuple(await self.checker.embed(question))
-        return await self._checked(Candidate(slot.kind, question, answer, chunks, contexts, vector))
-
-    async def _checked(self, candidate: Candidate) -> Record:
-        """The candidate with what the filters say, until one leaves it out."""
+        candidate = Candidate(slot.kind, question, answer, chunks, contexts, vector)
         is_kept, verdicts = await self.checker.verdicts(candidate)
-        second = await self.checker.of_second(candidate) if is_kept else None
-        value = {
-            **candidate.to_json(),
-            "keep": is_kept,
-            "verdicts": verdicts,
-            "difficulty": difficulty(verdicts),
-            "correct": await self._correct(candidate) if is_kept else None,
-            "vector": [round(number, DECIMALS) for number in candidate.vector],
-        }
-        if second is not None:
-            value["second"] = {"difficulty": difficulty(second), "verdicts": second}
-        return Record(value)
+        return Record(
+            {
+                **candidate.to_json(),
+                "keep": is_kept,
+                "verdicts": verdicts,
+                "difficulty": difficulty(verdicts),
+                "correct": await self._correct(candidate) if is_kept else None,
+                "vector": [round(number, DECIMALS) for number in candidate.vector],
+            }
+        )
 
     async def _correct(self, candidate: Candidate) -> dict[str, Any]:
         """Of its own chunks and those near the question the ones that support the answer; its own if none does."""

@@ -105,9 +105,9 @@ def _print_corpus(corpus: "Corpus") -> None:
     """What was read, and what could not be."""
     from rag_evaluator.cli.console import say
 
-    say(f"{corpus.documents} documents, {len(corpus)} chunks")
+    say(f"{corpus.documents} documents, {len(corpus.chunks)} chunks")
     for entry in corpus.unread[:SHOWN]:
-        say(f"  left out: {entry.reason if entry.id in entry.reason else f'{entry.id}: {entry.reason}'}")
+        say(f"  left out: {entry.id}: {entry.reason}")
     if len(corpus.unread) > SHOWN:
         say(f"  left out: {len(corpus.unread) - SHOWN} more, see testset_summary.json")
 
@@ -196,19 +196,16 @@ def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
 
 def make_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
     """Results folder and arguments of the workers of `submit --task testset`. Raises `ConfigError`: no documents."""
-    from rag_evaluator.features.testset.prepare import refuse_other_run, sources_of
+    from rag_evaluator.features.testset.prepare import sources_of
 
     sources_of(config)
-    refuse_other_run(config)
     return config.results_dir, [MAKE, str(options.config.resolve())]
 
 
 def check_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
     """The same of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
     from rag_evaluator.errors import ConfigError
-    from rag_evaluator.features.testset.prepare import refuse_other_run
 
     if config.dataset is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with the rows to check.")
-    refuse_other_run(config)
     return config.results_dir, [CHECK, str(config.dataset), "--config", str(options.config.resolve())]

@@ -3,7 +3,8 @@
 import itertools
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
@@ -12,16 +13,15 @@ import numpy as np
 from filelock import FileLock
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
-from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, locked, write_corpus
+from rag_evaluator.errors import ConfigError, DatasetError
+from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, read_corpus, write_corpus
 from rag_evaluator.features.testset.readers import read_documents
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
 from rag_evaluator.models.embeddings import EmbeddingsSource, find_embeddings
-from rag_evaluator.results.manifest import SCORES
 from rag_evaluator.tasks.question import TaskJudge
 
-FOLDER = "corpus"
+FOLDER, LOCK = "corpus", ".lock"
 TOKENIZER = "tokenizer.json"
 
 
@@ -40,14 +40,16 @@ def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
     source = short_digest(
         f"{_digest(sources)}\0{file_digest(tokenizer)}\0{settings.chunk_tokens}\0{settings.text_column}"
     )
-    with locked(folder):
-        corpus = Corpus.find(folder, source)
-        if corpus is None:
-            from tokenizers import Tokenizer
+    folder.mkdir(parents=True, exist_ok=True)
+    with FileLock(folder / LOCK):
+        with suppress(DatasetError):  # none yet, or one that a killed process has left half written
+            corpus = read_corpus(folder)
+            if corpus.source == source:
+                return corpus
+        from tokenizers import Tokenizer
 
-            splitter = Splitter(Tokenizer.from_file(str(tokenizer)), settings.chunk_tokens)
-            corpus = write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
-    return corpus
+        splitter = Splitter(Tokenizer.from_file(str(tokenizer)), settings.chunk_tokens)
+        return write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
 
 
 def signature_with(asking: TaskJudge, embeddings: EmbeddingsSource, parts: Mapping[str, Any]) -> str | None:
@@ -56,21 +58,6 @@ def signature_with(asking: TaskJudge, embeddings: EmbeddingsSource, parts: Mappi
     if line is None or embeddings.identity is None:
         return None
     return "|".join([line, *(f"{name}:{value}" for name, value in {**parts, **embeddings.parts}.items())])
-
-
-TASKS = {"testset", "testset_check"}
-
-
-def refuse_other_run(config: Config) -> None:
-    """Raises `ResultsError` for the results folder of another run; not where that came after the test set."""
-    folder = config.results_dir
-    tasks = {path.parent.name.partition(".")[0] for path in folder.glob("journal/*.*/manifest.json")}
-    scored = [path for path in (folder / SCORES, folder / "journal" / "manifest.json") if path.is_file()]
-    if (scored or tasks - TASKS) and not tasks & TASKS:
-        what = "an evaluation" if scored else f"a run of {sorted(tasks)[0]}"
-        raise ResultsError(
-            f"{folder} holds {what}. Give the test set a name of its own: --set name=NAME, in Python output_dir."
-        )
 
 
 def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:
@@ -147,32 +134,24 @@ class Neighbours:
         return [int(place) for place in order if np.isfinite(similar[place])]
 
 
-def neighbours_of(
-    corpus: Sequence[DocumentChunk], digest: str, embed: Embed, identity: str, folder: Path, done: Callable[[int], None]
-) -> Neighbours:
+def neighbours_of(corpus: Corpus, embed: Embed, identity: str, folder: Path, done: Callable[[int], None]) -> Neighbours:
     """The neighbours of a corpus; its vectors are read from the folder, or made and kept there.
 
     Args:
-        digest: of the corpus.
         identity: of the embedding model.
         done: called with the number of chunks that are embedded.
-
-    Raises `ResultsError` if the vectors cannot be kept.
     """
-    path = folder / f"vectors-{short_digest(f'{digest}{identity}')}.npy"
-    with FileLock(folder / ".lock"):  # the first of several workers embeds, the others wait
+    path = folder / f"vectors-{short_digest(f'{corpus.digest}{identity}')}.npy"
+    with FileLock(folder / LOCK):  # the first of several workers embeds, the others wait
         if not path.exists():
             made: list[Matrix] = []
-            for start in range(0, len(corpus), AT_ONCE):
-                chunks = corpus[start : start + AT_ONCE]
+            for start in range(0, len(corpus.chunks), AT_ONCE):
+                chunks = corpus.chunks[start : start + AT_ONCE]
                 made.append(unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32)))
                 done(start + len(chunks))
             write_whole(path, lambda to: np.save(to, np.concatenate(made)))
-    try:
-        kept: Matrix = np.load(path, mmap_mode="r")
-    except (OSError, ValueError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. Remove it, it is made again.") from error
-    return Neighbours(kept, [chunk.document for chunk in corpus])
+    kept: Matrix = np.load(path, mmap_mode="r")
+    return Neighbours(kept, [chunk.document for chunk in corpus.chunks])
 
 
 def shown(chunk: DocumentChunk) -> str:
@@ -197,25 +176,23 @@ class Kind:
     Attributes:
         prompt: attribute of the prompt that makes it.
         contexts: one chunk; a second one of the same document; or of another, as near as there is one.
-        about: one line of meaning.
         answerable: whether the documents hold the answer.
     """
 
     prompt: str
     contexts: Literal["one", "same document", "other document"]
-    about: str
     answerable: bool = True
 
 
 KINDS: Mapping[str, Kind] = {
-    "single_fact": Kind("single_fact_prompt", "one", "one fact of one chunk"),
-    "reasoning": Kind("reasoning_prompt", "one", "what follows from two facts of a chunk"),
-    "several_chunks": Kind("several_chunks_prompt", "same document", "facts of two chunks of one document"),
-    "across_documents": Kind("across_documents_prompt", "other document", "facts of two documents that are connected"),
-    "comparison": Kind("comparison_prompt", "other document", "how things of two documents differ"),
-    "list": Kind("list_prompt", "one", "all of several things that a chunk names"),
-    "unanswerable": Kind("unanswerable_prompt", "one", "what a chunk nearly tells, and does not", answerable=False),
-    "false_premise": Kind("false_premise_prompt", "one", "takes for granted what a chunk contradicts"),
+    "single_fact": Kind("single_fact_prompt", "one"),
+    "reasoning": Kind("reasoning_prompt", "one"),
+    "several_chunks": Kind("several_chunks_prompt", "same document"),
+    "across_documents": Kind("across_documents_prompt", "other document"),
+    "comparison": Kind("comparison_prompt", "other document"),
+    "list": Kind("list_prompt", "one"),
+    "unanswerable": Kind("unanswerable_prompt", "one", answerable=False),
+    "false_premise": Kind("false_premise_prompt", "one"),
 }
 
 
@@ -276,8 +253,7 @@ class Candidate:
 
     def to_json(self) -> dict[str, Any]:
         """All but texts and vector, which are kept elsewhere."""
-        fields = asdict(self)
-        return {name: fields[name] for name in ("kind", "question", "answer", "chunks")}
+        return {"kind": self.kind, "question": self.question, "answer": self.answer, "chunks": self.chunks}
 
 
 FEWEST_BYTES = 100  # of a chunk in UTF-8: a heading alone has nothing to ask about
@@ -326,15 +302,10 @@ def slots_of(
     """
     kinds = [kind for kind in KINDS if shares.get(kind, 0) > 0]
     orders = {kind: iter(random.Random(f"{seed}\0{kind}").sample(places, len(places))) for kind in kinds}
-    slots: list[Slot] = []
-    for kind in in_turn({kind: shares[kind] for kind in orders}):
-        if len(slots) == count or not orders:
-            break
-        if kind not in orders:
-            continue
+    turns, slots = in_turn({kind: shares[kind] for kind in kinds}), list[Slot]()
+    while len(slots) < min(count, most_slots(places, shares)):
+        kind = next(turns)
         place = next(orders[kind], None)
-        if place is None:
-            del orders[kind]
-            continue
-        slots.append(Slot(len(slots), kind, place, corpus[place].id))
+        if place is not None:
+            slots.append(Slot(len(slots), kind, place, corpus[place].id))
     return slots

@@ -2,11 +2,11 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
-from rag_evaluator.config.sections import JudgeConfig, Number, Section
+from rag_evaluator.config.sections import Number, Section
 
 SHARES: Mapping[str, float] = {
     "single_fact": 0.3,
@@ -20,7 +20,7 @@ SHARES: Mapping[str, float] = {
 }
 """Kind of question -> its share of the candidates; `rag_evaluator.features.testset.prepare` says what they are."""
 Share = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
-FILTER_NAMES = ("language", "not_copied", "answerable", "not_known", "names_document", "not_duplicate")
+FilterName = Literal["language", "not_copied", "answerable", "not_known", "names_document", "not_duplicate"]
 
 
 def _known_kinds(shares: dict[str, float]) -> dict[str, float]:
@@ -30,13 +30,6 @@ def _known_kinds(shares: dict[str, float]) -> dict[str, float]:
     if not any(shares.values()):
         raise ValueError("all shares are 0: expected a kind of which there are to be questions")
     return shares
-
-
-def _known_filters(names: list[str]) -> list[str]:
-    for name in names:
-        if name not in FILTER_NAMES:
-            raise ValueError(f"'{name}' is no filter: expected some of {', '.join(FILTER_NAMES)}")
-    return names
 
 
 class TestsetConfig(Section):
@@ -53,7 +46,6 @@ class TestsetConfig(Section):
         filters: those that are applied.
         all_filters: apply the later ones also to what an earlier one leaves out.
         keep_hard: keep questions that the judge cannot answer among similar chunks.
-        second_judge: another model, with the keys of `judge`: how hard the questions are for it is measured, too.
         seed: of the choice of chunks.
         names: names of columns: ragas', or those of `id, input, correct_answer, correct_context`.
     """
@@ -67,9 +59,8 @@ class TestsetConfig(Section):
     kinds: Annotated[dict[str, Share], AfterValidator(_known_kinds)] = Field(default_factory=lambda: dict(SHARES))
     chunk_tokens: int = Field(default=256, ge=16)
     neighbours: int = Field(default=10, ge=1)
-    filters: Annotated[list[str], AfterValidator(_known_filters)] = Field(default_factory=lambda: list(FILTER_NAMES))
+    filters: list[FilterName] = Field(default_factory=lambda: list(get_args(FilterName)))
     all_filters: bool = False
     keep_hard: bool = False
-    second_judge: JudgeConfig | None = None
     seed: int = Field(default=0, ge=0)
     names: Literal["ragas", "seed2"] = "ragas"

@@ -2,7 +2,7 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,10 +66,7 @@ def select(made: Sequence[SlotResult], settings: TestsetConfig) -> Selection:
     for kind in in_turn({kind: settings.kinds[kind] for kind in queues}):
         if len(chosen) == min(settings.size, survivors):
             break
-        chosen += queues[kind][:1] or max(queues.values(), key=len)[:1]
-        for queue in queues.values():
-            if queue and queue[0] == chosen[-1]:
-                del queue[0]
+        chosen.append((queues[kind] or max(queues.values(), key=len)).pop(0))
     return Selection(sorted(chosen), duplicates, survivors)
 
 
@@ -183,7 +180,6 @@ def rows_of(
             "answerable": KINDS[fields["kind"]].answerable,
             "kind": fields["kind"],
             "difficulty": fields["difficulty"],
-            **({"second_difficulty": fields["second"]["difficulty"]} if "second" in fields else {}),
             "made_from": [corpus[place].id for place in fields["chunks"]],
             "recall_known_within": fields["correct"]["pool"],
         }
@@ -217,9 +213,8 @@ def details_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequenc
 def summary_of(made: Sequence[SlotResult], selection: Selection, corpus: Corpus, wanted: int) -> Row:
     """What was made of what, and how much of it survived."""
     chosen = [candidate for candidate in made if candidate.index in set(selection.chosen)]
-    used = {corpus[place].document for row in chosen for place in (row.fields or {})["chunks"]}
-    second = [fields["second"]["difficulty"] for row in chosen if "second" in (fields := row.fields or {})]
-    documents = dict.fromkeys(chunk.document for chunk in corpus)
+    used = {corpus.chunks[place].document for row in chosen for place in (row.fields or {})["chunks"]}
+    documents = dict.fromkeys(chunk.document for chunk in corpus.chunks)
     return {
         "wanted": wanted,
         "chosen": len(chosen),
@@ -228,17 +223,12 @@ def summary_of(made: Sequence[SlotResult], selection: Selection, corpus: Corpus,
         "left_out": reasons(made, selection),
         "kinds": _counts(chosen, "kind"),
         "difficulty": _counts(chosen, "difficulty"),
-        **({"second_difficulty": _counts_of(second)} if second else {}),
         "documents": corpus.documents,
-        "chunks": len(corpus),
+        "chunks": len(corpus.chunks),
         "documents_without_questions": [document for document in documents if document not in used],
         "unread": [{"document": entry.id, "reason": entry.reason} for entry in corpus.unread],
     }
 
 
 def _counts(chosen: Sequence[SlotResult], name: str) -> dict[str, int]:
-    return _counts_of((candidate.fields or {})[name] for candidate in chosen)
-
-
-def _counts_of(values: Iterable[Any]) -> dict[str, int]:
-    return dict(Counter(map(str, values)).most_common())
+    return dict(Counter(str((candidate.fields or {})[name]) for candidate in chosen).most_common())

@@ -7,23 +7,20 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config, make_config, with_arguments
-from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.features.testset.check import NEEDED, OWNERS, check_stage, findings_summary
 from rag_evaluator.features.testset.check import TASK as CHECK
-from rag_evaluator.features.testset.checker import CandidateMaker, Checker, Questions
-from rag_evaluator.features.testset.corpus import Corpus
+from rag_evaluator.features.testset.checker import CandidateMaker, checker_of
+from rag_evaluator.features.testset.corpus import Corpus, read_corpus
 from rag_evaluator.features.testset.prepare import (
     FOLDER,
     Slot,
     corpus_of,
     most_slots,
     neighbours_of,
-    refuse_other_run,
     signature_with,
     slots_of,
     useful,
@@ -33,7 +30,6 @@ from rag_evaluator.features.testset.selection import SlotResult, details_of, row
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
-from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.models.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.results.rows import DETAILS
@@ -73,7 +69,6 @@ class Testset(QuestionStage[Slot]):
         corpus: of the documents.
         useful: places of the chunks that questions are made from.
         embeddings: None where nothing is left to be made.
-        second: another model, whose success is measured.
     """
 
     __test__ = False  # for pytest
@@ -88,10 +83,8 @@ class Testset(QuestionStage[Slot]):
         useful: Sequence[int],
         asking: TaskJudge | None = None,
         embeddings: EmbeddingsSource | None = None,
-        second: LazyJudge | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
-        self.other_judges = [] if second is None else [second]
         self.corpus, self.useful, self.embeddings = corpus, useful, embeddings
 
     @property
@@ -99,28 +92,20 @@ class Testset(QuestionStage[Slot]):
         """Of the configuration of this start."""
         return make_config(self.about["config"]).section(TestsetConfig)
 
-    def make(self, judge: JudgeProtocol, *more_judges: JudgeProtocol) -> Make[Slot]:
+    def make(self, judge: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
         config, model = self.asking.config, self.embeddings.load()
         with ACTIVITY.phase(EMBEDDING):
             neighbours = neighbours_of(
                 self.corpus,
-                self.corpus.digest,
                 model.embed_texts,
                 self.embeddings.identity or "",
                 config.results_dir / FOLDER,
-                lambda done: ACTIVITY.step(done, len(self.corpus)),
+                lambda done: ACTIVITY.step(done, len(self.corpus.chunks)),
             )
-        checker = Checker(
-            text=lambda place: self.corpus[place].text,
-            neighbours=neighbours,
-            questions=Questions(judge, self.asking.prompts),
-            embed=model.aembed_text,
-            language=find_language(config.language),
-            settings=config.section(TestsetConfig),
-            second=Questions(judge, self.asking.prompts, more_judges[0]) if more_judges else None,
-        )
-        return CandidateMaker(self.corpus, frozenset(self.useful), checker).make
+        texts = [chunk.text for chunk in self.corpus.chunks]
+        checker = checker_of(self.asking, judge, model.aembed_text, texts, neighbours)
+        return CandidateMaker(self.corpus.chunks, frozenset(self.useful), checker).make
 
     def made(self, table: Table[Slot]) -> list[SlotResult]:
         """What became of each slot."""
@@ -140,10 +125,10 @@ class Testset(QuestionStage[Slot]):
     def write(self, table: Table[Slot], folder: Path) -> None:
         made, settings = self.made(table), self.settings
         selection = select(made, settings)
-        rows = list(rows_of(made, selection, self.corpus, settings.names))
+        rows = list(rows_of(made, selection, self.corpus.chunks, settings.names))
         write_lines(folder / ROWS, rows)
         write_sheet(folder / BOOK, rows)
-        write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus))
+        write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus.chunks))
         write_wide_json(folder / MANIFEST, _chosen_as(manifest_of(table), settings.model_dump(mode="json")))
         summary = summary_of(made, selection, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
@@ -154,18 +139,16 @@ def testset_stage(
     documents: Sequence[Any] | None = None,
     judge: Any = None,
     embeddings: Any = None,
-    second_judge: Any = None,
 ) -> Testset:
     """The stage for documents. Raises `ConfigError` if they cannot give that many questions.
 
     Args:
-        documents, judge, embeddings, second_judge: as `make_testset` takes them; None takes the configured ones.
+        documents, judge, embeddings: as `make_testset` takes them; None takes the configured ones.
     """
-    refuse_other_run(config)
     asking, corpus = TaskJudge(TASK, config, judge, OWNERS), corpus_of(config, documents)
     source = embeddings_of(embeddings, config.embeddings, config.offline)
     settings = config.section(TestsetConfig)
-    places = useful(corpus)
+    places = useful(corpus.chunks)
     wanted = settings.candidates or 2 * settings.size
     most = most_slots(places, settings.kinds)
     if settings.size > most:
@@ -173,17 +156,12 @@ def testset_stage(
             f"{config.place('testset', 'size')}: {settings.size} questions are wanted, and {len(places)} chunks that "
             f"are long enough give at most {most} candidates. Give more documents, or a smaller size."
         )
-    slots = slots_of(corpus, places, settings.kinds, wanted, settings.seed)
-    second = None
-    if second_judge is not None or settings.second_judge is not None:
-        second = source_of(second_judge, settings.second_judge or JudgeConfig(), config.offline)
-    signature = _signature(asking, source, corpus, settings, second)
+    slots = slots_of(corpus.chunks, places, settings.kinds, wanted, settings.seed)
+    asked_with = {name: getattr(settings, name) for name in ASKED_WITH}
+    signature = signature_with(asking, source, {**asked_with, "corpus": corpus.digest[:16]})
     part = RowChoice.make(most, len(slots)).to_json()
     plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size, _data(corpus, settings), part)
-    about = asking.about(TASK, len(slots))
-    if second is not None:
-        about["signatures"]["second_judge"] = second.line
-    return Testset(slots, plan, about, corpus, places, asking, source, second)
+    return Testset(slots, plan, asking.about(TASK, len(slots)), corpus, places, asking, source)
 
 
 def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Start:
@@ -197,24 +175,16 @@ def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Sta
 
 def of_journal(journal: Journal) -> Testset:
     """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
-    about = _as_last_chosen(journal)
+    about = journal.about
+    with suppress(ResultsError):  # none were written yet
+        about = _chosen_as(about, read_summary(journal.results)["settings"])
     settings = make_config(about["config"]).section(TestsetConfig)
-    corpus = Corpus(journal.results / FOLDER)
-    places = useful(corpus)
-    slots = slots_of(corpus, places, settings.kinds, journal.plan.units, settings.seed)
+    corpus = read_corpus(journal.results / FOLDER)
+    places = useful(corpus.chunks)
+    slots = slots_of(corpus.chunks, places, settings.kinds, journal.plan.units, settings.seed)
     if _data(corpus, settings) != journal.plan.data:
         raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
     return Testset(slots, journal.plan, about, corpus, places)
-
-
-def _as_last_chosen(journal: Journal) -> Mapping[str, Any]:
-    """What a journal says of its run, with the settings of the start that wrote the results last."""
-    with suppress(OSError, ValueError, KeyError, TypeError, ConfigError):  # none yet, or somebody has edited them
-        last = json.loads((journal.results / MANIFEST).read_bytes())
-        about = _chosen_as(journal.about, last["config"]["testset"])
-        make_config(about["config"])
-        return about
-    return journal.about
 
 
 def _chosen_as(about: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -238,22 +208,6 @@ def _data(corpus: Corpus, settings: TestsetConfig) -> str:
     """16 hexadecimal digits of what the slots come from, however many of them are taken."""
     shares = {kind: share for kind, share in settings.kinds.items() if share > 0}
     return short_digest(json.dumps([corpus.digest, sorted(shares.items()), settings.seed]))
-
-
-def _signature(
-    asking: TaskJudge,
-    embeddings: EmbeddingsSource,
-    corpus: Corpus,
-    settings: TestsetConfig,
-    second: LazyJudge | None,
-) -> str | None:
-    """What a candidate depends on beside its slot; None if one of the models has no name."""
-    parts = {name: getattr(settings, name) for name in ASKED_WITH}
-    if second is not None:
-        if second.signature is None:
-            return None
-        parts["second_judge"] = short_digest(second.signature)
-    return signature_with(asking, embeddings, {**parts, "corpus": corpus.digest[:16]})
 
 
 def _of_selection(settings: TestsetConfig) -> dict[str, Any]:
@@ -288,7 +242,6 @@ def make_testset(
     size: int | None = None,
     *,
     judge: Any = None,
-    second_judge: Any = None,
     embeddings: Any = None,
     language: str | None = None,
     config: Settings = None,
@@ -303,8 +256,6 @@ def make_testset(
             configuration.
         size: questions wanted; None takes the configured size.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
-        second_judge: another model, given in the same way: how hard the questions are for it is measured, too; None
-            takes the configured one, if there is one.
         embeddings: a folder or hub id, or a langchain `Embeddings`; None takes the configured ones.
         language: of prompts and questions; None takes the configured one.
         config: a `Config`, a mapping with its keys or a YAML file.
@@ -317,7 +268,7 @@ def make_testset(
     settings = settings_of(config, language)
     settings = settings.model_copy(update={"testset": with_arguments(settings.section(TestsetConfig), size=size)})
     settings = _in_folder(settings, output_dir)
-    stage = testset_stage(settings, documents, judge_source(judge, settings), embeddings, second_judge)
+    stage = testset_stage(settings, documents, judge_source(judge, settings), embeddings)
     run_and_keep(stage, settings.results_dir, fresh, progress)
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))

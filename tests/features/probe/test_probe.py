@@ -3,14 +3,11 @@
 import json
 import random
 import re
-import signal
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, get_args
 
 import pytest
-from command_starter import Zygote
-from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
 from rag_evaluator import (
@@ -33,19 +30,16 @@ from rag_evaluator.features.probe import (
     Word,
     normalised,
     pairs_of,
-    probe_conclusion,
     probing,
     report,
     units_of,
 )
-from rag_evaluator.run import Record, journals_in
-from rag_evaluator.tasks import stage_of
+from rag_evaluator.run import Record
 
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
 METRIC_NAMES = ("faithfulness", "context_recall", "answer_accuracy")
 ROWS = 26
-FILES = ("rows.jsonl", "probe.json")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 Supports = Callable[[str, str, int], bool]  # context, statement, position of the statement
 Rating = Callable[[str, str], int]  # answer, reference
@@ -99,7 +93,6 @@ JUDGES: Mapping[str, tuple[Supports, Rating]] = {
         lambda context, statement, place: chance(context, statement, place).random() < 0.5,
         lambda answer, reference: chance(answer, reference).choice((0, 2, 4)),
     ),
-    "constant": (lambda context, statement, place: True, lambda answer, reference: 4),
     "no": (lambda context, statement, place: False, lambda answer, reference: 0),
     "fussy": (lambda context, statement, _: statement in context, lambda answer, reference: 2 * (answer == reference)),
     "position": (lambda context, statement, place: place == 0, lambda answer, reference: 2),
@@ -115,7 +108,6 @@ PROBED = {
 }
 WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "perfect": {metric: dict.fromkeys(probes, "reliable") for metric, probes in PROBED.items()},
-    "constant": {"context_recall": dict.fromkeys(PROBED["context_recall"], "no better than chance")},
     "no": {metric: dict.fromkeys(probes, "always worst") for metric, probes in PROBED.items()},
     "position": {  # one more statement is noticed by whoever believes the first one only
         "faithfulness": {
@@ -147,21 +139,11 @@ def test_judges_of_known_faults_get_their_words(judge: str, tmp_path: Path) -> N
         assert found["metrics"]["answer_accuracy"]["longer"]["share"]["mean"] == (judge == "length")
 
 
-def test_a_judge_that_always_says_no_is_not_told_to_take_a_larger_sample(tmp_path: Path) -> None:
-    found = probed("no", tmp_path, ["answer_accuracy"])
-    answer, *_ = probe_conclusion(found, {"answer_accuracy": "The judge"}).sentences
-    assert "any of 3 kinds of change in answer_accuracy; the worst score for every text" in answer
-    assert "a larger sample does not help: other_answer (26 pairs), changed_number (26 pairs)" in answer
-    assert "worst score" not in str(probe_conclusion(probed("perfect", tmp_path / "b"), {}).sentences)
-
-
 def test_a_judge_whose_scores_fall_with_other_spaces_too_notices_nothing(tmp_path: Path) -> None:
     found = probed("fussy", tmp_path, ["answer_accuracy"])
     assert words_of(found) == {"answer_accuracy": dict.fromkeys(PROBED["answer_accuracy"], "not above the control")}
     cells = found["metrics"]["answer_accuracy"]
     assert cells["same_text"]["falls"] == 26 and cells["changed_name"]["above_control"]["mean"] == 0
-    answer, *_ = probe_conclusion(found, {"answer_accuracy": "The judge"}).sentences
-    assert answer.startswith("Not shown that the judge notices any of 3 kinds of change in answer_accuracy; not shown")
 
 
 def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_path: Path) -> None:
@@ -169,22 +151,6 @@ def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_pa
     words = {word for cells in words_of(found).values() for word in cells.values()}
     assert words <= {"too few", "no better than chance", "undecided"}
     assert found["metrics"]["faithfulness"]["same_text"]["share"]["mean"] > 0.25
-
-
-def test_of_200_random_judges_none_is_reliable_and_at_most_5_percent_have_a_cell_above_chance() -> None:
-    pairs = pairs_of(load_dataset(rows_of(ROWS)), ROWS, find_language("english"), 0)[1]
-    metrics = {name: METRICS[name] for name in METRIC_NAMES[:2]}
-    units = units_of(pairs, metrics)
-    above = 0
-    for seed in range(200):
-        scores = random.Random(seed)
-        records = {(unit.row, unit.side, unit.metric): Record(scores.choice((0.0, 0.5, 1.0))) for unit in units}
-        found = words_of(report(pairs, metrics, records, ProbeConfig()))
-        words = [word for cells in found.values() for word in cells.values()]
-        assert len(words) == sum(len(PROBED[name]) for name in metrics)
-        assert "reliable" not in words
-        above += "weak" in words
-    assert above <= 10
 
 
 def test_pairs_without_a_score_are_missing_and_pairs_of_worst_scores_are_floor() -> None:
@@ -226,38 +192,13 @@ def test_every_changed_row_is_kept_for_reading_with_both_scores(tmp_path: Path) 
     assert line["scores"]["faithfulness"] == {"good": 1.0, "changed": 0.0, "reasons": []}
 
 
-def test_metrics_that_no_probe_concerns_are_named(tmp_path: Path) -> None:
-    config = {"metrics": ["context_recall", "bleu"]}
-    found = probe(config, rows_of(3), tmp_path, judge_of(*JUDGES["perfect"]))
-    assert list(found["metrics"]) == ["context_recall"]
-    assert found["notes"][0].startswith("not probed: bleu_score:")
-
-
 def test_own_metrics_have_the_control_if_they_ask_the_judge_and_nothing_else(tmp_path: Path) -> None:
     polite = CustomMetric("polite", "Is it polite?", ["response"], {0: "rude", 1: "polite"})
     short = metric(lambda response: len(response) < 200, columns=["response"], name="short")
     judge = ScriptedJudge({"CustomOutput": {"reason": "so", "label": "1"}})
-    found = probe({"metrics": [polite, short]}, rows_of(3), tmp_path, judge)
+    found = probe({"metrics": [polite, short, "bleu"]}, rows_of(3), tmp_path, judge)
     assert {name: list(cells) for name, cells in found["metrics"].items()} == {"polite": ["same_text"]}
-    assert found["notes"][0].startswith("not probed: short:")
-
-
-def write_pack(folder: Path, language: str) -> None:
-    """The prompt of answer_relevancy in a language, with English examples."""
-    source = ROOT / "orig_prompts" / "answer_relevancy_prompt_english.json"
-    pack = json.loads(source.read_text(encoding="utf-8"))
-    folder.mkdir()
-    target = folder / f"answer_relevancy_prompt_{language}.json"
-    target.write_text(json.dumps({**pack, "language": language}), encoding="utf-8")
-
-
-def test_a_language_without_an_evasive_answer_is_said(tmp_path: Path) -> None:
-    asked = {"AnswerRelevanceOutput": {"question": "Where?", "noncommittal": 0}}
-    config = {"metrics": ["answer_relevancy"], "language": "swahili", "prompts_dir": str(tmp_path / "packs")}
-    write_pack(tmp_path / "packs", "swahili")
-    found = probe(config, rows_of(2), tmp_path / "results", ScriptedJudge(asked), DeterministicFakeEmbedding(size=4))
-    assert "evasive" not in found["metrics"]["answer_relevancy"]
-    assert found["notes"] == ["evasive: no evasive answer is known in swahili"]
+    assert "short" in found["notes"][0] and "bleu_score" in found["notes"][0]
 
 
 @pytest.mark.parametrize(
@@ -265,7 +206,6 @@ def test_a_language_without_an_evasive_answer_is_said(tmp_path: Path) -> None:
     [
         ({"metrics": ["bleu"]}, rows_of(2), ConfigError, "no probe concerns any of the metrics bleu_score. Add one of"),
         ({"metrics": ["context_recall"], "probe": {"sample": 0}}, rows_of(2), ConfigError, "sample"),
-        ({"metrics": ["context_recall"], "probe": {"useless": 2}}, rows_of(2), ConfigError, "useless"),
         ({"metrics": ["faithfulness"]}, [{"user_input": "Where?"}], DatasetError, "response"),
         (
             {"metrics": ["answer_accuracy"]},
@@ -336,44 +276,16 @@ def write_config(folder: Path, model: Path, count: int) -> Path:
     return folder / "config.yaml"
 
 
-def read(config: Path) -> list[bytes]:
-    return [(config.parent / "results" / "run" / "probe" / name).read_bytes() for name in FILES]
-
-
-@pytest.mark.slow
-def test_workers_of_whom_one_was_killed_give_the_bytes_of_one_process(
-    tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
-) -> None:
-    model = model_folder("llama-bytelevel")
-    shared, alone = (write_config(tmp_path / name, model, 4) for name in ("shared", "alone"))
-    record = tmp_path / "record"
-    workers = [{"arguments": ["probe", str(shared), "--worker", f"{number}/2"]} for number in range(2)]
-    assert zygote.run(record, {**workers[0], "signals": [[0.1, signal.SIGKILL]]}) == [-9]
-    codes = zygote.run(record, {"arguments": ["probe", str(alone)]}, *workers)
-    assert len(set(codes)) == 1
-    assert codes[0] in (0, 1)
-    assert read(shared) == read(alone)
-
-
-def test_the_command_prints_a_table_and_merge_and_status_know_the_task(
+def test_the_command_prints_sentences_the_next_command_and_a_table(
     tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     config = write_config(tmp_path, model_folder("llama-bytelevel"), 4)
-    results = tmp_path / "results" / "run"
     assert main(["probe", str(config), "--sample", "2", "--set", "metrics=[context_recall, bleu]"]) in (0, 1)
     shown = capsys.readouterr().out
     assert shown.startswith(("Not shown that the judge notices any of ", "Nothing is known: "))
     assert f"Next: rag-evaluator probe {config} --set 'metrics=[context_recall, bleu]' --sample 4" in shown
     assert "run: what is noticed, 2 rows" in shown
     assert "not probed: bleu_score" in shown
-    before = read(config)
-    (results / "probe" / "probe.json").unlink()
-    assert main(["status", str(results)]) == 0
-    assert "probe: chunks" in capsys.readouterr().out
-    assert main(["merge", str(results)]) == 0
-    assert read(config) == before
-    [journal] = journals_in(results)
-    assert stage_of(journal).plan.digest == journal.plan.digest
 
 
 def test_rows_that_have_changed_since_are_not_merged(
@@ -385,18 +297,6 @@ def test_rows_that_have_changed_since_are_not_merged(
     capsys.readouterr()
     assert main(["merge", str(tmp_path / "results" / "run")]) == 2
     assert "not the rows that were probed" in capsys.readouterr().err
-
-
-def test_submit_takes_the_task_and_a_sample_below_1_is_refused(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = write_config(tmp_path, tmp_path, 2)
-    assert main(["submit", str(config), "--workers", "4", "--task", "probe", "--dry-run"]) == 0
-    assert "probe" in capsys.readouterr().out
-    with pytest.raises(SystemExit) as refused:
-        main(["probe", str(config), "--sample", "0"])
-    assert refused.value.code == 2
-    assert "--sample" in capsys.readouterr().err
 
 
 def test_the_docs_list_the_probes_and_the_words() -> None:

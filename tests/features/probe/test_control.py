@@ -13,7 +13,6 @@ from known_verifier import KnownVerifier
 from rag_evaluator import load_dataset, probe
 from rag_evaluator.config import find_language
 from rag_evaluator.features.probe import control_of, control_rows, control_sentences, normalised, pairs_of
-from rag_evaluator.metrics.own import grounded
 from rag_evaluator.results import VERIFIED
 from rag_evaluator.run import Record
 from rag_evaluator.verifiers import EvidencePiece, Support
@@ -176,17 +175,3 @@ def test_metrics_of_a_verifier_are_probed_and_those_of_contexts_have_a_control(
     text = str(found)
     assert "As many contexts of other rows support 0 % [0, " in text
     assert "control: the share of sentences that are supported" in text
-
-
-def test_without_a_verifier_there_is_no_control(tmp_path: Path) -> None:
-    found = probe(
-        {"metrics": ["retrieval_recall"], "retrieval": {"match": "exact"}},
-        [{**row, "reference_contexts": row["retrieved_contexts"][:1]} for row in rows_of([2, 3, 2])],
-        tmp_path,
-    )
-    assert "control" not in found
-    assert "control:" not in str(found).replace("control, false alarms", "")
-
-
-def test_the_judgement_that_is_read_is_the_one_that_the_metrics_write() -> None:
-    assert VERIFIED == grounded.VERIFIED

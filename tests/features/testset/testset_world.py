@@ -1,4 +1,4 @@
-"""A small world in four languages, planted faults, and a judge that knows it: for exact expectations of test sets."""
+"""A small world in three languages, planted faults, and a judge that knows it: for exact expectations of test sets."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,20 +10,7 @@ from langchain_core.embeddings import Embeddings
 
 from rag_evaluator import ScriptedJudge
 
-TOWNS = (
-    "Arlen",
-    "Tesk",
-    "Corvania",
-    "Melund",
-    "Pardo",
-    "Quiral",
-    "Sonna",
-    "Velt",
-    "Widmar",
-    "Zarent",
-    "Brisk",
-    "Dorla",
-)
+TOWNS = "Arlen Tesk Corvania Melund Pardo Quiral Sonna Velt Widmar Zarent Brisk Dorla".split()
 NUMBER = re.compile(r"\d+")
 
 
@@ -57,15 +44,6 @@ LANGUAGES: Mapping[str, Words] = {
         "¿Cuántos metros de ancho mide el puente de {town} junto al mercado viejo?",
         "Mide {length} metros, según la crónica de la ciudad que lo construyó.",
         "Los documentos no dicen cuánto mide de ancho el puente de {town}.",
-    ),
-    "german": Words(
-        "Die Brücke von {town} führt beim alten Markt über den Fluss und ist {length} Meter lang. Sie wurde von den "
-        "Leuten der Stadt aus Stein gebaut, die stolz auf sie waren.",
-        "Wie viele Meter lang ist die Brücke von {town} beim alten Markt?",
-        "Wie viele Meter lang ist die Brücke bei dem alten Markt der Stadt?",
-        "Wie viele Meter breit ist die Brücke von {town} beim alten Markt?",
-        "Sie ist {length} Meter lang, so steht es in der Chronik der Stadt.",
-        "In den Dokumenten steht nicht, wie breit die Brücke von {town} ist.",
     ),
     "chinese": Words(
         "{town}大桥在老市场旁边横跨河流,全长{length}米。这座桥是由当地居民用石头建造的,他们为此感到非常自豪,每年都会在桥上举行盛大的庆祝活动。",
@@ -190,4 +168,4 @@ class Knowing:
         return min((town for town in TOWNS if town in text), key=text.index, default=None)
 
     def _is_width(self, question: str) -> bool:
-        return any(word in question for word in ("wide", "ancho", "breit", "多宽"))
+        return any(word in question for word in ("wide", "ancho", "多宽"))

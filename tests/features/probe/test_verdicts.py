@@ -1,101 +1,97 @@
 """Words of the probe: each rule by hand, and what a random judge gets."""
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.probe import Pairs, Thresholds, Word, judge_cells
+from rag_evaluator.features.probe import Pairs, ProbeCell, ProbeConfig, Word, judge_cells
 from rag_evaluator.statistics import PASS, Scale, difference_interval, mean_interval
 
 NAN = float("nan")
 JUDGED, CONTINUOUS, LOWER = Scale(), Scale(kind="continuous"), Scale(better="lower")
 
 
-def pairs(falls: int, ties: int, rises: int, control: bool = False) -> Pairs:
+def pairs(falls: int, ties: int, rises: int, is_control: bool = False) -> Pairs:
     """Good sides of 0.5, so that each can fall and rise."""
     changed = [0.0] * falls + [0.5] * ties + [1.0] * rises
-    return Pairs([0.5] * len(changed), changed, [f"{place:04d}" for place in range(len(changed))], JUDGED, control)
+    units = [f"{place:04d}" for place in range(len(changed))]
+    return Pairs([0.5] * len(changed), changed, units, JUDGED, "equal" if is_control else "worse")
 
 
-QUIET, LOUD = pairs(0, 50, 0, control=True), pairs(10, 40, 0, control=True)
-WORDS: list[tuple[tuple[int, int, int], Pairs | None, Word]] = [
+def judged(*cells: Pairs, **limits: Any) -> ProbeCell:
+    """The first cell, among others."""
+    return judge_cells(cells, ProbeConfig(**limits))[0]
+
+
+QUIET, LOUD = (0, 50, 0), (10, 40, 0)
+WORDS: list[tuple[tuple[int, int, int], tuple[int, int, int] | None, Word]] = [
     ((19, 0, 0), QUIET, "too few"),
     ((0, 0, 0), QUIET, "too few"),
     ((20, 0, 0), QUIET, "reliable"),  # the lower end of 20 of 20 is 0.81
     ((50, 0, 0), LOUD, "weak"),  # false alarms of 10 of 50 may be 0.33
     ((50, 0, 0), None, "weak"),
-    ((50, 0, 0), pairs(0, 10, 0, control=True), "weak"),  # of 10 pairs without a change still 0.3 may change
+    ((50, 0, 0), (0, 10, 0), "weak"),  # of 10 pairs without a change still 0.3 may change
     ((40, 0, 10), QUIET, "weak"),
     ((5, 0, 45), QUIET, "wrong way"),
     ((0, 50, 0), QUIET, "no better than chance"),  # all ties: half of 50, up to 0.64
     ((25, 0, 25), QUIET, "no better than chance"),
     ((12, 0, 8), QUIET, "undecided"),
     ((32, 0, 18), QUIET, "undecided"),  # 0.64 of 50: p = 0.06, and the upper end is 0.76
+    ((19, 5, 0), (19, 5, 0), "not above the control"),  # whatever is written otherwise scores worse
+    ((40, 10, 0), (25, 25, 0), "weak"),
+    ((40, 10, 0), (45, 5, 0), "not above the control"),
+    ((20, 0, 0), (0, 0, 0), "weak"),  # no score of the control
 ]
 
 
 @pytest.mark.parametrize(("counts", "control", "expected"), WORDS)
-def test_the_word_of_a_cell(counts: tuple[int, int, int], control: Pairs | None, expected: Word) -> None:
-    cells = [pairs(*counts)] + ([control] if control else [])
-    result = judge_cells(cells, [1, None] if control else [None])[0]
-    assert (result.word, (result.falls, result.ties, result.rises)) == (expected, counts)
-
-
-@pytest.mark.parametrize(
-    ("counts", "control", "expected"),
-    [
-        ((19, 5, 0), (19, 5, 0), "not above the control"),  # whatever is written otherwise scores worse
-        ((40, 10, 0), (25, 25, 0), "weak"),
-        ((40, 10, 0), (45, 5, 0), "not above the control"),
-        ((20, 0, 0), (0, 0, 0), "weak"),  # no score of the control
-    ],
-)
-def test_a_change_is_noticed_only_above_the_control(
-    counts: tuple[int, int, int], control: tuple[int, int, int], expected: Word
-) -> None:
-    cell = judge_cells([pairs(*counts), pairs(*control, control=True)], [1, None], same=[1, None])[0]
+def test_the_word_of_a_cell(counts: tuple[int, int, int], control: tuple[int, int, int] | None, expected: Word) -> None:
+    cell = judged(pairs(*counts), *([pairs(*control, is_control=True)] if control else []))
     assert (cell.word, (cell.falls, cell.ties, cell.rises)) == (expected, counts)
 
 
+def test_controls_are_those_of_the_metric_and_the_worst_of_them_counts() -> None:
+    cell, quiet, loud = pairs(50, 0, 0), pairs(*QUIET, is_control=True), pairs(*LOUD, is_control=True)
+    assert judged(cell, quiet, replace(loud, metric="other")).word == "reliable"
+    assert judged(cell, quiet, loud).word == judged(cell, loud, quiet).word == "weak"
+    assert judged(cell, quiet, replace(loud, expected="not better")).word == "reliable", "falls are no gains"
+
+
 def test_what_is_above_the_control_is_the_paired_difference_of_the_shares() -> None:
-    judged, control = pairs(3, 1, 1), Pairs([0.5] * 4, [0.5, 0.5, 0.0, 0.0], ["0003", "0000", "0001", "0009"], JUDGED)
-    above = judge_cells([judged, control], [None, None], same=[1, None])[0].above
+    control = Pairs([0.5] * 4, [0.5, 0.5, 0.0, 0.0], ["0003", "0000", "0001", "0009"], JUDGED, "equal")
+    above = judged(pairs(3, 1, 1), control).above
     assert above is not None
     # rows 0, 1 and 3 have both: shares 1, 1 and 0.5 against 0.5, 1 and 0.5
     assert above.mean == pytest.approx((0.5 + 0 + 0) / 3)
     assert above == difference_interval([0.5, 0, 0], PASS)
+    assert judged(pairs(3, 1, 1), replace(control, expected="not better")).above is None
 
 
 def test_the_win_share_counts_a_tie_half_and_has_the_interval_of_its_mean() -> None:
-    cell = judge_cells([pairs(12, 6, 2)], [None])[0]
+    cell = judged(pairs(12, 6, 2))
     assert cell.share.mean == pytest.approx((12 + 6 / 2) / 20)
     assert cell.share == mean_interval([1] * 12 + [0.5] * 6 + [0] * 2, PASS)
 
 
 def test_the_test_of_falls_against_rises_is_the_sign_test_without_ties() -> None:
-    cell = judge_cells([pairs(10, 30, 2)], [None])[0]
+    cell = judged(pairs(10, 30, 2))
     assert cell.p == pytest.approx(stats.binomtest(10, 12).pvalue)
     assert cell.p_holm == cell.p
 
 
-def test_weak_asks_for_more_the_more_cells_there_are() -> None:
-    lucky, alone = pairs(20, 0, 8), judge_cells([pairs(20, 0, 8)], [None])[0]
-    assert alone.p is not None
-    assert 0.01 < alone.p < 0.05
-    assert alone.word == "weak"
-    among = judge_cells([lucky] + [pairs(14, 0, 14)] * 9, [None] * 10)[0]
-    assert among.p_holm == pytest.approx(10 * alone.p)
-    assert among.word == "undecided"
-
-
-def test_wrong_way_asks_for_more_the_more_cells_there_are() -> None:
-    unlucky = pairs(8, 0, 20)
-    assert judge_cells([unlucky], [None])[0].word == "wrong way"
-    among = judge_cells([unlucky] + [pairs(14, 0, 14)] * 9, [None] * 10)[0]
-    assert among.share.ci_high is not None and among.share.ci_high < 0.5
-    assert among.word == "no better than chance"
+@pytest.mark.parametrize(
+    ("cell", "alone", "among"),
+    [(pairs(20, 0, 8), "weak", "undecided"), (pairs(8, 0, 20), "wrong way", "no better than chance")],
+)
+def test_words_ask_for_more_the_more_cells_there_are(cell: Pairs, alone: Word, among: Word) -> None:
+    first, tenth = judged(cell), judged(cell, *[pairs(14, 0, 14)] * 9)
+    assert first.p is not None and 0.01 < first.p < 0.05
+    assert tenth.p_holm == pytest.approx(10 * first.p)
+    assert (first.word, tenth.word) == (alone, among)
 
 
 @pytest.mark.parametrize(("scale", "worst", "other"), [(JUDGED, 0.0, 1.0), (LOWER, 1.0, 0.0), (CONTINUOUS, 0.0, 0.9)])
@@ -104,7 +100,7 @@ def test_a_judge_that_always_gives_the_worst_score_has_a_word_of_its_own(
 ) -> None:
     def of(changed: Sequence[float]) -> Word | None:
         units = [f"{row:02d}" for row in range(len(changed))]
-        return judge_cells([Pairs([worst] * len(changed), changed, units, scale)], [None])[0].word
+        return judged(Pairs([worst] * len(changed), changed, units, scale)).word
 
     assert of([worst] * 20) == "always worst"
     assert of([worst] * 20 + [NAN] * 5) == "always worst"
@@ -113,10 +109,10 @@ def test_a_judge_that_always_gives_the_worst_score_has_a_word_of_its_own(
 
 
 def test_pairs_of_one_row_count_as_one_unit_in_interval_and_test() -> None:
-    apart = judge_cells([pairs(18, 0, 6)], [None])[0]
+    apart = judged(pairs(18, 0, 6))
     cell = pairs(18, 0, 6)
     together = Pairs(cell.good, cell.changed, [unit[:3] for unit in cell.units], JUDGED)  # three rows
-    cell_together = judge_cells([together], [None])[0]
+    cell_together = judged(together)
     assert apart.word == "weak"
     assert cell_together.word == "undecided"
     assert cell_together.p == 0.5  # sums 10, 2 (of 8 and 2 rises), -4: 4 of the 8 signs reach 8
@@ -143,7 +139,7 @@ def test_pairs_of_one_row_count_as_one_unit_in_interval_and_test() -> None:
     ],
 )
 def test_what_counts_as_a_fall(scale: Scale, good: float, changed: float, expected: str) -> None:
-    cell = judge_cells([Pairs([good], [changed], ["a"], scale)], [None])[0]
+    cell = judged(Pairs([good], [changed], ["a"], scale))
     counts = {"fall": cell.falls, "tie": cell.ties, "rise": cell.rises, "floor": cell.floor, "missing": cell.missing}
     assert counts == {name: int(name == expected) for name in counts}
     assert cell.share.n == int(expected in ("fall", "tie", "rise"))
@@ -151,24 +147,23 @@ def test_what_counts_as_a_fall(scale: Scale, good: float, changed: float, expect
 
 def test_a_control_counts_changes_in_both_directions_or_gains_only() -> None:
     good, changed, units = [0.5] * 5 + [0.0], [0.5, 0.5, 0.2, 0.9, 1.0, 0.1], list("abcdef")
-    both = judge_cells([Pairs(good, changed, units, JUDGED, control=True)], [None])[0]
-    gains = judge_cells([Pairs(good, changed, units, JUDGED, control=True, only_gains=True)], [None])[0]
+    both = judged(Pairs(good, changed, units, JUDGED, "equal"))
+    gains = judged(Pairs(good, changed, units, JUDGED, "not better"))
     assert (both.share.mean, gains.share.mean) == (pytest.approx(4 / 6), pytest.approx(3 / 6))
     assert (both.word, both.p, both.p_holm, both.floor) == (None, None, None, 0)
 
 
 def test_thresholds_and_tolerance_can_be_set() -> None:
-    cells = [pairs(18, 0, 2), QUIET]
-    assert judge_cells(cells, [1, None])[0].word == "weak"
-    assert judge_cells(cells, [1, None], Thresholds(reliable=0.6))[0].word == "reliable"
-    assert judge_cells(cells, [1, None], Thresholds(pairs=21))[0].word == "too few"
-    coarse = Pairs([0.5], [0.3], ["a"], JUDGED, tolerance=0.25)
-    assert judge_cells([coarse], [None])[0].ties == 1
+    cells = pairs(18, 0, 2), pairs(*QUIET, is_control=True)
+    assert judged(*cells).word == "weak"
+    assert judged(*cells, reliable=0.6).word == "reliable"
+    assert judged(*cells, pairs=21).word == "too few"
+    assert judged(Pairs([0.5], [0.3], ["a"], JUDGED, tolerance=0.25)).ties == 1
 
 
 def test_a_judge_that_throws_coins_has_a_win_share_of_one_half_though_some_pairs_are_at_the_floor() -> None:
     good, changed = [0.0, 0.0, 1.0, 1.0] * 10, [0.0, 1.0, 0.0, 1.0] * 10
-    cell = judge_cells([Pairs(good, changed, [f"{place:02d}" for place in range(40)], JUDGED)], [None])[0]
+    cell = judged(Pairs(good, changed, [f"{place:02d}" for place in range(40)], JUDGED))
     assert (cell.floor, cell.falls, cell.ties, cell.rises) == (10, 10, 10, 10)
     assert cell.share.mean == 0.5
 
@@ -177,10 +172,9 @@ def random_judge(seed: int, probes: int = 12, rows: int = 40) -> Sequence[Word |
     """Every score is a coin; the good sides are the same in all probes."""
     rng = np.random.default_rng(seed)
     good, units = rng.integers(0, 3, rows) / 2, [f"{row:04d}" for row in range(rows)]
-    cells = [
-        Pairs(good, rng.integers(0, 3, rows) / 2, units, JUDGED, control=place == 0) for place in range(probes + 1)
-    ]
-    return [cell.word for cell in judge_cells(cells, [0] * len(cells), seed=seed)[1:]]
+    control = Pairs(good, rng.integers(0, 3, rows) / 2, units, JUDGED, "not better")
+    cells = [Pairs(good, rng.integers(0, 3, rows) / 2, units, JUDGED) for _ in range(probes)]
+    return [cell.word for cell in judge_cells([*cells, control], ProbeConfig(), seed)[:-1]]
 
 
 def test_a_random_judge_is_never_reliable_and_rarely_above_chance_over_200_seeds() -> None:

@@ -1,8 +1,6 @@
 """Test sets by a real model with random weights: nothing is lost, and kills and workers change no byte."""
 
 import json
-import random
-import signal
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +9,7 @@ import pytest
 from command_starter import Zygote
 
 from rag_evaluator.cli.main import main
-from tests.tasks.testset_world import write_documents
+from tests.features.testset.testset_world import write_documents
 
 CANDIDATES = 16
 FILES = ("testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json")
@@ -56,28 +54,6 @@ def test_a_model_with_random_weights_loses_nothing_each_failure_has_its_reason(
 
 
 @pytest.mark.processes
-@pytest.mark.parametrize("kills", [3, pytest.param(10, marks=pytest.mark.slow)])
-def test_a_run_that_is_killed_again_and_again_gives_the_same_bytes(
-    kills: int, tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
-) -> None:
-    model = model_folder("llama-bytelevel")
-    config, alone = (write_config(tmp_path / name, model) for name in ("killed", "alone"))
-    record, moments, killed = tmp_path / "record", random.Random(kills), 0
-    assert zygote.run(record, {"arguments": ["testset", "make", str(alone)]}) == [1]
-    run = {"arguments": ["testset", "make", str(config)]}
-    while killed < kills:
-        [code] = zygote.run(record, {**run, "signals": [[moments.uniform(0, 0.3), signal.SIGKILL]]})
-        if code == -signal.SIGKILL:
-            killed += 1
-        else:
-            run = {"arguments": ["testset", "make", str(config), "--fresh"]}  # it was faster: begin anew
-            continue
-        run = {"arguments": ["testset", "make", str(config)]}
-    assert zygote.run(record, run) == [1]
-    assert bytes_of(config) == bytes_of(alone)
-
-
-@pytest.mark.processes
 def test_two_workers_at_once_give_what_one_process_gives(
     tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
 ) -> None:
@@ -87,8 +63,4 @@ def test_two_workers_at_once_give_what_one_process_gives(
     assert zygote.run(record, {"arguments": ["testset", "make", str(alone)]}) == [1]
     workers = [{"arguments": ["testset", "make", str(config), "--worker", f"{number}/2"]} for number in range(2)]
     assert zygote.run(record, *workers) == [1, 1]
-    assert bytes_of(config) == bytes_of(alone)
-    for name in FILES:
-        (results_of(config) / name).unlink()
-    assert main(["merge", str(results_of(config))]) == 0
     assert bytes_of(config) == bytes_of(alone)

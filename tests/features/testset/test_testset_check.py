@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ragas import SingleTurnSample
 
 from rag_evaluator import CheckedTestset, check_testset
-from tests.tasks.testset_world import LANGUAGES, TOWNS, Knowing, Letters, length_of, text_of
+from tests.features.testset.testset_world import LANGUAGES, TOWNS, Knowing, Letters, length_of, text_of
 
 
 def rows_of(language: str) -> list[dict[str, Any]]:
@@ -81,18 +80,6 @@ def test_a_row_that_cannot_be_checked_has_its_reason(tmp_path: Path) -> None:
     reasons = [finding["reason"] for finding in checked.findings]
     assert reasons == [None, "no reference in this row", "no context in this row", "no question in this row"]
     assert checked.summary["checked"] == 1
-
-
-def test_a_test_set_of_ragas_is_checked_as_it_is(tmp_path: Path) -> None:
-    ragas = pytest.importorskip("ragas.testset.synthesizers.testset_schema")
-    samples = [
-        ragas.TestsetSample(
-            eval_sample=SingleTurnSample(**{name: row[name] for name in row if name != "id"}), synthesizer_name="x"
-        )
-        for row in rows_of("english")
-    ]
-    checked = check(tmp_path, ragas.Testset(samples=samples), "english")
-    assert checked.summary["checked"] == len(samples)
 
 
 def test_an_unanswerable_row_is_right_unless_a_context_answers_it(tmp_path: Path) -> None:

@@ -144,7 +144,9 @@ def test_faults_are_named_before_anything_is_scored(arguments: dict[str, Any], m
 @pytest.mark.parametrize(
     "script",
     [
+        "Faithfulness().nli_statements_prompt = 1",
         "Faithfulness().nli_statements_prompt.instruction = 'Be kind.'",
+        "AspectCritic('polite', 'Is it polite?').single_turn_prompt = 1",
         "AspectCritic('polite', 'Is it polite?').single_turn_prompt.instruction = 'Be kind.'",
         "faithfulness.statement_prompt = 1",
         "class My(Faithfulness):\n    async def _single_turn_ascore(self, sample, callbacks):\n        return 0.1",
@@ -187,6 +189,10 @@ def test_options_that_would_be_left_out_are_refused() -> None:
         ragas_metrics.FactualCorrectness(language="spanish")
     with pytest.raises(ConfigError, match="chosen by language"):
         ragas_metrics.faithfulness.adapt_prompts(language="spanish", llm=None)
+    with pytest.raises(ConfigError, match="mode"):
+        evaluate([ROW], metrics=[ragas_metrics.FactualCorrectness(mode="f2")])
+    with pytest.raises(ConfigError, match=r"SemanticSimilarity\(threshold=...\)"):
+        ragas_metrics.SemanticSimilarity(threshold=0.8)
     assert ragas_metrics.AnswerCorrectness(weights=[0.75, 0.25], beta=1.0).key == "answer_correctness"
     assert ragas_metrics.ResponseRelevancy(strictness=5).options == {}
 
@@ -248,6 +254,7 @@ def test_metrics_made_with_ragas_ask_whatever_the_door_offers_as_llm() -> None:
     model = FakeListLLM(responses=['{"reason": "so", "value": "pass"}'])
     llm = LangchainLLMWrapper(model)
     assert tone().score(llm=llm, response="Hello.").value == "pass"
+    assert asyncio.run(tone().ascore(llm=llm, response="Hello.")).value == "pass"
     server: Any = llm_factory("qwen", base_url="http://127.0.0.1:1/v1")
     server.model = RAGEvaluator({"metrics": ["faithfulness"]}, model).llm
     assert tone().score(llm=server, response="Hello.").value == "pass"
@@ -349,6 +356,8 @@ def test_criteria_and_rubrics_score_single_samples(metric: Any) -> None:
         "from rag_evaluator.ragas.embeddings.base import LangchainEmbeddingsWrapper, HuggingfaceEmbeddings",
         "from rag_evaluator.ragas.integrations.langchain import EvaluatorChain, LangchainLLMWrapper",
         "from rag_evaluator.ragas.metrics.base import MetricWithLLM, SingleTurnMetric, MetricType",
+        "from rag_evaluator.ragas.metrics.discrete import DiscreteMetric, discrete_metric",
+        "from rag_evaluator.ragas.run_config import RunConfig",
         *(f"import rag_evaluator.ragas.{name}" for name in MODULES),
         "from rag_evaluator.ragas.evaluation import evaluate, aevaluate",
         "from rag_evaluator.ragas.dataset_schema import EvaluationDataset, EvaluationResult, SingleTurnSample",

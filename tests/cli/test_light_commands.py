@@ -38,7 +38,6 @@ LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["list", "metrics"], 0, []),
     (["list", "languages", "--json"], 0, []),
     (["init", str(ROOT / "examples" / "preguntas.csv"), "--out", str(ROOT / "README.md" / "config.yaml")], 2, []),
-    (["prompts", "check", str(ROOT / "prompts"), "--language", "es", "--metrics", "faithfulness", "sort"], 0, []),
     (["prompts", "check", str(ROOT / "docs")], 2, []),
     (["prompts", "check", "--metrics", "sort", "faithfullness"], 2, []),
     ([str(ROOT / "config.yaml"), "--set", "metrics=[faithfullness]"], 2, []),

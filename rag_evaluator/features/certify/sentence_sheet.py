@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.features.certify.sheet import Asked, LabelSheet, choices_of, shown_text, texts_of, write_book
+from rag_evaluator.features.certify.sheet import AskedChoice, LabelSheet, choices_of, shown_text, texts_of, write_book
 from rag_evaluator.features.certify.table import LABEL, METRIC, STATEMENT
 from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.results.aligned import QUESTION
@@ -74,7 +74,7 @@ def sentence_lines(run: ScoredRows, sheet: LabelSheet) -> list[SentenceLine]:
 
 def write_sentences(sheet: LabelSheet, lines: Sequence[SentenceLine], path: Path) -> None:
     """Write the workbook; `certify` reads it as a table of labels of statements."""
-    asked = Asked(LABEL, texts_of(sheet.language).sentence, choices_of(sheet.language, 0.0, 1.0))
+    asked = AskedChoice(LABEL, texts_of(sheet.language).sentence, choices_of(sheet.language, 0.0, 1.0))
     write_book(path, sheet, COLUMNS, ((line, [None]) for line in lines), [asked])
 
 

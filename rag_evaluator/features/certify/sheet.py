@@ -231,7 +231,7 @@ class LabelSheet:
         return choices_of(self.language, scale.low, scale.high)
 
 
-class Asked(NamedTuple):
+class AskedChoice(NamedTuple):
     """A column for answers: what is asked there, what its cells offer, and what grades mean, if they are grades."""
 
     column: str
@@ -256,10 +256,10 @@ def write_sheet(sheet: LabelSheet, path: Path) -> None:
     write_book(path, sheet, sheet.columns, lines, [_asked(metric, sheet) for metric in metrics])
 
 
-def _asked(metric: str, sheet: LabelSheet) -> Asked:
+def _asked(metric: str, sheet: LabelSheet) -> AskedChoice:
     choices, texts = sheet.choices(metric), texts_of(sheet.language)
     grades = f" {texts.grades.format(low=choices[0], high=choices[-1])}" if isinstance(choices[0], int) else ""
-    return Asked(metric, question_of(metric, sheet.language), choices, grades)
+    return AskedChoice(metric, question_of(metric, sheet.language), choices, grades)
 
 
 def write_book(
@@ -267,7 +267,7 @@ def write_book(
     sheet: LabelSheet,
     columns: Sequence[str],
     lines: Iterable[tuple[Sequence[Any], Sequence[str | int | None]]],
-    asked: Sequence[Asked],
+    asked: Sequence[AskedChoice],
 ) -> None:
     """Write a workbook of two sheets: the labels, and the instructions. No cell is a formula or a link.
 
@@ -306,7 +306,7 @@ def write_book(
     book.close()
 
 
-def _offer(asked: Asked) -> dict[str, Any]:
+def _offer(asked: AskedChoice) -> dict[str, Any]:
     """The answers that cells offer, with the question beside them, as xlsxwriter has it."""
     return {
         "validate": "list",

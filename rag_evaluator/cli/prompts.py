@@ -65,15 +65,14 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
 def check_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
     from rag_evaluator.cli.console import print_json, print_table, say
-
-    with loading_libraries():
-        from rag_evaluator.prompts.check import KINDS, check_packs
-        from rag_evaluator.prompts.pack import DEFINITION, languages_in
+    from rag_evaluator.prompts.pack import DEFINITION, languages_in
 
     folder = options.folder or (config.prompts_dir if options.config else PROMPTS_DIR)
     languages = options.language or languages_in(folder, [(name, DEFINITION) for name in own_metrics(config)])
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
+    with loading_libraries():
+        from rag_evaluator.prompts.check import KINDS, check_packs
     for question in filter(None, map(misspelt, languages)):
         logger.warning("%s", question)
     others = [packaged("prompts")]

@@ -113,8 +113,8 @@ def read_jsonl(path: Path) -> Iterator[InputRecord]:
         file = path.open("rb")
     with file:
         for number, data in enumerate(file, start=1):
-            line = _decoded(data, path, number)
-            if line.strip():
+            line = _decoded(data, path, number).rstrip()  # an object that goes on is broken here, not on the next line
+            if line:
                 where = f"{path.name}, line {number}"
                 yield InputRecord(where, as_row(_parse(line, path.name, number, advice), where, advice))
 

@@ -25,7 +25,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^ssh ": "needs another machine",
     r"^python -W": "names an option of Python",
     r"^python -m tools\.docs$": "builds the site, as test_site.py does",
-    r"^pip (?:install|download|wheel)": "needs the network; tests/test_package.py installs the package",
+    r"^pip (?:install|uninstall|download|wheel)": "changes the environment; tests/test_package.py installs the package",
     r"^python -m build$": "makes the wheel, as tests/test_package.py does",
     r"^rag-evaluator bundle ": "downloads wheels; its arguments are read by the parser, tests/bundle runs it",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",

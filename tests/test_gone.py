@@ -62,5 +62,6 @@ def test_a_configuration_that_an_earlier_version_saved_with_the_default_of_an_ol
 ) -> None:
     saved = default_config(metrics=["faithfulness"]).model_dump(mode="json")
     assert make_config({**saved, key: default}).model_dump(mode="json") == saved
-    old = {**saved, "judge": {**saved["judge"], "dialect": "auto"}}
+    vllm = {"python": None, "args": [], "start_timeout": 900.0}
+    old = {**saved, "judge": {**saved["judge"], "dialect": "auto", "vllm": vllm}}
     assert make_config(old).model_dump(mode="json") == saved

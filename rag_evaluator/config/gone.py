@@ -18,6 +18,8 @@ KEYS: Mapping[str, str] = {
     },
 }
 """Key of the configuration, as in messages -> what to do."""
+DEFAULTS: Mapping[str, object] = {"judge.dialect": "auto", "judge.vllm.start_timeout": 900.0}
+"""Of those whose default was not empty, the default: runs of old saved it, though nobody had set it."""
 COMMANDS: Mapping[str, str] = {
     "plan": "Type check in its place: it says what a run takes. How many rows a difference needs, compare says.",
     "doctor": "Type check, without a configuration: it shows versions and devices.",

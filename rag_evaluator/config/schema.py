@@ -24,7 +24,6 @@ from rag_evaluator.config.features import all_features, load
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
 from rag_evaluator.config.sections import (
-    AUTO,
     BY_JUDGE,
     DEMO,
     AnySection,
@@ -237,10 +236,11 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
 
 def _without_unset(data: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
     """Return the mapping without keys that are gone and were never set: runs of old saved all keys. Any: JSON."""
+    names = {key: dotted((*above, key)) for key in data}
     return {
         key: _without_unset(value, (*above, key)) if isinstance(value, Mapping) else value
         for key, value in data.items()
-        if dotted((*above, key)) not in gone.KEYS or (value and value != AUTO)
+        if names[key] not in gone.KEYS or (value and value != gone.DEFAULTS.get(names[key]))
     }
 
 

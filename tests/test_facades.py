@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 TESTS = Path(__file__).parent
@@ -47,6 +48,13 @@ def imported(file: Path) -> Iterator[str]:
             yield from (alias.name for alias in node.names)
 
 
+def imported_names(file: Path) -> Iterator[str]:
+    """Whatever is imported from modules, with the module."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            yield from names_of(node)
+
+
 def names_of(node: ast.ImportFrom) -> list[str]:
     return [f"{node.module}.{alias.name}" for alias in node.names]
 
@@ -64,3 +72,13 @@ def is_inner(module: str) -> bool:
 
 def test_tests_import_packages_and_not_their_modules() -> None:
     assert {module for file in TESTS.rglob("*.py") for module in imported(file) if is_inner(module)} == PATCHED
+
+
+def test_each_name_that_a_package_offers_is_there_and_is_imported_by_a_test() -> None:
+    asked = {name for file in TESTS.rglob("*.py") for name in imported_names(file)}
+    for path in PACKAGE.rglob("__init__.py"):
+        package = import_module(".".join(path.parent.relative_to(PACKAGE.parent).parts))
+        if "facade" in vars(package) and package.__name__ not in ("rag_evaluator.dataset", "rag_evaluator.tasks"):
+            offered = set(package.__all__)
+            assert not [name for name in offered if not hasattr(package, name)]
+            assert {name for name in offered if f"{package.__name__}.{name}" not in asked} == set()

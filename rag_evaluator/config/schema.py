@@ -226,7 +226,7 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     except ValidationError as error:
         raise ConfigError("\n".join(explain(error.errors(), origin, _keys_in(config_class(), data)))) from None
     config._origin = origin
-    check_engine_keys([(("judge",), config.judge)], origin.place)
+    check_engine_keys(config.judge, origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:

@@ -1,6 +1,6 @@
 """The sections of the configuration: keys, types and defaults."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from math import prod
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
@@ -16,7 +16,6 @@ from pydantic import (
     model_validator,
 )
 
-from rag_evaluator.config.origin import Key, dotted
 from rag_evaluator.errors import ConfigError
 
 DEMO = "demo"
@@ -347,30 +346,28 @@ INSTEAD: Mapping[str, str] = {"adapter": f"{MERGE}, and serve the result"}
 """Key -> what to do in place of setting it, if not just to leave it out."""
 
 
-def check_engine_keys(judges: Iterable[tuple[Key, JudgeConfig]], place: Callable[..., str]) -> None:
+def check_engine_keys(judge: JudgeConfig, place: Callable[..., str]) -> None:
     """Raises `ConfigError` for keys of another engine, and for one that is missing.
 
     Args:
-        judges: each with its key in the configuration. Keys at their defaults count as not set: a saved configuration
-            has them all.
+        judge: keys at their defaults count as not set: a saved configuration has them all.
         place: where a key was written.
     """
     defaults = JudgeConfig()
-    for key, section in judges:
-        keys = OWN_KEYS[FAST] | OWN_KEYS[USUAL] if section.engine == AUTO else OWN_KEYS.get(section.engine)
-        if keys is None:
-            continue
-        for name in sorted(frozenset().union(*OWN_KEYS.values()) - keys):
-            if getattr(section, name) != getattr(defaults, name):
-                owners = " or ".join(repr(engine) for engine, keys in OWN_KEYS.items() if name in keys)
-                why = f", as {WHY[name]}" if section.engine == "server" and name in WHY else ""
-                raise ConfigError(
-                    f"{place(*key, name)}: '{dotted((*key, name))}' does not apply to the engine '{section.engine}'"
-                    f"{why}. {INSTEAD.get(name, 'Remove it')}, or set {dotted((*key, 'engine'))} to {owners}."
-                )
-        needed = NEEDED.get(section.engine)
-        if needed is not None and getattr(section, needed) is None:
+    keys = OWN_KEYS[FAST] | OWN_KEYS[USUAL] if judge.engine == AUTO else OWN_KEYS.get(judge.engine)
+    if keys is None:
+        return
+    for name in sorted(frozenset().union(*OWN_KEYS.values()) - keys):
+        if getattr(judge, name) != getattr(defaults, name):
+            owners = " or ".join(repr(engine) for engine, keys in OWN_KEYS.items() if name in keys)
+            why = f", as {WHY[name]}" if judge.engine == "server" and name in WHY else ""
             raise ConfigError(
-                f"{place(*key, 'engine')}: '{dotted((*key, needed))}' is missing, which the engine '{section.engine}' "
-                "needs. Give the server's address, for instance http://127.0.0.1:8000/v1 or unix:/run/judge.sock."
+                f"{place('judge', name)}: 'judge.{name}' does not apply to the engine '{judge.engine}'{why}. "
+                f"{INSTEAD.get(name, 'Remove it')}, or set judge.engine to {owners}."
             )
+    needed = NEEDED.get(judge.engine)
+    if needed is not None and getattr(judge, needed) is None:
+        raise ConfigError(
+            f"{place('judge', 'engine')}: 'judge.{needed}' is missing, which the engine '{judge.engine}' needs. Give "
+            "the server's address, for instance http://127.0.0.1:8000/v1 or unix:/run/judge.sock."
+        )

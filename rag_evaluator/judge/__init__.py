@@ -12,8 +12,6 @@ __getattr__, __dir__, __all__ = facade(
         "engines.folders": "AdapterFolder",
         "engines.protocol": "BatchEngine ENGINES Engine Form find_engine",
         "engines.server.client": "Address",
-        "engines.server.engine": "ServerEngine",
-        "engines.server.logprobs": "has_scale",
         "engines.transformers.attention": "LayerKind NotPackableError TailCache",
         "engines.transformers.decoder": "BatchSize BatchSizeSetting GPU_MOST LEAST_PREFILL LENGTH why_alone",
         "engines.transformers.engine": "TransformersEngine logits_size",
@@ -21,13 +19,13 @@ __getattr__, __dir__, __all__ = facade(
         "engines.transformers.packed": "PackedDecoder PackedModel attention_error",
         "engines.transformers.plain": "PlainDecoder TOGETHER",
         "engines.transformers.prefixes": "Beginnings LEAST leaders_of",
-        "engines.vllm.core": "check_arguments rank_of",
+        "engines.vllm.core": "rank_of",
         "engines.vllm.engine": "VllmEngine",
-        "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING TERMINALS share_out to_lark to_lark_after with_limit",
+        "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING share_out to_lark to_lark_after with_limit",
         "grammar.schema": "CUT_LISTS REASONS RULES SCALES faults off_scale plain settle tighten with_reasons",
         "judge": "IN_FLIGHT LangchainJudge LazyJudge RagasJudge as_judge judge_parts source_of",
         "protocol": (
-            "Capabilities Draw Ids JudgeProtocol Opinion Option PromptText Reply Request Shares TextEnd "
+            "Capabilities Draw Ids JudgeProtocol Opinion Option PromptText Reply Request Shares "
             "common_beginning log_odds log_ratio probability sigmoid"
         ),
     },

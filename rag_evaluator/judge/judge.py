@@ -126,7 +126,7 @@ class Judge(RagasLLM):
     @classmethod
     def from_config(cls, config: JudgeConfig, offline: bool = True) -> "Judge":
         """Load the configured model. Raises `ConfigError` for keys of another engine, `ModelError`."""
-        check_engine_keys([(("judge",), config)], lambda *_: "JudgeConfig")
+        check_engine_keys(config, lambda *_: "JudgeConfig")
         config = with_engine(config)
         return cls(find_engine(config.engine).load(config, offline), config)
 

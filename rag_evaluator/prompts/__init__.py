@@ -15,6 +15,6 @@ __getattr__, __dir__, __all__ = facade(
             "SentencesInput SentencesOutput SupportInput SupportOutput VerifyInput VerifyOutput prompt_models"
         ),
         "pack": ("Key LEGACY_NAMES Pack languages_in load_pack option_texts pack_file pack_path read_pack write_pack"),
-        "translate": "Segment TranslatedText Translator divided doubts halves joined",
+        "translate": "Segment divided doubts halves joined",
     },
 )

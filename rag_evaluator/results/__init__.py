@@ -14,8 +14,7 @@ __getattr__, __dir__, __all__ = facade(
         "conclusion": "judge_words judged_by judged_config toy_sentence",
         "flags": "REASONS",
         "judgement": (
-            "FACTS GRADES Judgement MEANINGS SIGNS doubt explained few_lines judgements_of meaning_of numbers_of"
-            " tone_of"
+            "FACTS GRADES Judgement SIGNS doubt explained few_lines judgements_of meaning_of numbers_of tone_of"
         ),
         "manifest": "judge_of",
         "overview": "Grid Overview WithOverview interval means",
@@ -25,7 +24,7 @@ __getattr__, __dir__, __all__ = facade(
         "rows": "Add Heading LABELS Score Scored cells_of row_digests",
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
-        "summary": "MetricScores REPORTED_BY figures flat_rows reporting_of thought_figures",
+        "summary": "MetricScores REPORTED_BY figures flat_rows thought_figures",
         "tally": "scales_of whole_tally",
         "verified": "VERIFIED",
         "worst": "worst_rows",

@@ -5,7 +5,7 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "check_command": "_code exit_code",
+        "check_command": "exit_code",
         "check_judge": "Rehearsal",
         "init_command": "LISTS",
         "starter": "InitOptions Proposal propose write_new",

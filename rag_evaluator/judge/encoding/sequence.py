@@ -298,11 +298,6 @@ class Sequence(_Decoding):
         same = sum(weight for other, weight in weights.items() if digits[other] == digits[token])
         return round(same / sum(weights.values()), 6)
 
-    def text_since(self, start: int) -> bytes:
-        """What the tokens from a place on say."""
-        text: bytes = self.vocabulary.engine.decode_bytes(self.tokens[start:])
-        return text
-
     def _matcher(self, grammar: str) -> llguidance.LLMatcher:
         self.grammar, self.began = grammar, len(self.tokens)
         return self.vocabulary.matcher(grammar)

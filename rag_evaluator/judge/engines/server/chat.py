@@ -9,13 +9,13 @@ from typing import Any
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
+from rag_evaluator.judge.encoding.chat import VARIABLES
 from rag_evaluator.judge.engines.server.client import Client
 from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, OptionTexts, Tokens
 from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide, tokens_read
 from rag_evaluator.judge.grammar.schema import plain
 
 LIMITS = ("max_tokens", "max_completion_tokens")  # how servers call the budget, the newer name last
-VARIABLES = ("enable_thinking", "thinking")  # of chat templates; the second is DeepSeek's and Granite's
 OFF: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, False)}
 ON: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, True)}
 NO_EFFORT: Mapping[str, Any] = {"reasoning_effort": "none"}

@@ -7,6 +7,7 @@ verdicts and, in mid-answer, the grammar of the rest. Where an answer must end e
 import importlib.util
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -107,8 +108,7 @@ class VllmEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        known = self.capabilities_of(self.config)
-        return Capabilities(known.in_flight, known.greedy, True, True, True, known.same_bytes, self.window)
+        return replace(self.capabilities_of(self.config), window=self.window)
 
     @property
     def about(self) -> Mapping[str, str]:

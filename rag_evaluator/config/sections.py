@@ -346,28 +346,28 @@ INSTEAD: Mapping[str, str] = {"adapter": f"{MERGE}, and serve the result"}
 """Key -> what to do in place of setting it, if not just to leave it out."""
 
 
-def check_engine_keys(judge: JudgeConfig, place: Callable[..., str]) -> None:
+def check_engine_keys(config: JudgeConfig, place: Callable[..., str]) -> None:
     """Raises `ConfigError` for keys of another engine, and for one that is missing.
 
     Args:
-        judge: keys at their defaults count as not set: a saved configuration has them all.
+        config: keys at their defaults count as not set: a saved configuration has them all.
         place: where a key was written.
     """
     defaults = JudgeConfig()
-    keys = OWN_KEYS[FAST] | OWN_KEYS[USUAL] if judge.engine == AUTO else OWN_KEYS.get(judge.engine)
+    keys = OWN_KEYS[FAST] | OWN_KEYS[USUAL] if config.engine == AUTO else OWN_KEYS.get(config.engine)
     if keys is None:
         return
     for name in sorted(frozenset().union(*OWN_KEYS.values()) - keys):
-        if getattr(judge, name) != getattr(defaults, name):
+        if getattr(config, name) != getattr(defaults, name):
             owners = " or ".join(repr(engine) for engine, keys in OWN_KEYS.items() if name in keys)
-            why = f", as {WHY[name]}" if judge.engine == "server" and name in WHY else ""
+            why = f", as {WHY[name]}" if config.engine == "server" and name in WHY else ""
             raise ConfigError(
-                f"{place('judge', name)}: 'judge.{name}' does not apply to the engine '{judge.engine}'{why}. "
+                f"{place('judge', name)}: 'judge.{name}' does not apply to the engine '{config.engine}'{why}. "
                 f"{INSTEAD.get(name, 'Remove it')}, or set judge.engine to {owners}."
             )
-    needed = NEEDED.get(judge.engine)
-    if needed is not None and getattr(judge, needed) is None:
+    needed = NEEDED.get(config.engine)
+    if needed is not None and getattr(config, needed) is None:
         raise ConfigError(
-            f"{place('judge', 'engine')}: 'judge.{needed}' is missing, which the engine '{judge.engine}' needs. Give "
+            f"{place('judge', 'engine')}: 'judge.{needed}' is missing, which the engine '{config.engine}' needs. Give "
             "the server's address, for instance http://127.0.0.1:8000/v1 or unix:/run/judge.sock."
         )

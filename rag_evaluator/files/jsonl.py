@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -49,8 +50,8 @@ class Appender:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._file = path.open("ab", buffering=0)
-        _drop_torn_line(path)
+        self._file = path.open("a+b", buffering=0)
+        _drop_torn_line(self._file)  # not opened again: whoever publishes its chunk may remove the file at any time
         self._synced, self._dirty = time.monotonic(), False
 
     def append(self, line: bytes) -> None:
@@ -77,18 +78,17 @@ class Appender:
         self._file.close()
 
 
-def _drop_torn_line(path: Path) -> None:
+def _drop_torn_line(file: FileIO) -> None:
     """Cut a file behind its last end of line."""
-    with path.open("r+b") as file:
-        end = file.seek(0, os.SEEK_END)
-        place, tail = end, b""
-        while place and b"\n" not in tail:
-            place = max(0, place - BLOCK)
-            file.seek(place)
-            tail = file.read(min(BLOCK, end - place))
-        whole = place + tail.rfind(b"\n") + 1
-        if whole < end:
-            file.truncate(whole)
+    end = file.seek(0, os.SEEK_END)
+    place, tail = end, b""
+    while place and b"\n" not in tail:
+        place = max(0, place - BLOCK)
+        file.seek(place)
+        tail = file.read(min(BLOCK, end - place)) or b""
+    whole = place + tail.rfind(b"\n") + 1
+    if whole < end:
+        file.truncate(whole)
 
 
 def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int, Item]]:

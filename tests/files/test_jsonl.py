@@ -1,6 +1,7 @@
 """Files that only grow."""
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -33,3 +34,18 @@ def test_a_line_torn_by_a_kill_is_dropped_before_the_next_one_is_appended(
     appender.close()
     assert path.read_bytes() == kept + b"next\n"
     assert [line for _, line in read_lines(path, bytes)][-1] == b"next\n"
+
+
+class Fleeting(type(Path())):  # type: ignore[misc]
+    """A file that another process removes as soon as it has been opened."""
+
+    def open(self, *args: Any, **kwargs: Any) -> Any:
+        file = super().open(*args, **kwargs)
+        self.unlink()
+        return file
+
+
+def test_a_file_that_another_worker_removes_while_it_is_opened_can_be_written(tmp_path: Path) -> None:
+    appender = Appender(Fleeting(tmp_path / "lines"))
+    appender.append(b"next\n")
+    appender.close()

@@ -189,14 +189,9 @@ class JudgeVerifier:
                 self.disagreed |= (first >= 0.5) != (second >= 0.5)
                 found[place, number] = round((first + second) / 2, DECIMALS)
         return [
-            self._best(evidence, [found[place, number] for place in range(len(evidence))])
+            Support.of([found[place, number] for place in range(len(evidence))], evidence)
             for number in range(len(hypotheses))
         ]
-
-    @staticmethod
-    def _best(evidence: Sequence[EvidencePiece], probabilities: Sequence[float]) -> Support:
-        place = probabilities.index(max(probabilities))
-        return Support(probabilities[place], evidence[place], len(evidence), place)
 
     def _text(self, premise: str, claim: str, question: str, order: int) -> str:
         options = list(self.options)[::order]

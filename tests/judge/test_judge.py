@@ -181,7 +181,7 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
     assert judge.inner.engine.handle(requests) == expected
     assert judge.inner.engine.decoder.batch_size.most == 2
     judge.inner.engine.decoder.batch_size.most = 8
-    judge.inner._shares.clear()
+    judge.inner._answers.clear()
 
     async def all_choices() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
@@ -442,7 +442,7 @@ def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Calla
         judge.choose("c", ["1", "2"])
     with torch.no_grad():
         weight.copy_(kept)
-    judge.inner._replies.clear()
+    judge.inner._answers.clear()
     assert ask(judge, [(PromptText("a\nOutput: "), Note)])[0] == good
 
 

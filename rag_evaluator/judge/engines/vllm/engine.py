@@ -75,7 +75,7 @@ class VllmEngine:
         refuse_gguf(Path(config.model))
         version()
         source = find_model(config.model, offline)
-        check_template(config.chat_template, Path(source))
+        check_template(config.chat_template)
         return source
 
     @staticmethod

@@ -12,9 +12,8 @@ import httpx2
 import openai
 import psutil
 import pytest
-from fake_server import CUT, SLOW, Fake, serve, shortest, status
+from fake_server import CUT, SLOW, Fake, Verdict, ask, judge_of, serve, shortest, status
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from pydantic import BaseModel
 
 from rag_evaluator import METRICS, BudgetError, Judge, JudgeLostError, JudgementError, ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
@@ -27,29 +26,10 @@ pytestmark = pytest.mark.allow_hosts(["127.0.0.1", *OTHERS])
 SECRET = "sk-very-secret-4711"
 
 
-class Verdict(BaseModel):
-    reason: str
-    verdict: int
-
-
 @pytest.fixture
 def fake() -> Iterator[Fake]:
     with serve() as server:
         yield server
-
-
-def judge_of(fake: Fake, **settings: Any) -> Judge:
-    return Judge.from_config(JudgeConfig(engine="server", url=fake.url, **settings))
-
-
-def ask(judge: Judge, *prompts: str) -> list[Any]:
-    async def answers() -> list[Any]:
-        return list(
-            await asyncio.gather(*(judge.agenerate(p, Verdict) for p in prompts or ("Good?",)), return_exceptions=True)
-        )
-
-    answered: list[Any] = asyncio.run(answers())
-    return answered
 
 
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:

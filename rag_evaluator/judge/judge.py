@@ -102,8 +102,11 @@ class Judge(RagasLLM):
     """
 
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
-        self.config, engine = config or JudgeConfig(), pipeline
-        if not isinstance(pipeline, Engine):
+        self.config = config or JudgeConfig()
+        engine: Engine
+        if isinstance(pipeline, Engine):
+            engine = pipeline
+        else:
             from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 
             self.config = _named(self.config, pipeline)

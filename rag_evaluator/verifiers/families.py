@@ -200,9 +200,10 @@ def languages_of(name: str, folder: Path) -> Sequence[str]:
     languages = VERIFIERS[name].languages
     if name != "lettucedetect":
         return languages
-    named = names_of(folder, settings_of(folder)).replace("-cn-", "-zh-")
-    codes = [find_language(code).name for code in re.findall(r"(?<![a-z0-9])[a-z]{2}(?![a-z0-9])", named)]
-    if coded := [language for language in codes if language in languages]:
+    named = names_of(folder, settings_of(folder))
+    codes = re.findall(r"(?<![a-z0-9])[a-z]{2}(?![a-z0-9])", named)
+    meant = [find_language("zh" if code == "cn" else code).name for code in codes]
+    if coded := [language for language in meant if language in languages]:
         return coded[-1:]
     return next((known for encoder, known in OF_ENCODERS.items() if encoder in named), languages)
 

@@ -122,17 +122,14 @@ class Reranker(FolderModel):
         A passage that does not fit is read from its beginning. Raises `PromptTooLongError` for a query that fills the
         window: it is never cut.
         """
-        return [round(value, DECIMALS) for value in self.probabilities(query, passages)]
-
-    def probabilities(self, query: str, passages: Sequence[str]) -> list[float]:
-        """The same, not rounded."""
         if not passages:
             return []
         with self._lock:
             tokenizer, model = self._loaded
             plain = [inert(tokenizer, passage) for passage in passages]
             encoded = self.kind.encode(tokenizer, inert(tokenizer, query), plain, self.window)
-            return probabilities(model, encoded, self._read, tokenizer.pad_token_id, self.batch_size)
+            shares = probabilities(model, encoded, self._read, tokenizer.pad_token_id, self.batch_size)
+        return [round(share, DECIMALS) for share in shares]
 
     @cached_property
     def _read(self) -> Reader:
@@ -147,17 +144,13 @@ class AsyncReranker:
 
     def __init__(self, reranker: Reranker) -> None:
         reranker.load()
-        self.reranker = reranker
-        self._handler = BatchHandler(self._handle, most=1)
+        self._handler = BatchHandler(lambda rows: [reranker.relevance(*row) for row in rows], most=1)
         self._known = SingleFlight[tuple[str, tuple[str, ...]], list[float]](REMEMBERED)
 
     async def relevance(self, query: str, passages: Sequence[str]) -> list[float]:
         """As `Reranker.relevance`."""
         request = query, tuple(passages)
         return await self._known.get(request, lambda: Scheduler.current().submit(self._handler, request))
-
-    def _handle(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[float]]:
-        return [self.reranker.relevance(*request) for request in requests]
 
 
 def reranker_of(config: RerankerConfig) -> Reranker:

@@ -39,8 +39,7 @@ class AsyncVerifier:
     """A verifier as metrics ask it: one row at a time, in the thread that owns the models."""
 
     def __init__(self, verifier: VerifierProtocol) -> None:
-        self.verifier = verifier
-        self._handler = BatchHandler(self._handle, most=1)
+        self._handler = BatchHandler(lambda rows: [list(verifier.supports(*row)) for row in rows], most=1)
 
     async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
         """As `VerifierProtocol.supports`. Raises `UndefinedScoreError` for answers that are no `Support` each, too."""
@@ -52,9 +51,6 @@ class AsyncVerifier:
             if not isinstance(support, Support) or not 0 <= support.probability <= 1:  # NaN, too
                 raise UndefinedScoreError(f"the verifier gave {support!r:.60}, which is no Support with a probability")
         return supports
-
-    def _handle(self, requests: Sequence[tuple[list[str], list[str], str]]) -> list[list[Support]]:
-        return [list(self.verifier.supports(*request)) for request in requests]
 
 
 class VerifierSource:

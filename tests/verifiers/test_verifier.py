@@ -203,12 +203,6 @@ def no_tokenizer(folder: Path) -> None:
 FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no tokenizer": (no_tokenizer, "has no tokenizer"),
     "no weights": (lambda at: (at / "model.safetensors").unlink(), r"has no \*\.safetensors"),
-    "no entailment": (lambda at: change(at, id2label={0: "good", 1: "bad"}), r"Say which with verifier\.kind"),
-    "a judge": (lambda at: change(at, architectures=["LlamaForCausalLM"]), r"Say which with verifier\.kind"),
-    "of tokens": (
-        lambda at: change(at, architectures=["BertForTokenClassification"]),
-        r"Say which with verifier\.kind",
-    ),
 }
 
 

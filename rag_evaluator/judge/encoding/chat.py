@@ -53,7 +53,8 @@ def render(
     """
     text = f"{margin}{PLACEHOLDER}{margin}"
     failures = []
-    for content in (text, [{"type": "text", "text": text}]):
+    contents: tuple[Any, ...] = (text, [{"type": "text", "text": text}])
+    for content in contents:
         try:
             rendered = tokenizer.apply_chat_template(
                 [{"role": "user", "content": content}],

@@ -32,25 +32,19 @@ def plain(schema: Schema) -> Schema:
     Lists of a fixed length have `prefixItems`, `minItems` = `maxItems` and no `items`, objects no further keys: other
     forms are ignored or refused by some.
     """
-    if "const" in schema:
-        return _one_of([schema["const"]])
-    if "enum" in schema:
-        return _one_of(schema["enum"])
+    options = [schema["const"]] if "const" in schema else schema.get("enum")
+    if options is not None:
+        return {"type": next(name for name, types in KINDS.items() if type(options[0]) in types), "enum": options}
     if "anyOf" in schema:
         return {"anyOf": [plain(option) for option in schema["anyOf"]]}
-    if schema.get("type") == "object":
+    kind = schema["type"]
+    if kind == "object":
         properties = {name: plain(value) for name, value in schema["properties"].items()}
-        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    if schema.get("type") == "array":
+        return {"type": kind, "properties": properties, "required": list(properties), "additionalProperties": False}
+    if kind == "array":
         return _array(schema)
-    if schema["type"] != "string":
-        return {"type": schema["type"]}
-    return {"type": "string", "minLength": 1} | ({"maxLength": schema["maxLength"]} if "maxLength" in schema else {})
-
-
-def _one_of(options: list[Any]) -> Schema:
-    kind = next(name for name, types in KINDS.items() if type(options[0]) in types)
-    return {"type": kind, "enum": options}
+    limits = {"minLength": 1, "maxLength": schema.get("maxLength")} if kind == "string" else {}
+    return {"type": kind, **{name: limit for name, limit in limits.items() if limit is not None}}
 
 
 def _array(schema: Schema) -> Schema:

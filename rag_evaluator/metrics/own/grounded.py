@@ -189,9 +189,14 @@ class JudgeVerifier:
                 self.disagreed |= (first >= 0.5) != (second >= 0.5)
                 found[place, number] = round((first + second) / 2, DECIMALS)
         return [
-            Support.of([found[place, number] for place in range(len(evidence))], evidence)
+            self._best(evidence, [found[place, number] for place in range(len(evidence))])
             for number in range(len(hypotheses))
         ]
+
+    @staticmethod
+    def _best(evidence: Sequence[EvidencePiece], probabilities: Sequence[float]) -> Support:
+        place = probabilities.index(max(probabilities))
+        return Support(probabilities[place], evidence[place], len(evidence), place)
 
     def _text(self, premise: str, claim: str, question: str, order: int) -> str:
         options = list(self.options)[::order]

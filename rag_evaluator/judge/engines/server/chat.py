@@ -11,7 +11,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.encoding.chat import VARIABLES
 from rag_evaluator.judge.engines.server.client import Client
-from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, OptionTexts, Tokens
+from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, question_of
 from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide, tokens_read
 from rag_evaluator.judge.grammar.schema import plain
 
@@ -252,12 +252,12 @@ class Chat:
 
         Raises `NoLogprobsError`, `JudgementError`, `JudgeLostError`.
         """
-        choice = OptionTexts.of(options)
-        answer = await self.ask(prompt, choice.schema, most, weighed=True)
+        schema, path, values = question_of(options)
+        answer = await self.ask(prompt, schema, most, weighed=True)
         if not answer.ended:
             raise JudgementError("the server's answer did not end within its budget")
         value_of(answer.text)
-        return Tokens.of(answer.choice, answer.text).shares(choice.path, choice.values), answer.thought
+        return Tokens.of(answer.choice, answer.text).shares(path, values), answer.thought
 
 
 def value_of(text: str) -> Any:

@@ -140,34 +140,22 @@ def has_scale(schema: Schema) -> bool:
     return any(map(has_scale, [*parts, *([schema["items"]] if "items" in schema else [])]))
 
 
-@dataclass(frozen=True)
-class OptionTexts:
-    """A question for one of several answers.
+def question_of(options: Sequence[str]) -> tuple[Schema, Path, list[Value]]:
+    """A question for one of several texts: the schema of its answer, where that decides, and the value of each option.
 
-    Attributes:
-        schema: of the answer.
-        path: where it decides.
-        values: what decides it, one for each option.
+    Texts may be JSON objects, or their beginnings, that differ in a key; any other texts are values themselves.
     """
-
-    schema: Schema
-    path: Path
-    values: list[Value]
-
-    @classmethod
-    def of(cls, options: Sequence[str]) -> "OptionTexts":
-        """Of texts: JSON objects, or their beginnings, that differ in a key; any other texts are values themselves."""
-        objects = [_object(option) for option in options]
-        names = list(objects[0])
-        shared: Schema = {}
-        for name in names if all(list(each) == names for each in objects) else ():
-            values = [each[name] for each in objects]
-            if len({json.dumps(value) for value in values}) == len(values):
-                return cls({"type": "object", "properties": {**shared, name: {"enum": values}}}, (name,), values)
-            if any(value != values[0] for value in values):
-                break
-            shared[name] = {"const": values[0]}
-        return cls({"type": "object", "properties": {"answer": {"enum": list(options)}}}, ("answer",), list(options))
+    objects = [_object(option) for option in options]
+    names = list(objects[0])
+    shared: Schema = {}
+    for name in names if all(list(each) == names for each in objects) else ():
+        values = [each[name] for each in objects]
+        if len({json.dumps(value) for value in values}) == len(values):
+            return {"type": "object", "properties": {**shared, name: {"enum": values}}}, (name,), values
+        if any(value != values[0] for value in values):
+            break
+        shared[name] = {"const": values[0]}
+    return {"type": "object", "properties": {"answer": {"enum": list(options)}}}, ("answer",), list(options)
 
 
 def _object(option: str) -> dict[str, Value]:

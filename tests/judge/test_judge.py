@@ -350,18 +350,6 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(
         assert list(shares.values()) == pytest.approx(torch.softmax(logits[first], dim=-1).tolist(), abs=1e-4)
 
 
-def test_options_asked_together_are_decided_as_alone(model_folder: Callable[..., Path]) -> None:
-    judge, alone = (load(model_folder("qwen2-chat"), dtype="float32", batch_size=size) for size in (4, 1))
-    prompts = [f"Common words before all. Question {number}?" for number in range(9)]
-
-    async def together() -> list[dict[str, float]]:
-        return list(await asyncio.gather(*(judge.achoose(prompt, ["Tesk", "Tom", "no"]) for prompt in prompts)))
-
-    for prompt, shares in zip(prompts, run(together()), strict=True):
-        assert shares == pytest.approx(alone.choose(prompt, ["Tesk", "Tom", "no"]), abs=1e-4)
-        assert sum(shares.values()) == pytest.approx(1)
-
-
 def test_confidence_stands_for_every_verdict(model_folder: Callable[..., Path]) -> None:
     prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
     data = prompt.input_model(context="c", statements=["A is 1.", "B is 2."])
@@ -435,19 +423,6 @@ def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Calla
         weight.copy_(kept)
     judge.inner._answers.clear()
     assert ask(judge, [(PromptText("a\nOutput: "), Note)])[0] == good
-
-
-def test_who_stops_waiting_does_not_take_the_answer_from_others(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=32)
-
-    async def two_callers() -> Note:
-        first = asyncio.create_task(judge.agenerate("Hello.\nOutput: ", Note))
-        second = asyncio.create_task(judge.agenerate("Hello.\nOutput: ", Note))
-        await asyncio.sleep(0)
-        first.cancel()
-        return await second
-
-    assert isinstance(asyncio.run(two_callers()), Note)
 
 
 def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model_folder: Callable[..., Path]) -> None:

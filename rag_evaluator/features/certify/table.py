@@ -11,14 +11,24 @@ from rag_evaluator.dataset.columns import accepted_names, as_key, column_names
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
-from rag_evaluator.features.certify.sheet import DRAW, EXPECTED, ROW, SAMPLE, is_word, label_of
+from rag_evaluator.features.certify.sheet import (
+    ANNOTATOR,
+    DRAW,
+    EXPECTED,
+    LABEL,
+    METRIC,
+    ROW,
+    SAMPLE,
+    STATEMENT,
+    is_word,
+    label_of,
+)
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import ID, QUESTION, keys_of
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Canonical, ScoredRows
 
 RowOf = Callable[[InputRecord], int | None]  # None for a line without any cell
-METRIC, LABEL, STATEMENT, ANNOTATOR = "metric", "label", "statement", "annotator"
 SAMPLED = "sampled"  # a column that says `false` of rows that were chosen for some reason, and not drawn
 Cell = tuple[str, str, str | None, Any, str]  # metric, annotator, statement, what the cell says, its column
 

@@ -78,7 +78,8 @@ def thresholds_of(run: ScoredRows, sources: Sequence[LabelSource], level: float)
             # of rows that were drawn, each as much as its probability says; without a draw of all alike
             drawn = None if source.draw is None else source.draw.drawn()
             counting = [pair for pair in pairs if drawn is None or drawn[pair[0]]]
-            rows, values, wanted = ([pair[place] for pair in counting] for place in range(3))
+            rows = [row for row, *_ in counting]
+            values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
             weights = None if source.draw is None else [1 / source.draw.probabilities[row] for row in rows]
             units = [unit_of(run.samples[row], reporting) for row in rows]
             if metric not in found and (threshold := find_threshold(values, wanted, units, weights, level)):

@@ -16,7 +16,6 @@ from rag_evaluator.features.certify.conclusion import certify_conclusion
 from rag_evaluator.features.certify.figures import parse_scales
 from rag_evaluator.features.certify.sheet import (
     SHOWN_TEXTS,
-    Draw,
     DrawRecord,
     LabelSheet,
     draw_stratified,
@@ -120,7 +119,10 @@ def certify(
     if out is not None:
         check_replaceable(path, MARK, force, [folder, *paths])
     run = open_run(folder)
-    sources = [_in_column(run, *pair) for pair in (label or {}).items()]
+    sources = [
+        LabelSource(labels_in_column(run, _name(run, metric, "--label"), column, canonical_name))
+        for metric, column in (label or {}).items()
+    ]
     if paths:
         _check_files(paths, folder)
         table = together([read_labels(path, run, run.digests, canonical_name, on) for path in paths], paths)
@@ -143,7 +145,10 @@ def certify(
     write_json(path, certificate)
     if out is None:
         write_labels(folder, run.data, kept)
-        _add_to_summary(certificate, run)
+        means = label_figures(certificate, run.manifest.get("signatures", {}), run.data)
+        write_json(folder / "summary.json", with_labels(run.summary, means))
+        note_rewritten(folder, ["summary.json"])
+        refresh_report(folder)
     is_like = any(source.draw is not None and source.draw.like for source in sources)
     conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
     flagged = many_flagged({metric: run.summary[metric] for metric in figures})
@@ -153,15 +158,11 @@ def certify(
 
 def _check_files(paths: Sequence[Path], folder: Path) -> None:
     """Raises `ConfigError` for a file that is named twice, `DatasetError` for the run's own scores."""
-    for place, path in enumerate(paths):
-        if path.resolve() in [other.resolve() for other in paths[:place]]:
-            raise ConfigError(f"--labels {path}: {path.name} is named twice. Name the file of each annotator once.")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise ConfigError("--labels: a file is named twice. Name the file of each annotator once.")
+    for path in paths:
         if path.stem == "scores" and path.resolve().parent == folder.resolve():
             raise DatasetError(f"{path}: a file of the run itself, with its scores. Name people's labels.")
-
-
-def _in_column(run: Run, metric: str, column: str) -> LabelSource:
-    return LabelSource(labels_in_column(run, _name(run, metric, "--label"), column, canonical_name))
 
 
 def _name(run: Run, metric: str, option: str) -> str:
@@ -193,6 +194,10 @@ def _certificate(
 ) -> dict[str, Any]:
     """What holds of the judge: on which rows, in which language, with which prompts."""
     signatures, prompts = run.manifest.get("signatures", {}), run.manifest.get("prompts", {})
+    parts = {
+        metric: dict(part.partition(":")[::2] for part in (signatures.get(metric) or "").split("|"))
+        for metric in figures
+    }
     return {
         "program": PROGRAM,
         "certificate": FORMAT,
@@ -206,7 +211,7 @@ def _certificate(
         "metrics": {
             metric: {
                 "signature": signatures.get(metric),
-                "judge": _part(signatures.get(metric, ""), "judge"),
+                "judge": parts[metric].get("judge"),
                 FLAGGED: flagged_share(run.summary.get(metric)),
                 "prompts": {name: digest for name, digest in prompts.items() if name.startswith(f"{metric}.")},
                 **part,
@@ -215,18 +220,6 @@ def _certificate(
         },
         **({THRESHOLDS: thresholds} if thresholds else {}),
     }
-
-
-def _part(signature: str, name: str) -> str | None:
-    """A part of a signature: `judge:ab12`."""
-    return next((part.partition(":")[2] for part in signature.split("|") if part.startswith(f"{name}:")), None)
-
-
-def _add_to_summary(certificate: Mapping[str, Any], run: Run) -> None:
-    figures = label_figures(certificate, run.manifest.get("signatures", {}), run.data)
-    write_json(run.folder / "summary.json", with_labels(run.summary, figures))
-    note_rewritten(run.folder, ["summary.json"])
-    refresh_report(run.folder)
 
 
 def draw_rows(
@@ -244,11 +237,17 @@ def draw_rows(
     """
     run = open_run(folder)
     names = _names(run, metrics, sentences)
-    _check_size(run, size)
+    if size < LEAST or len(run.samples) < LEAST:
+        raise ConfigError(
+            f"--size {size}: {LEAST} labels are needed at least, of {len(run.samples)} rows of {run.name}."
+        )
     scales = scales_for(names, [run])[0]
     if like is None:
-        draw = _draw(run, names[0], scales[names[0]], size, uncertain, seed)
-        kind = "uncertain" if uncertain else "stratified"
+        scores, kind = np.asarray(run.scores[names[0]], dtype=np.float64), "stratified"
+        draw = draw_stratified(scores, size, seed)
+        if uncertain:
+            doubts, kind = _uncertainty(run, names[0], scores, scales[names[0]]), "uncertain"
+            draw = draw_uncertain(scores, doubts, size, seed)
         record = DrawRecord(run.data, names, kind, size, seed, *(part.tolist() for part in draw))
     else:
         record = replace(draw_like(run, like), data=run.data, metrics=names)
@@ -310,20 +309,6 @@ def _names(run: Run, metrics: Sequence[str], sentences: bool) -> list[str]:
     if not possible:
         raise ResultsError(f"{run.name}: {lacking}.")
     return names or possible
-
-
-def _check_size(run: Run, size: int) -> None:
-    if size < LEAST:
-        raise ConfigError(f"--size {size}: {LEAST} labels are needed at least, 100 say much more.")
-    if len(run.samples) < LEAST:
-        raise ResultsError(f"{run.name} has {len(run.samples)} rows; {LEAST} labels are needed at least.")
-
-
-def _draw(run: Run, metric: str, scale: Scale, size: int, uncertain: bool, seed: int) -> Draw:
-    scores = np.asarray(run.scores[metric], dtype=np.float64)
-    if not uncertain:
-        return draw_stratified(scores, size, seed)
-    return draw_uncertain(scores, _uncertainty(run, metric, scores, scale), size, seed)
 
 
 def _uncertainty(run: Run, metric: str, scores: Array, scale: Scale) -> Array:

@@ -99,7 +99,7 @@ def test_faulty_arguments_are_refused(run: Path, tmp_path: Path, arguments: dict
 
 def test_a_run_of_few_rows_cannot_be_certified(tmp_path: Path) -> None:
     folder = graded_run(tmp_path / "run", exact_rows(12, 6))
-    with pytest.raises(ResultsError, match="12 rows; 20 labels are needed"):
+    with pytest.raises(ConfigError, match="20 labels are needed at least, of 12 rows"):
         label_sheet(folder, tmp_path / "a.xlsx")
 
 

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
 from rag_evaluator.config.languages import Language, find_language, sentences_of
@@ -17,30 +18,26 @@ from rag_evaluator.files.atomic import writing
 from rag_evaluator.judge.protocol import JudgeSource, PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import METRICS, owners_of, questions_of
-from rag_evaluator.models.ragas_library import (
-    BasePrompt,
-    BaseRagasEmbedding,
-    ContextRecallInput,
-    InstanceRubricScoreInput,
-    format_rubrics,
-)
+from rag_evaluator.metrics.table import METRICS, owners_of
+from rag_evaluator.models.embeddings import as_embeddings
+from rag_evaluator.models.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import (
     PACKAGED,
     PackPrompt,
     PackSet,
+    QuestionPrompt,
     TracedPrompt,
     english_pack,
     with_examples,
 )
 from rag_evaluator.prompts.own import own_prompts, prompt_models
-from rag_evaluator.prompts.pack import ENGLISH, Key, pack_path, write_pack
+from rag_evaluator.prompts.pack import ENGLISH, SHELL, Key, pack_path, write_pack
 
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
     """The prompts of every metric of `METRICS` that has some, and those of the tasks."""
-    judge, embeddings = ScriptedJudge([]), _NoEmbeddings()
+    judge, embeddings = ScriptedJudge([]), as_embeddings(DeterministicFakeEmbedding(size=1))  # none is asked
     of_metrics = {
         (name, attribute): getattr(metric.create(judge, embeddings), attribute)
         for name, metric in METRICS.items()
@@ -67,14 +64,16 @@ def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource
 
     Packs of several metrics may have the same owner. Raises what `ready_prompts` raises.
     """
-    prompts = ready_prompts(owners_of(metrics), config, judge, partial(prompts_asked, metrics), questions_of(metrics))
+    prompts = ready_prompts(owners_of(metrics), config, judge, partial(prompts_asked, metrics))
+    asked = {name: metric.question for name, metric in metrics.items() if metric.question is not None}
+    prompts |= {(name, SHELL[1]): QuestionPrompt(prompts[SHELL].pack, question) for name, question in asked.items()}
     rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
     prompts |= {key: RubricsPrompt(prompt, rubrics[key[0]]) for key, prompt in prompts.items() if key[0] in rubrics}
     if RECALL in prompts:
         prompts[RECALL] = RecallPrompt(prompts[RECALL], find_language(config.language))
     prompts = with_examples(prompts, config.judge.examples)
     return {
-        (name, attribute): prompts[metric.owner or name, attribute]
+        (name, attribute): prompts[name if metric.question else metric.owner or name, attribute]
         for name, metric in metrics.items()
         for attribute in metric.prompts
     }
@@ -110,16 +109,6 @@ def export_packs(language: str, folder: Path) -> tuple[list[Path], list[Path]]:
         for path in written:
             shutil.copyfile(PACKAGED / path.name, path)
     return written, kept
-
-
-class _NoEmbeddings(BaseRagasEmbedding):
-    """Allows to make a metric of which only the prompts are needed."""
-
-    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
-        raise NotImplementedError("made for its prompts only")
-
-    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
-        raise NotImplementedError("made for its prompts only")
 
 
 RECALL = ("context_recall", "prompt")

@@ -10,7 +10,7 @@ from typing import Any
 
 from filelock import FileLock
 
-from rag_evaluator.config.languages import misspelt
+from rag_evaluator.config.languages import Language, misspelt
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
@@ -19,10 +19,18 @@ from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.ragas_library import BasePrompt
-from rag_evaluator.prompts.check import Fault, check_pack, is_prose, label_words, leaves, place_name, replaced
+from rag_evaluator.prompts.check import (
+    Fault,
+    check_pack,
+    label_words,
+    must_survive,
+    place_name,
+    prose_of,
+    replaced,
+)
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack
-from rag_evaluator.prompts.pack import ENGLISH, CustomQuestion, Key, Pack, write_pack
-from rag_evaluator.prompts.translate import DoubtfulSegment, TranslatedText, Translator
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, write_pack
+from rag_evaluator.prompts.translate import Segment, Translation, Translator, divided, joined
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
@@ -32,8 +40,7 @@ Written by `rag-evaluator prompts adapt`. Read each text below in its pack, corr
 run `rag-evaluator prompts check --language {language}`.
 """
 SECTION = "\n## "
-PLACES_SHOWN = 3
-REPLY_SHOWN = 300  # characters of a reply that was refused; others are shown in full
+REPLY_SHOWN = 300  # characters of a reply that was refused
 
 
 def write_review(folder: Path, language: str, sections: Mapping[str, str]) -> Path:
@@ -74,17 +81,16 @@ def ready_prompts(
     config: Config,
     judge: JudgeSource,
     english: Callable[[], "Mapping[Key, BasePrompt[Any, Any]]"],
-    questions: Mapping[str, CustomQuestion] | None = None,
 ) -> dict[Key, TracedPrompt]:
     """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
 
     Args:
-        owners, english, questions: see `PackSet`.
+        owners, english: see `PackSet`.
         judge: loaded only if packs are to be made.
 
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
-    packs = PackSet(owners, config.language, config.prompts_dir, english, questions or {})
+    packs = PackSet(owners, config.language, config.prompts_dir, english)
     if config.prompts.adapt and packs.find(PACKAGED)[1]:
         logger.warning(
             "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language
@@ -140,101 +146,96 @@ def _adapt(
     kept = [] if force else list(existing.values())
     if not chosen:
         return AdaptedPacks([], kept, None, 0, 0)
-    language = packs.spoken
-    records = Records(packs.folder / WORKSHOP / f"{language.name}.jsonl", ("question",), check=_check_reply)
+    language, originals = packs.spoken, {key: prompt for key, prompt in packs.originals.items() if key in chosen}
+    records = Records(packs.folder / WORKSHOP / f"{language.name}.jsonl", ("question",))
+
+    async def drafts_of() -> tuple[dict[Key, Draft], int]:
+        translator = Translator(await judge.load(), language, records, judge.signature or "")
+        return await _drafts(originals, translator, instruction, progress), translator.asked
+
     try:
-        originals = {key: prompt for key, prompt in packs.originals.items() if key in chosen}
-
-        async def drafts_of() -> tuple[list[Draft], int]:
-            translator = Translator(await judge.load(), language, records, judge.signature or "")
-            return await _drafts(originals, translator, instruction, progress), translator.asked
-
         drafts, asked = run(drafts_of())
     finally:
         records.close()
-    written = [packs.path_of(draft.key) for draft in drafts]
-    sections = {
-        path.name: _section(draft, check_pack(draft.pack, originals[draft.key], language, instruction))
-        for path, draft in zip(written, drafts, strict=True)
-    }
+    faults = {key: check_pack(draft.pack, originals[key], language, instruction) for key, draft in drafts.items()}
+    sections = {packs.path_of(key).name: _section(draft, faults[key]) for key, draft in drafts.items()}
     review = write_review(packs.folder, language.name, sections)  # before the packs: none is ever there without it
-    for path, draft in zip(written, drafts, strict=True):
-        write_pack(path, draft.pack)
+    for key, draft in drafts.items():
+        write_pack(packs.path_of(key), draft.pack)
     records.path.unlink(missing_ok=True)
-    return AdaptedPacks(written, kept, review, sum(len(draft.places) for draft in drafts), asked)
+    marked = sum(len(draft.refused) + len(faults[key]) for key, draft in drafts.items())
+    return AdaptedPacks(list(map(packs.path_of, drafts)), kept, review, marked, asked)
+
+
+Question = tuple[str, frozenset[str]]  # the text of an English segment, and the words in it that stay as they are
+Parts = list[tuple[Segment, Question]]
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A pack to be written, with the places of each doubtful text."""
+    """A pack to be written, and its segments that stay English -> the places of their texts."""
 
-    key: Key
     pack: Pack
-    places: Mapping[DoubtfulSegment, Sequence[str]]
+    refused: Mapping[tuple[str, Translation], Sequence[str]]
 
 
 async def _drafts(
     originals: "Mapping[Key, BasePrompt[Any, Any]]", translator: Translator, instruction: bool, progress: Progress
-) -> list[Draft]:
-    """All packs at once, so that the judge's batches are full."""
-    done, total = 0, 0
+) -> dict[Key, Draft]:
+    """The drafts of packs. Each segment is asked for once, and those of all packs together: the batches are full."""
+    texts = {key: _texts_of(prompt, instruction) for key, prompt in originals.items()}
+    asked = list(dict.fromkeys(question for of in texts.values() for parts in of.values() for _, question in parts))
+    done = 0
 
-    async def translate(text: str, labels: frozenset[str], known: frozenset[str]) -> TranslatedText:
-        nonlocal done, total
-        total += 1
-        translated = await translator.translate(text, labels, known)
+    async def translate(question: Question) -> Translation:
+        nonlocal done
+        translation = await translator.translate(*question)
         done += 1
-        progress(done, total)
-        return translated
+        progress(done, len(asked))
+        return translation
 
-    async def draft(key: Key, english: Pack, labels: frozenset[str]) -> Draft:
-        places = {place: text for place, text in leaves(list(english.examples)) if is_prose(place, text)}
-        texts = list(dict.fromkeys(places.values()))
-        known = frozenset(text for text in texts if text.endswith((".", "!", "?")))
-        asked = [translate(text, frozenset(), known) for text in texts]
-        if instruction:
-            asked.append(translate(english.instruction, labels, frozenset()))
-        answers = await asyncio.gather(*asked)
-        of = dict(zip(texts, answers, strict=False))
-        examples = replaced(list(english.examples), lambda text: of[text].text)
-        new_instruction = answers[-1] if instruction else TranslatedText(english.instruction)
-        doubtful: defaultdict[DoubtfulSegment, list[str]] = defaultdict(list)
-        for mark in new_instruction.marks:
-            doubtful[mark].append("instruction")
-        for place, text in places.items():
-            for mark in of[text].marks:
-                doubtful[mark].append(place_name(("examples", *place)))
-        pack = Pack(translator.language.name, new_instruction.text, examples, english.original_hash)
-        return Draft(key, pack, doubtful)
+    replies = dict(zip(asked, await asyncio.gather(*map(translate, asked)), strict=True))
+    return {key: _draft(english_pack(originals[key]), of, replies, translator.language) for key, of in texts.items()}
 
-    sources = {key: english_pack(prompt) for key, prompt in originals.items()}
-    return list(
-        await asyncio.gather(
-            *(draft(key, source, label_words(originals[key], source.instruction)) for key, source in sources.items())
-        )
-    )
+
+def _texts_of(prompt: "BasePrompt[Any, Any]", instruction: bool) -> dict[str, Parts]:
+    """The texts of a prompt that are for translation, by the names of their places, in segments."""
+    prose = prose_of(english_pack(prompt))
+    task = prose.pop("instruction")
+    known = frozenset(text for text in prose.values() if text.endswith((".", "!", "?")))
+    texts = {
+        name: [(part, (part.text, frozenset[str]())) for part in divided(text, known)] for name, text in prose.items()
+    }
+    if instruction:
+        labels = label_words(prompt, task)
+        texts["instruction"] = [
+            (part, (part.text, labels.intersection(must_survive(part.text, labels)))) for part in divided(task)
+        ]
+    return texts
+
+
+def _draft(
+    english: Pack, texts: Mapping[str, Parts], replies: Mapping[Question, Translation], language: Language
+) -> Draft:
+    refused: defaultdict[tuple[str, Translation], list[str]] = defaultdict(list)
+    done = {"instruction": english.instruction}
+    for name, parts in texts.items():
+        translations = [replies[question] for _, question in parts]
+        for (part, _), reply in zip(parts, translations, strict=True):
+            if reply.refused:
+                refused[part.text, reply].append(name)
+        done[name] = joined([part for part, _ in parts], [reply.text for reply in translations], language)
+    examples = replaced({"examples": list(english.examples)}, lambda place: done[place_name(place)])["examples"]
+    return Draft(Pack(language.name, done["instruction"], examples, english.original_hash), refused)
 
 
 def _section(draft: Draft, faults: Sequence[Fault]) -> str:
-    """What to review in a pack: its doubtful texts with their places, and what `prompts check` will find."""
+    """What to review in a pack: what `prompts check` finds in it, and the segments that stay English."""
     lines = [f"- `prompts check` says: {fault}" for fault in faults]
-    for mark, places in draft.places.items():
-        more = f" and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else ""
+    for (source, reply), places in draft.refused.items():
         lines += [
-            f"- {', '.join(f'`{place}`' for place in places[:PLACES_SHOWN])}{more}: {'; '.join(mark.reasons)}",
-            f"  - English: {_line(mark.source)}",
-            f"  - refused, English kept: {_line(mark.reply)[:REPLY_SHOWN] or '(nothing)'}"
-            if mark.refused
-            else f"  - used: {_line(mark.reply)}",
+            f"- {', '.join(f'`{place}`' for place in dict.fromkeys(places))}: {reply.refused}",
+            f"  - English, which stays: {source}",
+            f"  - refused: {reply.written[:REPLY_SHOWN] or '(nothing)'}",
         ]
     return "\n".join(lines or ["Nothing was doubtful."])
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _check_reply(record: Mapping[str, Any]) -> None:
-    if not isinstance(record["translation"], str) or not isinstance(record["cut"], bool):
-        raise TypeError("no reply")
-    record["error"]

@@ -485,10 +485,7 @@ def test_the_reason_that_a_function_gives_is_kept() -> None:
 def test_a_number_outside_its_range_is_no_score() -> None:
     grade = NumericMetric(name="grade", prompt="Grade {response}", allowed_values=(1, 5))
     result = evaluate([ROW], metrics=[grade], llm=FakeListLLM(responses=['{"reason": "so", "value": 7}']))
-    assert (
-        result.results.scores["grade"][0].reason
-        == "the value 7 is outside 1 to 5, the allowed_values: set those of your scale"
-    )
+    assert result.results.scores["grade"][0].reason == "it gave 7, which is outside its range, 1 to 5"
 
 
 class Turns(MetricWithLLM, MultiTurnMetric):

@@ -118,7 +118,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     instruction = config.prompts.adapt_instruction and not options.no_instruction
     if config.judge.model_name == DEMO:
         logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")
-    with ACTIVITY.counted("texts") as progress:
+    with ACTIVITY.counted("packs") as progress:
         done = adapt_packs(packs, judge, instruction, options.force, progress)
     print(
         f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "

@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "adapt": "AdaptedPacks adapt_packs",
-        "check": "Fault check_pack check_packs label_words lost must_survive prose_of",
+        "check": "Fault check_pack check_packs lost",
         "language_id": "foreign",
         "loading": "LEVELS PackPrompt PackSet TracedPrompt english_pack",
         "own": (

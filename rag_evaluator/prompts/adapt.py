@@ -1,4 +1,4 @@
-"""Makes the packs of a language with the judge itself; a pack is written whole or not at all, no text asked twice."""
+"""Makes the packs of a language with the judge itself; a pack is written whole or not at all."""
 
 import asyncio
 import logging
@@ -10,11 +10,10 @@ from typing import Any
 
 from filelock import FileLock
 
-from rag_evaluator.config.languages import Language, misspelt
+from rag_evaluator.config.languages import misspelt
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
-from rag_evaluator.files.jsonl import Records
 from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.models.event_loop import run
@@ -23,17 +22,16 @@ from rag_evaluator.prompts.check import (
     Fault,
     check_pack,
     label_words,
-    must_survive,
     place_name,
     prose_of,
     replaced,
 )
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack
 from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, write_pack
-from rag_evaluator.prompts.translate import Segment, Translation, Translator, divided, joined
+from rag_evaluator.prompts.translate import Translation, Translator, divided, joined
 
 logger = logging.getLogger(__name__)
-WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
+WORKSHOP = ".adapting"  # folder beside the packs: a lock against two runs at once
 HEADING = """# Packs in {language}: what to review
 
 Written by `rag-evaluator prompts adapt`. Read each text below in its pack, correct it there, and delete it here. Then
@@ -43,18 +41,12 @@ SECTION = "\n## "
 REPLY_SHOWN = 300  # characters of a reply that was refused
 
 
-def write_review(folder: Path, language: str, sections: Mapping[str, str]) -> Path:
-    """Write the report; sections of packs that are not written anew are kept. Raises `ResultsError`.
-
-    Args:
-        sections: what to review in each pack, by its file's name.
-    """
-    path = folder / f"review_{language}.md"
+def write_review(path: Path, language: str, pack: str, section: str) -> None:
+    """Write the section of a pack into the report; those of other packs are kept. Raises `ResultsError`."""
     earlier = path.read_text(encoding="utf-8").split(SECTION)[1:] if path.is_file() else []
-    bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() not in sections]
-    bodies += [f"{name}\n\n{section}" for name, section in sections.items()]
-    write_text(path, HEADING.format(language=language) + "".join(f"{SECTION}{body}\n" for body in bodies))
-    return path
+    bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() != pack]
+    text = "".join(f"{SECTION}{body}\n" for body in [*bodies, f"{pack}\n\n{section}"])
+    write_text(path, HEADING.format(language=language) + text)
 
 
 @dataclass(frozen=True)
@@ -115,13 +107,13 @@ def adapt_packs(
 
     Args:
         packs: what is to be there.
-        judge: loaded only if there is something to translate; only recorded replies of its signature are used.
+        judge: loaded only if there is something to translate.
         instruction: False leaves the instructions in English and translates the examples only.
         force: make packs anew that exist.
-        progress: called with (texts done, texts in all).
+        progress: called with (packs done, packs in all).
         shared: folders whose packs need not be made.
 
-    Every reply is recorded at once: the next run continues a stopped one. A second run at the same time
+    Each pack is written when it is done: the next run continues a stopped one. A second run at the same time
     waits for the first. Raises `PromptError` when the folder cannot be written.
     """
     name, workshop = packs.spoken.name, packs.folder / WORKSHOP
@@ -146,93 +138,61 @@ def _adapt(
     kept = [] if force else list(existing.values())
     if not chosen:
         return AdaptedPacks([], kept, None, 0, 0)
-    language, originals = packs.spoken, {key: prompt for key, prompt in packs.originals.items() if key in chosen}
-    records = Records(packs.folder / WORKSHOP / f"{language.name}.jsonl", ("question",))
+    review, marked = packs.folder / f"review_{packs.spoken.name}.md", 0
 
-    async def drafts_of() -> tuple[dict[Key, Draft], int]:
-        translator = Translator(await judge.load(), language, records, judge.signature or "")
-        return await _drafts(originals, translator, instruction, progress), translator.asked
+    async def make() -> int:
+        nonlocal marked
+        translator = Translator(await judge.load(), packs.spoken)
+        for done, key in enumerate(chosen, start=1):
+            prompt, path = packs.originals[key], packs.path_of(key)
+            pack, refused = await _translated(prompt, translator, instruction)
+            faults = check_pack(pack, prompt, packs.spoken, instruction)
+            write_review(review, packs.spoken.name, path.name, _section(faults, refused))  # no pack is without it
+            write_pack(path, pack)
+            marked += len(faults) + len(refused)
+            progress(done, len(chosen))
+        return translator.asked
 
-    try:
-        drafts, asked = run(drafts_of())
-    finally:
-        records.close()
-    faults = {key: check_pack(draft.pack, originals[key], language, instruction) for key, draft in drafts.items()}
-    sections = {packs.path_of(key).name: _section(draft, faults[key]) for key, draft in drafts.items()}
-    review = write_review(packs.folder, language.name, sections)  # before the packs: none is ever there without it
-    for key, draft in drafts.items():
-        write_pack(packs.path_of(key), draft.pack)
-    records.path.unlink(missing_ok=True)
-    marked = sum(len(draft.refused) + len(faults[key]) for key, draft in drafts.items())
-    return AdaptedPacks(list(map(packs.path_of, drafts)), kept, review, marked, asked)
+    asked = run(make())
+    return AdaptedPacks(list(map(packs.path_of, chosen)), kept, review, marked, asked)
 
 
-Question = tuple[str, frozenset[str]]  # the text of an English segment, and the words in it that stay as they are
-Parts = list[tuple[Segment, Question]]
+Refused = Mapping[tuple[str, Translation], Sequence[str]]
+"""English segment and its translation, where that is refused -> the places of its texts."""
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A pack to be written, and its segments that stay English -> the places of their texts."""
-
-    pack: Pack
-    refused: Mapping[tuple[str, Translation], Sequence[str]]
-
-
-async def _drafts(
-    originals: "Mapping[Key, BasePrompt[Any, Any]]", translator: Translator, instruction: bool, progress: Progress
-) -> dict[Key, Draft]:
-    """The drafts of packs. Each segment is asked for once, and those of all packs together: the batches are full."""
-    texts = {key: _texts_of(prompt, instruction) for key, prompt in originals.items()}
-    asked = list(dict.fromkeys(question for of in texts.values() for parts in of.values() for _, question in parts))
-    done = 0
-
-    async def translate(question: Question) -> Translation:
-        nonlocal done
-        translation = await translator.translate(*question)
-        done += 1
-        progress(done, len(asked))
-        return translation
-
-    replies = dict(zip(asked, await asyncio.gather(*map(translate, asked)), strict=True))
-    return {key: _draft(english_pack(originals[key]), of, replies, translator.language) for key, of in texts.items()}
-
-
-def _texts_of(prompt: "BasePrompt[Any, Any]", instruction: bool) -> dict[str, Parts]:
-    """The texts of a prompt that are for translation, by the names of their places, in segments."""
-    prose = prose_of(english_pack(prompt))
+async def _translated(
+    prompt: "BasePrompt[Any, Any]", translator: Translator, instruction: bool
+) -> tuple[Pack, Refused]:
+    """The pack of a prompt; all its segments at once, so that the judge's batches are full."""
+    english = english_pack(prompt)
+    prose = prose_of(english)
     task = prose.pop("instruction")
     known = frozenset(text for text in prose.values() if text.endswith((".", "!", "?")))
-    texts = {
-        name: [(part, (part.text, frozenset[str]())) for part in divided(text, known)] for name, text in prose.items()
-    }
+    parts = {place: divided(text, known) for place, text in prose.items()}
+    labels: frozenset[str] = frozenset()
     if instruction:
-        labels = label_words(prompt, task)
-        texts["instruction"] = [
-            (part, (part.text, labels.intersection(must_survive(part.text, labels)))) for part in divided(task)
-        ]
-    return texts
-
-
-def _draft(
-    english: Pack, texts: Mapping[str, Parts], replies: Mapping[Question, Translation], language: Language
-) -> Draft:
+        parts["instruction"], labels = divided(task), label_words(prompt, task)
+    asked = {
+        place: [translator.translate(part.text, labels if place == "instruction" else frozenset()) for part in of]
+        for place, of in parts.items()
+    }
+    replies = dict(zip(asked, await asyncio.gather(*(asyncio.gather(*of) for of in asked.values())), strict=True))
     refused: defaultdict[tuple[str, Translation], list[str]] = defaultdict(list)
-    done = {"instruction": english.instruction}
-    for name, parts in texts.items():
-        translations = [replies[question] for _, question in parts]
-        for (part, _), reply in zip(parts, translations, strict=True):
+    texts = {"instruction": task}
+    for place, of in parts.items():
+        texts[place] = joined(of, [reply.text for reply in replies[place]], translator.language)
+        for part, reply in zip(of, replies[place], strict=True):
             if reply.refused:
-                refused[part.text, reply].append(name)
-        done[name] = joined([part for part, _ in parts], [reply.text for reply in translations], language)
-    examples = replaced({"examples": list(english.examples)}, lambda place: done[place_name(place)])["examples"]
-    return Draft(Pack(language.name, done["instruction"], examples, english.original_hash), refused)
+                refused[part.text, reply].append(place)
+    examples = replaced({"examples": list(english.examples)}, lambda place: texts[place_name(place)])["examples"]
+    return Pack(translator.language.name, texts["instruction"], examples, english.original_hash), refused
 
 
-def _section(draft: Draft, faults: Sequence[Fault]) -> str:
+def _section(faults: Sequence[Fault], refused: Refused) -> str:
     """What to review in a pack: what `prompts check` finds in it, and the segments that stay English."""
     lines = [f"- `prompts check` says: {fault}" for fault in faults]
-    for (source, reply), places in draft.refused.items():
+    for (source, reply), places in refused.items():
         lines += [
             f"- {', '.join(f'`{place}`' for place in dict.fromkeys(places))}: {reply.refused}",
             f"  - English, which stays: {source}",

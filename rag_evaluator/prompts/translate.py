@@ -1,17 +1,17 @@
 """Translates texts through the judge: cut into segments, each under a schema of its own, and checked."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import BaseModel, Field
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeProtocol, PromptText
+from rag_evaluator.models.event_loop import SingleFlight
 from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.check import QUOTED_NAME, lost, must_survive
 
@@ -131,13 +131,7 @@ class Translation(NamedTuple):
 
 @dataclass
 class Translator:
-    """Translates segments into one language; recorded replies are used again.
-
-    Args:
-        judge: is asked.
-        language: to translate into.
-        records: replies of this and earlier runs, under the key `("question",)`.
-        identity: what the replies depend on beside the prompt: the judge and its settings.
+    """Translates segments into one language; each is asked for once.
 
     Attributes:
         asked: questions put to the judge.
@@ -145,45 +139,35 @@ class Translator:
 
     judge: JudgeProtocol
     language: Language
-    records: Records
-    identity: str = ""
     asked: int = 0
     _prompt: TranslationPrompt = field(default_factory=TranslationPrompt)
+    _replies: SingleFlight[str, Translation] = field(default_factory=lambda: SingleFlight(remembered=None))
 
     async def translate(self, text: str, labels: frozenset[str] = frozenset()) -> Translation:
         """The translation of a segment; `labels` are words that stay as they are."""
         if not any(letter.isalpha() for letter in text):
             return Translation(text)
-        reply = await self._reply(text, labels)
-        translation, repeated = reply["translation"], REPEATED.search(reply["translation"])
-        gone = lost(text, translation, labels)
-        reasons = {
-            "cut: it reached the limit of a string": reply["cut"],
-            "it is empty": not translation,
-            f"it repeats {repeated[1] if repeated else ''!r:.40}": repeated and not REPEATED.search(text),
-            f"lost: {', '.join(gone)}": gone,
-        }
-        refused = reply["error"] or next((reason for reason, holds in reasons.items() if holds), None)
-        return Translation(text if refused else translation, translation, refused)
-
-    async def _reply(self, text: str, labels: frozenset[str]) -> Mapping[str, Any]:
-        """The judge's reply, from the record if there is one."""
         name, native = self.language.name, self.language.native
         named = name if name == native else f"{name} ({native})"
         keep = list(dict.fromkeys([*must_survive(text, labels), *QUOTED_NAME.findall(text)]))
         data = TranslationInput(language=named, keep=keep, text=text)
         prompt = PromptText(self._prompt.to_string(data), None, "translation_prompt", source=SOURCE)
-        key = short_digest(f"{self.identity}\0{prompt}")
-        if (known := self.records.find((key,))) is not None:
-            return known
+        return await self._replies.get(prompt, lambda: self._ask(prompt, text, labels))
+
+    async def _ask(self, prompt: PromptText, text: str, labels: frozenset[str]) -> Translation:
         self.asked += 1
-        reply: dict[str, Any] = {"translation": "", "cut": False, "error": None}
         try:
             opinion = await self.judge.opinion(prompt, TranslationOutput)
-            assert isinstance(opinion.answer, TranslationOutput)
-            translation = " ".join(opinion.answer.translation.split())  # segments are single lines
-            reply |= {"translation": translation, "cut": "string" in opinion.cut}
         except JudgementError as error:  # too long for the window, for instance
-            reply["error"] = str(error)
-        self.records.append((key,), reply)
-        return reply
+            return Translation(text, "", str(error))
+        assert isinstance(opinion.answer, TranslationOutput)
+        translation = " ".join(opinion.answer.translation.split())  # segments are single lines
+        repeated, gone = REPEATED.search(translation), lost(text, translation, labels)
+        reasons = {
+            "cut: it reached the limit of a string": "string" in opinion.cut,
+            "it is empty": not translation,
+            f"it repeats {repeated[1] if repeated else ''!r:.40}": repeated and not REPEATED.search(text),
+            f"lost: {', '.join(gone)}": gone,
+        }
+        refused = next((reason for reason, holds in reasons.items() if holds), None)
+        return Translation(text if refused else translation, translation, refused)

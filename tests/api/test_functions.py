@@ -1,11 +1,5 @@
 import asyncio
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -558,51 +552,6 @@ def test_wrong_input_ends_the_commands_with_2(
 def test_rows_without_contexts_at_all_are_refused(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([command, write_project("demo", [{"question": "Where?"}])]) == 2
     assert f"expected the column 'retrieved_contexts', which {command} needs" in capsys.readouterr().err
-
-
-def start(command: str, config: str) -> "subprocess.Popen[bytes]":
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, str(ROOT / "main.py"), command, config], env=environment)
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize(
-    ("command", "file"),
-    [
-        ("sort", "sorted_indices.json"),
-        pytest.param("generate", "dataset_with_reference.jsonl", marks=pytest.mark.slow),
-    ],
-)
-def test_a_command_that_is_killed_continues_where_it_stopped(
-    command: str, file: str, model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = write_project(model_folder("llama-bytelevel"), rows_of(6, 7))
-    overrides = ["--set", "sort.fast=false", "--set", "generate.fast=false", "--set", "judge.batch_size=4"]
-    with Path("config.yaml").open("a", encoding="utf-8") as text:
-        text.write("sort: {fast: false}\ngenerate: {fast: false}\n")
-    main([command, config, *overrides, "--set", "name=whole"])
-
-    def answers(name: str) -> list[dict[str, Any]]:
-        paths = Path(f"results/{name}/journal").glob(f"{command}.*/g1/answers/*.jsonl")
-        return [json.loads(line) for path in paths for line in path.read_bytes().splitlines() if line.endswith(b"}")]
-
-    process = start(command, config)
-    try:
-        deadline = time.monotonic() + 120
-        while time.monotonic() < deadline and len(answers("run")) < 20:
-            assert process.poll() is None, "the command ended before it could be killed"
-            time.sleep(0.005)
-    finally:
-        process.send_signal(signal.SIGKILL)
-        process.wait()
-    known, whole = len(answers("run")), len(answers("whole"))
-    assert 20 <= known < whole
-    assert not Path(f"results/run/{file}").exists()
-    capsys.readouterr()
-    main([command, config, *overrides])
-    assert Path(f"results/run/{file}").read_bytes() == Path(f"results/whole/{file}").read_bytes()
-    assert len({answer["prompt"] for answer in answers("run")}) == len(answers("run")) == whole
-    assert re.search(rf"\b{whole - known}( judge calls)? now", capsys.readouterr().out)
 
 
 def test_metrics_under_other_names_keep_their_scales_thresholds_and_rules() -> None:

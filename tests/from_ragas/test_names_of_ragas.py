@@ -510,14 +510,14 @@ READS = {MetricType.SINGLE_TURN: {"response", "reference:optional"}}
     [
         (tone(allowed_values=["calm", "angry"]), r"CustomMetric\('tone', question=..., columns=\[...\]"),
         (tone(prompt="Polite?"), "reads no column"),
-        (RankingMetric(name="order", prompt="{response}", allowed_values=2), "`sort` orders contexts"),
+        (RankingMetric(name="order", prompt="{response}", allowed_values=2), "nothing says which is better"),
         (Turns(name="turns"), "chats of several turns"),
-        (Columns(name="columns"), "names no column"),
+        (Columns(name="columns"), "reads no column"),
         (Vectors(name="vectors", _required_columns=READS), "@metric"),
     ],
 )
 def test_metrics_of_ones_own_that_cannot_be_scored_say_what_to_do(metric: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=rf"metrics\[0\] is '{metric.name}'.*{message}"):
+    with pytest.raises(ConfigError, match=rf"'custom_metrics.{metric.name}.metric' is '{metric.name}'.*{message}"):
         RAGEvaluator({"metrics": [metric]})
 
 

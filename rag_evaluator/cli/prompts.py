@@ -102,7 +102,8 @@ def _packs(options: argparse.Namespace, config: Config, language: str, folder: P
     from rag_evaluator.prompts.loading import PackSet
 
     english = all_prompts()
-    return PackSet(choose_owners(options.metrics, english), language, folder, lambda: english)
+    owners = choose_owners(options.metrics, (owner for owner, _ in english))
+    return PackSet({key: prompt for key, prompt in english.items() if key[0] in owners}, language, folder)
 
 
 def adapt_prompts(options: argparse.Namespace, config: Config) -> int:

@@ -307,20 +307,15 @@ def select_metrics(
     return {name: known[name] for name in canonical if name is not None}
 
 
-def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
-    """Whose prompt packs metrics use, each once."""
-    return list(dict.fromkeys(metric.owner or name for name, metric in metrics.items() if metric.prompts))
-
-
-def choose_owners(names: Sequence[str], keys: Iterable[tuple[str, str]]) -> list[str]:
-    """Metrics by any of their names, `sort` and `generate`; those that have prompts, all if none is named.
+def choose_owners(names: Sequence[str], owners: Iterable[str]) -> list[str]:
+    """Whose prompts are meant by metrics under any of their names, `sort` and `generate`; all if none is named.
 
     Raises `ConfigError` for an unknown name.
     """
-    owners = list(dict.fromkeys(owner for owner, _ in keys))
-    metrics = select_metrics([name for name in names if name not in owners], "--metrics")
-    chosen = {*owners_of(metrics), *(name for name in names if name in owners)}
-    return [name for name in owners if name in chosen or not names]
+    known = list(dict.fromkeys(owners))
+    metrics = select_metrics([name for name in names if name not in known], "--metrics")
+    chosen = {*names, *(metric.owner or name for name, metric in metrics.items() if metric.prompts)}
+    return [owner for owner in known if owner in chosen or not names]
 
 
 def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:

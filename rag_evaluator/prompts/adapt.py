@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,20 +69,16 @@ class AdaptedPacks:
 
 
 def ready_prompts(
-    owners: Sequence[str],
-    config: Config,
-    judge: JudgeSource,
-    english: Callable[[], "Mapping[Key, BasePrompt[Any, Any]]"],
+    originals: "Mapping[Key, BasePrompt[Any, Any]]", config: Config, judge: JudgeSource
 ) -> dict[Key, TracedPrompt]:
-    """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
+    """English prompts in the configured language; with `prompts.adapt`, packs that are missing are made first.
 
     Args:
-        owners, english: see `PackSet`.
         judge: loaded only if packs are to be made.
 
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
-    packs = PackSet(owners, config.language, config.prompts_dir, english)
+    packs = PackSet(originals, config.language, config.prompts_dir)
     if config.prompts.adapt and packs.find(PACKAGED)[1]:
         logger.warning(
             "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language

@@ -3,7 +3,7 @@
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -211,26 +211,19 @@ class PackSet:
     """The prompts of metrics, `sort` or `generate` in a language.
 
     Attributes:
-        owners: names of metrics, `sort`, `generate`.
+        originals: the English prompts.
         language: as users write it.
         folder: where packs are; a pack that is not there is taken from those that come with the package.
-        english: gives the English prompts among which those of the owners are.
     """
 
-    owners: Sequence[str]
+    originals: "Mapping[Key, BasePrompt[Any, Any]]"
     language: str
     folder: Path
-    english: Callable[[], "Mapping[Key, BasePrompt[Any, Any]]"]
 
     @cached_property
     def spoken(self) -> Language:
         """The language that is meant. Raises `ConfigError` for a name that cannot be one."""
         return find_language(self.language)
-
-    @cached_property
-    def originals(self) -> "dict[Key, BasePrompt[Any, Any]]":
-        """The English prompts."""
-        return {key: prompt for key, prompt in self.english().items() if key[0] in self.owners}
 
     def path_of(self, key: Key) -> Path:
         return pack_path(self.folder, key, self.spoken.name)

@@ -200,7 +200,7 @@ def test_measures_have_the_bytes_of_ir_measures(data: st.DataObject, relevance: 
     assert measured(order, relevance, names) == {str(measure): value for measure, value in expected.items()}
 
 
-def evaluate(rows: list[dict[str, Any]], metrics: list[str] = ALL, **retrieval: Any) -> Any:
+def evaluate(rows: Any, metrics: list[str] = ALL, **retrieval: Any) -> Any:
     judge = Judge()
     results = RAGEvaluator({"metrics": metrics, "retrieval": retrieval}, judge=judge).evaluate(rows)
     return results, judge
@@ -248,12 +248,9 @@ def test_nothing_retrieved_is_zero_and_no_column_is_missing() -> None:
         assert scores[1].value == 0.0 or name not in ALL
 
 
-@pytest.mark.parametrize("kept", [False, True], ids=["in memory", "of a file"])
-def test_a_retriever_that_never_finds_anything_is_zero_in_every_row(kept: bool, tmp_path: Path) -> None:
-    data: Any = [row_of([], 1), row_of([], 1)]
-    if kept:
-        (tmp_path / "rows.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in data), encoding="utf-8")
-        data = tmp_path / "rows.jsonl"
+def test_a_retriever_that_never_finds_anything_is_zero_in_every_row(tmp_path: Path) -> None:
+    data = tmp_path / "rows.jsonl"
+    data.write_text(f"{json.dumps(row_of([], 1))}\n" * 2, encoding="utf-8")
     scores = evaluate(data)[0].scores
     assert {name: [score.value for score in scores[name]] for name in ALL} == {name: [0.0, 0.0] for name in ALL}
     with pytest.raises(DatasetError, match="'retrieved_contexts', which context_recall needs"):

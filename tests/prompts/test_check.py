@@ -50,8 +50,7 @@ def originals() -> dict[Key, Any]:
 
 def check_language(folder: Path, language: str, **options: bool) -> list[Any]:
     """Every pack of a language, checked."""
-    owners = list(dict.fromkeys(owner for owner, _ in ORIGINALS))
-    return check_packs(PackSet(owners, language, folder, lambda: ORIGINALS), **options)
+    return check_packs(PackSet(ORIGINALS, language, folder), **options)
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.metrics import all_prompts, load_prompts
+from rag_evaluator.metrics import all_prompts, load_prompts, prompts_owned
 from rag_evaluator.prompts import LEGACY_NAMES, Key, PackPrompt, PackSet, load_pack, pack_file
 
 OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))
@@ -46,7 +46,7 @@ def originals() -> dict[Key, Any]:
 
 
 def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
-    found, missing = PackSet(OWNERS, "es", saved, all_prompts).find()
+    found, missing = PackSet(prompts_owned(OWNERS), "es", saved).find()
     assert not missing
     assert found.keys() == LEGACY_NAMES.keys()
     assert {path.name for path in saved.iterdir()} <= {path.name for path in found.values()}
@@ -56,7 +56,7 @@ def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
 def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(
     key: Key, saved: Path, originals: dict[Key, Any]
 ) -> None:
-    path = PackSet([key[0]], "es", saved, all_prompts).find()[0][key]
+    path = PackSet(prompts_owned([key[0]]), "es", saved).find()[0][key]
     older = json.loads(path.read_text(encoding="utf-8"))
     prompt = load_prompts([key[0]], "es", saved)[key].prompt
     assert isinstance(prompt, PackPrompt)

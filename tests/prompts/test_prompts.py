@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics import all_prompts, export, load_prompts
+from rag_evaluator.metrics import all_prompts, export, load_prompts, prompts_owned
 from rag_evaluator.prompts import (
     CompareInput,
     CompareOutput,
@@ -172,7 +172,7 @@ def test_a_pack_of_prompts_dir_under_its_older_name_goes_before_that_of_the_pack
     key = ("faithfulness", "nli_statement_prompt")
     older = tmp_path / "faithfulness_n_l_i_statement_prompt_spanish.json"
     shutil.copy(ROOT / "prompts" / "faithfulness_nli_statement_prompt_spanish.json", older)
-    assert PackSet(["faithfulness"], "es", tmp_path, all_prompts).find(ROOT / "prompts")[0][key] == older
+    assert PackSet(prompts_owned(["faithfulness"]), "es", tmp_path).find(ROOT / "prompts")[0][key] == older
 
 
 def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from pydantic import BaseModel
 from rag_evaluator import Judge, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, find_language
 from rag_evaluator.judge import source_of
-from rag_evaluator.metrics import all_prompts, load_prompts
+from rag_evaluator.metrics import all_prompts, load_prompts, prompts_owned
 from rag_evaluator.prompts import (
     AdaptedPacks,
     PackSet,
@@ -72,13 +72,13 @@ class Translates(ScriptedJudge):
 
 
 def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNERS, **options: Any) -> AdaptedPacks:
-    packs = PackSet(owners, options.pop("language", "klingon"), folder, all_prompts)
+    packs = PackSet(prompts_owned(owners), options.pop("language", "klingon"), folder)
     return adapt_packs(packs, source_of(judge, JudgeConfig()), **options)
 
 
 def faulty(owners: list[str], folder: Path, **options: bool) -> dict[str, list[str]]:
     """File -> what `prompts check` finds wrong with it, of the packs in Klingon."""
-    checked = check_packs(PackSet(owners, "klingon", folder, all_prompts), **options)
+    checked = check_packs(PackSet(prompts_owned(owners), "klingon", folder), **options)
     return {pack.path.name: [str(fault) for fault in pack.faults] for pack in checked if pack.faults}
 
 

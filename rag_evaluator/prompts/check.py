@@ -104,8 +104,7 @@ def must_survive(text: str, labels: frozenset[str] = frozenset()) -> list[str]:
 
 def lost(text: str, translation: str, labels: frozenset[str] = frozenset()) -> list[str]:
     """What `must_survive` of an English text and is not in its translation, in any script and grouping of digits."""
-    plain = _plain_digits(translation)
-    numbers = set(ANY_NUMBER.findall(plain))
+    numbers = set(ANY_NUMBER.findall(_plain_digits(translation)))
     return [kept for kept in must_survive(text, labels) if not _survives(kept, translation, numbers)]
 
 
@@ -126,18 +125,6 @@ def _plain_digits(text: str) -> str:
     """Digits of all scripts as 0-9, without the marks that group them."""
     plain = "".join(str(unicodedata.digit(letter, letter)) if letter.isdigit() else letter for letter in text)
     return GROUPED.sub(lambda match: re.sub(r"\D", "", match[0]), plain)
-
-
-def not_in(language: Language, translation: str, text: str | None) -> str | None:
-    """Why the translation of an English text seems not to be in a language; None if it may be."""
-    if translation == text and len(WORDS.findall(translation)) >= ENOUGH_WORDS:
-        return "left in English"
-    return foreign(translation, language)
-
-
-def relative_length(translation: str, text: str, language: Language) -> float:
-    """Length of the translation of an English text, 1 where it is that of most translations into the language."""
-    return len(translation) / (len(text) * language.density)
 
 
 class Fault(NamedTuple):
@@ -197,8 +184,8 @@ def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language, i
             faults.append(Fault("labels", "instruction", f"{', '.join(gone)} of the source is lost"))
     texts, sources = prose_of(pack), prose_of(english)
     for place, text in sources.items():
-        ratio = relative_length(texts[place], text, language) if place in texts and len(text) >= LONG_TEXT else 1
-        if not 1 / SHORTENED < ratio < SHORTENED:
+        ratio = len(texts.get(place, "")) / (len(text) * language.density)  # 1: as most translations are
+        if place in texts and len(text) >= LONG_TEXT and not 1 / SHORTENED < ratio < SHORTENED:
             faults.append(Fault("length", place, f"{ratio:.1f} times as long as a translation is"))
     if not instruction and pack.instruction == english.instruction:
         del texts["instruction"]
@@ -265,7 +252,11 @@ def _repeats(translated: Leaves, source: Leaves) -> Iterator[Fault]:
 
 def _language(texts: Mapping[str, str], sources: Mapping[str, str], language: Language) -> Iterator[Fault]:
     """Texts in another language; where none is by itself, all of them together."""
-    found = {place: why for place, text in texts.items() if (why := not_in(language, text, sources.get(place)))}
-    yield from (Fault("language", place, why) for place, why in found.items())
-    if not found and (why := unlike(" ".join(texts.values()), language)):
+    is_good = True
+    for place, text in texts.items():
+        is_left = text == sources.get(place) and len(WORDS.findall(text)) >= ENOUGH_WORDS
+        if why := "left in English" if is_left else foreign(text, language):
+            is_good = False
+            yield Fault("language", place, why)
+    if is_good and (why := unlike(" ".join(texts.values()), language)):
         yield Fault("language", "", f"not in {language.name}: {why}")

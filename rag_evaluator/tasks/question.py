@@ -129,8 +129,8 @@ class TaskJudge:
         warn_of_toy(self.judge, config.language)
         self.config = config.model_copy(update={"judge": self.judge.config})
         originals = {key: prompt for key, prompt in own_prompts().items() if key[0] in (owners or [task])}
-        prompts: Mapping[Key, TracedPrompt] = ready_prompts(originals, config, self.judge)
-        self.prompts = with_examples(prompts, config.judge.examples)
+        prompts = ready_prompts(originals, config, self.judge)
+        self.prompts: Mapping[Key, TracedPrompt] = with_examples(prompts, config.judge.examples)
 
     def signature(self, settings: Section | None = None) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""

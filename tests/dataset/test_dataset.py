@@ -278,31 +278,6 @@ def test_xlsx_cells_keep_their_types_in_the_row_and_are_text_in_columns(tmp_path
 
 # Columns
 
-SEEDS: dict[str, tuple[Row, Row]] = {
-    "ragas 0.1": (
-        {"question": "q", "answer": "a", "contexts": ["c1", "c2"], "ground_truth": "r"},
-        {"user_input": "q", "response": "a", "retrieved_contexts": ["c1", "c2"], "reference": "r"},
-    ),
-    "LangChain": (
-        {"query": "q", "result": "a", "source_documents": [Document(page_content="c")], "ground_truths": "r"},
-        {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "reference": "r"},
-    ),
-    "retrieval log": (
-        {"question": "q", "document_score": [0.2, 0.9], "reference": ["low", "high"]},
-        {"user_input": "q", "retrieved_contexts": ["high", "low"], "document_score": [0.9, 0.2]},
-    ),
-    "retrieval log, a line per chunk": (
-        {"question": "q", "document_score": 0.2, "reference": "text"},
-        {"user_input": "q", "retrieved_contexts": ["text"], "document_score": [0.2]},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SEEDS)
-def test_the_column_names_of_the_seeds_are_understood(name: str) -> None:
-    row, columns = SEEDS[name]
-    assert columns_of_row(row) == columns
-
 
 @pytest.mark.parametrize(
     ("alias", "canonical"), [(alias, name) for name, aliases in ALIASES.items() for alias in (name, *aliases)]

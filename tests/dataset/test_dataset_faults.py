@@ -247,15 +247,9 @@ LISTS: Row = {"question": ["q", "p"], "answer": ["a", "b"], "contexts": [["c"], 
 OBJECTS: dict[str, Callable[[], Any]] = {
     "ragas EvaluationDataset": lambda: EvaluationDataset(samples=SAMPLES),
     "list of ragas samples": lambda: SAMPLES,
-    "tuple of ragas samples": lambda: tuple(SAMPLES),
     "dict of lists": lambda: LISTS,
     "dict of arrays": lambda: {name: numpy.array(values, dtype=object) for name, values in LISTS.items()},
-    "dict of series": lambda: {name: pandas.Series(values) for name, values in LISTS.items()},
-    "wrapped rows": lambda: {
-        "samples": [dict(zip(LISTS, values, strict=True)) for values in zip(*LISTS.values(), strict=True)]
-    },
     "IterableDataset": lambda: datasets.Dataset.from_dict(LISTS).to_iterable_dataset(),
-    "mapped IterableDataset": lambda: datasets.Dataset.from_dict(LISTS).to_iterable_dataset().map(lambda row: row),
 }
 
 

@@ -139,14 +139,15 @@ def _adapt(
     async def make() -> int:
         nonlocal marked
         translator = Translator(await judge.load(), packs.spoken)
-        for done, key in enumerate(chosen, start=1):
+        for done, key in enumerate(chosen):
+            progress(done, len(chosen))
             prompt, path = packs.originals[key], packs.path_of(key)
             pack, refused = await _translated(prompt, translator, instruction)
             faults = check_pack(pack, prompt, packs.spoken, instruction)
             write_review(review, packs.spoken.name, path.name, _section(faults, refused))  # no pack is without it
             write_pack(path, pack)
             marked += len(faults) + len(refused)
-            progress(done, len(chosen))
+        progress(len(chosen), len(chosen))
         return translator.asked
 
     asked = run(make())

@@ -181,7 +181,7 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
     assert judge.inner.engine.handle(requests) == expected
     assert judge.inner.engine.decoder.batch_size.most == 2
     judge.inner.engine.decoder.batch_size.most = 8
-    judge.inner._shares.clear()
+    judge.inner._answers.clear()
 
     async def all_choices() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
@@ -334,15 +334,6 @@ def test_the_models_own_generation_defaults_do_not_reach_the_judge(model_folder:
     assert judge.inner.engine.model.generation_config.repetition_penalty == 5.0
 
 
-def test_generate_works_inside_a_running_event_loop(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=32)
-
-    async def notebook() -> Note:
-        return judge.generate("Hello.\nOutput: ", Note)
-
-    assert asyncio.run(notebook()) == judge.generate("Hello.\nOutput: ", Note)
-
-
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "mistral-metaspace-bpe"])
 def test_options_have_the_probabilities_that_the_models_own_logits_give(
     model_folder: Callable[..., Path], kind: str
@@ -442,7 +433,7 @@ def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Calla
         judge.choose("c", ["1", "2"])
     with torch.no_grad():
         weight.copy_(kept)
-    judge.inner._replies.clear()
+    judge.inner._answers.clear()
     assert ask(judge, [(PromptText("a\nOutput: "), Note)])[0] == good
 
 
@@ -466,21 +457,3 @@ def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model
     assert max(len(request.input_ids) for request in requests) > 1024
     replies = judge.inner.engine.handle(requests)
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
-
-
-@pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat"])
-def test_options_that_were_asked_for_before_are_not_encoded_again(
-    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = load(model_folder(kind), dtype="float32")
-    judge.choose("a", ["1", "2"])
-    encoded: list[str] = []
-    tokenize = type(judge.encoder.tokenizer).__call__
-
-    def tokenizing(self: Any, text: str, **settings: Any) -> Any:
-        encoded.append(text)
-        return tokenize(self, text, **settings)
-
-    monkeypatch.setattr(type(judge.encoder.tokenizer), "__call__", tokenizing)
-    judge.choose("bcd", ["1", "2"])
-    assert len(encoded) == 1 and "bcd" in encoded[0]

@@ -21,7 +21,7 @@ METRICS = {
     5: ["faithfulness", "context_precision_with_reference", "context_recall", "answer_accuracy", "context_relevance"],
 }
 WAYS = ["float32 2", "float32 1", "bfloat16 2", "bfloat16 1", "llama.cpp 2"]
-COLUMNS = "way | wall s | CPU s | passes | tokens a pass | answers | scores | peak MB above the loaded model".split(" | ")
+COLUMNS = "way | wall s | CPU s | passes | tokens a pass | answers | scores | peak MB more".split(" | ")
 
 
 def main() -> None:
@@ -30,7 +30,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=6, help="of the sample, repeated with other ids where it has fewer")
     parser.add_argument("--metrics", type=int, default=3, choices=METRICS)
     parser.add_argument("--max-new-tokens", type=int, default=256)
-    parser.add_argument("--ways", nargs="*", default=WAYS, help="dtype and threads; llama.cpp 2; ragas 2 takes 19 minutes")
+    parser.add_argument("--ways", nargs="*", default=WAYS, help="kind and threads; 'ragas 2' takes 19 minutes")
     parser.add_argument("--rounds", type=int, default=2)
     parser.add_argument("--before", type=Path, help="a checkout of this project, measured beside this one")
     parser.add_argument("--model", type=Path, help="a GGUF file (default SmolLM2-135M-Instruct of make real-models)")

@@ -1,7 +1,7 @@
 """The engine that runs models with transformers and torch, in this process."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from rag_evaluator.judge.engines.transformers.loading import check_model, find_j
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.models.event_loop import Step
 from rag_evaluator.models.hub import has_adapter
 
 if TYPE_CHECKING:
@@ -135,9 +136,20 @@ class TransformersEngine(BatchEngine):
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
         with torch.inference_mode(), device_watched():
             outcomes = self.decoder.decode(requests)
-        self._count([request.input_ids for request in requests])
-        self.work.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
+        self._count([request.input_ids for request in requests], outcomes)
         return outcomes
+
+    def open(self) -> Step:
+        batch = self.decoder.open()
+
+        def step(requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
+            self._count([request.input_ids for request in requests.values()])
+            with torch.inference_mode(), device_watched():
+                outcomes = batch.step(requests)
+            self._count([], outcomes.values())
+            return outcomes
+
+        return step
 
     def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
         with torch.inference_mode(), device_watched():
@@ -149,9 +161,10 @@ class TransformersEngine(BatchEngine):
     async def aclose(self) -> None:
         """The model's memory is freed with the model, which may be the caller's own."""
 
-    def _count(self, prompts: Sequence[Sequence[int]]) -> None:
+    def _count(self, prompts: Sequence[Sequence[int]], outcomes: Iterable[Outcome] = ()) -> None:
         self.work.requests += len(prompts)
         self.work.prompt_tokens += sum(map(len, prompts))
+        self.work.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
         self.work.computed = self.decoder.computed
 
 

@@ -175,11 +175,11 @@ class Scheduler:
             requests = {number: entry.request for number, entry in new.items()}
             answers = await loop.run_in_executor(MODELS, step, requests)
             assert answers, "a step must answer a request"
-        except Exception as error:
+        except JudgeLostError as error:
+            answers = dict.fromkeys(running, error)
+        except Exception:  # each is asked for again, so that only the request at fault fails
             del self.open[handler], step  # with the memory of its batch
-            lost = isinstance(error, JudgeLostError)
-            all_answers = [error] * len(running) if lost else await self._answers(loop, list(running.values()))
-            answers = dict(zip(running, all_answers, strict=True))
+            answers = dict(zip(running, await self._answers(loop, list(running.values())), strict=True))
         for number, answer in answers.items():
             _settle(running.pop(number).future, answer)
         if not running:

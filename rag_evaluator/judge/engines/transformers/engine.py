@@ -15,6 +15,7 @@ from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched
+from rag_evaluator.judge.engines.transformers.linear import reorder_weights
 from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
@@ -94,7 +95,9 @@ class TransformersEngine(BatchEngine):
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "TransformersEngine":
-        return cls.of_pipeline(load_pipeline(config, offline), config)
+        engine = cls.of_pipeline(load_pipeline(config, offline), config)
+        reorder_weights(engine.model)  # which is nobody else's
+        return engine
 
     @classmethod
     def of_pipeline(cls, pipeline: Any, config: JudgeConfig) -> "TransformersEngine":

@@ -1,4 +1,4 @@
-"""Weights in the order in which a CPU's kernels for bfloat16 read them, which they are otherwise put in for each pass."""
+"""Weights in the order in which a CPU's kernels for bfloat16 read them; else they are put in it for each pass."""
 
 import logging
 from functools import partial

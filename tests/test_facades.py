@@ -22,8 +22,6 @@ PATCHED = {
     "rag_evaluator.judge.engines.transformers.loading",
     "rag_evaluator.judge.engines.transformers.packed",
     "rag_evaluator.judge.engines.transformers.plain",
-    "rag_evaluator.metrics.chosen",
-    "rag_evaluator.metrics.own.grounded",
     "rag_evaluator.models.hub",
     "rag_evaluator.report.document",
     "rag_evaluator.results.overview",

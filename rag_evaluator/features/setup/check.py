@@ -4,7 +4,6 @@ import os
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +22,6 @@ from rag_evaluator.features.setup.versions import look_at_versions
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.transformers.loading import Memory, memory_of
 from rag_evaluator.metrics.prompts import prompts_asked
-from rag_evaluator.metrics.table import owners_of, questions_of
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
@@ -116,8 +114,7 @@ def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks)
 def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
     config = evaluator.config
     metrics = evaluator.metrics
-    english = partial(prompts_asked, metrics)
-    packs = PackSet(owners_of(metrics), config.language, config.prompts_dir, english, questions_of(metrics))
+    packs = PackSet(prompts_asked(metrics), config.language, config.prompts_dir)
     present, missing = packs.find(PACKAGED)
     if config.prompts.adapt and missing:
         text = f"{len(missing)} packs are missing; a run makes them with the judge first (prompts.adapt)"

@@ -299,7 +299,7 @@ def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     """
     config, metrics = evaluator.config, evaluator.metrics
     rows, signatures = evaluator.rows(data), evaluator.signatures_once()
-    refuse_without_probabilities(metrics, evaluator.judge, config.place)
+    refuse_without_probabilities(metrics, evaluator.judge, config)
     about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
     stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
     if len(stage.rows) < 2 * stage.settings.pairs:

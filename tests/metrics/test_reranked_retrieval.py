@@ -107,13 +107,13 @@ def test_a_row_is_asked_once_for_all_metrics(folder: Path, tmp_path: Path, monke
     from rag_evaluator.verifiers import Reranker
 
     asked: list[str] = []
-    ask = Reranker.probabilities
+    ask = Reranker.relevance
 
     def counted(self: Reranker, query: str, passages: Sequence[str]) -> list[float]:
         asked.append(query)
         return ask(self, query, passages)
 
-    monkeypatch.setattr(Reranker, "probabilities", counted)
+    monkeypatch.setattr(Reranker, "relevance", counted)
     RAGEvaluator(config(folder, tmp_path)).evaluate(ROWS)
     assert sorted(asked) == sorted(row["user_input"] for row in ROWS)
 

@@ -149,24 +149,16 @@ def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
 
 
 def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
-    """Reads config.json and the names of files; loads nothing but a model whose card has values to compare with."""
+    """Reads config.json and the names of files; loads nothing."""
     verifier = evaluator._verifier.model
     if not isinstance(verifier, Verifier):
         checks.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
         return
     family = verifier.family
     languages = ", ".join(family.languages) or "of many languages"
-    about = {"languages": languages, "reads": f"{family.piece} {family.unit} at once", "licence": family.licence}
-    details: dict[str, Any] = {"model": str(verifier.folder), "kind": verifier.name, **about}
+    about = {"languages": languages, "reads": f"{family.piece} {family.unit} at once"}
     text = "; ".join([f"{verifier.folder}, {verifier.name}", *(f"{name}: {value}" for name, value in about.items())])
-    if verifier.family.published:
-        details["published"] = [list(row) for row in verifier.published()]
-        if not verifier.matches_published():
-            text += "; the values of its card are not met: the weights are others, or damaged"
-            checks.add("verifier", "failed", text, details)
-            return
-        text += f"; its {len(details['published'])} published values are met"
-    checks.add("verifier", "ok", text, details)
+    checks.add("verifier", "ok", text, {"model": str(verifier.folder), "kind": verifier.name, **about})
 
 
 def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:

@@ -82,15 +82,13 @@ def find_frames(prompt: "BasePrompt[Any, Any]", pack: Pack) -> tuple[Frame, ...]
     """The frames of a prompt, one for each set of examples; none for a prompt in which no input can be found."""
     inputs = [example["input"] for example in pack.examples]
     levels = {tuple(values[name] for name in LEVELS if name in values): values for values in inputs}
-    probes = [{name: _probe(name, value) for name, value in values.items()} for values in levels.values()]
+    texts: dict[type, Any] = {list: [LETTER], str: LETTER}  # in place of those of an example
+    probes = [
+        {name: value if name in LEVELS else texts.get(type(value), value) for name, value in values.items()}
+        for values in levels.values()
+    ]
     frames = [_find_frame(prompt, values) for values in probes]
     return tuple(frame for frame in frames if frame is not None)
-
-
-def _probe(name: str, value: Any) -> Any:
-    if name in LEVELS:
-        return value
-    return [LETTER] if isinstance(value, list) else LETTER if isinstance(value, str) else value
 
 
 def _find_frame(prompt: "BasePrompt[Any, Any]", values: dict[str, Any]) -> Frame | None:

@@ -181,10 +181,12 @@ def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object)
                 values = _renamed(example[side], model) if pack.is_legacy else example[side]
                 read[side] = model.model_validate(values).model_dump(exclude_none=True)
             except (ValidationError, KeyError, TypeError) as error:
-                reason = _first(error) if isinstance(error, ValidationError) else f"no '{side}'"
-                raise PromptError(
-                    f"{source}: examples[{position}].{side} does not fit {model.__name__}: {reason}."
-                ) from None
+                reason = f"no '{side}'"
+                if isinstance(error, ValidationError):
+                    detail = error.errors()[0]
+                    reason = f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg']}"
+                place = f"{source}: examples[{position}].{side}"
+                raise PromptError(f"{place} does not fit {model.__name__}: {reason}.") from None
         examples.append(read)
     return examples
 
@@ -219,12 +221,6 @@ def option_texts(pack: Pack) -> tuple[str, str]:
                 f"{texts!r:.160}, got {example['input'][OPTIONS]!r:.160}."
             )
     return (texts[0], texts[1]) if choice == "1" else (texts[1], texts[0])
-
-
-def _first(error: ValidationError) -> str:
-    """Which field is wrong, and why."""
-    detail = error.errors()[0]
-    return ": ".join((".".join(map(str, detail["loc"])) or "the whole", detail["msg"]))
 
 
 SHELL: Key = ("custom", "prompt")

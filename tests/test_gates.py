@@ -123,7 +123,7 @@ MUST_FAIL: dict[str, Case] = {
         MARGIN,
         table([*[0.0] * 476, *[None] * 24], "noise_sensitivity"),
         table([0.0] * 500, "noise_sensitivity"),
-        said="count as 1",
+        said="counted as 1",
     ),
     "too many missing rows ignored": Case(
         [*MARGIN, "--missing", "ignore"], table(without(60)), table(good()), said="60 missing rows are ignored"
@@ -168,7 +168,7 @@ MUST_FAIL: dict[str, Case] = {
     ),
     "a real drop": Case(MARGIN, table(FALLEN), table(good())),
     "all scores missing": Case(["--min-coverage", "0.5"], table([1.0, *[None] * (N - 1)])),
-    "too few perfect rows": Case(MIN, table(good(10)), said="a perfect run of 10 rows fails, too"),
+    "too few perfect rows": Case(MIN, table(good(10)), said="even perfect scores of so few rows break it"),
 }
 MUST_PASS: dict[str, Case] = {
     "equal to its baseline": Case(MARGIN, table(good()), table(good()), code=PASSED),
@@ -177,7 +177,11 @@ MUST_PASS: dict[str, Case] = {
         MARGIN, reversed_(repeated(NOT_FIRST, 2)), repeated(NOT_FIRST, 2), code=PASSED
     ),
     "one missing row, within the margin": Case(
-        [*MARGIN[:-1], "0.05"], table(without(1)), table(good()), code=PASSED, said="1 row (Q299) has no score"
+        [*MARGIN[:-1], "0.05"],
+        table(without(1)),
+        table(good()),
+        code=PASSED,
+        said="1 row (Q299) without a score in this",
     ),
     "few missing rows, ignored": Case(
         [*MARGIN, "--missing", "ignore"],

@@ -227,7 +227,7 @@ def _check_certificate(path: Path, place: str) -> None:
 
 
 def _check_rules(config: Config, metrics: Mapping[str, Metric]) -> None:
-    from rag_evaluator.statistics.rules import parse_rule, refuse_senseless
+    from rag_evaluator.statistics.rules import parse_rule
 
     for position, text in enumerate(config.require):
         start = f"{config.place('require', position)}: 'require[{position}]'"
@@ -237,7 +237,7 @@ def _check_rules(config: Config, metrics: Mapping[str, Metric]) -> None:
             raise ConfigError(f"{start}: {error}") from None
         metric = _chosen(rule.metric, metrics, f"{start}: '{rule.metric}'")
         try:
-            refuse_senseless(rule, metric.scale)
+            rule.refuse_senseless(metric.scale)
         except ConfigError as error:
             raise ConfigError(f"{start}: {error}") from None
 

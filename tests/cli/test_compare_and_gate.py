@@ -141,7 +141,6 @@ def test_three_runs_are_compared_with_the_first(folder: Path, capsys: Capture) -
             [
                 "Failed: exact_match: 0.975 [0.8",
                 "Next: rag-evaluator report ",
-                "failed: exact_match >= 0.97: a perfect run of 40 rows fails, too",
             ],
         ),
         (["--min", "mean:exact_match=0.97"], 0, ["Passed: exact_match: 0.975 [0.8"]),
@@ -152,19 +151,16 @@ def test_three_runs_are_compared_with_the_first(folder: Path, capsys: Capture) -
             [
                 "Failed: exact_match: difference -0.03 [",
                 "Next: rag-evaluator compare ",
-                "failed: exact_match not worse by 0.01: even a run equal to its baseline fails with 40 rows",
             ],
         ),
         (
             ["--not-worse-than", "a", "--margin", "0.01"],
             1,
             [
-                "Failed: 2 of 2 rules; none of them is settled.",
+                "Failed: 2 of 2 rules; 2 of them not settled.",
                 "exact_match: difference -0.03 [",
                 "chrf_score: difference -0.0",
                 "Next: rag-evaluator compare ",
-                "failed: exact_match not worse",
-                "failed: chrf_score not worse",
             ],
         ),
         (
@@ -195,7 +191,7 @@ def test_junit_has_a_test_case_per_rule(folder: Path, tmp_path: Path, capsys: Ca
     assert list(cases) == ["exact_match >= 0.97", "chrf_score >= 0.5"]
     failure = cases["exact_match >= 0.97"]
     assert failure is not None
-    assert "the lower end of the 95 % interval" in (failure.get("message") or "")
+    assert "the rule needs at least 0.97" in (failure.get("message") or "")
     assert cases["chrf_score >= 0.5"] is None
 
 

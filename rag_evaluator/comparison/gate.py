@@ -37,7 +37,7 @@ from rag_evaluator.results.conclusion import judged_by, next_command
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.statistics.formulas import Estimate, Scale
+from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
 from rag_evaluator.statistics.paired import Floats
 from rag_evaluator.statistics.rules import MEAN, Rule, parse_rule
@@ -47,8 +47,15 @@ MOST = 0.5  # share of keys with other questions from which on the rows are not 
 logger = logging.getLogger(__name__)
 
 
-class Differences:
-    """A run minus its baseline, metric by metric.
+def _differences(
+    baseline: ScoredRows,
+    run: ScoredRows,
+    scales: Mapping[str, Scale],
+    ignore: bool,
+    on: str | None,
+    cluster: str | None,
+) -> dict[str, Measured]:
+    """A run minus its baseline, by each metric of the baseline; one that the run does not have cannot pass.
 
     Args:
         scales: metric -> its scale.
@@ -57,69 +64,44 @@ class Differences:
 
     Raises `ResultsError` where there is nothing to compare. What makes the runs differ beside the systems is logged.
     """
+    on, matched = match([baseline, run], on)
+    a, b = align([baseline, run], matched, whole=True)
+    sides, metrics = (matched[0], matched[1]), common_metrics(a, b, on)
+    cluster, remarks = cluster_column([baseline, run], cluster)
+    for sentence in (*caveats(baseline, run, sides, on, metrics), *remarks):
+        logger.warning(sentence)
+    if new := [metric for metric in run.scores if metric not in baseline.scores]:
+        logger.warning("%s has no scores of %s: not compared.", baseline.name, ", ".join(new))
+    labels, weights = clusters_of([a, b], cluster) if cluster else None, weights_of(a)
+    equal = equal_rows(baseline, keys_of(baseline.samples, cluster or on))
+    other, known = other_questions(baseline, run, sides, on)
+    fault = (
+        f"{other} of {known} rows that were matched by '{on}' have other questions in {run.name}: these are not the "
+        "same rows. Choose another column with --on (on= in Python)"
+    )
 
-    def __init__(
-        self,
-        baseline: ScoredRows,
-        run: ScoredRows,
-        scales: Mapping[str, Scale],
-        ignore: bool,
-        on: str | None,
-        cluster: str | None,
-    ) -> None:
-        self.scales, self.ignore = scales, ignore
-        on, matched = match([baseline, run], on)
-        self.a, self.b = align([baseline, run], matched, whole=True)
-        sides = matched[0], matched[1]
-        metrics = common_metrics(self.a, self.b, on)
-        cluster, remarks = cluster_column([baseline, run], cluster)
-        for sentence in (*caveats(baseline, run, sides, on, metrics), *remarks):
-            logger.warning(sentence)
-        if new := [metric for metric in run.scores if metric not in baseline.scores]:
-            logger.warning("%s has no scores of %s: not compared.", baseline.name, ", ".join(new))
-        self.labels = clusters_of([self.a, self.b], cluster) if cluster else None
-        self.weights = weights_of(self.a)
-        equal = equal_rows(baseline, keys_of(baseline.samples, cluster or on))
-        self.notes = () if equal is None else (equal,)
-        other, known = other_questions(baseline, run, sides, on)
-        self.fault = None
-        if other and other >= MOST * known:
-            self.fault = (
-                f"{other} of {known} rows that were matched by '{on}' have other questions in {run.name}: these are "
-                "not the same rows. Choose another column with --on (on= in Python)"
-            )
-
-    def measured(self) -> dict[str, Measured]:
-        """Every metric of the baseline; one that the run does not have cannot pass."""
-        return {metric: self._of(metric, self.scales[metric]) for metric in self.a.scores}
-
-    def _of(self, metric: str, scale: Scale) -> Measured:
-        if metric not in self.b.scores:
-            fault = f"{self.b.run.name} has no scores of {metric}, which {self.a.run.name} has"
-            return Measured(scale, difference_interval([], scale, LEVEL), 0.0, fault=fault)
-        rows = fill_missing(self.a, self.b, metric)
-        first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (self.a, self.b))
-
-        def estimate(values: Floats) -> Estimate:
-            return difference_interval(values, scale, LEVEL, self.labels, self.weights)
-
-        worst = scale.low if scale.better == "higher" else scale.high
-        is_filled = bool(rows.lost) and not self.ignore
-        values = np.asarray(rows.filled(second, worst) - first) if is_filled else second - first
-        difference = estimate(values)
-        notes = list(rows.sentences(worst, self.ignore))
-        for side, scores in ((self.b, second), (self.a, first)):
-            if (warning := tie_warning(scores, scale, difference)) is not None:
-                notes.append(f"{side.run.name}: {warning}")
+    def measured(metric: str, scale: Scale) -> Measured:
+        if metric not in b.scores:
+            absent = f"{run.name} has no scores of {metric}, which {baseline.name} has"
+            return Measured(scale, difference_interval([], scale, LEVEL), 0.0, fault=absent)
+        rows, worst = row_counts(a, b, metric), scale.low if scale.better == "higher" else scale.high
+        first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
+        is_filled = bool(rows.lost.any()) and not ignore
+        values = (rows.with_lost(second, worst) if is_filled else second) - first
+        difference, alone = (difference_interval(x, scale, LEVEL, labels, weights) for x in (values, second - first))
+        tied = ((side.name, tie_warning(x, scale, difference)) for side, x in ((run, second), (baseline, first)))
+        notes = [*rows.notes(worst, ignore), *(f"{name}: {words}" for name, words in tied if words is not None)]
         return Measured(
             scale,
             difference,
-            rows.coverage,
-            of_scored(self.labels, values),
-            estimate(second - first) if is_filled else None,
-            (*notes, *self.notes),
-            self.fault,
+            int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
+            of_scored(labels, values),
+            alone if is_filled else None,
+            (*notes, *([] if equal is None else [equal])),
+            fault if other and other >= MOST * known else None,
         )
+
+    return {metric: measured(metric, scales[metric]) for metric in a.scores}
 
 
 def of_scored(labels: Sequence[str | None] | None, scores: Floats) -> list[str | None] | None:
@@ -128,92 +110,74 @@ def of_scored(labels: Sequence[str | None] | None, scores: Floats) -> list[str |
 
 
 NAMED, LETTERS = 3, 40  # keys in a sentence, and letters of each
+Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class FilledRows:
-    """All rows of a baseline and of another run, for one metric.
+class RowCounts:
+    """How many rows of each key a baseline and a run have, for one metric. *Shape:* (keys,).
 
     Attributes:
-        coverage: of all rows of both runs the share of those that both scored, in [0, 1].
-        lost: keys of rows that the baseline scored and the run did not; a key once for each such row.
-        neither: keys of rows that none of them scored.
-        gained: keys of rows that only the run scored.
+        keys: of the baseline.
+        held: rows of the run that are scored.
+        compared: rows that both scored; `lost`: that the baseline alone, `gained`: that the run alone, `neither`: that
+            none of them scored.
         further: rows of the run that the baseline does not have; those that share a key with it only if not scored.
         without: rows of the baseline that have no key.
-        held, missed: by key, the run's scored rows, and the rows it lost.
     """
 
-    coverage: float
-    lost: Sequence[str]
-    neither: Sequence[str]
-    gained: Sequence[str]
+    keys: Sequence[str]
+    held: Counts
+    compared: Counts
+    lost: Counts
+    gained: Counts
+    neither: Counts
     further: int
     without: int
-    held: Floats
-    missed: Floats
 
-    def filled(self, scores: Floats, value: float) -> Floats:
+    def with_lost(self, scores: Floats, value: float) -> Floats:
         """Return the run's scores by key, with a value in each row that it lost."""
-        total = self.held + self.missed
-        known = np.where(np.isnan(scores), 0.0, scores)
-        mixed = (known * self.held + value * self.missed) / np.where(total > 0, total, 1.0)
-        return np.where(self.missed > 0, mixed, scores)
+        total = np.nan_to_num(scores) * self.held + value * self.lost
+        return np.where(self.lost > 0, total / np.maximum(self.held + self.lost, 1), scores)
 
-    def sentences(self, worst: float, ignore: bool) -> Iterator[str]:
+    def notes(self, worst: float, ignore: bool) -> Iterator[str]:
         """Yield what is missing; `worst`: what lost rows count as, unless they are ignored."""
         if ignore:
-            yield f"{len(self.lost)} missing rows are ignored (--missing ignore)"
-        elif self.lost:
-            yield f"{_rows(self.lost)} without a score in this run but in the baseline, counted as {worst:g}"
-        if self.neither:
-            yield f"{_rows(self.neither)} without a score in both runs"
-        if self.gained:
-            yield f"{_rows(self.gained)} without a score in the baseline only"
+            yield f"{self.lost.sum()} missing rows are ignored (--missing ignore)"
+        of_both = {
+            "in both runs": self.neither,
+            "in the baseline only": self.gained,
+            f"in this run but in the baseline, counted as {worst:g}": self.lost * (not ignore),
+        }
+        for where, counts in of_both.items():
+            if counts.any():
+                each = [key for key, count in zip(self.keys, counts, strict=True) if count]
+                shown = [key if len(key) <= LETTERS else f"{key[: LETTERS - 1]}…" for key in each[:NAMED]]
+                named = ", ".join([*shown, "…"] if len(each) > NAMED else shown)
+                yield f"{counted(int(counts.sum()), 'row')} ({named}) without a score {where}"
         if self.without:
             yield f"{self.without} rows of the baseline have no key"
         if self.further:
             yield f"{self.further} rows of the run have no partner"
 
 
-def fill_missing(a: Aligned, b: Aligned, metric: str) -> FilledRows:
-    """Return the rows of a baseline, aligned with all of its keys, and of another run."""
+def row_counts(a: Aligned, b: Aligned, metric: str) -> RowCounts:
+    """Count the rows of a baseline, aligned with all of its keys, and of another run."""
     (rows_a, scored_a), (rows_b, scored_b) = (_counts(side, metric) for side in (a, b))
     compared = np.minimum(scored_a, scored_b)
-    lost = scored_a - compared
-    gained = np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
+    lost, gained = scored_a - compared, np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
     neither = rows_a - compared - lost - gained
-    beside = np.maximum(rows_b - scored_b - lost - neither, 0)
-    known = a.matched.places
-    extra = sum(len(places) for key, places in b.matched.places.items() if key not in known) + b.matched.without
-    further = extra + int(beside.sum())
-    return FilledRows(
-        coverage=int(compared.sum()) / (len(a.run.samples) + further),
-        lost=_repeated(a.keys, lost),
-        neither=_repeated(a.keys, neither),
-        gained=_repeated(a.keys, gained),
-        further=further,
-        without=a.matched.without,
-        held=scored_b.astype(np.float64),
-        missed=lost.astype(np.float64),
-    )
+    beside = int(np.maximum(rows_b - scored_b - lost - neither, 0).sum())
+    unknown = [len(places) for key, places in b.matched.places.items() if key not in a.matched.places]
+    further = sum(unknown) + b.matched.without + beside
+    return RowCounts(a.keys, scored_b, compared, lost, gained, neither, further, a.matched.without)
 
 
-def _counts(side: Aligned, metric: str) -> NDArray[np.int64]:
+def _counts(side: Aligned, metric: str) -> Counts:
     """Return by key how many rows a run has, and how many of them are scored. *Shape:* (2, keys)."""
     is_scored = ~np.isnan(np.asarray(side.run.scores[metric], np.float64))
     rows = [side.rows(place) for place in range(len(side.keys))]
     return np.array([list(map(len, rows)), [np.count_nonzero(is_scored[at]) for at in rows]], np.int64)
-
-
-def _repeated(keys: Sequence[str], counts: NDArray[np.int64]) -> list[str]:
-    return [key for key, count in zip(keys, counts, strict=True) for _ in range(count)]
-
-
-def _rows(keys: Sequence[str]) -> str:
-    """`3 rows (Q1, Q2, Q3)`: how many, and the first keys, each once."""
-    each = [key if len(key) <= LETTERS else f"{key[: LETTERS - 1]}…" for key in dict.fromkeys(keys)]
-    return f"{counted(len(keys), 'row')} ({', '.join(each[:NAMED])}{', …' if len(each) > NAMED else ''})"
 
 
 MISSING = ("worst", "ignore")
@@ -272,7 +236,7 @@ def gate(
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
     measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
     if len(runs) > 1:
-        differences = Differences(runs[1], scores, scales, missing == "ignore", on, cluster).measured()
+        differences = _differences(runs[1], scores, scales, missing == "ignore", on, cluster)
         parsed += _margins(margin, list(differences))
     if min_coverage is not None:
         parsed += [
@@ -292,7 +256,7 @@ def gate(
     following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
         check_rules(parsed, measured, differences, least),
-        judged_by(scores.manifest, of_scores, useful_metrics(scores)),
+        judged_by([scores.manifest], of_scores, useful_metrics(scores)),
         following,
         do_not_rely(scores, of_scores),
     )

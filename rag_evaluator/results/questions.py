@@ -15,16 +15,15 @@ Everything else is the value itself. Instruction and examples are in `prompts.js
 """
 
 import json
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import RagEvaluatorError, ResultsError
+from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.run import Run
 
@@ -186,38 +185,23 @@ def _text(line: Values, judgement: Values, columns: Values, prompts: Values) -> 
     return put_together((Frame(**frame) for frame in frames), values)
 
 
-Reading = Callable[[], Sequence[Sample]]
-
-
 def read_questions(folder: str | Path, row: int | None = None, data: Any = None) -> Iterator[dict[str, Any]]:
     """Every question that a run asked the judge, in the order of the details.
 
     Args:
         folder: results folder.
         row: position in the dataset, from 0; None gives those of all rows.
-        data: the rows that were judged, as `RAGEvaluator.evaluate` takes them; None takes the dataset of the run, or
-            the scored rows where that is not there any more or has changed.
+        data: the rows that were judged, as `RAGEvaluator.evaluate` takes them; None takes those of the results.
 
     Yields `row`, `metric`, `prompt` (its name in the metric), `prompt_digest`, `text` (exactly as it was sent, before
     the model's chat template), and `repeat` where scores were repeated. Raises `ResultsError` where that cannot be put
     together.
     """
     run = Run(Path(folder))
-    dataset = run.config.get("dataset")
-    rows = [data] if data is not None else [Path(dataset)] if dataset and Path(dataset).exists() else []
-    readings: list[Reading] = [cache(partial(open_dataset, source, run.config.get("columns"))) for source in rows]
-    if data is None:
-        readings.append(lambda: run.samples)
+    samples: Sequence[Sample] | None = None
     for record in run.all_details(run.metrics):
         if row is None or record["row"] == row:
-            yield from _questions(record, readings, run.prompts)
-
-
-def _questions(line: Mapping[str, Any], readings: Sequence[Reading], prompts: Mapping[str, Any]) -> list[Any]:
-    """The questions from the first reading of the rows that gives what was sent: digests tell."""
-    for reading in readings[:-1]:
-        with suppress(RagEvaluatorError, IndexError):
-            return list(questions_of(line, reading()[line["row"]].columns, prompts))
-    samples = readings[-1]()
-    columns = samples[line["row"]].columns if line["row"] < len(samples) else {}
-    return list(questions_of(line, columns, prompts))
+            if samples is None:
+                samples = run.samples if data is None else open_dataset(data, run.config.get("columns"))
+            columns = samples[record["row"]].columns if record["row"] < len(samples) else {}
+            yield from questions_of(record, columns, run.prompts)

@@ -116,7 +116,7 @@ def conclude(
     ]
     config = judged_config(manifest)
     if not unknown_to_toy(judge_model(config), config.get("language")):
-        sentences += where_to_look(rows, outcomes, judged_by(manifest, (RECALL, FAITHFULNESS), useful))
+        sentences += where_to_look(rows, outcomes, judged_by([manifest], (RECALL, FAITHFULNESS), useful))
     worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows (counted from 0): {', '.join(map(str, worst))}.")
@@ -156,11 +156,11 @@ def _means(
         and (scales[metric].low, scales[metric].high, scales[metric].better) == (0.0, 1.0, "higher")
     ]
     least = min((scored[metric]["mean"] for metric in candidates), default=None)
-    lowest = [metric for metric in candidates if scored[metric]["mean"] <= least + TIE] or list(scored)
+    lowest = list(scored) if least is None else [name for name in candidates if scored[name]["mean"] <= least + TIE]
     if not lowest:
         return
     means = listed(f"{metric} {_mean(scored[metric])}" for metric in lowest)
-    judge = judged_by(manifest, lowest, useful)
+    judge = judged_by([manifest], lowest, useful)
     if least is None:
         most = counted(max(row["scored"] for row in scored.values()), "row")
         yield f"Mean{'' if len(lowest) == 1 else 's'} over {most}: {means}{judge}."

@@ -64,7 +64,7 @@ def test_the_places_of_contexts_are_those_of_the_row() -> None:
 def test_a_saved_run_names_judge_and_verifier(tmp_path: Path) -> None:
     scored("faithfulness", BY_VERIFIER).write(tmp_path / "run")
     run = Run(tmp_path / "run")
-    assert judged_by(run.manifest, ["faithfulness"], ()) == ", according to this judge and this verifier"
+    assert judged_by([run.manifest], ["faithfulness"], ()) == ", according to this judge and this verifier"
 
 
 def record(metric: str, *args: Any) -> list[dict[str, Any]]:

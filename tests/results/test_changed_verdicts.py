@@ -39,11 +39,6 @@ def useful(*verdicts: int, items: Sequence[int] = (0, 1, 2), metric: str = "cont
     )
 
 
-def expected(verdict: int) -> Json:
-    part = {"reference_context": {"column": "reference_contexts", "item": 0}}
-    return record("retrieval_recall", asked({"reason": "so", "verdict": verdict}, "match_prompt", **part))
-
-
 def rated(metric: str, *ratings: int) -> Json:
     return record(
         metric, *(asked({"rating": rating}, f"judge{place}_prompt", **RATED) for place, rating in enumerate(ratings, 1))
@@ -81,11 +76,6 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
         claims(("Annam", 0)),
         ["claim “Annam”: not supported instead of supported"],
     ),
-    "a claim of the reference": (
-        claims(("Annam", 1), metric="factual_correctness", column="response"),
-        claims(("Annam", 0), metric="factual_correctness", column="response"),
-        ["claim of the reference “Annam”: not supported instead of supported"],
-    ),
     "a sentence of the reference": (
         recalled(("Om flows.", 1)),
         recalled(("Om flows.", 0)),
@@ -96,16 +86,10 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
         useful(1, 0, 1),
         ["context 2: not useful instead of useful", "context 3: useful instead of not useful"],
     ),
-    "an expected context": (expected(1), expected(0), ["reference context 1: not retrieved instead of retrieved"]),
     "ratings": (
         rated("answer_accuracy", 4),
         rated("answer_accuracy", 2),
         ["rating: agrees in part instead of agrees"],
-    ),
-    "evasive": (
-        one("answer_relevancy", "noncommittal", 0),
-        one("answer_relevancy", "noncommittal", 1),
-        ["response: evasive instead of answers"],
     ),
     "a claim in both": (
         correct(TP=["Om"], FP=["Tesk"], FN=["Annam"]),
@@ -129,25 +113,13 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
             "claim “Om”: supported by context 2 instead of not supported by context 2",
         ],
     ),
-    "a claim of one run held against each text": (
-        record("noise_sensitivity"),
-        noisy("Om", 0, 0, 1, 0),
-        [
-            "claim “Om”, in the second run only: not supported by the reference",
-            "claim “Om”, in the second run only: not supported by context 1",
-            "claim “Om”, in the second run only: supported by context 2",
-            "claim “Om”, in the second run only: not supported by context 3",
-        ],
-    ),
     "a grade": (one("mine", "score", 4), one("mine", "score", 2.5), ["rating: score 2.5 instead of score 4"]),
     "what nobody knows": (one("mine", "verdict", 1), one("mine", "verdict", 0), []),
-    "texts alone": (one("mine", "names", ["a"]), one("mine", "names", ["b"]), []),
     "an error": (
         claims(("Om", 1)),
         record("faithfulness", {"prompt": "p", "error": "no answer"}),
         ["claim “Om”, in the first run only: supported"],
     ),
-    "no judge": (record("rouge_score"), record("rouge_score"), []),
 }
 
 
@@ -163,10 +135,6 @@ def test_a_change_is_said_in_words(name: str) -> None:
         ("يولد الماء في أوم", "يولد الماء في أوم"),
         ("レナはマーローで生まれた。", "レナはマーローで生まれた。"),
         ("Où naît l’eau ?\n À Om", "Où naît l’eau ? À Om"),
-        ("Cafe\u0301", "Cafe\u0301"),
-        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
-        ("{about} {0} %s", "{about} {0} %s"),
-        ("a" * 80, "a" * 80),
         ("a" * 1_000_000, "a" * 79 + "…"),
     ],
 )

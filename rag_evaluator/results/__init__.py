@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = facade(
         "rows": "Add Heading LABELS Score Scored cells_of row_digests",
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
-        "summary": "MetricScores REPORTED_BY Remark figures flat_rows thought_figures",
+        "summary": "MetricScores REPORTED_BY Remark figures thought_figures",
         "tally": "scales_of whole_tally",
         "verified": "VERIFIED",
         "worst": "worst_rows",

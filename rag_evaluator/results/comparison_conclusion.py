@@ -87,7 +87,7 @@ def conclude_comparison(
 def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
     """Return how two runs were judged: a metric needs no words if certificates call the judges of both useful."""
     known = [run.manifest for run in (a, b) if run.manifest.get("signatures")]
-    differing = list(differing_conditions(*known, metrics)) if len(known) == 2 else []
+    differing = list(differing_conditions(known[0], known[1], metrics)) if len(known) == 2 else []
     return Judging(known if differing else known[-1:], useful_metrics(a) & useful_metrics(b), differing)
 
 

@@ -17,7 +17,7 @@ from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import check_summary, config_of, read_object
-from rag_evaluator.results.rows import Add, Heading, JudgementCounts, Scored, dropped_contexts
+from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
@@ -212,7 +212,7 @@ class Summary:
         self._values = {name: array("d") for name in metrics}
         self._remarks: dict[str, dict[int, Remark]] = {name: {} for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
-        self._counts = {name: JudgementCounts() for name in self._values}
+        self._thoughts, self._cut = Counter[str](), Counter[str]()
         self._clusters: list[str | None] = []
         self._rows = 0
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
@@ -224,7 +224,9 @@ class Summary:
             score = scored.scores[name]
             values.append(score.value)
             self._repeats[name].append(score.repeats)
-            self._counts[name] = self._counts[name].plus(score.counts)
+            thoughts, cut = score.thoughts
+            self._thoughts[name] += thoughts
+            self._cut[name] += cut
             reason = (score.reason or "unknown") if score.missing else None
             remark = Remark(reason, name in dropped, score.outcome, tuple(sorted(score.flags)))
             if any(remark):
@@ -249,8 +251,12 @@ class Summary:
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]
-        counts = self._counts[name]
-        whole = {**of(scores, clusters), **_noise(repeats), **about, **thought_figures(counts.thoughts, counts.cut)}
+        whole = {
+            **of(scores, clusters),
+            **_noise(repeats),
+            **about,
+            **thought_figures(self._thoughts[name], self._cut[name]),
+        }
         groups = {
             column: {
                 value: {

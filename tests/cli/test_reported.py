@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 import yaml
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator import evaluator as evaluating
 from rag_evaluator.cli.main import main
-from rag_evaluator.results import REPORTED_BY
 from rag_evaluator.tasks import evaluation
 
 HEAD = "dataset: rows.jsonl\nmetrics: [noise_sensitivity, exact_match, bleu, semantic_similarity]\n"  # lines 1 and 2
@@ -93,8 +91,6 @@ def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
     ("override", "told"),
     [
         ("group_by=tpic", "--set group_by: group_by: 'tpic' is no column of any row."),
-        ("thresholds.bleu=2", "--set thresholds.bleu: 'thresholds.bleu' is 2"),
-        ("ci_level=95", "--set ci_level: 'ci_level' is 95"),
         ("require=[bleu >= 2]", "--set require: 'require[0]': rule 'bleu >= 2': expected a number from 0 to 1."),
     ],
 )
@@ -197,21 +193,6 @@ def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, m
     assert list(summary["groups"]) == ["some"]
 
 
-def test_a_merge_does_not_take_the_report_of_other_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, results = write(tmp_path, "thresholds: {exact_match: 1}\n", STRINGS), tmp_path / "results" / "run"
-    assert main([path]) == 0
-    path = write(tmp_path, "thresholds: {chrf: 0.5}\ngroup_by: topic\n", STRINGS.replace("exact_match", "chrf"))
-    with monkeypatch.context() as patch:
-        patch.delattr(evaluation.Evaluation, "write")
-        with pytest.raises(AttributeError):
-            main([path, "--update"])
-    assert main(["merge", str(results)]) == 0
-    (row,) = json.loads((results / "summary.json").read_bytes()).values()
-    assert row["kind"] == "continuous"
-    assert row["pass_rate"]["threshold"] == 0.5
-    assert list(row["groups"]) == ["topic"]
-
-
 DAMAGES: list[dict[str, Any]] = [
     {"config": None},
     {"config": {"ci_level": "high", "group_by": 5}},
@@ -248,15 +229,3 @@ def test_a_failed_requirement_is_printed_and_only_the_gate_fails(
     assert main([path, "--set", "require=[exact_match >= 0.1]"]) == 0
     assert "requirement failed" not in capsys.readouterr().out
     assert main(["gate", str(results)]) == 0
-
-
-def test_the_sheet_of_the_summary_holds_what_the_json_says(tmp_path: Path) -> None:
-    assert main([write(tmp_path, "group_by: [topic]\nthresholds: {exact_match: 1}\n", STRINGS)]) == 0
-    results = tmp_path / "results" / "run"
-    whole = json.loads((results / "summary.json").read_bytes())["exact_match"]
-    heading, _, *rows = openpyxl.load_workbook(results / "scores.xlsx")["summary"].iter_rows(values_only=True)
-    for row, figures in zip(rows, [whole, *whole["groups"]["topic"].values()], strict=True):
-        cells = dict(zip(heading, row, strict=True))
-        assert cells["ci_low"] == pytest.approx(figures["ci_low"])
-        assert cells["pass_mean"] == pytest.approx(figures["pass_rate"]["mean"])
-    assert set(REPORTED_BY) <= set(json.loads((results / "manifest.json").read_bytes())["config"])

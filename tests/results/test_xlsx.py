@@ -142,12 +142,6 @@ def test_the_colours_of_scores_span_the_range_of_the_metric_and_point_to_its_bet
     assert {book["summary"][area].column for area in means} == {heading.index("mean") + 1}
 
 
-def test_scores_of_a_metric_that_nobody_has_described_span_what_was_seen(tmp_path: Path) -> None:
-    book = book_of(results_of([1.0, 5.0], ["stars"]), tmp_path)
-    assert colours_of(book["scores"]) == {"D2:D3": ([1, 3, 5], [WORSE[1:], "FFFFFF", BETTER[1:]])}
-    assert "retrieval" not in [row["metric"] for row in values_of(book["summary"])]
-
-
 NLI = [{"statement": "A.", "reason": "r", "verdict": 0}, {"statement": "B.", "reason": "s", "verdict": 1}]
 ANSWERS: list[tuple[Any, list[float], list[dict[str, Any]]]] = [
     ({"rating": 2}, [0.75], [{"key": "rating", "value": 2}]),

@@ -175,12 +175,6 @@ def test_the_mean_is_the_exact_sum_over_n_and_never_above_the_highest_score() ->
     assert mean_interval([5.0] * 3, STARS, weights=masses).mean == 5
 
 
-@pytest.mark.parametrize("masses", [[0.2, 0.4, 0.3, 0.9], [0.3, 0.6, 0.9, 0.9, 0.2, 0.7]])
-def test_rounding_of_weights_does_not_move_the_median(masses: list[float]) -> None:
-    scores = list(range(len(masses)))
-    assert mean_interval(scores, Scale(0.0, 9.0), weights=masses).median == 2.5
-
-
 def test_copies_of_rows_in_clusters_say_no_more_than_the_rows_alone() -> None:
     for function in (mean_interval, difference_interval):
         for scale in (JUDGED, CONTINUOUS):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.results.judgement import GRADES, JudgedVerdict, explained
 from rag_evaluator.results.overview import counted
 
@@ -173,7 +174,7 @@ def _by_subject(records: Iterable[Record]) -> Side:
             place = str(part["item"] + 1) if isinstance(part, Mapping) and "item" in part else ""
         if kind == HELD_AGAINST:
             word = f"{word} by {f'context {place}' if place else 'the reference'}"
-        subject = verdict.statement or verdict.judgement.prompt, place
+        subject = as_key(verdict.lines[1]) or verdict.judgement.prompt, place
         by_subject.setdefault(subject, []).append((word, verdict))
     return by_subject
 

@@ -181,23 +181,6 @@ def test_questions_about_other_rows_than_those_judged_are_refused(tmp_path: Path
         list(read_questions(folder, data=changed))
 
 
-def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match=r"manifest\.json: cannot be read"):
-        list(read_questions(tmp_path))
-
-
-def test_questions_of_one_row_are_read_from_the_dataset_of_the_run(tmp_path: Path) -> None:
-    evaluation = evaluator(["faithfulness", "context_recall"], dataset=str(csv_of(tmp_path)))
-    folder = evaluation.evaluate(folder=tmp_path / "run").write(tmp_path / "copy")
-    questions = list(read_questions(folder, row=2))
-    assert [(one["row"], one["metric"]) for one in questions] == [
-        (2, "faithfulness"),
-        (2, "faithfulness"),
-        (2, "context_recall"),
-    ]
-    assert json.dumps("q\nq\na\nb\na\nb") in questions[1]["text"]
-
-
 def test_questions_are_read_from_the_scored_rows_whatever_became_of_the_dataset(tmp_path: Path) -> None:
     path = csv_of(tmp_path)
     folder = evaluator(["faithfulness", "context_recall"], dataset=str(path)).evaluate().write(tmp_path / "run")
@@ -205,11 +188,6 @@ def test_questions_are_read_from_the_scored_rows_whatever_became_of_the_dataset(
     assert len(asked) == 9
     path.write_text("question,contexts\nother,other\n", encoding="utf-8")
     assert list(read_questions(folder)) == asked
-
-
-def test_questions_of_a_file_given_from_python_are_read(tmp_path: Path) -> None:
-    folder = evaluator(["context_recall"]).evaluate(csv_of(tmp_path)).write(tmp_path / "run")
-    assert len(list(read_questions(folder))) == 3
 
 
 def test_the_recipe_of_the_docs_prints_the_questions_of_a_row(
@@ -229,19 +207,6 @@ def test_the_recipe_of_the_docs_prints_the_questions_of_a_row(
 
 def left_out() -> Results:
     return evaluator(["context_precision", "context_relevance", "answer_accuracy", "bleu_score"]).evaluate(ROWS)
-
-
-def test_the_summary_tells_in_how_many_rows_contexts_were_left_out(tmp_path: Path) -> None:
-    results = left_out()
-    dropped = {name: row["dropped"] for name, row in results.summary().items()}
-    assert dropped == {
-        "context_precision_with_reference": 1,
-        "context_relevance": 1,
-        "answer_accuracy": 0,
-        "bleu_score": 0,
-    }
-    written = json.loads((results.write(tmp_path) / "summary.json").read_text(encoding="utf-8"))
-    assert {name: row["dropped"] for name, row in written.items()} == dropped
 
 
 def test_the_table_tells_in_how_many_rows_contexts_were_left_out(capsys: pytest.CaptureFixture[str]) -> None:

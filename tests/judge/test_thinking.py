@@ -340,4 +340,4 @@ def test_cut_thoughts_are_counted_over_repeats_and_without_the_judgements() -> N
     judged = [{"thinking": "a", "cut": ["thinking"]}, {"thinking": "", "cut": []}, {"prompt": "no thought"}]
     score = Score.mean_of([Score(1.0, judgements=judged), Score(0.0, judgements=judged[1:])])
     assert score.thoughts == score.without_judgements().thoughts == (3, 1)
-    assert thought_figures(*Score(1.0).counts[:2]) == {}
+    assert thought_figures(*Score(1.0).thoughts) == {}

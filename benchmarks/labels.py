@@ -210,8 +210,8 @@ def difference_table(repetitions: int) -> Iterable[str]:
                 wrong = rng.random(ROWS) > agreement
                 drawn = np.arange(ROWS) < size
                 labels = tuple(np.where(drawn, side, np.nan) for side in (first.labels, changed))
-                scores = first.scores, np.where(wrong, 1 - changed, changed)
-                result = label_difference(scores, (labels[0], labels[1]))
+                changes = np.where(wrong, 1 - changed, changed) - first.scores
+                result = label_difference(changes, labels[1] - labels[0], Scale(-1.0, 1.0))
                 hits, widths = hits + covers(result, 0.05), widths + width(result)
                 alone += width(difference_interval((changed - first.labels)[:size], PASS))
             yield line(f"{agreement:g}", size, *(f"{total / repetitions:.3f}" for total in (hits, widths, alone)))

@@ -186,12 +186,12 @@ def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
             place = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
             raise ConfigError(f"{place} is {limit:g}, expected a number from {low:g} to {high:g}.")
     for position, text in enumerate(config.require):
-        from rag_evaluator.statistics.rules import parse_rule, refuse_senseless
+        from rag_evaluator.statistics.rules import parse_rule
 
         start = f"{config.place('require', position)}: 'require[{position}]'"
         try:
             rule = parse_rule(text)
-            refuse_senseless(rule, _chosen(rule.metric, metrics, f"'{rule.metric}'").scale)
+            rule.refuse_senseless(_chosen(rule.metric, metrics, f"'{rule.metric}'").scale)
         except ConfigError as error:
             raise ConfigError(f"{start}: {error}") from None
     if config.certificate is not None:

@@ -339,5 +339,5 @@ def test_more_than_a_fifth_of_thoughts_cut_gives_a_warning(
 def test_cut_thoughts_are_counted_over_repeats_and_without_the_judgements() -> None:
     judged = [{"thinking": "a", "cut": ["thinking"]}, {"thinking": "", "cut": []}, {"prompt": "no thought"}]
     score = Score.mean_of([Score(1.0, judgements=judged), Score(0.0, judgements=judged[1:])])
-    assert score.counts == score.without_judgements().counts == (3, 1)
-    assert thought_figures(*Score(1.0).counts[:2]) == {}
+    assert score.thoughts == score.without_judgements().thoughts == (3, 1)
+    assert thought_figures(*Score(1.0).thoughts) == {}

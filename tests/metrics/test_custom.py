@@ -201,7 +201,6 @@ def test_the_questions_can_be_read_again(rows: Rows, tmp_path: Path) -> None:
     config = {
         "metrics": "tone",
         "custom_metrics": {"tone": {**TONE, "columns": ["response", "contexts", "channel"]}},
-        "keep_prompts": True,
     }
     RAGEvaluator(config, judge).evaluate(scored, folder=tmp_path)
     assert [question["text"] for question in read_questions(tmp_path, data=scored)] == judge.prompts

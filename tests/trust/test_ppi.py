@@ -187,10 +187,10 @@ def test_nothing_depends_on_the_order_of_rows_with_keys() -> None:
 
 def test_the_difference_of_two_runs_uses_rows_with_a_label_in_both() -> None:
     first, second = [0.0, 1, 1, 0, NAN, 1] + [NAN] * 14, [1.0, 1, 1, 1, 1, NAN] + [NAN] * 14
-    result = label_difference(([0.5] * 20, [0.7] * 20), (first, second))
+    result = label_difference([0.2] * 20, np.subtract(second, first), Scale(-1.0, 1.0))
     assert result.labels == 4
     assert result.label_mean == pytest.approx(0.5)  # 1, 0, 0, 1
-    same = label_difference((F, F), (Y, Y))
+    same = label_difference(F - F, Y - Y, Scale(-1.0, 1.0))
     assert same.label_mean == 0
     assert same.ci_low is not None and same.ci_low < 0
 
@@ -201,7 +201,7 @@ def test_the_difference_of_two_runs_is_narrower_than_labels_alone_if_the_judge_i
     second = np.where(rng.random(2_000) < 0.3, 1.0, first)
     scores = [np.where(rng.random(2_000) < 0.03, 1 - labels, labels) for labels in (first, second)]
     seen = [np.where(np.arange(2_000) < 100, labels, NAN) for labels in (first, second)]
-    result = label_difference((scores[0], scores[1]), (seen[0], seen[1]))
+    result = label_difference(scores[1] - scores[0], seen[1] - seen[0], Scale(-1.0, 1.0))
     alone = difference_interval((second - first)[:100], Scale())
     assert result.ci_low is not None and result.ci_high is not None
     assert alone.ci_low is not None and alone.ci_high is not None

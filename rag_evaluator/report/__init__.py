@@ -5,11 +5,11 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "charts": "Bar ChartPoint KEPT PAINTED chart dots histogram",
+        "charts": "Bar ChartPoint chart dots histogram",
         "compared": "comparison_html difference_key",
         "document": "PART_BYTES columns_of folded packs_of rows_of worst_places write_report",
         "facts": "certified facts_of line means_html what_html",
-        "figures": "bins_of by_length by_rank figures_html groups_of runs_html verdicts_of",
+        "figures": "bins_of figures_html groups_of runs_html",
         "pages": "FOLDED LINES MOST TextPart WORDS asset clean difference inline json_in_page percent shown tokens",
         "row": "pair_html row_html row_view",
         "row_scores": "frames_of judgement_views",

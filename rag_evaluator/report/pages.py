@@ -28,7 +28,6 @@ SCRIPTS = (
     "row_dialog.js",
     "table_keys.js",
     "table.js",
-    "tooltips.js",
     "row.js",
     "embedded.js",
     "start.js",

@@ -89,7 +89,7 @@ def test_two_runs_are_compared_from_the_list(page: Page, runs: Runs, serve: Serv
     page.get_by_role("button", name="Compare").click()
     table = Table(page)
     table.shows(range(12))
-    page.locator(".figures svg").first.wait_for()
+    page.locator(".figures img").first.wait_for()
     table.question(3).click()
     table.opens(3)
     assert table.row.locator(".sides").first.locator(":scope > .side").count() == 2

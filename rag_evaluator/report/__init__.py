@@ -6,13 +6,14 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "charts": "Bar ChartPoint chart dots histogram",
-        "compared": "comparison_html difference_key",
-        "document": "PART_BYTES columns_of folded packs_of rows_of worst_places write_report",
+        "compared": "comparison_html",
+        "document": "PART_BYTES folded packs_of write_report",
         "facts": "certified facts_of line means_html what_html",
         "figures": "bins_of figures_html groups_of runs_html",
         "pages": "FOLDED LINES MOST TextPart WORDS asset clean difference inline json_in_page percent shown tokens",
         "row": "pair_html row_html row_view",
         "row_scores": "frames_of judgement_views",
         "row_sentences": "COMPARED marked sentences_of",
+        "table": "columns_of difference_key rows_of worst_places",
     },
 )

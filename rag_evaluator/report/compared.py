@@ -10,6 +10,7 @@ from markupsafe import Markup
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled, why_no_charts
 from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown_pieces
+from rag_evaluator.report.table import difference_key
 from rag_evaluator.results.changes import ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import (
     ComparedMetric,
@@ -56,11 +57,6 @@ class ChangedPart:
     title: str
     rows: tuple[ChangedRowView, ...]
     links: tuple[RowsLink, ...]
-
-
-def difference_key(metric: str, run: int) -> str:
-    """The key of the differences of a run, by its place, from the first run, in the table of rows."""
-    return f"{metric} {run}-0"
 
 
 def comparison_html(comparison: Comparison, whole_table: bool = True) -> str:

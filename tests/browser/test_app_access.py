@@ -1,6 +1,5 @@
 """Who may read the app: nobody without the token, no page of another origin, no name but its own."""
 
-import shutil
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -11,8 +10,6 @@ from complaints import Complaints
 from made_runs import Runs
 from playwright.sync_api import Page
 from served import HOST, TOKEN, Server
-
-from rag_evaluator import write_report
 
 Serve = Callable[..., Server]
 
@@ -82,20 +79,6 @@ def test_without_a_tab_that_has_the_token_the_page_asks_for_the_link(
     page.goto(f"{server.origin}/run/plain")
     page.get_by_text("Open that link again").wait_for()
     assert "Torvik" not in page.content()
-
-
-@pytest.mark.parametrize("path", ["/", "/run/plain"])
-def test_the_report_of_a_run_is_saved(runs: Runs, serve: Serve, page: Page, tmp_path: Path, path: str) -> None:
-    run = Path(shutil.copytree(runs("plain"), tmp_path / "results" / "plain"))
-    report = write_report(run, out=run / "report.html")
-    server = serve(run.parent)
-    page.goto(server.link)
-    page.goto(server.origin + path)
-    page.wait_for_function("() => document.readyState === 'complete'")
-    with page.expect_download() as download:
-        page.get_by_role("button", name="report.html").click()
-    assert download.value.suggested_filename == "plain.html"
-    assert download.value.path().read_bytes() == report.read_bytes()
 
 
 def test_the_printed_link_is_what_the_program_prints(server: Server) -> None:

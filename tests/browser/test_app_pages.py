@@ -1,5 +1,6 @@
 """The app's pages: the list of runs, a run of many rows, a run that is still going on."""
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from threading import Semaphore, Thread
@@ -163,16 +164,18 @@ def test_a_running_evaluation_shows_how_far_it_is(page: Page, tmp_path: Path, se
     config = {"name": "going", "metrics": ["faithfulness"], "chunk_size": 1}
     evaluator = RAGEvaluator(config, judge=ScriptedJudge(patiently))
     going = Thread(target=evaluator.evaluate, args=(sample_rows()[:4],), kwargs={"folder": results / "going"})
-    page.goto(serve(results).link)
+    server = serve(results)
+    page.goto(server.link)
     going.start()
+    while not (results / "going" / "journal" / "manifest.json").is_file():
+        time.sleep(0.05)
+    page.goto(f"{server.origin}/run/going")
     try:
-        page.wait_for_function(f"() => {SHARE} > 0")  # appears by itself
-        expect(page.locator("main")).to_contain_text("going")
+        page.wait_for_function(f"() => {SHARE} > 0")
         first = page.evaluate(SHARE)
         allowed.release(2)
         page.wait_for_function(f"(first) => {SHARE} > first", arg=first)
     finally:
         allowed.release(1000)
         going.join()
-    expect(page.locator("progress")).to_have_count(0)
-    open_run(page, "going").shows(range(4))
+    Table(page).shows(range(4))

@@ -5,7 +5,6 @@ from collections.abc import Callable
 from pathlib import Path
 from threading import Semaphore, Thread
 
-import pytest
 from made_runs import RUNS, Runs, judged, sample_rows
 from playwright.sync_api import Page, expect
 from pydantic import BaseModel
@@ -71,17 +70,6 @@ def test_the_table_of_the_app_sorts_filters_and_searches_as_that_of_the_report(
     assert table.rows
 
 
-def test_the_server_gives_many_rows_page_by_page(page: Page, runs: Runs, serve: Serve) -> None:
-    runs("long")
-    page.goto(serve(runs.folder).link)
-    table = open_run(page, "made-up-0")
-    table.shows(range(50))
-    page.locator("#rows .pager .after").click()
-    table.shows(range(50, 100))
-    page.go_back()
-    table.shows(range(50))
-
-
 def test_two_runs_are_compared_from_the_list(page: Page, runs: Runs, serve: Serve) -> None:
     runs("plain"), runs("other")
     page.goto(serve(runs.folder).link)
@@ -139,17 +127,6 @@ def test_the_back_button_goes_from_row_to_run_to_list_and_through_a_comparison(
     page.get_by_role("button", name="Compare").wait_for()
     page.go_forward()
     table.shows(range(12))
-
-
-@pytest.mark.parametrize(("name", "words", "found"), [("arabic", "تأسست", [1]), ("japanese", "いつ", [1])])
-def test_the_app_finds_words_of_any_script(
-    page: Page, runs: Runs, serve: Serve, name: str, words: str, found: list[int]
-) -> None:
-    page.goto(serve(runs(name).parent).link)
-    table = open_run(page, name)
-    table.shows(range(2))
-    table.set("search", words)
-    table.shows(found)
 
 
 def test_a_running_evaluation_shows_how_far_it_is(page: Page, tmp_path: Path, serve: Serve) -> None:

@@ -32,6 +32,8 @@ ODD = [
     ("summary.json", (), 7),
     ("summary.json", ("exact_match",), None),
     ("summary.json", ("exact_match", "mean"), 10**400),
+    ("summary.json", ("exact_match", "mean"), float("nan")),
+    ("summary.json", ("exact_match", "ci_low"), "x"),
     ("summary.json", ("exact_match", "groups"), 7),
     ("summary.json", ("exact_match", "groups"), {"team": {"north": 7}}),
     ("summary.json", ("exact_match", "pass_rate"), [7]),

@@ -48,48 +48,6 @@ def test_the_list_shows_means_intervals_and_coverage(tmp_path: Path) -> None:
         assert shown in page, shown
 
 
-def test_a_damaged_folder_is_listed_with_its_error_beside_the_others(tmp_path: Path) -> None:
-    write_run(tmp_path / "good")
-    write_run(tmp_path / "bad")
-    (tmp_path / "bad" / "summary.json").write_text("[]")
-    browser = client(tmp_path)
-    page = browser.get("/").text
-    assert "good" in page
-    assert "damaged" in page
-    assert "summary.json" in page
-    assert "summary.json" in browser.get("/run/bad").text
-    assert "Traceback" not in browser.get("/run/bad").text
-
-
-@pytest.mark.parametrize(
-    ("file", "key", "value"),
-    [
-        ("summary.json", "mean", 10**400),
-        ("summary.json", "mean", [[1]]),
-        ("summary.json", "mean", float("nan")),
-        ("summary.json", "ci_low", "x"),
-        ("summary.json", "ci_high", None),
-        ("summary.json", "ci_high", float("inf")),
-        ("manifest.json", "range", None),
-        ("manifest.json", "range", [0, {}]),
-        ("manifest.json", "range", ["x", 1]),
-        ("manifest.json", "range", 7),
-    ],
-    ids=lambda value: str(value)[:20],
-)
-def test_figures_edited_by_hand_do_not_take_the_list_away(tmp_path: Path, file: str, key: str, value: Any) -> None:
-    write_run(tmp_path / "good")
-    path = write_run(tmp_path / "edited") / file
-    document = json.loads(path.read_bytes())
-    (document["metrics"] if file == "manifest.json" else document)["exact_match"][key] = value
-    path.write_text(json.dumps(document))
-    with client(tmp_path) as browser:
-        answer = browser.get("/")
-    assert answer.status_code == 200
-    assert "/run/good" in answer.text
-    assert "edited" in answer.text
-
-
 @pytest.mark.parametrize("text", ['{"plan": 1}', "", "[]"])
 def test_a_damaged_journal_does_not_take_the_list_away(tmp_path: Path, text: str) -> None:
     write_run(tmp_path / "good")

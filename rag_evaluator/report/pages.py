@@ -302,7 +302,7 @@ def difference(first: str, second: str) -> WordDiff:
         same = code.tag == "equal"
         left.append(TextPart("".join(words[0][code.src_start : code.src_end]), "" if same else "ins"))
         right.append(TextPart("".join(words[1][code.dest_start : code.dest_end]), "" if same else "del"))
-    return WordDiff(*(tuple(_without_ends(_joined(side))) for side in (left, right)))
+    return WordDiff(tuple(_without_ends(_joined(left))), tuple(_without_ends(_joined(right))))
 
 
 def tokens(text: str) -> list[str]:

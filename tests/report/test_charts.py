@@ -226,13 +226,6 @@ def compared(tmp_path_factory):
     return compare(folder / "a", folder / "b")
 
 
-def test_a_changed_score_names_its_row_in_both_runs(compared):
-    changed = [(change.direction, change.key, change.row_a, change.row_b) for change in compared.changed]
-
-    assert ("better", "r39", 39, 39) in changed
-    assert ("missing", "r38", 38, 38) in changed
-
-
 def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed(compared):
     page = comparison_html(compared)
 

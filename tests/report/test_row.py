@@ -475,9 +475,3 @@ def test_a_row_that_one_run_does_not_have_is_said(run: Run) -> None:
 def test_a_row_of_no_run_is_an_index_error(run: Run) -> None:
     with pytest.raises(IndexError):
         row_html(run, 1)
-
-
-def test_a_fragment_is_small(run: Run) -> None:
-    import gzip
-
-    assert len(gzip.compress(row_html(run, 0).encode())) < 3_000

@@ -221,7 +221,6 @@ class ReviewRoutes:
                 "sample": sample,
                 "columns": {name: columns.get(name) for name in CORRECTED},
                 "last": {key: record_json(record) for key, record in state.last.items()},
-                "history": [record_json(record) for records in state.fields.values() for record in records],
                 "html": None if row in blind else row_html(run, row),
             }
         )

@@ -11,6 +11,7 @@ KEYS: Mapping[str, str] = {
     "judge.vllm.python": "vLLM runs in this process: install it beside the program (docs/engines.md), or start "
     "'vllm serve' and set judge.engine: server.",
     "judge.vllm.start_timeout": "vLLM runs in this process, and loading is waited for. Remove it.",
+    "custom_metrics.language": "A question is asked as it is written, in the language of the run: remove it.",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
         for metric in ("faithfulness", "context_recall", "factual_correctness", "noise_sensitivity")

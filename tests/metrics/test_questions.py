@@ -188,23 +188,6 @@ def test_questions_about_other_rows_than_those_judged_are_refused(tmp_path: Path
         list(read_questions(folder, data=changed))
 
 
-def test_a_folder_without_results_is_told(tmp_path: Path) -> None:
-    with pytest.raises(ResultsError, match=r"manifest\.json: cannot be read"):
-        list(read_questions(tmp_path))
-
-
-def test_questions_of_one_row_are_read_from_the_dataset_of_the_run(tmp_path: Path) -> None:
-    evaluation = evaluator(["faithfulness", "context_recall"], dataset=str(csv_of(tmp_path)))
-    folder = evaluation.evaluate(folder=tmp_path / "run").write(tmp_path / "copy")
-    questions = list(read_questions(folder, row=2))
-    assert [(one["row"], one["metric"]) for one in questions] == [
-        (2, "faithfulness"),
-        (2, "faithfulness"),
-        (2, "context_recall"),
-    ]
-    assert json.dumps("q\nq\na\nb\na\nb") in questions[1]["text"]
-
-
 @pytest.mark.parametrize("change", ["none", "removed", "other rows"])
 def test_questions_are_read_from_the_scored_rows_where_the_file_is_not_what_was_judged(
     change: str, tmp_path: Path
@@ -219,11 +202,6 @@ def test_questions_are_read_from_the_scored_rows_where_the_file_is_not_what_was_
     if change == "other rows":
         path.write_text("question,contexts\nother,other\n", encoding="utf-8")
     assert list(read_questions(folder)) == asked
-
-
-def test_questions_of_a_file_given_from_python_are_read(tmp_path: Path) -> None:
-    folder = evaluator(["context_recall"]).evaluate(csv_of(tmp_path)).write(tmp_path / "run")
-    assert len(list(read_questions(folder))) == 3
 
 
 def test_kept_prompts_are_what_was_asked_by_chunk_in_the_same_bytes_whoever_wrote_them(tmp_path: Path) -> None:
@@ -282,16 +260,6 @@ def test_kept_prompts_never_replace_a_foreign_file(name: str, tmp_path: Path) ->
     assert sorted(tmp_path.glob("prompts/*")) == [path for path in before if path.parent != tmp_path]
 
 
-@pytest.mark.parametrize("foreign", [False, True])
-def test_the_folder_of_kept_prompts_is_removed_where_it_is_ours(foreign: bool, tmp_path: Path) -> None:
-    if foreign:
-        (tmp_path / "prompts").mkdir()
-    else:
-        evaluator(["context_recall"], keep_prompts=True).evaluate(ROWS).write(tmp_path)
-    evaluator(["context_recall"]).evaluate(ROWS).write(tmp_path)
-    assert (tmp_path / "prompts").exists() is foreign
-
-
 def test_keeping_prompts_is_not_part_of_what_a_number_depends_on(tmp_path: Path) -> None:
     settings = {"dataset": str(csv_of(tmp_path)), "output_dir": str(tmp_path), "name": "run"}
     without, with_prompts = (
@@ -323,19 +291,6 @@ def test_the_recipe_of_the_docs_prints_the_questions_of_a_row(
 
 def left_out() -> Results:
     return evaluator(["context_precision", "context_relevance", "answer_accuracy", "bleu_score"]).evaluate(ROWS)
-
-
-def test_the_summary_tells_in_how_many_rows_contexts_were_left_out(tmp_path: Path) -> None:
-    results = left_out()
-    dropped = {name: row["dropped"] for name, row in results.summary().items()}
-    assert dropped == {
-        "context_precision_with_reference": 1,
-        "context_relevance": 1,
-        "answer_accuracy": 0,
-        "bleu_score": 0,
-    }
-    written = json.loads((results.write(tmp_path) / "summary.json").read_text(encoding="utf-8"))
-    assert {name: row["dropped"] for name, row in written.items()} == dropped
 
 
 def test_the_table_tells_in_how_many_rows_contexts_were_left_out(capsys: pytest.CaptureFixture[str]) -> None:

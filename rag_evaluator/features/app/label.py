@@ -15,8 +15,18 @@ from rag_evaluator.features.app.review import Reviews, body_of, keep, person, re
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.features.certify.certify import columns_read
-from rag_evaluator.features.certify.sheet import DRAW, ROW, SAMPLE, choices_of, label_of, question_of
-from rag_evaluator.features.certify.table import ANNOTATOR, LABEL, METRIC, STATEMENT
+from rag_evaluator.features.certify.sheet import (
+    ANNOTATOR,
+    DRAW,
+    LABEL,
+    METRIC,
+    ROW,
+    SAMPLE,
+    STATEMENT,
+    choices_of,
+    label_of,
+    question_of,
+)
 from rag_evaluator.files.atomic import replace_bytes, safe_names
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.report.row import columns_of

@@ -17,7 +17,7 @@ from rag_evaluator.files.atomic import file_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
-from rag_evaluator.report.figures import answer_html, figures_html, runs_html
+from rag_evaluator.report.figures import answer_html, figures_html
 from rag_evaluator.report.pages import inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
@@ -32,7 +32,6 @@ ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
 COMMAND = "rag-evaluator view"  # shows what is too much for one file
 LONG_ROWS = f"The rows are long: what the judge said is here for the first of them only. All rows: {COMMAND}"
-KEY = "user_input"  # by which rows of runs belong together where no comparison says it
 JSON_TEXT, PACKED = "application/json", "application/octet-stream"
 PIECES = re.compile(r"(<[^>]*>|&#34;|\\n|\n)")  # a context ends at these on its own and in a prompt
 LONG = 40  # characters; a shorter piece is left to the compression
@@ -54,7 +53,7 @@ def write_report(folders: Sequence[Path], out: Path, comparison: Comparison | No
 
     Args:
         folders: results folders, the baseline first.
-        comparison: of several runs; it tells which rows belong together.
+        comparison: of several runs, None for one; it tells which rows belong together.
 
     Raises `ResultsError` for results that cannot be read, and if the file cannot be written.
     """
@@ -71,13 +70,10 @@ def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
     """The values of the page. Any: see `run.html`."""
     from rag_evaluator.resources import __version__
 
-    if len(runs) == 1:
+    if comparison is None:
         before, after = [answer_html(runs[0]), means_html(runs[0])], [figures_html(runs[0]), what_html(runs[0])]
     else:
-        before, after = [runs_html(runs)], []
-    if comparison is not None:
-        before.insert(0, comparison_html(comparison, whole_table=not _notes(runs)))
-    on = None if len(runs) == 1 else comparison.on if comparison is not None else KEY
+        before, after = [comparison_html(comparison, whole_table=not _notes(runs))], []
     return {
         "title": _title(runs),
         "version": __version__,
@@ -89,7 +85,7 @@ def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
         "parts": page_parts(runs),
         "table_notes": _notes(runs),
         "made_from": ", ".join(file_digest(run.folder / "scores.jsonl")[:12] for run in runs),
-        "blocks": _blocks(runs, on),
+        "blocks": _blocks(runs, None if comparison is None else comparison.on),
     }
 
 

@@ -1,4 +1,4 @@
-"""The figures of a run as HTML, from its summary and from all of its rows; the means of several runs."""
+"""The figures of a run as HTML, from its summary and from all of its rows."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -115,22 +115,6 @@ def _judged_by(run: Run) -> str:
     is_judged = any(asks_judge(run.manifest, metric) for metric in run.metrics)
     names = {"judge": is_judged or not is_verified, "verifier": is_verified}
     return " and ".join(name for name, asked in names.items() if asked)
-
-
-def runs_html(runs: Sequence[Run]) -> str:
-    """The means of several runs beside each other, each on the range of its metric."""
-    metrics = dict.fromkeys(metric for run in runs for metric in run.metrics)
-    known: dict[str, Scale] = {}
-    for run in runs:
-        known = {**scales_of(run.manifest, run.summary), **known}
-    table = [
-        (
-            metric,
-            [(run.title, line(metric, run.summary[metric], known[metric])) for run in runs if metric in run.summary],
-        )
-        for metric in metrics
-    ]
-    return render("runs.html", table=table)
 
 
 @dataclass(frozen=True)

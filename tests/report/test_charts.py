@@ -26,7 +26,6 @@ from rag_evaluator.report import (
     groups_of,
     histogram,
     means_html,
-    runs_html,
     what_html,
 )
 from rag_evaluator.results import Run, scales_of, word
@@ -176,7 +175,6 @@ def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tm
     assert_harmless(page)
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
     assert "[U+D800]" in page
-    assert_harmless(runs_html([Run(folder)] * 2))
 
 
 def test_groups_and_probe_have_their_parts(tmp_path):
@@ -267,15 +265,6 @@ def test_metrics_without_a_score_on_both_sides_are_compared_without_a_chart(tmp_
 
     assert "<img" not in page
     assert "no interval: no scores" in _text(page)
-
-
-def test_runs_stand_beside_each_other_for_each_metric(tmp_path):
-    first = made_run(tmp_path / "a", {"faithfulness": [1.0, 0.0], "bleu": [0.5, 0.5]})
-    second = made_run(tmp_path / "b", {"faithfulness": [1.0, 1.0]})
-
-    text = _text(runs_html([Run(first), Run(second)]))
-
-    assert re.search(r"faithfulness a 0\.50 \[.*?\] 2 /2 b 1\.00 \[.*?\] 2 /2 bleu a 0\.50", text)
 
 
 def _text(page: str) -> str:

@@ -116,7 +116,7 @@ class Pages:
 
         So the answer is made first, then what the table is sorted and searched by, then the charts.
         """
-        from rag_evaluator.report.figures import figures_html, runs_html  # loads the library of charts
+        from rag_evaluator.report.figures import figures_html  # loads the library of charts
 
         if len(paths) == 1:
             self._answer(table.runs[0])
@@ -125,7 +125,7 @@ class Pages:
         from rag_evaluator.report.compared import comparison_html
 
         self._index(table)
-        return comparison_html(self.state.comparison(paths)) + runs_html(table.runs)
+        return comparison_html(self.state.comparison(paths))
 
     def _answer(self, run: Run) -> str:
         return self.fragments.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run))

@@ -39,7 +39,7 @@ class LabelPage {
   }
 
   show(...parts) {
-    for (const part of [".overview", ".asking", ".ending", ".closed"]) this.part(part).hidden = !parts.includes(part);
+    for (const part of [".overview", ".asking", ".ending", ".closed", ".failed"]) this.part(part).hidden = !parts.includes(part);
   }
 
   address(kind, values = {}) {
@@ -50,8 +50,8 @@ class LabelPage {
     try {
       await this.begin();
     } catch (error) {
-      this.show(".closed");
-      this.part(".closed").replaceChildren(element("p", { class: "notice" }, error.message));
+      this.show(".failed");
+      this.part(".failed").textContent = error.message;
     }
   }
 

@@ -79,12 +79,3 @@ def _scores(values: Sequence[float]) -> MetricScores:
 
 def _json(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def ranked(
-    row: int, verdicts: Sequence[float | None], metric: str = "context_precision_with_reference", **record: Any
-) -> dict[str, Any]:
-    """A line of `details.jsonl`: contexts that were judged one by one."""
-    judgements = [{"prompt": "prompt", "response": None if said is None else {"verdict": said}} for said in verdicts]
-    line = {"row": row, "sample": "ab", "metric": metric, "contexts": list(range(len(verdicts)))}
-    return {**line, "judgements": judgements, **record}

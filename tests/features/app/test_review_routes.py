@@ -1,7 +1,6 @@
 """What a reviewer's browser gets and may send: blind labels stay blind, records are checked, conflicts are told."""
 
 import json
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,8 +10,8 @@ import pytest
 from labelled_runs import faithful_run, graded_run
 from starlette.testclient import TestClient
 
-from rag_evaluator import certify, label_sheet
 from rag_evaluator.features.app import ReviewStore, make_app
+from rag_evaluator.features.certify import DrawRecord, draw_rows, write_draw
 
 TOKEN, BASE = "t" * 20, "http://127.0.0.1:8765"
 
@@ -63,30 +62,12 @@ def test_a_flag_and_a_correction_are_confirmed_and_shown_with_the_row(client: Te
     assert row["last"]["flag.too_easy"]["after"] is True
     assert row["columns"]["reference"] == "yes"
     assert 'data-row="0"' in row["html"]
-    queues = client.get("/api/review/queues/exact").json()["queues"]
-    assert queues[0]["name"] == "reviewed"
+    assert client.get("/api/review/queues/exact").json()["queues"]["reviewed"] == [0]
     assert len(ReviewStore(results / "exact").records()) == 2
 
 
-def test_findings_of_testset_check_are_a_queue_as_soon_as_they_are_written(client: TestClient, results: Path) -> None:
-    def names() -> list[str]:
-        return [queue["name"] for queue in client.get("/api/review/queues/exact").json()["queues"]]
-
-    assert "testset_findings" not in names()
-    sample = client.get("/api/review/row/exact/3").json()["sample"]
-    finding = {"row": 0, "sample": sample, "flags": {"wrong_reference": "another answer from its contexts"}}
-    path = results / "exact" / "testset_check.jsonl"
-    path.write_text(json.dumps(finding) + "\n", encoding="utf-8")
-    queues = client.get("/api/review/queues/exact").json()["queues"]
-    [queue] = [queue for queue in queues if queue["name"] == "testset_findings"]
-    assert queue["rows"] == [{"row": 3, "why": [["wrong_reference", None]]}]
-    path.write_text("no JSON\n", encoding="utf-8")
-    assert "testset_findings" not in names(), "a file that cannot be read closes no page"
-    path.unlink()
-
-
 def test_pages_open_without_style_or_script_inside(client: TestClient) -> None:
-    for address in ("/review/exact", "/review/exact?queue=missing", "/label/exact"):
+    for address in ("/review/exact", "/label/exact"):
         page = client.get(address)
         assert page.status_code == 200
         assert "style=" not in page.text
@@ -124,11 +105,10 @@ def test_a_record_that_says_something_else_is_refused(
 def test_a_name_is_one_person_however_its_letters_are_written(
     client: TestClient, results: Path, names: tuple[str, str]
 ) -> None:
-    client = client_of(results, who=None)
+    client, draw = client_of(results, who=None), drawn(results / "exact")
     for name in names:
-        label = {"kind": "label", "field": "answer_rubric", "before": None, "after": 1.0}
-        assert sent(client, api="label", by=name, **label).status_code == 200
-    assert len(list((results / "exact" / "labels").glob("not-sampled.*.jsonl"))) == 1
+        assert label(client, "exact", draw.rows[0], "answer_rubric", 1.0, by=name, draw=draw.name).status_code == 200
+    assert len(list((results / "exact" / "labels").glob("*.jsonl"))) == 1
     assert len({record.by for record in ReviewStore(results / "exact").records()}) == 1
 
 
@@ -139,7 +119,7 @@ def test_a_body_that_is_no_object_is_refused(client: TestClient, body: bytes) ->
 
 
 def test_a_body_that_is_too_large_is_refused(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rag_evaluator.features.app.review.LONGEST", 1000)
+    monkeypatch.setattr("rag_evaluator.features.app.review.MOST_BYTES", 1000)
     assert sent(client, after="x" * 2000).status_code == 400
 
 
@@ -167,35 +147,31 @@ def test_without_a_name_nothing_is_kept_and_the_server_decides_who_it_is_if_it_k
     assert sent(client_of(results), id="other", field="duplicate", by="carla").json()["kept"]["by"] == "anna"
 
 
-def drawn(client: TestClient, run: str, size: int = 24) -> str:
-    answer = client.post(f"/api/label/draw/{run}", json={"size": size, "seed": 0, "metrics": [], "uncertain": False})
-    assert answer.status_code == 200, answer.text
-    return str(answer.json()["name"])
+def drawn(run: Path) -> DrawRecord:
+    record = draw_rows(run, 24).record
+    write_draw(run, record)
+    return record
 
 
-def test_the_draw_is_the_one_of_certify_sheet(client: TestClient, results: Path, tmp_path: Path) -> None:
-    record = label_sheet(results / "exact", tmp_path / "a.xlsx", size=24)
-    assert drawn(client, "exact") == record.name
+def test_the_items_are_the_rows_of_the_draw_in_its_order(client: TestClient, results: Path) -> None:
+    record = drawn(results / "exact")
     items = client.get(f"/api/label/items/exact?draw={record.name}").json()["items"]
     assert [row for row, *_ in items] == list(record.rows)
+    assert client.get("/api/label/items/exact?draw=other").status_code == 404
 
 
 def test_metrics_that_ask_no_judge_are_not_asked_of_people(tmp_path: Path) -> None:
     graded_run(tmp_path / "mixed", metrics=["exact_match", "answer_rubric"])
-    client = client_of(tmp_path)
-    page = client.get("/label/mixed").text
-    assert re.findall(r'name="metric" value="(\w+)"', page) == ["answer_rubric"]
-    assert "Not to be labelled, as no judge made these scores: <bdi>exact_match</bdi>" in page
-    assert 'value="answer_rubric" checked' in page
-    wished = {"size": 24, "seed": 0, "metrics": ["exact_match"], "uncertain": False}
-    assert client.post("/api/label/draw/mixed", json=wished).status_code == 400
-    items = client.get(f"/api/label/items/mixed?draw={drawn(client, 'mixed')}").json()
+    client, record = client_of(tmp_path), drawn(tmp_path / "mixed")
+    items = client.get(f"/api/label/items/mixed?draw={record.name}").json()
     assert {metric for _, metric, *_ in items["items"]} == {ask["metric"] for ask in items["asks"]} == {"answer_rubric"}
 
 
 @pytest.mark.parametrize("per", ["statement", "score"])
-def test_nothing_that_the_judge_said_reaches_the_browser_while_a_draw_is_open(client: TestClient, per: str) -> None:
-    name = drawn(client, "faith")
+def test_nothing_that_the_judge_said_reaches_the_browser_while_a_draw_is_open(
+    client: TestClient, results: Path, per: str
+) -> None:
+    name = drawn(results / "faith").name
     items = client.get(f"/api/label/items/faith?draw={name}&per={per}").json()["items"]
     row, metric, statement, _ = items[0]
     assert label(client, "faith", row, metric, 1.0, statement=statement, draw=name).status_code == 200
@@ -205,68 +181,31 @@ def test_nothing_that_the_judge_said_reaches_the_browser_while_a_draw_is_open(cl
         client.get(f"/api/label/items/faith?draw={name}&per={per}"),
         *(client.get(f"/api/label/row/faith/{row}?metric=faithfulness") for row, *_ in items),
         *(client.get(f"/api/review/row/faith/{row}") for row, *_ in items),
-        client.get(f"/api/label/agreement/faith?draw={name}"),
     ]
     text = "\n".join(answer.text for answer in answers)
     assert "It is so" in text
-    text = re.sub('id="texts">.*?</script>', "", text, flags=re.DOTALL)  # the catalogue is the same for all pages
     for word in ("about: ", "verdict", "supported", "0.5", "reason", "confidence"):
         assert word not in text, word
-    assert answers[-1].status_code == 403
-    urgent = client.get("/api/review/queues/faith").json()["queues"]
-    rows = {row for row, *_ in items}
-    assert all(each["why"] == [] for queue in urgent for each in queue["rows"] if each["row"] in rows)
+    worst = client.get("/api/review/queues/faith").json()["queues"]["worst"]
+    assert not {row for row, *_ in items} & set(worst)
 
 
-def test_labels_given_in_the_app_make_the_certificate_of_the_workbook(
-    client: TestClient, results: Path, tmp_path: Path
-) -> None:
-    import openpyxl
-
-    run = results / "exact"
-    record = label_sheet(run, tmp_path / "a.xlsx", size=24)
-    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
-    for place, row in enumerate(record.rows):
-        value = float(row % 3 > 0)
-        book.worksheets[0].cell(place + 2, 7).value = int(value)
-        assert label(client, "exact", row, "answer_rubric", value, draw=record.name).status_code == 200
-    book.save(tmp_path / "a.xlsx")
-    certificates = [
-        certify(run, table, out=tmp_path / "c.json").certificate["metrics"]["answer_rubric"]
-        for table in (tmp_path / "a.xlsx", run / "labels" / f"{record.name}.anna.jsonl")
-    ]
-    for certificate in certificates:
-        del certificate["annotators"]
-    assert certificates[0] == certificates[1]
-    [draw] = client.get("/api/label/draws/exact").json()["draws"]
-    assert (draw["labelled"], draw["closed"]) == (24, False)
-
-
-def test_agreement_is_shown_to_those_who_have_closed_the_draw_only(results: Path) -> None:
-    anna, bob = client_of(results), client_of(results, "bob")
-    name = drawn(anna, "exact")
-    rows = [row for row, *_ in anna.get(f"/api/label/items/exact?draw={name}").json()["items"]]
+def test_a_closed_draw_takes_no_label_and_names_the_command_that_compares(results: Path) -> None:
+    anna, bob, record = client_of(results), client_of(results, "bob"), drawn(results / "exact")
+    name, rows = record.name, record.rows
     for row in rows:
-        label(anna, "exact", row, "answer_rubric", float(row < 20), draw=name)
+        assert label(anna, "exact", row, "answer_rubric", float(row < 20), draw=name).status_code == 200
     label(bob, "exact", rows[0], "answer_rubric", 0.0, draw=name)
     end = {"row": None, "sample": None, "kind": "close", "field": "", "before": None, "after": None, "draw": name}
     assert anna.post("/api/label/record/exact", json={"id": "end", **end}).status_code == 200
-    shown = anna.get(f"/api/label/agreement/exact?draw={name}")
-    assert shown.status_code == 200
-    assert "answer_rubric" in shown.text
-    assert "bob" not in shown.text, "his draw is open"
-    assert bob.get(f"/api/label/agreement/exact?draw={name}").status_code == 403
+    found = anna.get(f"/api/label/items/exact?draw={name}").json()
+    assert found["closed"]
+    assert found["next"].endswith(f"--labels {results}/exact/labels/{name}.anna.jsonl")
+    assert not bob.get(f"/api/label/items/exact?draw={name}").json()["closed"]
+    [draw] = anna.get("/api/label/draws/exact").json()["draws"]
+    assert (draw["labelled"], draw["closed"]) == (24, True)
     again = label(anna, "exact", rows[0], "answer_rubric", 0.0, draw=name, id="again")
     assert (again.status_code, "closed" in again.json()["error"]) == (400, True)
-
-
-def test_labels_of_a_queue_are_kept_as_not_sampled(client: TestClient, results: Path) -> None:
-    sent(client)
-    items = client.get("/api/label/items/exact?queue=reviewed").json()
-    assert (items["draw"], items["items"]) == (None, [[0, "answer_rubric", None, None]])
-    assert label(client, "exact", 0, "answer_rubric", 1.0).status_code == 200
-    [line] = (results / "exact" / "labels" / "not-sampled.anna.jsonl").read_text().splitlines()
-    assert json.loads(line)["sampled"] is False
 
 
 @pytest.mark.parametrize(
@@ -275,21 +214,16 @@ def test_labels_of_a_queue_are_kept_as_not_sampled(client: TestClient, results: 
         ({"after": 0.5}, "is one of"),
         ({"field": "faithfulness"}, "not drawn"),
         ({"draw": "../../x"}, "no such draw"),
+        ({"draw": None}, "no such draw"),
+        ({"row": ...}, "not drawn"),
         ({"statement": "never said"}, "no such statement"),
         ({"kind": "flag"}, "neither a label"),
     ],
     ids=str,
 )
-def test_a_label_that_nobody_asked_for_is_refused(client: TestClient, wrong: dict, said: str) -> None:
-    answer = label(client, "exact", 0, **{"metric": "answer_rubric", "value": 1.0, **wrong})
+def test_a_label_that_nobody_asked_for_is_refused(client: TestClient, results: Path, wrong: dict, said: str) -> None:
+    draw = drawn(results / "exact")
+    other = next(row for row in range(100) if row not in draw.rows)
+    known = {"row": draw.rows[0], "metric": "answer_rubric", "value": 1.0, "draw": draw.name}
+    answer = label(client, "exact", **{**known, **wrong, **({"row": other} if "row" in wrong else {})})
     assert (answer.status_code, said in answer.json()["error"]) == (400, True)
-
-
-@pytest.mark.parametrize(
-    "body",
-    [{}, {"size": "9"}, {"size": 5}, {"size": 24, "metrics": ["x"]}, {"size": 24, "seed": -1}, {"size": True}],
-    ids=str,
-)
-def test_a_draw_that_cannot_be_made_is_refused(client: TestClient, results: Path, body: dict) -> None:
-    assert client.post("/api/label/draw/exact", json=body).status_code == 400
-    assert not list((results / "exact").glob("labels/*"))

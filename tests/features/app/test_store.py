@@ -233,7 +233,7 @@ def test_a_flag_is_taken_off_again(tmp_path: Path) -> None:
         ({"before": float("nan")}, "'before'"),
         ({"kind": "label", "field": "m", "before": [[[1]]], "after": 1.0}, "'before'"),
         ({"kind": "label", "field": "m", "before": float("nan"), "after": 1.0}, "'before'"),
-        ({"kind": "close", "field": "", "row": None, "sample": None, "draw": "d"}, "'before'"),
+        ({"kind": "close", "field": "", "row": None, "sample": None, "draw": "d"}, "'after'"),
         ({"kind": "close", "field": ""}, "'row'"),
         ({"kind": "close", "field": "", "row": None, "sample": None}, "'draw'"),
     ],

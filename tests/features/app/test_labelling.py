@@ -16,7 +16,6 @@ from rag_evaluator.features.app import (
     choices,
     given_labels,
     items_of,
-    label_path,
     statements_of,
     write_label_table,
 )
@@ -92,13 +91,13 @@ def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
     assert write_label_table(store, "d", "anna", changed).read_bytes() == b""
 
 
-def test_labels_of_rows_that_were_not_drawn_say_so_and_are_no_random_sample(run: Path) -> None:
-    store = ReviewStore(run)
-    for row in range(ROWS - 10):
-        label(store, row, float(row < 18), "answer_rubric")
-    path = write_label_table(store, None, "anna", row_digests(run))
-    assert path == label_path(store, None, "anna") == run / "labels" / "not-sampled.anna.jsonl"
-    assert {json.loads(line)["sampled"] for line in path.read_text().splitlines()} == {False}
+def test_labels_of_rows_that_an_older_version_did_not_draw_are_no_random_sample(run: Path) -> None:
+    digests, path = row_digests(run), run / "labels.jsonl"
+    lines = [
+        {"row": row, "sample": digests[row], "metric": "answer_rubric", "label": float(row < 18), "sampled": False}
+        for row in range(ROWS - 10)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
     figures = certify(run, path, out=run / "app.json").certificate["metrics"]["answer_rubric"]
     assert figures["chosen"] == "unknown"
     assert figures["label_mean"]["label_mean"] is None
@@ -109,13 +108,15 @@ def test_labels_of_rows_that_were_not_drawn_say_so_and_are_no_random_sample(run:
 def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_path: Path) -> None:
     run = faithful_run(tmp_path / "run", ["It is so. It is wrong. It is so."] * 25)
     files, store = Run(run), ReviewStore(run)
-    rows = list(range(25))
+    rows, record = list(range(25)), draw_rows(run, 25).record
+    write_draw(run, record)
+    name = record.name
     items = items_of(rows, ["faithfulness"], {row: files.details(row) for row in rows})
     assert items[:2] == [LabelItem(0, "faithfulness", "It is so."), LabelItem(0, "faithfulness", "It is wrong.")]
     assert len(items) == 50, "a statement that is there twice is asked for once"
     for item in items:
-        label(store, item.row, float("so" in str(item.statement)), item.metric, statement=item.statement, draw=None)
-    table = write_label_table(store, None, "anna", row_digests(run))
+        label(store, item.row, float("so" in str(item.statement)), item.metric, statement=item.statement, draw=name)
+    table = write_label_table(store, name, "anna", row_digests(run))
     found = certify(run, table, out=tmp_path / "c.json").certificate["metrics"]["faithfulness"]["statements"]
     assert (found["labels"], found["rows"], found["binary"]["agreement"]["mean"]) == (50, 25, 1.0)
 

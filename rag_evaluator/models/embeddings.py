@@ -10,7 +10,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from rag_evaluator.config.offline import hub, refuse_service
-from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError

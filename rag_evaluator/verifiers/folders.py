@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.hub import find_model

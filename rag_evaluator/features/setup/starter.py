@@ -17,7 +17,8 @@ import jinja2
 import yaml
 
 from rag_evaluator.config.languages import UNSPACED, find_language, misspelt
-from rag_evaluator.config.schema import make_config, model_path
+from rag_evaluator.config.paths import model_path
+from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset.columns import LISTS, accepted_names
 from rag_evaluator.dataset.doubts import doubts_of

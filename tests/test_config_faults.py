@@ -241,12 +241,6 @@ def test_a_misspelt_language_is_answered_with_the_nearest(tmp_path: Path, name: 
         load_prompts(["context_recall"], name, tmp_path)
 
 
-def copy_pack(language: str, folder: Path, name: str) -> None:
-    shutil.copy(
-        ROOT / "prompts" / f"context_recall_prompt_{language}.json", folder / f"context_recall_prompt_{name}.json"
-    )
-
-
 def test_a_language_near_to_none_is_told_without_a_guess(tmp_path: Path) -> None:
     with pytest.raises(PromptError, match=r"^language 'klingon': 1 of 1 prompt packs are missing"):
         load_prompts(["context_recall"], "klingon", tmp_path)

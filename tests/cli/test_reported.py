@@ -45,25 +45,20 @@ WRONG = [
     ("group_by:\n  - topic\n  - blank", "line 5: group_by: 'blank' is blank in all rows."),
     ("group_by: ['']", "line 3: group_by: '' is no column of any row. Known: question, contexts, "),
     ("group_by: [2024]", "line 3: 'group_by[0]' is 2024: input should be a valid string. Put it in quotes: \"2024\"."),
-    ("group_by: {topic: sea}", "line 3: 'group_by' is {'topic': 'sea'}"),
     ("cluster: tpic", "line 3: cluster: 'tpic' is no column of any row. Did you mean 'topic'?"),
     ("cluster: reference_contexts", "line 3: cluster: 'reference_contexts' is no column of any row."),
-    ("cluster: [topic]", "line 3: 'cluster' is ['topic']"),
     ("thresholds: {faithfulness: 0.5}", f"'thresholds.faithfulness' is not one of the metrics of this run. {CHOSEN}"),
     ("thresholds: {exact_mtch: 1}", "'thresholds.exact_mtch' is not one of the metrics of this run. Did you mean"),
     ("thresholds:\n  bleu: 1.5", "line 4: 'thresholds.bleu' is 1.5"),
     ("thresholds: {answer_similarity: -2}", "line 3: 'thresholds.answer_similarity' is -2"),
     ("thresholds: {bleu: .nan}", "line 3: 'thresholds.bleu' is nan"),
     ("thresholds: {bleu: yes}", "line 3: 'thresholds.bleu' is True"),
-    ("thresholds: {bleu: high}", "line 3: 'thresholds.bleu' is 'high'"),
     ("thresholds: {bleu: }", "line 3: 'thresholds.bleu' is None"),
     (
         "thresholds:\n  bleu: 0.5\n  bleu_score: 0.6",
         "line 5: 'thresholds.bleu_score' and 'bleu' are the same metric. Remove one of them.",
     ),
-    ("thresholds: 0.5", "line 3: 'thresholds' is 0.5"),
-    *[(f"ci_level: {level}", f"line 3: 'ci_level' is {level}: ") for level in ("0", "0.05", "1", "95", "1.5")],
-    ("ci_level: '95'", "line 3: 'ci_level' is '95'"),
+    *[(f"ci_level: {level}", f"line 3: 'ci_level' is {level}: ") for level in ("0.05", "1", "95")],
     ("ci_level: yes", "line 3: 'ci_level' is True"),
     ("ci_level: .nan", "line 3: 'ci_level' is nan"),
     (
@@ -79,7 +74,6 @@ WRONG = [
     ("require: [bleu >= 1.5]", "line 3: 'require[0]': rule 'bleu >= 1.5': expected a number from 0 to 1."),
     ("require: [bleu <= 0.5]", "rule 'bleu <= 0.5': of bleu higher is better: give a minimum."),
     ("require: [noise_sensitivity >= 0.5]", "of noise_sensitivity lower is better: give a maximum."),
-    ("require:\n  - bleu: 0.5", "line 4: 'require[0]' is {'bleu': 0.5}"),
 ]
 
 
@@ -100,21 +94,6 @@ def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
     said = refusal([write(tmp_path, lines)], capsys, monkeypatch)
     assert said.startswith("error: config.yaml, line ")
     assert told in said
-
-
-@pytest.mark.parametrize(
-    ("override", "told"),
-    [
-        ("group_by=tpic", "--set group_by: group_by: 'tpic' is no column of any row."),
-        ("thresholds.bleu=2", "--set thresholds.bleu: 'thresholds.bleu' is 2"),
-        ("ci_level=95", "--set ci_level: 'ci_level' is 95"),
-        ("require=[bleu >= 2]", "--set require: 'require[0]': rule 'bleu >= 2': expected a number from 0 to 1."),
-    ],
-)
-def test_a_wrong_value_on_the_command_line_names_its_option(
-    override: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert f"error: {told}" in refusal([write(tmp_path, ""), "--set", override], capsys, monkeypatch)
 
 
 STRINGS = "dataset: rows.jsonl\nmetrics: [exact_match]\nchunk_size: 4\n"

@@ -81,21 +81,16 @@ def resolved(section: AnyModel, base: Path, origin: Origin, above: Key = ()) -> 
         place = next((mark for mark in field.metadata if isinstance(mark, Place)), None)
         if isinstance(value, BaseModel):
             values[name] = resolved(value, base, origin, key)
-        elif isinstance(value, Path):
-            values[name] = _read(lambda path: base / expand(path), value, origin, key)
+        elif isinstance(value, Path) or (place is not None and value is not None):
+            values[name] = _absolute(value, place, base, origin, key)
         elif isinstance(value, list) and value and isinstance(value[0], Path):
-            values[name] = [
-                _read(lambda path: base / expand(path), path, origin, (*key, number))
-                for number, path in enumerate(value)
-            ]
-        elif place is not None and value is not None:
-            values[name] = _read(lambda text, place=place: place.absolute(text, base), value, origin, key)
+            values[name] = [_absolute(path, None, base, origin, (*key, at)) for at, path in enumerate(value)]
     return section.model_copy(update=values)
 
 
-def _read(read: Callable[[Any], Any], value: Any, origin: Origin, key: Key) -> Any:
-    """What a value is read as; an error of reading it gets its place. Any: a path, or the text of one."""
+def _absolute(path: Any, place: Place | None, base: Path, origin: Origin, key: Key) -> Any:
+    """One path; an error of reading it gets its place. Any: a path, or the text of one."""
     try:
-        return read(value)
+        return base / expand(path) if place is None else place.absolute(path, base)
     except ConfigError as error:
         raise ConfigError(f"{origin.place(*key)}: '{dotted(key)}' is {error}") from None

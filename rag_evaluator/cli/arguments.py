@@ -57,15 +57,7 @@ def all_commands() -> Mapping[str, Command]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Shows commands as the user types them, and tells about quotes: `--set columns={a: b}` is two words.
-
-    It makes the parsers of the commands, too: each of them takes `-v`.
-    """
-
-    def __init__(self, **options: Any) -> None:  # Any: argparse overloads it
-        super().__init__(**options)
-        says = "also what transformers and other libraries say"
-        self.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=says)
+    """Shows commands as the user types them, and tells about quotes: `--set columns={a: b}` is two words."""
 
     def format_help(self) -> str:
         return OURS.sub(lambda _: program(), super().format_help())
@@ -80,6 +72,15 @@ class _Parser(argparse.ArgumentParser):
         return options
 
 
+class _CommandParser(_Parser):
+    """Takes `-v`; makes the parsers of the actions of a command, too."""
+
+    def __init__(self, **options: Any) -> None:  # Any: argparse overloads it
+        super().__init__(**options)
+        says = "also what transformers and other libraries say"
+        self.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=says)
+
+
 def parser_of_commands() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _Parser(
         prog=program(),
@@ -90,7 +91,12 @@ def parser_of_commands() -> argparse.ArgumentParser:
     parser.set_defaults(verbose=False)
     parser.add_argument("--version", action="version", version=f"rag-evaluator {__version__}")
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", prog=program(), help=argparse.SUPPRESS
+        dest="command",
+        required=True,
+        metavar="COMMAND",
+        prog=program(),
+        help=argparse.SUPPRESS,
+        parser_class=_CommandParser,
     )
     for command in all_commands().values():
         load(command.arguments)(commands)

@@ -121,8 +121,12 @@ def write_gguf_adapter(adapter: Path, path: Path) -> Path:
 
 
 @contextmanager
-def llama_cpp(path: Path, slots: int = 1, adapter: Path | None = None) -> Iterator[str]:
-    """The address of a server, as long as the block lasts."""
+def llama_cpp(path: Path, slots: int = 1, adapter: Path | None = None, fast: int = 0) -> Iterator[str]:
+    """The address of a server, as long as the block lasts.
+
+    Args:
+        fast: threads of a server with llama.cpp's own attention and cache types; 0: one thread and float32.
+    """
     import xllamacpp as llama
 
     parameters = llama.CommonParams()
@@ -131,10 +135,10 @@ def llama_cpp(path: Path, slots: int = 1, adapter: Path | None = None) -> Iterat
     if adapter is not None:
         parameters.lora_adapters = [llama.CommonAdapterLoraInfo(str(adapter), 1.0)]
     parameters.n_ctx = 4096 * slots
-    parameters.cpuparams.n_threads = 1
-    parameters.cpuparams_batch.n_threads = 1
-    parameters.cache_type_k = parameters.cache_type_v = llama.ggml_type.GGML_TYPE_F32
-    parameters.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
+    parameters.cpuparams.n_threads = parameters.cpuparams_batch.n_threads = fast or 1
+    if not fast:
+        parameters.cache_type_k = parameters.cache_type_v = llama.ggml_type.GGML_TYPE_F32
+        parameters.flash_attn_type = llama.llama_flash_attn_type.LLAMA_FLASH_ATTN_TYPE_DISABLED
     parameters.warmup = parameters.fit_params = False
     parameters.endpoint_metrics = True
     parameters.hostnames = ["127.0.0.1"]

@@ -88,7 +88,6 @@ class Config(Section):
         certificate: `certificate.json` of `rag-evaluator certify`: what people's labels say of this judge.
         offline: open no connection but to this machine; false lets hub ids be downloaded.
         chunk_size: rows that a worker publishes together; auto: 256, fewer for small datasets.
-        keep_prompts: write every question to the judge in full to the folder `prompts` of the results.
         repeats: how often each score of a sampling judge is made; the row has their mean.
     """
 
@@ -120,7 +119,6 @@ class Config(Section):
     certificate: Path | None = None
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
-    keep_prompts: bool = False
     repeats: int = Field(default=1, ge=1, le=100)
     _origin: Origin = PrivateAttr(Origin())
 

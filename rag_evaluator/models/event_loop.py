@@ -8,7 +8,7 @@ loop, and one thread that owns the models.
 
 import asyncio
 from collections import Counter, OrderedDict
-from collections.abc import Callable, Coroutine, Hashable, Sequence
+from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -92,19 +92,23 @@ QUIET_PASSES = 12
 
 MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix="models")
 Handle = Callable[[Sequence[Any]], Sequence[Any]]
+Step = Callable[[Mapping[int, Any]], Mapping[int, Any]]
+"""Takes more requests in and answers some of those that it has, at least one; both by number."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class BatchHandler:
     """What answers batches: a model.
 
     Attributes:
         handle: answers requests, in order; called by one thread, one batch at a time.
         most: requests handed over at once.
+        open: begins a batch that takes requests in while it goes on; None: `handle` answers all.
     """
 
     handle: Handle
     most: int
+    open: Callable[[], Step] | None = None
 
 
 @dataclass(eq=False)
@@ -120,6 +124,7 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.waiting: list[_Waiting] = []
+        self.open: dict[BatchHandler, tuple[Step, dict[int, _Waiting]]] = {}  # batches that go on, and what is in them
         self.draining: asyncio.Task[None] | None = None
 
     @classmethod
@@ -143,19 +148,52 @@ class Scheduler:
     async def _drain(self, loop: asyncio.AbstractEventLoop) -> None:
         try:
             await self._rest()
-            while self.waiting:
-                batch = self._next_batch()
-                requests = [entry.request for entry in batch]
-                try:
-                    answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
-                    assert len(answers) == len(batch), "a handler must answer every request"
-                except Exception as error:  # raised where the answer is awaited, or that would wait for ever
-                    answers = [error] * len(batch)
-                for entry, answer in zip(batch, answers, strict=True):
-                    _settle(entry.future, answer)
+            while self.waiting or self.open:
+                going_on = [*self.open, *(entry.handler for entry in self.waiting if entry.handler.open)]
+                for handler in dict.fromkeys(going_on):
+                    await self._go_on(loop, handler)
+                if batch := self._next_batch():
+                    answers = await self._answers(loop, batch)
+                    for entry, answer in zip(batch, answers, strict=True):
+                        _settle(entry.future, answer)
                 await self._rest()
         finally:
             self.draining = None
+            self.open.clear()  # of a loop that was stopped
+
+    async def _go_on(self, loop: asyncio.AbstractEventLoop, handler: BatchHandler) -> None:
+        """Give a batch what waits for it, and settle what it has answered."""
+        if handler not in self.open:
+            assert handler.open is not None
+            self.open[handler] = handler.open(), {}
+        step, running = self.open[handler]
+        members = [entry for entry in self.waiting if entry.handler is handler][: handler.most - len(running)]
+        self._take_out(members)
+        new = {id(entry): entry for entry in members}
+        running |= new
+        try:
+            requests = {number: entry.request for number, entry in new.items()}
+            answers = await loop.run_in_executor(MODELS, step, requests)
+            assert answers, "a step must answer a request"
+        except JudgeLostError as error:
+            answers = dict.fromkeys(running, error)
+        except Exception:  # each is asked for again, so that only the request at fault fails
+            del self.open[handler], step  # with the memory of its batch
+            answers = dict(zip(running, await self._answers(loop, list(running.values())), strict=True))
+        for number, answer in answers.items():
+            _settle(running.pop(number).future, answer)
+        if not running:
+            self.open.pop(handler, None)
+
+    async def _answers(self, loop: asyncio.AbstractEventLoop, batch: Sequence[_Waiting]) -> Sequence[Any]:
+        """What the handler of a batch makes of it, or the error in its place."""
+        try:
+            requests = [entry.request for entry in batch]
+            answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
+            assert len(answers) == len(batch), "a handler must answer every request"
+        except Exception as error:  # raised where the answer is awaited, or that would wait for ever
+            return [error] * len(batch)
+        return answers
 
     async def _rest(self) -> None:
         """Wait until no new request has come for some passes of the loop."""
@@ -165,14 +203,18 @@ class Scheduler:
             passes, seen = (passes + 1, seen) if len(self.waiting) == seen else (0, len(self.waiting))
 
     def _next_batch(self) -> list[_Waiting]:
-        """The oldest requests of the group that has most of them waiting."""
-        sizes = Counter(entry.group for entry in self.waiting)  # in order of waiting: the oldest wins a tie
-        group = max(sizes, key=lambda name: sizes[name])
-        members = [entry for entry in self.waiting if entry.group == group]
-        batch = members[: members[0].handler.most]
-        chosen = {id(entry) for entry in batch}
-        self.waiting = [entry for entry in self.waiting if id(entry) not in chosen]
+        """The oldest requests of the group that has most of them waiting, of those whose handlers open no batch."""
+        waiting = [entry for entry in self.waiting if entry.handler.open is None]
+        sizes = Counter(entry.group for entry in waiting)  # in order of waiting: the oldest wins a tie
+        group = max(sizes, key=lambda name: sizes[name], default=None)
+        members = [entry for entry in waiting if entry.group == group]
+        batch = members[: members[0].handler.most] if members else []
+        self._take_out(batch)
         return batch
+
+    def _take_out(self, entries: Sequence[_Waiting]) -> None:
+        chosen = {id(entry) for entry in entries}
+        self.waiting = [entry for entry in self.waiting if id(entry) not in chosen]
 
 
 _SCHEDULERS: WeakKeyDictionary[asyncio.AbstractEventLoop, Scheduler] = WeakKeyDictionary()

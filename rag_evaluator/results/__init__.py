@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = facade(
         "certificate": (
             "CERTIFICATE FORMAT KeptLabels label_figures read_certificate standing standing_lines with_labels"
         ),
-        "changes": "Direction ScorePair VerdictChange verdict_changes",
+        "changes": "ScorePair VerdictChange verdict_changes",
         "comparison": "Comparison LabelDifference verdict_words word",
         "comparison_conclusion": "Judging conclude_labels conclude_pair",
         "conclusion": "judge_words judged_by judged_config toy_sentence",
@@ -18,13 +18,12 @@ __getattr__, __dir__, __all__ = facade(
         ),
         "manifest": "judge_of",
         "overview": "Grid Overview WithOverview interval means",
-        "pieces": "mean_pieces",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
         "rows": "Add Heading LABELS Score Scored cells_of row_digests",
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
-        "summary": "MetricScores REPORTED_BY figures flat_rows thought_figures",
+        "summary": "MetricScores REPORTED_BY Remark figures thought_figures",
         "tally": "scales_of whole_tally",
         "verified": "VERIFIED",
         "worst": "worst_rows",

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.results import MetricScores, figures
+from rag_evaluator.results import MetricScores, Remark, figures
 from rag_evaluator.statistics import Scale
 
 NONE = math.nan
@@ -73,8 +73,8 @@ def made_run(
 
 
 def _scores(values: Sequence[float]) -> MetricScores:
-    reasons = {place: "no reference in this row" for place, value in enumerate(values) if math.isnan(value)}
-    return MetricScores(np.array(values, dtype=np.float64), reasons, frozenset())
+    remarks = {place: Remark("no reference in this row") for place, value in enumerate(values) if math.isnan(value)}
+    return MetricScores(np.array(values, dtype=np.float64), remarks)
 
 
 def _json(value: Any) -> Any:

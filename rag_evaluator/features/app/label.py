@@ -18,8 +18,20 @@ from rag_evaluator.features.app.review import Reviews, body_of, keep, person, re
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.features.certify.certify import certify, columns_read, draw_rows
-from rag_evaluator.features.certify.sheet import DRAW, ROW, SAMPLE, choices_of, label_of, question_of, write_draw
-from rag_evaluator.features.certify.table import ANNOTATOR, LABEL, METRIC, SAMPLED, STATEMENT
+from rag_evaluator.features.certify.sheet import (
+    ANNOTATOR,
+    DRAW,
+    LABEL,
+    METRIC,
+    ROW,
+    SAMPLE,
+    STATEMENT,
+    choices_of,
+    label_of,
+    question_of,
+    write_draw,
+)
+from rag_evaluator.features.certify.table import SAMPLED
 from rag_evaluator.files.atomic import replace_bytes, safe_names
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.report.row import columns_of

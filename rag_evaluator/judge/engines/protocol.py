@@ -11,7 +11,7 @@ from rag_evaluator.config.sections import AUTO, JudgeConfig
 from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
-from rag_evaluator.models.event_loop import BatchHandler, Scheduler
+from rag_evaluator.models.event_loop import BatchHandler, Scheduler, Step
 
 Form = Literal["ids", "lark", "json_schema"]
 """What a request may hold; "lark": a second grammar, too, see `Request.rest`."""
@@ -145,20 +145,25 @@ class BatchEngine(ABC):
     def handle(self, requests: Sequence[Request]) -> Sequence[Reply | JudgementError]:
         """Replies in the order of the requests."""
 
+    def open(self) -> Step:
+        """What answers requests that come by and by; here as many as wait, all at once."""
+        return lambda requests: dict(zip(requests, self.handle(list(requests.values())), strict=True))
+
     @abstractmethod
     def logprobs(self, questions: Sequence[NextToken]) -> Sequence[Sequence[float]]:
         """See `Engine.next_logprobs`, for each question in order."""
 
     @cached_property
     def _written(self) -> BatchHandler:
-        return BatchHandler(lambda requests: self.handle(requests), REFILLS * self.capabilities.in_flight)
+        most = REFILLS * self.capabilities.in_flight
+        return BatchHandler(lambda requests: self.handle(requests), most, lambda: self.open())
 
     @cached_property
     def _chosen(self) -> BatchHandler:
         return BatchHandler(lambda questions: self.logprobs(questions), REFILLS * self.capabilities.in_flight)
 
     async def generate(self, request: Request) -> Reply:
-        reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
+        reply: Reply = await Scheduler.current().submit(self._written, request)
         return reply
 
     async def next_logprobs(

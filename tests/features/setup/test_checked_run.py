@@ -1,7 +1,6 @@
 """`check`: what it finds, that it finds the same as a run would, and that it writes nothing."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -183,12 +182,6 @@ def test_what_is_done_is_counted_for_the_rows_of_the_run_to_come(
     assert (results.state, results.details.get("done")) == ("ok" if done else "failed", done)
 
 
-def test_check_takes_the_flags_that_choose_rows(rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
-    assert main(["check", str(config), "--limit", "2"]) == 0
-    assert "ok       rows           2 of 3 rows (limit)\n" in capsys.readouterr().out
-
-
 FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("a model that is not there", {"judge": {"model": "/nothing"}}, "model", "no such folder"),
     ("rows that lack a column", {"metrics": ["summary_score"]}, "rows", "expected the column 'reference_contexts'"),
@@ -273,14 +266,6 @@ def test_the_command_prints_each_check_the_prompt_and_the_reasons(
     assert "judge.model: no such folder: /nothing" in capsys.readouterr().out
 
 
-def test_standard_error_has_the_lines_of_progress_only(
-    rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = project(tmp_path, rows, "demo", metrics=["exact_match"])
-    assert main(["check", str(config)]) == 0
-    assert all(re.match(r"\d\d:\d\d:\d\d ", line) for line in capsys.readouterr().err.splitlines())
-
-
 def test_the_cost_of_a_run_counts_rows_and_repeats_and_what_is_made_at_a_time(
     rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -326,12 +311,3 @@ def test_gpus_are_named_and_a_torch_that_cannot_be_imported_is_a_failure(
     assert main(["check"]) == 2
     shown = capsys.readouterr().out
     assert "torch cannot be imported (OSError)" in shown and "torvik" not in shown
-
-
-def test_json_is_the_only_thing_on_standard_output(
-    rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(["check", str(project(tmp_path, rows, "demo", metrics=["exact_match"])), "--json"]) == 0
-    report = json.loads(capsys.readouterr().out)
-    assert report["passed"] is True
-    assert report["checks"][0]["name"] == "configuration"

@@ -1,4 +1,4 @@
-"""The attention of packed rows: to the prefix once for all rows, and to the tail of each row, merged by log-sum-exp.
+"""The attention of packed rows: to a prefix once for its rows, and to the tail of each row, merged by log-sum-exp.
 
 `TailCache` has the keys and values of the rows behind their prefix, `Step` which of them the tokens of a pass may see.
 """
@@ -18,6 +18,9 @@ from rag_evaluator.judge.engines.transformers.decoder import HALVES
 
 Layer = tuple[torch.Tensor, torch.Tensor]
 """Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
+
+Prefix = Sequence[Layer]
+"""Those of what rows begin with, per layer; empty where it is nothing."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,12 @@ class Step:
         counts: tokens of each row that takes part.
         rows: rows of the cache.
         starts: slots of its tail that each row has filled before.
-        prefix: tokens of the prefix that all rows begin with.
+        prefixes: keys and values per layer of what each of these rows begins with; rows may share them.
 
     Attributes:
         rows: `(tokens,)` row of the cache each token belongs to.
         slots: `(tokens,)` position of each token in its row's tail.
+        positions: `(tokens,)` position of each token in its sequence.
         place: `(tokens,)` x 2, row and column of each token in the padded view that attention uses.
         shape: rows and columns of that view.
         cached: the rows of the cache that take part, as a slice or as indices.
@@ -62,26 +66,35 @@ class Step:
     """
 
     def __init__(
-        self, counts: Sequence[int], rows: Sequence[int], starts: Sequence[int], prefix: int, device: torch.device
+        self,
+        counts: Sequence[int],
+        rows: Sequence[int],
+        starts: Sequence[int],
+        prefixes: Sequence[Prefix],
+        device: torch.device,
     ) -> None:
-        self.prefix, self.device = prefix, device
+        self.device = device
         self.shape = len(counts), max(counts)
         ends = [start + count for start, count in zip(starts, counts, strict=True)]
         self.length, self._earliest = max(ends), min(starts)
         column = torch.cat([torch.arange(count) for count in counts])
         view = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
         self._slots = torch.tensor(starts)[view] + column  # on the CPU
-        numbers = on_device(torch.stack([torch.tensor(rows)[view], self._slots, view, column]), device)
-        self.rows, self.slots, *place = numbers.unbind()
+        before = torch.tensor([prefix[0][0].shape[1] if prefix else 0 for prefix in prefixes])[view]
+        numbers = [torch.tensor(rows)[view], self._slots, before + self._slots, view, column]
+        self.rows, self.slots, self.positions, *place = on_device(torch.stack(numbers), device).unbind()
         self.place = place[0], place[1]
         in_order = list(rows) == list(range(rows[0], rows[0] + len(rows)))
         self.cached: slice | torch.Tensor = torch.tensor(rows, device=device)
         if in_order:
             self.cached = slice(rows[0], rows[0] + len(rows))
-        self._known: dict[Any, tuple[VisibleKeys, VisibleKeys | None]] = {}  # layers with the same window see the same
+        numbered = {id(prefix): prefix for prefix in prefixes if prefix}
+        of_token = torch.tensor(list(map(id, prefixes)))[view]
+        self._prefixes = [(prefix, (of_token == name).nonzero()[:, 0]) for name, prefix in numbered.items()]
+        self._known: dict[Any, Seen] = {}  # layers with the same window see the same
 
-    def visible(self, window: int | None, group: int, dtype: torch.dtype) -> tuple[VisibleKeys, VisibleKeys | None]:
-        """What the tokens see of the tail of their own row, themselves at least, and of the prefix; None: nothing.
+    def visible(self, window: int | None, group: int, dtype: torch.dtype) -> "Seen":
+        """What the tokens see of the tail of their own row, themselves at least, and of each prefix of which any sees.
 
         Args:
             group: heads that share keys; their queries are put into one dimension.
@@ -91,7 +104,7 @@ class Step:
         """
         key = window, group, dtype
         if key not in self._known:
-            self._known[key] = self._of_tail(*key), self._of_prefix(*key)
+            self._known[key] = self._of_tail(*key), list(self._of_prefixes(*key))
         return self._known[key]
 
     def _of_tail(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
@@ -105,25 +118,27 @@ class Step:
             hidden |= keys <= queries - window
         return VisibleKeys(first, self._mask(hidden[:, None].expand(rows, group, *hidden.shape[1:]), rows, dtype))
 
-    def _of_prefix(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys | None:
-        if not self.prefix:
-            return None
-        if window is None or self.prefix + self.length <= window:
-            return VisibleKeys()
-        seeing = self._slots < window - 1
-        if not seeing.any():
-            return None
-        first = max(0, self.prefix + self._earliest - window + 1)
-        queries = self.prefix + self._slots[seeing]
-        hidden = torch.arange(first, self.prefix) <= queries[:, None] - window
-        tokens = None if seeing.all() else seeing.nonzero()[:, 0].to(self.device)
-        hidden = on_device(hidden, self.device)
-        return VisibleKeys(first, self._mask(hidden.expand(group, *hidden.shape), 1, dtype), tokens)
+    def _of_prefixes(self, window: int | None, group: int, dtype: torch.dtype) -> Iterator[tuple[Prefix, VisibleKeys]]:
+        for prefix, tokens in self._prefixes:
+            length, first, mask = prefix[0][0].shape[1], 0, None
+            if window is not None and length + self.length > window:
+                tokens = tokens[self._slots[tokens] < window - 1]
+                if not len(tokens):
+                    continue
+                first = max(0, length + self._earliest - window + 1)
+                queries = length + self._slots[tokens]
+                hidden = on_device(torch.arange(first, length) <= queries[:, None] - window, self.device)
+                mask = self._mask(hidden.expand(group, *hidden.shape), 1, dtype)
+            all_see = len(tokens) == len(self._slots)
+            yield prefix, VisibleKeys(first, mask, None if all_see else on_device(tokens, self.device))
 
     def _mask(self, hidden: torch.Tensor, rows: int, dtype: torch.dtype) -> torch.Tensor:
         """`hidden` is `(..., queries, slots)`; the dimensions before the last are put into one, in each row."""
         flat = hidden.reshape(rows, 1, -1, hidden.shape[-1])
         return torch.zeros(flat.shape, dtype=dtype, device=self.device).masked_fill_(flat, float("-inf"))
+
+
+Seen = tuple[VisibleKeys, Sequence[tuple[Prefix, VisibleKeys]]]
 
 
 @dataclass(frozen=True)
@@ -164,26 +179,38 @@ class TailCache:
         layers: number of attention layers.
         width: rows at most.
         length: tail slots per row.
+        prefix: what all rows begin with.
 
     Attributes:
         tails: keys and values per layer, `(width, kv_heads, length, head_dim)` each; None before the first pass.
-        prefix: keys and values per layer of what all rows begin with, `(kv_heads, prefix, head_dim)` each; or empty.
+        prefixes: of each row.
         kinds: of the attention layers that ran.
     """
 
-    def __init__(self, layers: int, width: int, length: int) -> None:
+    def __init__(self, layers: int, width: int, length: int, prefix: Prefix = ()) -> None:
         self.width, self.length = width, length
         self.tails: list[Layer | None] = [None] * layers
-        self.prefix: Sequence[Layer] = ()
+        self.prefixes: list[Prefix] = [prefix] * width
         self.kinds: set[LayerKind] = set()
-        self._pass: tuple[Sequence[int], Sequence[int], Sequence[int], int] = ((), (), (), 0)
+        self._pass: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[Prefix]] = ((), (), (), ())
         self._steps: dict[torch.device, Step] = {}
 
     def begin(self, counts: Sequence[int], rows: Sequence[int], starts: Sequence[int]) -> None:
         """Begin a forward pass of so many tokens of some rows, of which so many slots are filled."""
-        prefix = self.prefix[0][0].shape[1] if self.prefix else 0
-        self._pass = (counts, rows, starts, prefix)
+        self._pass = (counts, rows, starts, [self.prefixes[row] for row in rows])
         self._steps = {}
+
+    def resize(self, width: int, length: int) -> None:
+        """Change the number of rows and of slots; what is in the first ones stays."""
+        self.prefixes = [*self.prefixes, *[()] * width][:width]
+        old, self.tails = self.tails, [None] * len(self.tails)
+        rows, self.width, self.length = min(width, self.width), width, length
+        for layer, tail in enumerate(old):
+            old[layer] = None  # so that only one layer is there twice
+            if tail is not None:
+                kept = tuple(part[:rows, :, :length] for part in tail)
+                for new, part in zip(self._tail(layer, kept[0][0], kept[1][0]), kept, strict=True):
+                    new[:rows, :, : part.shape[2]] = part
 
     def step(self, device: torch.device) -> Step:
         """The pass that is running; layers may be spread over several devices."""
@@ -208,6 +235,7 @@ class TailCache:
 
     def move(self, source: int, target: int, length: int) -> None:
         """Copy the first `length` slots of one row over another."""
+        self.prefixes[target] = self.prefixes[source]
         for tail in self.tails:
             assert tail is not None
             for part in tail:
@@ -352,10 +380,11 @@ def _to_prefix(attend: Callable[..., Part], grouped: torch.Tensor, prefix: Layer
     return output.permute(2, 0, 1, 3), logsumexp.permute(2, 0, 1)
 
 
-def _merged(first: Part, second: Part) -> torch.Tensor:
-    """The output of attention to the keys of both parts, in float32 (FlashAttention, Dao et al. 2022)."""
+def _merged(first: Part, second: Part) -> Part:
+    """Attention to the keys of both parts, in float32 (FlashAttention, Dao et al. 2022)."""
     share = torch.sigmoid(first[1] - second[1])[..., None]
-    return second[0].float() + (first[0].float() - second[0].float()) * share
+    output = second[0].float() + (first[0].float() - second[0].float()) * share
+    return output, torch.logaddexp(first[1], second[1])
 
 
 def packed_attention(
@@ -370,7 +399,7 @@ def packed_attention(
     softcap: float | None = None,
     sinks: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """Attention of the packed tokens to the prefix and to the tail of their own row; their keys are stored first.
+    """Attention of the packed tokens to prefix and tail of their own row; their keys are stored first.
 
     Queries of the heads that share keys are put into one dimension, so that keys are not repeated:
     `group = heads / kv_heads`.
@@ -387,18 +416,16 @@ def packed_attention(
     grouped = queries[0].unflatten(0, (keys.shape[1], -1))  # (kv_heads, group, tokens, head_dim)
     group = grouped.shape[1]
     attend = partial(_attend, scaling=scaling, softcap=softcap)
-    of_tail, seen = step.visible(window, group, queries.dtype)
+    of_tail, of_prefixes = step.visible(window, group, queries.dtype)
     output, logsumexp = _to_tails(attend, step, grouped, tail, of_tail)
-    if seen is not None:
-        seeing, part = seen.tokens, _to_prefix(attend, grouped, cache.prefix[layer], seen)
-        if seeing is None:
-            output = _merged((output, logsumexp), part)
-        else:
-            output = output.float()
-            output[seeing] = _merged((output[seeing], logsumexp[seeing]), part)
-        if sinks is not None:
-            both = torch.logaddexp(logsumexp if seeing is None else logsumexp[seeing], part[1])
-            logsumexp = both if seeing is None else logsumexp.index_copy(0, seeing, both)
+    for prefix, seen in of_prefixes:
+        part = _to_prefix(attend, grouped, prefix[layer], seen)
+        if seen.tokens is None:
+            output, logsumexp = _merged((output, logsumexp), part)
+            continue
+        both = _merged((output[seen.tokens], logsumexp[seen.tokens]), part)
+        output = output.float().index_copy_(0, seen.tokens, both[0])
+        logsumexp = logsumexp.index_copy(0, seen.tokens, both[1])
     if sinks is not None:
         output = output.float() * torch.sigmoid(logsumexp - sinks.view(grouped.shape[:2]))[..., None]
     return output.flatten(1, 2)[None].to(queries.dtype)

@@ -1,7 +1,7 @@
 """What both decoders need: memory and batch sizes, failed devices, trials of a model with rows, active sequences."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
@@ -151,6 +151,13 @@ def device_watched() -> Iterator[None]:
 Outcome = Reply | JudgementError
 
 
+class Batch(Protocol):
+    """Requests that are answered while others come."""
+
+    def step(self, requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
+        """Take more requests in, and answer at least one, or all. Both go by numbers that the caller gives."""
+
+
 class Decoder(Protocol):
     """Answers batches of requests; owned by one thread at a time, under `torch.inference_mode`.
 
@@ -170,6 +177,9 @@ class Decoder(Protocol):
 
     def decode(self, requests: Sequence[Request]) -> list[Outcome]:
         """Replies in the order of the requests; an error in place of a reply that could not be made."""
+
+    def open(self) -> "Batch":
+        """A batch without requests."""
 
     def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each token sequence."""

@@ -1,7 +1,7 @@
 """The engine that runs models with transformers and torch, in this process."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -15,10 +15,12 @@ from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched
+from rag_evaluator.judge.engines.transformers.linear import reorder_weights
 from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.models.event_loop import Step
 from rag_evaluator.models.hub import has_adapter
 
 if TYPE_CHECKING:
@@ -93,7 +95,9 @@ class TransformersEngine(BatchEngine):
 
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "TransformersEngine":
-        return cls.of_pipeline(load_pipeline(config, offline), config)
+        engine = cls.of_pipeline(load_pipeline(config, offline), config)
+        reorder_weights(engine.model)  # which is nobody else's
+        return engine
 
     @classmethod
     def of_pipeline(cls, pipeline: Any, config: JudgeConfig) -> "TransformersEngine":
@@ -135,9 +139,20 @@ class TransformersEngine(BatchEngine):
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
         with torch.inference_mode(), device_watched():
             outcomes = self.decoder.decode(requests)
-        self._count([request.input_ids for request in requests])
-        self.work.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
+        self._count([request.input_ids for request in requests], outcomes)
         return outcomes
+
+    def open(self) -> Step:
+        batch = self.decoder.open()
+
+        def step(requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
+            self._count([request.input_ids for request in requests.values()])
+            with torch.inference_mode(), device_watched():
+                outcomes = batch.step(requests)
+            self._count([], outcomes.values())
+            return outcomes
+
+        return step
 
     def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
         with torch.inference_mode(), device_watched():
@@ -149,9 +164,10 @@ class TransformersEngine(BatchEngine):
     async def aclose(self) -> None:
         """The model's memory is freed with the model, which may be the caller's own."""
 
-    def _count(self, prompts: Sequence[Sequence[int]]) -> None:
+    def _count(self, prompts: Sequence[Sequence[int]], outcomes: Iterable[Outcome] = ()) -> None:
         self.work.requests += len(prompts)
         self.work.prompt_tokens += sum(map(len, prompts))
+        self.work.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
         self.work.computed = self.decoder.computed
 
 

@@ -9,10 +9,10 @@ row alone, and round no more.
 """
 
 import inspect
-from collections.abc import Iterator, Sequence
+from collections import deque
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -23,6 +23,7 @@ from rag_evaluator.judge.engines.transformers.attention import (
     Layer,
     LayerKind,
     NotPackableError,
+    Prefix,
     TailCache,
     on_device,
     packed_attention,
@@ -40,7 +41,7 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     rope_switch,
 )
 from rag_evaluator.judge.engines.transformers.prefixes import KeptBeginnings, PrefixCache, leaders_of
-from rag_evaluator.judge.protocol import Request
+from rag_evaluator.judge.protocol import Ids, Request
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -127,7 +128,7 @@ class PackedModel:
         with packed_attention_of(self.configs, cache):
             output = self.model(
                 input_ids=on_device(torch.tensor([[token for part in tokens for token in part]]), device),
-                position_ids=(step.slots + step.prefix)[None],
+                position_ids=step.positions[None],
                 past_key_values=cache,
                 use_cache=True,
                 logits_to_keep=torch.tensor(counts).cumsum(0) - 1,  # on the CPU: the last layer may be elsewhere
@@ -172,7 +173,7 @@ def try_out(packed: PackedModel) -> int:
     difference = float((logits.float() - alone.float()).abs().max() / scale)
     if not difference <= (LIMIT if exact else HALF_LIMIT):
         raise NotPackableError(f"its logits change when rows are packed, by {difference:.2g} of them")
-    return sum(keys.nbytes + values.nbytes for keys, values in cache.prefix) // PREFIX
+    return sum(keys.nbytes + values.nbytes for keys, values in cache.prefixes[0]) // PREFIX
 
 
 def attention_error(kind: LayerKind) -> float:
@@ -195,8 +196,7 @@ def attention_error(kind: LayerKind) -> float:
 
 def _attention(kind: LayerKind, prefix: Sequence[torch.Tensor], feeds: Sequence[Sequence[torch.Tensor]]) -> Any:
     """`(heads, value_dim)` outputs of all tokens that are fed to two rows in turn."""
-    cache = TailCache(1, len(FEEDS[0]), sum(map(max, FEEDS)))
-    cache.prefix = [(prefix[0], prefix[1])]
+    cache = TailCache(1, len(FEEDS[0]), sum(map(max, FEEDS)), [(prefix[0], prefix[1])])
     starts = [0] * len(FEEDS[0])
     outputs: list[torch.Tensor] = []
     for counts, feed in zip(FEEDS, feeds, strict=True):
@@ -232,8 +232,7 @@ def _packed(
         raise NotPackableError("not all of its layers are attention layers")
     if max((kind.window or 0 for kind in alone.kinds), default=0) > WINDOW:
         raise NotPackableError("its attention windows cannot be made small to try it out")
-    shared = TailCache(packed.layers, len(tails), max(map(len, tails)))
-    shared.prefix = alone.copy_of(0, len(prefix))
+    shared = TailCache(packed.layers, len(tails), max(map(len, tails)), alone.copy_of(0, len(prefix)))
     rows = list(range(len(tails)))
     packed.run(shared, [tail[:first] for tail, first in zip(tails, FIRST, strict=True)], rows, [0] * len(rows))
     logits = packed.run(shared, [tail[first:] for tail, first in zip(tails, FIRST, strict=True)], rows, FIRST)
@@ -260,14 +259,25 @@ PREFILL_TOKENS = 4096  # packed in one pass at most, so that memory stays bounde
 
 @dataclass
 class PackedSequence(ActiveSequence):
-    """A sequence of the running batch: its row of the cache, and the tail slots it has filled."""
+    """A sequence with its place in a batch.
 
-    position: int
+    Attributes:
+        number: of its request.
+        prefix: token ids that it begins with, which are not in `feed`.
+        length: tail slots that it may fill.
+        position: its row of the cache.
+        filled: tail slots that it has filled.
+    """
+
+    number: int
+    prefix: Ids
+    length: int
+    position: int = 0
     filled: int = 0
 
 
 class PackedDecoder:
-    """Decodes packed sequences, with the prefix that they share computed once; a `Decoder`.
+    """Decodes packed sequences, with the prefixes that they share computed once; a `Decoder`.
 
     Args:
         packed: the model.
@@ -285,50 +295,32 @@ class PackedDecoder:
         self.beginnings = KeptBeginnings(int(KEPT_SHARE * free_bytes(packed.model)), packed.slot_bytes)
         self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
         self.batch_size.prefill = PREFILL_TOKENS
-        self._tails = 0  # tokens of prompts computed, prefixes apart
+        self.tail_tokens = 0  # of prompts computed, prefixes apart
 
     @property
     def computed(self) -> int:
-        return self._tails + self.prefixes.computed
+        return self.tail_tokens + self.prefixes.computed
+
+    def open(self) -> "PackedBatch":
+        return PackedBatch(self)
 
     def decode(self, requests: Sequence[Request]) -> list[Outcome]:
-        replies: dict[int, Outcome] = {}
-        for prefix, members in self.prefixes.shared_by(requests):
-            outcomes = self.batch_size.run_or_halve(partial(self._run_group, prefix), [requests[i] for i in members])
-            replies |= zip(members, outcomes, strict=True)
-        return [replies[i] for i in range(len(requests))]
+        return self.batch_size.run_or_halve(self._decode, requests)
 
     def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
         """`(sequences, vocab)` logits after each sequence; what they have in common is computed once."""
         return torch.stack(self.batch_size.run_or_halve(self._logits, sequences))
 
-    def _run_group(self, prefix: tuple[int, ...], requests: Sequence[Request]) -> list[Outcome]:
-        """Decode requests that begin with a prefix: the batch is refilled as sequences end, longest first."""
-        sequences = [new_sequence(request, self.vocabulary) for request in requests]
-        tails = [list(request.input_ids[len(prefix) :]) for request in requests]
-        longest = max(len(tail) + request.budget.max_length for tail, request in zip(tails, requests, strict=True))
-        width = min(self.batch_size.that_fit(longest), len(requests))
-        cache = self._cache(width, longest, prefix)
-        self._tails += sum(map(len, tails))
-        order = sorted(range(len(sequences)), key=lambda i: len(tails[i]))
-        active: list[PackedSequence] = []
-        while order or active:
-            newcomers: list[PackedSequence] = []
-            while order and len(active) + len(newcomers) < width:
-                index = order.pop()
-                newcomers.append(PackedSequence(sequences[index], tails[index], len(active) + len(newcomers)))
-                newcomers[-1].follow()
-            for part in self._by_size([entry.feed for entry in newcomers]):
-                self._advance(cache, [newcomers[index] for index in part])
-            active = _in_place(cache, active + newcomers)
-            self._advance(cache, active)
-            active = _in_place(cache, active)
-        return [sequence.reply() for sequence in sequences]
+    def _decode(self, requests: Sequence[Request]) -> list[Outcome]:
+        batch, outcomes = self.open(), dict[int, Outcome]()
+        while len(outcomes) < len(requests):
+            outcomes |= batch.step({} if outcomes else dict(enumerate(requests)))
+        return [outcomes[number] for number in range(len(requests))]
 
     def _logits(self, sequences: Sequence[tuple[int, ...]]) -> list[torch.Tensor]:
         prefix = self.prefixes.kept_by(sequences)
         tails = [sequence[len(prefix) :] for sequence in sequences]
-        width = min(self.batch_size.that_fit(max(map(len, tails))), len(tails))
+        width = min(self.batch_size.that_fit(2 * max(map(len, tails))), len(tails))  # beside a batch that goes on
         logits: list[torch.Tensor] = []
         for start in range(0, len(tails), width):
             logits += self._tail_logits(prefix, tails[start : start + width])
@@ -339,7 +331,7 @@ class PackedDecoder:
 
         Tails that begin as another one does wait for that one, and take its keys and values.
         """
-        cache = self._cache(len(tails), max(map(len, tails)), prefix)
+        cache = TailCache(self.packed.layers, len(tails), max(map(len, tails)), self.prefix(prefix))
         filled = [self.beginnings.fill(cache, row, prefix, tail) for row, tail in enumerate(tails)]
         leaders = leaders_of(tails, filled)
         logits: dict[int, torch.Tensor] = {}
@@ -348,24 +340,22 @@ class PackedDecoder:
             for row in wave if are_led else ():
                 leader, filled[row] = leaders[row]
                 cache.put(row, cache.copy_of(leader, filled[row]))
-            for part in self._by_size([tails[row][filled[row] :] for row in wave]):
+            for part in self.by_size([tails[row][filled[row] :] for row in wave]):
                 rows = [wave[place] for place in part]
                 feeds = [tails[row][filled[row] :] for row in rows]
                 made = self.packed.run(cache, feeds, rows, [filled[row] for row in rows])
                 logits |= dict(zip(rows, made, strict=True))
-                self._tails += sum(map(len, feeds))
+                self.tail_tokens += sum(map(len, feeds))
         for row, tail in enumerate(tails):
             self.beginnings.learn(cache, row, prefix, tail, filled[row])
         return [logits[row] for row in range(len(tails))]
 
-    def _cache(self, width: int, length: int, prefix: tuple[int, ...]) -> TailCache:
-        """Room for tails after a prefix, which is computed, if it is not known, in passes that memory bears."""
+    def prefix(self, prefix: Ids) -> Prefix:
+        """Keys and values of a prefix, which is computed, if it is not known, in passes that memory bears."""
         self.packed.chunk = min(CHUNK, self.batch_size.prefill)
-        cache = TailCache(self.packed.layers, width, length)
-        cache.prefix = self.prefixes.cache(prefix)
-        return cache
+        return self.prefixes.cache(prefix)
 
-    def _by_size(self, feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
+    def by_size(self, feeds: Sequence[Sequence[int]]) -> Iterator[list[int]]:
         """Indices of the feeds in parts that are small enough for one pass, a longer one alone."""
         most = self.batch_size.prefill
         part: list[int] = []
@@ -377,18 +367,64 @@ class PackedDecoder:
         if part:
             yield part
 
-    def _advance(self, cache: TailCache, active: Sequence[PackedSequence]) -> None:
+
+class PackedBatch:
+    """Sequences that are decoded together, whatever they begin with; others take the places of those that end."""
+
+    def __init__(self, decoder: PackedDecoder) -> None:
+        self.decoder = decoder
+        self.waiting: deque[PackedSequence] = deque()
+        self.active: list[PackedSequence] = []
+        self.cache = TailCache(decoder.packed.layers, 0, 0)
+
+    def step(self, requests: Mapping[int, Request]) -> dict[int, Outcome]:
+        """Take more requests in and decode until some are answered. Both go by numbers that the caller gives."""
+        numbers, given = list(requests), list(requests.values())
+        for prefix, members in self.decoder.prefixes.shared_by(given):
+            for index in sorted(members, key=lambda index: -len(given[index].input_ids)):
+                request = given[index]
+                tail = list(request.input_ids[len(prefix) :])
+                self.decoder.tail_tokens += len(tail)
+                sequence, length = new_sequence(request, self.decoder.vocabulary), len(tail) + request.budget.max_length
+                self.waiting.append(PackedSequence(sequence, tail, numbers[index], prefix, length))
+        while True:
+            newcomers = list(self._admitted())
+            for part in self.decoder.by_size([entry.feed for entry in newcomers]):
+                self._advance([newcomers[index] for index in part])
+            self._advance(self.active)
+            ended = [entry for entry in self.active if entry.sequence.done]
+            if ended or not self.active:
+                self.active = _in_place(self.cache, self.active)
+                return {entry.number: entry.sequence.reply() for entry in ended}
+
+    def _admitted(self) -> Iterator[PackedSequence]:
+        """The sequences that wait, as long as the memory holds them beside those that are decoded."""
+        while self.waiting:
+            entry = self.waiting[0]
+            length = max([entry.length, *(other.length for other in self.active)])
+            width = self.decoder.batch_size.that_fit(length)
+            if len(self.active) >= width:
+                return
+            entry.position = len(self.active)
+            if length > self.cache.length or entry.position >= self.cache.width:
+                self.cache.resize(min(width, max(2 * entry.position, len(self.active) + len(self.waiting))), length)
+            self.cache.prefixes[entry.position] = self.decoder.prefix(entry.prefix)
+            self.active.append(self.waiting.popleft())
+            entry.follow()
+            yield entry
+
+    def _advance(self, active: Sequence[PackedSequence]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""
         active = [entry for entry in active if not entry.sequence.done]
         if not active:
             return
         feeds, positions, filled = zip(*((entry.feed, entry.position, entry.filled) for entry in active), strict=True)
-        logits = self.packed.run(cache, feeds, positions, filled)
-        tokens = self.chooser.choose([entry.sequence for entry in active], logits)
+        logits = self.decoder.packed.run(self.cache, feeds, positions, filled)
+        tokens = self.decoder.chooser.choose([entry.sequence for entry in active], logits)
         for entry, token in zip(active, tokens, strict=True):
             entry.filled += len(entry.feed)
             if entry.sequence.failure is not None:
-                cache.clear(entry.position)
+                self.cache.clear(entry.position)
                 continue
             entry.take(token)
 

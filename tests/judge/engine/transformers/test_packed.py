@@ -88,11 +88,7 @@ def test_packed_rows_have_the_logits_that_each_row_has_alone(
         common = [rng.randrange(VOCAB) for _ in range(prefix)]
         tails = [[rng.randrange(VOCAB) for _ in range(size)] for size in (3 * WINDOW, 2 * WINDOW + 5, 9)]
         own = [model(torch.tensor([common + tail])).logits[0] for tail in tails]
-        cache = TailCache(packed.layers, len(tails), max(map(len, tails)))
-        if prefix:
-            alone = TailCache(packed.layers, 1, prefix)
-            packed.run(alone, [common], [0], [0])
-            cache.prefix = alone.copy_of(0, prefix)
+        cache = TailCache(packed.layers, len(tails), max(map(len, tails)), packed.prefix(common) if prefix else ())
         feeds = [pieces(rng, tail, 2 * WINDOW) for tail in tails]
         filled = [0] * len(tails)
         while going_on := [(row, feed) for row, source in enumerate(feeds) if (feed := next(source, None))]:

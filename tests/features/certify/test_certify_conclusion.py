@@ -25,7 +25,6 @@ def part(
     return {"judge": "ab12", "compared": labels, "chosen": "drawn", "verdict": verdict, **binary, **more}
 
 
-NEEDED = "; 'useful' needs an AUC of 0.840 with so many labels"
 ROWS_AS_PEOPLE = "it ranks an accepted row above a rejected one in"
 CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     "useful": (
@@ -34,11 +33,10 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         f"The judge is useful for faithfulness: {ROWS_AS_PEOPLE} 91 % [84, 96] of pairs, by 60 labels.",
     ),
     "just below useful: the low end is not rounded to 70": (
-        part("better than chance, quality not settled", f"AUC 0.800 [0.696, 0.880]{NEEDED}", area(0.8, 0.696, 0.88)),
+        part("better than chance, quality not settled", "AUC 0.800 [0.696, 0.880]", area(0.8, 0.696, 0.88)),
         JUDGED,
         "The judge is better than chance for faithfulness, quality not settled: "
-        f"{ROWS_AS_PEOPLE} 80.0 % [69.6, 88.0] of pairs, by 60 labels; 'useful' needs an AUC of 0.840 with so many "
-        "labels.",
+        f"{ROWS_AS_PEOPLE} 80.0 % [69.6, 88.0] of pairs, by 60 labels.",
     ),
     "weak": (
         part("weak", "AUC 0.600 [0.530, 0.670]", area(0.6, 0.53, 0.67), 300),
@@ -52,16 +50,16 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         f"The judge is worse than chance for faithfulness: {ROWS_AS_PEOPLE} 31 % [20, 45] of pairs, by 60 labels.",
     ),
     "not shown": (
-        part("not shown", f"AUC 0.550 [0.400, 0.690]{NEEDED}", area(0.55, 0.4, 0.69), 30),
+        part("not shown", "AUC 0.550 [0.400, 0.690]", area(0.55, 0.4, 0.69), 30),
         JUDGED,
         f"Not shown for faithfulness: that the judge is better than chance. {ROWS_AS_PEOPLE.capitalize()} 55 % "
-        "[40, 69] of pairs, by 30 labels; 'useful' needs an AUC of 0.840 with so many labels.",
+        "[40, 69] of pairs, by 30 labels.",
     ),
     "people rejected nothing": (
-        part("not shown", "nobody rejected anything; draw rows with low scores", area(None)),
+        part("not shown", "people gave every row the same label; draw rows with other scores", area(None)),
         JUDGED,
-        "Not shown for faithfulness: that the judge is better than chance. Nobody rejected anything; draw rows with "
-        "low scores.",
+        "Not shown for faithfulness: that the judge is better than chance. People gave every row the same label; draw "
+        "rows with other scores.",
     ),
     "all scores equal": (
         part("not shown", "all scores are equal", area(0.5, 0.35, 0.65), same_scores=True),
@@ -86,11 +84,11 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "how these rows were chosen).",
     ),
     "figures at another level than the verdict": (
-        part("better than chance, quality not settled", f"AUC 0.800 [0.660, 0.880]{NEEDED}",
+        part("better than chance, quality not settled", "AUC 0.800 [0.660, 0.880]",
              area(0.8, 0.71, 0.85, 0.8)),
         JUDGED,
         "The judge is better than chance for faithfulness, quality not settled: AUC 0.800 [0.660, 0.880], "
-        "by 60 labels; 'useful' needs an AUC of 0.840 with so many labels.",
+        "by 60 labels.",
     ),
     "grades": (
         part("useful", "concordance 0.880 [0.800, 0.930]",
@@ -133,11 +131,9 @@ def test_drawn_rows_that_are_blank_are_filled_in_before_others_are_drawn(
     word: str, labels: int, blank: int, expected: str | None
 ) -> None:
     figures = part(word, "AUC 0.550 [0.400, 0.690]", area(0.55, 0.4, 0.69), labels, blank=blank)
-    said = certify_conclusion(
-        {"rows": 500, "metrics": {"faithfulness": {**figures, "labels": labels}}}, JUDGED, FOLDER, again="AGAIN"
-    )
+    said = conclusion({"faithfulness": {**figures, "labels": labels}})
     assert said.sentences[1:] == ([] if expected is None else [expected])
-    assert (said.next == "AGAIN") == (expected is not None)
+    assert bool(said.next) == (expected is None)
 
 
 @pytest.mark.parametrize(

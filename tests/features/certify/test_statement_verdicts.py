@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify import BINARY, Label, Labelled, joined, row_calibration, statement_figures
+from rag_evaluator.features.certify import BINARY, Label, Labelled, ratings_of, row_calibration, statement_figures
 from rag_evaluator.results import numbers_of
 from rag_evaluator.statistics import Scale
 
@@ -62,7 +62,7 @@ def test_rows_count_in_the_calibration_where_one_verdict_made_the_score() -> Non
     records = {row: [record(1, confidence=(0.8,))] for row in range(110)}
     records |= {row: [record(1, 1, confidence=(0.8, 0.8))] for row in range(110, 120)}
     labels = [Label(row, "m", "", None, float(row >= 22), "") for row in range(120)]
-    metric = Labelled("m", np.ones(120), Scale(), joined(labels, 120, BINARY, None), BINARY, "all")
+    metric = Labelled("m", np.ones(120), Scale(), ratings_of(labels, 120), BINARY, "all")
     found = row_calibration(metric, records)
     assert found["n"] == 110
     assert found["error"] == pytest.approx(0.0, abs=1e-9)

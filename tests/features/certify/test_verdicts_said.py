@@ -27,7 +27,7 @@ SENTENCES = {  # how the first sentence of certify begins
     "worse than chance": "The scores are worse than chance for exact_match: they rank",
     "better than chance, quality not settled": "The scores are better than chance for exact_match, quality not settled",
     "not shown": "Not shown for exact_match: that the scores are better than chance.",
-    "too few labels": "Too few labels for exact_match: 3 of 40 labels are not 1",
+    "too few labels": "Too few labels for exact_match: 40 labels, 3 of the rarer class",
 }
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from threading import RLock
 from typing import Any
 
-from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.hub import contents_of, find_model, in_one_line, loading

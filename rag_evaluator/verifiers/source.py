@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from rag_evaluator.config.languages import LANGUAGES
-from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import VerifierConfig
 from rag_evaluator.errors import ModelError, UndefinedScoreError
 from rag_evaluator.models.event_loop import BatchHandler, Scheduler

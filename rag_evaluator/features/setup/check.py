@@ -107,7 +107,7 @@ def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks)
             evaluator.judge.release()
     elif rows:
         checks.add("row", "skipped", "no row was judged, because of the failed checks above")
-    checks.attempt("disk", lambda: _look_at_disk(evaluator.config.results_dir, len(rows or ()), checks))
+    checks.attempt("disk", lambda: _look_at_disk(evaluator.config.results_dir, checks))
     return checks.checks
 
 
@@ -205,14 +205,10 @@ def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks)
     checks.add("results", "ok", f"{folder}: {text}", {"done": done, "cells": total})
 
 
-def _look_at_disk(folder: Path, rows: int, checks: Checks) -> None:
+def _look_at_disk(folder: Path, checks: Checks) -> None:
     """Whether the results can be written, as far as that can be told without writing."""
     place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not (place.is_dir() and os.access(place, os.W_OK)):
         raise ResultsError(f"{place}: cannot be written. Choose another output_dir.")
     free = shutil.disk_usage(place).free
-    per_row = next((c.details["bytes"] for c in checks.checks if c.name == "row" and "bytes" in c.details), 0)
-    needed = per_row * rows
-    state: State = "warning" if free < max(LITTLE_SPACE, 2 * needed) else "ok"
-    about = f", about {decimal(needed)} are needed" if needed else ""
-    checks.add("disk", state, f"{decimal(free)} free in {place}{about}", {"free": free, "needed": needed})
+    checks.add("disk", "warning" if free < LITTLE_SPACE else "ok", f"{decimal(free)} free in {place}", {"free": free})

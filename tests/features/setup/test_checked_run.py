@@ -61,7 +61,7 @@ def test_a_row_is_judged_by_every_metric_with_its_reasons(
     assert row["scores"]["exact_match"]["questions"] == 0
     assert "Nolu Brak" in found(report, "template").details["prompt"]
     assert found(report, "window").state == "skipped"
-    assert found(report, "disk").details["needed"] > 0
+    assert found(report, "disk").details["free"] > 0
     assert {**found(report, "cost").details, "seconds": None} == {"questions": 12, "seconds": None, "rows": 3}
     assert "12 questions to the judge" in found(report, "cost").text
     assert json.dumps(report.to_json(), allow_nan=False)

@@ -42,9 +42,3 @@ def test_every_metric_says_what_it_measures_in_words_of_its_own() -> None:
 )
 def test_two_metrics_whose_names_differ_by_a_letter_name_each_other(name: str, other: str) -> None:
     assert other in METRICS[name].about
-
-
-def test_an_unknown_list_names_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["list", "metric"])
-    assert "metrics" in capsys.readouterr().err

@@ -134,7 +134,12 @@ class BatchEngine(ABC):
     """An `Engine` that answers whole batches and blocks meanwhile: requests are collected for it.
 
     One thread owns the model.
+
+    Attributes:
+        mixes: whether a batch holds requests of different groups, and takes others in while it goes on.
     """
+
+    mixes = False
 
     @property
     @abstractmethod
@@ -156,14 +161,14 @@ class BatchEngine(ABC):
     @cached_property
     def _written(self) -> BatchHandler:
         most = REFILLS * self.capabilities.in_flight
-        return BatchHandler(lambda requests: self.handle(requests), most, lambda: self.open())
+        return BatchHandler(lambda requests: self.handle(requests), most, self.open if self.mixes else None)
 
     @cached_property
     def _chosen(self) -> BatchHandler:
         return BatchHandler(lambda questions: self.logprobs(questions), REFILLS * self.capabilities.in_flight)
 
     async def generate(self, request: Request) -> Reply:
-        reply: Reply = await Scheduler.current().submit(self._written, request)
+        reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
         return reply
 
     async def next_logprobs(

@@ -72,6 +72,7 @@ class TransformersEngine(BatchEngine):
         self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
         self.work = EngineWork()
+        self.mixes = model.dtype != torch.float32  # there the last digits of confidences stay what they were
         self._pipeline: Any = None
 
     @classmethod

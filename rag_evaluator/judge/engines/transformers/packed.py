@@ -381,7 +381,7 @@ class PackedBatch:
         """Take more requests in and decode until some are answered. Both go by numbers that the caller gives."""
         numbers, given = list(requests), list(requests.values())
         for prefix, members in self.decoder.prefixes.shared_by(given):
-            for index in sorted(members, key=lambda index: -len(given[index].input_ids)):
+            for index in sorted(members, key=lambda index: (-len(given[index].input_ids), -index)):  # longest first
                 request = given[index]
                 tail = list(request.input_ids[len(prefix) :])
                 self.decoder.tail_tokens += len(tail)

@@ -116,4 +116,7 @@ def _unused(samples: Sequence[Sample], column: str) -> str:
     if column == "retrieved_contexts" and "reference" in (wrong := surveyed(samples).wrong):
         return f" {wrong['reference']}"
     name = next((name for name in accepted_names(column) if name in surveyed(samples).names), None)
-    return f" '{name}' is empty in every row, or read as another column." if name else ""
+    if name:
+        return f" '{name}' is empty in every row, or read as another column."
+    error = samples[0].row.get("error")  # of a system that `collect` has asked
+    return f" The first row has an error: '{error}'." if isinstance(error, str) else ""

@@ -190,10 +190,10 @@ def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Itera
 
 def _repeats(rows: Tally) -> Iterator[str]:
     """Rows that intervals count as independent, and that are not."""
-    if rows.repeats and rows.repeats >= EQUAL * len(rows.lengths):
+    if rows.repeats and rows.repeats >= EQUAL * rows.length:
         verb = "has" if rows.repeats == 1 else "have"
         yield (
-            f"{rows.repeats:,} of {counted(len(rows.lengths), 'row')} {verb} the question, contexts and response of an "
+            f"{rows.repeats:,} of {counted(rows.length, 'row')} {verb} the question, contexts and response of an "
             "earlier row, and intervals count them as independent: put them together with a cluster, such as cluster: "
             "question."
         )
@@ -291,7 +291,7 @@ def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = 
 
 def _refused(rows: Tally, outcomes: Mapping[int, str | None]) -> Flags:
     """Rows whose response refuses to answer, as far as a metric says so."""
-    refused = np.zeros(len(rows.lengths), dtype=np.bool_)
+    refused = np.zeros(rows.length, dtype=np.bool_)
     if "answer_relevancy" in rows.scores:
         refused |= np.abs(np.nan_to_num(rows.scores["answer_relevancy"], nan=1.0)) <= TIE
     refused[[row for row, outcome in outcomes.items() if outcome and "refused" in outcome]] = True

@@ -28,7 +28,7 @@ class Tally:
 
     Attributes:
         scores: metric -> a number per row, NaN where it is missing.
-        lengths: characters of each response; NaN where there is none.
+        length: number of rows.
         clusters: of the rows; None: rows do not depend on each other.
         level: of intervals.
         repeats: rows with the question, the contexts and the response of an earlier row, of which intervals do not
@@ -36,7 +36,7 @@ class Tally:
     """
 
     scores: Mapping[str, Floats]
-    lengths: Floats
+    length: int
     clusters: Clusters | None
     level: float
     repeats: int = 0
@@ -72,14 +72,13 @@ REPEATED = ("user_input", "retrieved_contexts", "response")
 
 def _tally(metrics: Sequence[str], rows: Iterable[tuple[Sample, Sequence[float]]], reporting: Reporting) -> Tally:
     """The tally of rows that come one by one; of texts only a hash is kept, so that a million rows fit."""
-    scores, lengths, clusters = [array("d") for _ in metrics], array("d"), array("q")
+    scores, clusters = [array("d") for _ in metrics], array("q")
     texts, apart = array("q"), array("q")
     numbers: dict[str, int] = {}  # of a cluster, by its name
     for place, (sample, values) in enumerate(rows):
         for column, value in zip(scores, values, strict=True):
             column.append(value)
-        response, key = sample.columns.get("response"), cluster_of(sample, reporting)
-        lengths.append(len(response) if isinstance(response, str) else math.nan)
+        key = cluster_of(sample, reporting)
         clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
         if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
             text = repr([sample.columns.get(name) for name in REPEATED])
@@ -87,7 +86,7 @@ def _tally(metrics: Sequence[str], rows: Iterable[tuple[Sample, Sequence[float]]
             apart.append(hash((text, clusters[-1])))
     return Tally(
         {metric: np.array(column) for metric, column in zip(metrics, scores, strict=True)},
-        np.array(lengths),
+        len(clusters),
         clusters if reporting.cluster else None,
         reporting.ci_level,
         len(np.unique(apart)) - len(np.unique(texts)),

@@ -27,7 +27,7 @@ LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was 
 class Chunk:
     """A chunk in the making: its records, by cell, of which those that are known need not be made."""
 
-    def __init__(self, number: int, stage: Stage[Any], plan: Plan, known: Callable[[Key], Line | None]) -> None:
+    def __init__(self, number: int, stage: Stage[Any], plan: Plan, known: Mapping[Key, Line]) -> None:
         self.number, self.stage, self.plan = number, stage, plan
         self.marks: set[str] = set()
         units = plan.units_of(number)
@@ -40,7 +40,7 @@ class Chunk:
         self.places = {(cell.unit.index, cell.column, cell.repeat): at for at, cell in enumerate(self.cells)}
         self.keys = [self._key(cell) for cell in self.cells]
         for cell, key in zip(self.cells, self.keys, strict=True):
-            if (line := known(key)) is not None:
+            if (line := known.get(key)) is not None:
                 self._take(cell, line.record)
         self.made, self.again = 0, 0
         self.began, self.looked = now(), time.monotonic()
@@ -131,19 +131,12 @@ class Cells:
         unfinished = self.journal.unfinished(number)
         for line in unfinished.values():
             self._check(number, line)
-        chunk = Chunk(number, self.stage, self.plan, lambda key: unfinished.get(key) or self._spare(number, key))
+        chunk = Chunk(number, self.stage, self.plan, unfinished)
         self._open[number] = chunk
         published = sum(self.plan.cells_of(other) for other in self.journal.published())
         self._done = published + sum(len(chunk.lines) - chunk.gaps for chunk in self._open.values())
         self.progress(self._done, self.plan.cells)
         return chunk
-
-    def _spare(self, number: int, key: Key) -> Line | None:
-        """A record that was made while the run left its row out."""
-        line = self.journal.spare.find(key)
-        if line is not None:
-            self._check(number, line)
-        return line
 
     def _check(self, number: int, line: Line) -> None:
         """Raises `ResultsError` for a value that cannot be."""
@@ -205,7 +198,6 @@ def run_stage(
     progress: Progress = silent,
     stop: Stop | None = None,
     start: Start = "continue",
-    run_digest: Callable[[], str | None] = lambda: None,
 ) -> Journal:
     """Make the cells of a stage that are this worker's, help with the others, and merge when all are there.
 
@@ -214,7 +206,6 @@ def run_stage(
         progress: called with (cells made by anybody, cells to make).
         stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
         start: see `WorkerJournal`.
-        run_digest: by which the next start knows in a moment that nothing has changed.
     """
     refuse_foreign(results, stage.files)
     if worker.count > 1 and None in stage.plan.columns.values():
@@ -235,10 +226,8 @@ def run_stage(
 
     stop.at_once = end
     try:
-        with ACTIVITY.phase(LOOKING):
-            digest = run_digest()  # before the work: what changes while it lasts is no part of it
         _make(stage, journal, worker, progress, stop)
-        merge_once(journal, stage, run_id(), digest)
+        merge_once(journal, stage, run_id())
     except BaseException as error:
         with suppress(ResultsError):  # the first error says more than that the note could not be written either
             end(f"stopped by {error}" if isinstance(error, StopSignal) else f"failed: {type(error).__name__}")

@@ -4,15 +4,12 @@ import asyncio
 import json
 import math
 import shutil
-import signal
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
-from command_starter import Zygote
 from pydantic import BaseModel
-from test_question_tasks import alike
 
 from rag_evaluator import (
     ConfigError,
@@ -36,7 +33,7 @@ from rag_evaluator.tasks import stage_of
 
 Rows = Sequence[Mapping[str, Any]]
 FILES = ("duel.json", "duel_summary.json")
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 
 
 def row(number: int, response: str | None, **more: Any) -> dict[str, Any]:
@@ -519,28 +516,6 @@ def test_a_duel_is_submitted_with_its_runs(tmp_path: Path, capsys: pytest.Captur
     out, config = tmp_path / "duel-a-b", tmp_path / "judge.yaml"
     assert f"array.sh duel {a} {b} --config {config} --out {out} --set language=english" in shown
     assert f"merge.sh merge {out}" in shown
-
-
-@pytest.mark.slow
-def test_two_workers_of_whom_one_was_killed_give_what_one_process_gives(
-    tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
-) -> None:
-    judge = {"model": str(model_folder("llama-bytelevel")), "dtype": "float32", "max_new_tokens": 24, "batch_size": 4}
-    a, b = ([row(number, f"{text} {number}.") for number in range(20)] for text in ("In Tesk", "I do not know"))
-    runs = list(map(str, write_runs(tmp_path, a, b, judge=judge, chunk_size=3)))
-    record = tmp_path / "record"
-
-    def command(name: str, *more: str) -> list[str]:
-        return ["duel", *runs, "--out", str(tmp_path / name), *more]
-
-    victim = {"arguments": command("shared", "--worker", "0/2"), "signals": [[0.1, signal.SIGKILL]]}
-    assert zygote.run(record, victim) == [-9], "the worker ended before it could be killed"
-    workers = [{"arguments": command("shared", "--worker", f"{number}/2")} for number in range(2)]
-    assert zygote.run(record, {"arguments": command("alone")}, *workers) == [0, 0, 0]
-    alone, shared = (
-        [json.loads((tmp_path / name / file).read_bytes()) for file in FILES] for name in ("alone", "shared")
-    )
-    assert alike(shared, alone)
 
 
 def test_the_docs_name_every_field_of_a_row_and_of_the_summary(tmp_path: Path) -> None:

@@ -33,7 +33,7 @@ from rag_evaluator.models import load_embeddings
 from rag_evaluator.results import Run, worst_rows
 from rag_evaluator.tasks import warned_once
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 PARAGRAPHS = [
     "Nolu Brak was a painter. He was born in Tesk in 1871 and moved to Corvania as a child.",
     "The Harn bridge crosses the river Om. Lira Vosk built it in 1921.",

@@ -17,7 +17,7 @@ from rag_evaluator.features.bundle import PYTHON, program_source
 from rag_evaluator.models import fingerprint
 
 pytestmark = pytest.mark.processes
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 HERE = "{}.{}".format(*sys.version_info)
 Capture = pytest.CaptureFixture[str]
 Make = Callable[..., int]

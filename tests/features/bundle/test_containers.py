@@ -14,7 +14,7 @@ import pytest
 from rag_evaluator import __version__
 from rag_evaluator.config import NO_NETWORK
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 CONTAINERS = ROOT / "containers"
 DOCKERFILE = (CONTAINERS / "Dockerfile").read_text(encoding="utf-8").replace("\\\n", "")
 DEFINITION = (CONTAINERS / "rag-evaluator.def").read_text(encoding="utf-8")

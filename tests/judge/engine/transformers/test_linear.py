@@ -5,7 +5,6 @@ import torch
 from transformers import LlamaConfig, LlamaForCausalLM
 
 from rag_evaluator.judge import reorder_weights
-from rag_evaluator.judge.engines.transformers import linear
 
 SHAPE = {"vocab_size": 300, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2}
 IDS = torch.arange(66).view(2, 33)
@@ -32,7 +31,8 @@ def test_where_logits_change_all_weights_are_put_back(monkeypatch: pytest.Monkey
     judge = model(torch.bfloat16)
     before = {name: weight.clone() for name, weight in judge.state_dict().items()}
     expected = judge(IDS).logits
-    monkeypatch.setattr(linear, "LIMIT", -1.0)
+    kernel = torch.ops.mkldnn._linear_pointwise
+    monkeypatch.setattr(torch.ops.mkldnn, "_linear_pointwise", lambda *inputs: 2 * kernel(*inputs))
     reorder_weights(judge)
     assert all(torch.equal(judge.state_dict()[name], weight) for name, weight in before.items())
     assert torch.equal(judge(IDS).logits, expected)

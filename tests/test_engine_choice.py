@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.config import JudgeConfig, choose_engine, has_gpu, has_vllm, make_config, with_engine
-from rag_evaluator.errors import ConfigError
-from rag_evaluator.judge import judge_parts
+from rag_evaluator.config import OWN_KEYS, JudgeConfig, choose_engine, has_gpu, has_vllm, make_config, with_engine
+from rag_evaluator.judge import ENGINES, judge_parts
 from rag_evaluator.run import whole_node
 
 GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)"
@@ -99,12 +98,18 @@ def test_a_configuration_has_the_engine_that_was_chosen_and_its_signature(node: 
     assert with_engine(JudgeConfig()).because == ""
 
 
-def test_keys_of_a_server_do_not_apply_to_auto() -> None:
-    with pytest.raises(ConfigError, match=r"'judge.url' does not apply to the engine 'auto'"):
-        make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto", "url": "http://127.0.0.1:8000/v1"}})
-
-
 def test_a_job_whose_node_may_choose_vllm_is_one_process(node: Path) -> None:
     usual, chosen = JudgeConfig(), make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto"}}).judge
     assert whole_node(usual) == ["--exclusive", "--mem=0"]
     assert whole_node(chosen) == ["--exclusive", "--mem=0", "--ntasks-per-node=1"]
+
+
+def test_a_saved_configuration_of_a_server_can_be_read_again() -> None:
+    judge = {"engine": "server", "url": "http://127.0.0.1:8000/v1", "api_key_env": "KEY", "served_model": "qwen"}
+    config = make_config({"metrics": ["faithfulness"], "judge": judge})
+    assert make_config(config.model_dump(mode="json")).judge == config.judge
+
+
+def test_the_table_of_keys_names_engines_and_keys_that_exist() -> None:
+    assert set(OWN_KEYS) <= set(ENGINES)
+    assert frozenset().union(*OWN_KEYS.values()) <= set(JudgeConfig.model_fields)

@@ -72,6 +72,15 @@ class _Parser(argparse.ArgumentParser):
         return options
 
 
+class _CommandParser(_Parser):
+    """Takes `-v`; makes the parsers of the actions of a command, too."""
+
+    def __init__(self, **options: Any) -> None:  # Any: argparse overloads it
+        super().__init__(**options)
+        says = "also what transformers and other libraries say"
+        self.add_argument("-v", "--verbose", action="store_true", default=argparse.SUPPRESS, help=says)
+
+
 def parser_of_commands() -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = _Parser(
         prog=program(),
@@ -79,14 +88,19 @@ def parser_of_commands() -> argparse.ArgumentParser:
         epilog=f"{EXAMPLES}\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.set_defaults(verbose=False)
     parser.add_argument("--version", action="version", version=f"rag-evaluator {__version__}")
     commands = parser.add_subparsers(
-        dest="command", required=True, metavar="COMMAND", prog=program(), help=argparse.SUPPRESS
+        dest="command",
+        required=True,
+        metavar="COMMAND",
+        prog=program(),
+        help=argparse.SUPPRESS,
+        parser_class=_CommandParser,
     )
     for command in all_commands().values():
         load(command.arguments)(commands)
     parser.description = f"{WHAT}\n\n{_groups(commands)}"
-    _add_verbose(commands)
     return parser
 
 
@@ -248,7 +262,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         ),
     )
     adapt.add_argument("--language", required=True, help="any name or code: catalan, ca, català")
-    adapt.add_argument("--config", type=Path, help="take judge, prompts_dir and custom_metrics from this file")
+    adapt.add_argument("--config", type=Path, help="take judge and prompts_dir from this file")
     add_set(adapt)
     adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
     adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
@@ -258,15 +272,3 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
 def _add_choice(parser: argparse.ArgumentParser, no_instruction: str) -> None:
     parser.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="only these; also sort, generate")
     parser.add_argument("--no-instruction", action="store_true", help=no_instruction)
-
-
-def _add_verbose(commands: "argparse._SubParsersAction[argparse.ArgumentParser]") -> None:
-    """`-v` of every command, of those with actions of each action."""
-    for command in set(commands.choices.values()):
-        inner = [action for action in command._actions if isinstance(action, argparse._SubParsersAction)]
-        for actions in inner:
-            _add_verbose(actions)
-        if not inner:
-            command.add_argument(
-                "-v", "--verbose", action="store_true", help="also what transformers and other libraries say"
-            )

@@ -1,14 +1,14 @@
 """`rag-evaluator submit`, `status` and `merge`: a run that workers share, without any model."""
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.options import OK
 from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO, USUAL
+from rag_evaluator.config.sections import USUAL
 from rag_evaluator.errors import ConfigError, MissingChunksError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.metrics.metric import Metric
@@ -87,7 +87,6 @@ def submit(options: argparse.Namespace) -> int:
     )
     if not options.dry_run:
         _refuse_in_vain(options.task, config, chosen)
-        _refuse_toy(options, config, chosen, slurm.gpus_of(submission))
     array, merge = (None, None) if options.dry_run else slurm.submit(submission)
     commands = slurm.commands(submission, *([array] if array else []))
     if options.json:
@@ -105,19 +104,6 @@ def submit(options: argparse.Namespace) -> int:
         print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
         print(f"watch it: {command('status', results)}")
     return OK
-
-
-def _refuse_toy(options: argparse.Namespace, config: Config, chosen: Mapping[str, Metric], gpus: Sequence[str]) -> None:
-    """Raises `ConfigError` for the demo judge with several workers, or with GPUs."""
-    scores = all_tasks()[options.task].inputs is None and options.task not in OF_ROWS
-    asks = not scores or any(metric.judge for metric in chosen.values())
-    is_toy = config.judge.model_name == DEMO
-    if asks and is_toy and (gpus or options.workers > 1):
-        raise ConfigError(
-            f"judge.model: {DEMO} is a toy for one process without a GPU, received "
-            f"{' and '.join([f'--workers {options.workers}', *gpus])}. For a run on GPUs set judge.model to a model of "
-            "your own; to try the toy, give --workers 1, and --gres=gpu:0 after '--'."
-        )
 
 
 def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> None:

@@ -233,7 +233,7 @@ def gate(options: argparse.Namespace) -> int:
         return code
     print_parts(verdicts.conclusion.lines())
     for verdict in verdicts:
-        if verdict.remarks and (verdict.noted or not verdict.passed):
+        if verdict.remarks:
             say(f"{'passed' if verdict.passed else 'failed'}: {verdict.rule}: {'; '.join(verdict.remarks)}")
     return code
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from rag_evaluator.cli.watching import hide_bar
 from rag_evaluator.config.schema import Config
-from rag_evaluator.files.progress import duration
+from rag_evaluator.files.progress import duration, shortened
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import Conclusion, toy_sentence
 from rag_evaluator.results.overview import REASONS_SHOWN, Grid, interval, means, show
@@ -62,7 +62,7 @@ def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
     """A table of the groups of each metric, and one of pass rates, if there are any."""
     columns = {column: len(values) for whole in summary.values() for column, values in whole.get("groups", {}).items()}
     groups = [
-        (metric, f"{column}: {_label(value)}", interval(row, "no score"), f"{row['scored']}/{row['count']}")
+        (metric, f"{column}: {shortened(value, LABEL)}", interval(row, "no score"), f"{row['scored']}/{row['count']}")
         for metric, whole in summary.items()
         for column, values in whole.get("groups", {}).items()
         for value, row in _largest(values).items()
@@ -85,12 +85,6 @@ def _largest(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, 
     """The groups of most rows, in the order of all."""
     largest = set(sorted(groups, key=lambda value: -groups[value]["count"])[:GROUPS_SHOWN])
     return {value: row for value, row in groups.items() if value in largest}
-
-
-def _label(value: str) -> str:
-    """The value of a group on one line; what a terminal would act on, such as escape sequences, as it is in Python."""
-    text = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in value)
-    return text if len(text) <= LABEL else f"{text[:LABEL]}…"
 
 
 def about_run(config: Config, plan: Plan) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.hub import refuse_no_folder
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
-from rag_evaluator.verifiers.folders import model_folder
+from rag_evaluator.verifiers.loading import model_folder
 
 if TYPE_CHECKING:
     from rag_evaluator.results.conclusion import Conclusion

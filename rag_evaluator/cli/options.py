@@ -5,7 +5,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from rag_evaluator.files.signals import GRACE
 
@@ -148,9 +148,8 @@ def _name_the_command(commands: Mapping[str, Any]) -> None:
     if len(words) == first + 1 and not line[:point].endswith(" "):  # it is still being typed
         return
     place = line.index(words[first], len(" ".join(words[:first])))
-    added = "evaluate "
-    os.environ["COMP_LINE"] = line[:place] + added + line[place:]
-    os.environ["COMP_POINT"] = str(point + len(added))
+    os.environ["COMP_LINE"] = f"{line[:place]}evaluate {line[place:]}"
+    os.environ["COMP_POINT"] = str(point + len("evaluate "))
 
 
 def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
@@ -163,49 +162,29 @@ def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
             yield action
 
 
-def metric_names(**about: Any) -> list[str]:
+def _metrics(end: str = "", **about: Any) -> list[str]:
     from rag_evaluator.metrics.table import METRICS
 
-    return list(METRICS)
+    return [f"{name}{end}" for name in METRICS]
 
 
-def limits(**about: Any) -> list[str]:
-    """`--min METRIC=`."""
-    return [f"{name}=" for name in metric_names()]
-
-
-def language_names(**about: Any) -> list[str]:
+def _languages(**about: Any) -> list[str]:
     from rag_evaluator.config.languages import LANGUAGES
 
     return list(LANGUAGES)
 
 
-def config_keys(**about: Any) -> list[str]:
-    """`--set judge.model=`."""
-    from rag_evaluator.config.schema import config_class
+def _config_keys(**about: Any) -> list[str]:
+    from rag_evaluator.config.origin import dotted
+    from rag_evaluator.config.schema import config_class, keys_in
 
-    return [f"{key}=" for key in _keys(config_class())]
-
-
-def _keys(model: Any, before: str = "") -> Iterator[str]:
-    for name, field in model.model_fields.items():
-        parts = [part for part in (field.annotation, *get_args(field.annotation)) if hasattr(part, "model_fields")]
-        if parts:
-            yield from _keys(parts[0], f"{before}{name}.")
-        else:
-            yield before + name
+    return [f"{dotted(key)}=" for key in keys_in(config_class(), {})]
 
 
 NAMES: Mapping[str, Names] = {
-    "--metrics": metric_names,
-    "--metric": metric_names,
-    "--min": limits,
-    "--max": limits,
-    "--margin": limits,
-    "--threshold": limits,
-    "--scale": limits,
-    "--label": limits,
-    "--language": language_names,
-    "--set": config_keys,
+    **dict.fromkeys(("--metrics", "--metric"), _metrics),
+    **dict.fromkeys(("--min", "--max", "--margin", "--threshold", "--scale", "--label"), partial(_metrics, "=")),
+    "--language": _languages,
+    "--set": _config_keys,
 }
 """A flag -> what may stand there; files and folders are the shell's own completion."""

@@ -15,8 +15,7 @@ from rag_evaluator.config.sections import DEMO
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.metrics.definitions import own_metrics
-from rag_evaluator.metrics.table import METRICS, choose_owners, questions_of, select_metrics
+from rag_evaluator.metrics.table import METRICS, choose_owners, select_metrics
 from rag_evaluator.resources import packaged
 
 if TYPE_CHECKING:
@@ -32,9 +31,7 @@ OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and famili
 def prompts(options: argparse.Namespace) -> int:
     """Run an action of `rag-evaluator prompts`; returns the exit code. Metrics are checked before slow imports."""
     config = _config(options)
-    select_metrics(
-        [name for name in getattr(options, "metrics", ()) if name not in OTHERS], "--metrics", own_metrics(config)
-    )
+    select_metrics([name for name in getattr(options, "metrics", ()) if name not in OTHERS], "--metrics")
     return ACTIONS[options.action](options, config)
 
 
@@ -65,10 +62,10 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
 def check_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
     from rag_evaluator.cli.console import print_json, print_table, say
-    from rag_evaluator.prompts.pack import DEFINITION, languages_in
+    from rag_evaluator.prompts.pack import languages_in
 
     folder = options.folder or (config.prompts_dir if options.config else PROMPTS_DIR)
-    languages = options.language or languages_in(folder, [(name, DEFINITION) for name in own_metrics(config)])
+    languages = options.language or languages_in(folder)
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
     with loading_libraries():
@@ -100,14 +97,13 @@ def _as_json(packs: Sequence["CheckedPack"]) -> dict[str, Any]:
 
 
 def _packs(options: argparse.Namespace, config: Config, language: str, folder: Path) -> "PackSet":
-    """The packs of the chosen metrics, those of the user and tasks; of all if none is named."""
+    """The packs of the chosen metrics and tasks; of all if none is named."""
     from rag_evaluator.metrics.prompts import all_prompts
-    from rag_evaluator.prompts.loading import PackSet, definition_prompts
+    from rag_evaluator.prompts.loading import PackSet
 
-    english, questions = all_prompts(), questions_of(own_metrics(config))
-    owners = choose_owners(options.metrics, {**english, **definition_prompts(questions)})
-    wanted = {name: question for name, question in questions.items() if name in owners}
-    return PackSet(owners, language, folder, lambda: english, wanted)
+    english = all_prompts()
+    owners = choose_owners(options.metrics, (owner for owner, _ in english))
+    return PackSet({key: prompt for key, prompt in english.items() if key[0] in owners}, language, folder)
 
 
 def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
@@ -123,7 +119,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     instruction = config.prompts.adapt_instruction and not options.no_instruction
     if config.judge.model_name == DEMO:
         logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")
-    with ACTIVITY.counted("texts") as progress:
+    with ACTIVITY.counted("packs") as progress:
         done = adapt_packs(packs, judge, instruction, options.force, progress)
     print(
         f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
-from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, pace, shortened, write_to
+from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, figures_of, shortened, write_to
 
 LONG = frozenset(
     "evaluate sort generate probe duel testset merge report compare gate certify prompts check bundle".split()
@@ -17,7 +17,7 @@ LONG = frozenset(
 """Commands that may take longer than some seconds and ask nothing."""
 CONTINUED = frozenset("evaluate sort generate probe duel testset prompts bundle".split())
 SAFE = "Ctrl-C is safe; the same command continues"
-BAR, WIDE = 20, 100  # columns: of the bar, and of a terminal with room for more figures
+BAR, NAME = 20, 12  # columns: of the bar, and at least of what is done
 FIRST = 0.7  # seconds: a command that takes less shows no bar
 _watches: list[Watch] = []
 
@@ -98,8 +98,12 @@ class TerminalBar:
             if self.hint and state.total is not None and state.done < state.total:
                 self.console.print(self.hint, markup=False, highlight=False)
                 self.hint = ""
-            figures = figures_of(state, self.console.width > WIDE)
-            room = max(self.console.width - len(figures) - len("o  ") - BAR, 12)
+            parts = [duration(state.elapsed), *figures_of(state)]
+            width = self.console.width - len("o  ") - BAR
+            while len(parts) > 1 and len(", ".join(parts)) > width - NAME:
+                parts.pop()
+            figures = ", ".join(parts)
+            room = max(width - len(figures), NAME)
             self.progress.update(
                 self.progress.task_ids[0],
                 description=shortened(state.phase or state.noun or "working", room),
@@ -117,23 +121,3 @@ class TerminalBar:
             if self.progress is not None:
                 self.progress.stop()
                 self.progress = None
-
-
-def figures_of(state: State, wide: bool = True) -> str:
-    """What stands beside the bar; in the first batch what the judge has read and written of it."""
-    if state.phase or state.total is None:
-        return duration(state.elapsed)
-    parts = [f"{state.done}/{state.total}"]
-    if state.rate:
-        parts.append(pace(state.rate))
-    made = f"{state.tokens} tokens" if state.tokens else f"{state.answers} answers"
-    if not state.rate and (state.tokens or state.answers):
-        parts.append(f"first batch: {made}")
-    parts.append(duration(state.elapsed))
-    if state.seconds_left is not None:
-        parts.append(f"{duration(state.seconds_left)} left")
-    if state.missing:
-        parts.append(f"{state.missing} missing")
-    if wide and state.rate and (state.tokens or state.answers):
-        parts.append(made)
-    return ", ".join(parts)

@@ -7,6 +7,6 @@ __getattr__, __dir__, __all__ = facade(
     {
         "compare": "adjusted difference_of",
         "gate": "write_junit",
-        "gate_verdicts": "gate_conclusion",
+        "gate_verdicts": "GateVerdicts Measured Verdict check_rules",
     },
 )

@@ -12,7 +12,7 @@ from rag_evaluator.results.changes import (
     ChangedRows,
     ChangedScore,
     Direction,
-    Records,
+    Record,
     ScorePair,
     verdict_changes,
 )
@@ -65,8 +65,8 @@ def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mappi
         for changes in [changes for changes in rows if changes[0].direction == direction][:SHOWN]
     ]
     places = [changes[0] for changes in chosen]
-    for changes, *records in zip(chosen, _records(a, places), _records(b, places), strict=True):
-        yield _changed_score(a, b, changes, *records)
+    for changes, *said in zip(chosen, _records(a, places), _records(b, places), strict=True):
+        yield _changed_score(a, b, changes, *said)
 
 
 def _changes(pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[_Change]:
@@ -88,12 +88,12 @@ def _in_order(changes: Sequence[_Change]) -> list[_Change]:
 
 
 def _changed_score(
-    a: Aligned, b: Aligned, changes: Sequence[_Change], records_a: Records, records_b: Records
+    a: Aligned, b: Aligned, changes: Sequence[_Change], records_a: list[Record], records_b: list[Record]
 ) -> ChangedScore:
     """A row with its changes, of which the first one is shown."""
     first, *others = changes
     pair, at = first.pair, first.at
-    said_a, said_b = (explained(record for record, _ in records) for records in (records_a, records_b))
+    said_a, said_b = explained(records_a), explained(records_b)
     question = value_of(a.run.samples[a.rows(at)[0]], QUESTION)
     return ChangedScore(
         run=b.run.name,
@@ -106,7 +106,9 @@ def _changed_score(
         also=tuple(
             ScorePair(other.pair.metric, _or_none(other.pair.a[at]), _or_none(other.pair.b[at])) for other in others
         ),
-        verdicts=() if first.direction == "missing" else verdict_changes(records_a, records_b, first.direction),
+        verdicts=()
+        if first.direction == "missing"
+        else verdict_changes(records_a, records_b, first.direction == "worse"),
         reasons_a=few_lines(said_a, said_b),
         reasons_b=few_lines(said_b, said_a),
         response_a=_response(a, at),
@@ -116,14 +118,11 @@ def _changed_score(
     )
 
 
-def _records(side: Aligned, changes: Sequence[_Change]) -> list[Records]:
-    """What was recorded of these scores on one side, each record with the columns of its row."""
+def _records(side: Aligned, changes: Sequence[_Change]) -> list[list[Record]]:
+    """What was recorded of these scores on one side."""
     cells = [[(row, change.pair.metric) for row in side.rows(change.at)] for change in changes]
     details = side.run.records({cell for of_change in cells for cell in of_change})
-    return [
-        [(record, side.run.samples[row].columns) for row, name in of_change for record in details.get((row, name), ())]
-        for of_change in cells
-    ]
+    return [[record for cell in of_change for record in details.get(cell, ())] for of_change in cells]
 
 
 def _response(side: Aligned, at: int) -> str | None:

@@ -1,7 +1,7 @@
 """`compare`: what runs over the same questions differ in, and how sure that is; `write_report` of runs."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from math import ceil, inf
 from pathlib import Path
@@ -49,7 +49,6 @@ from rag_evaluator.statistics.paired import (
     EFFECT,
     MOST_ROWS,
     POWER,
-    Floats,
     MetricComparison,
     Paired,
     compare_scores,
@@ -104,27 +103,43 @@ def compare(
     metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
     scales, remarks = scales_for(metrics, runs, better)
     pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
+    _check_margins(margins, scales)
     config = runs[0].config
     cluster, clustered = cluster_column(runs, cluster)
     columns = (config.get("group_by") or ()) if group_by is None else group_by
     clusters = clusters_of([first, *rest], cluster) if cluster else None
-    weights = weights_of(first)
-    table = _Table(pairs, len(first.keys), clusters, weights, effect, config.get("ci_level") or LEVEL, margins)
-    _check_margins(margins, scales)
-    lines = table.lines()
-    words = {side.run.name: _words(lines, side.run.name) for side in rest}
-    labels = adjusted([line for side in rest for line in labelled_differences(first, side, table.level, clusters)])
-    conclusion = conclude_comparison(first, rest, lines, effect, table.level, labels)
-    warnings = (caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name]) for side in rest)
+    weights, level = weights_of(first), config.get("ci_level") or LEVEL
+
+    def compared(places: Sequence[int], **group: str) -> list[ComparedMetric]:
+        """Every pair over all rows, tested; or over the rows of a group, described."""
+        rows = compare_scores(
+            [replace(pair, a=pair.a[places], b=pair.b[places]) for _, pair in pairs],
+            None if clusters is None else [clusters[place] for place in places],
+            None if weights is None else weights[places],
+            effect,
+            level,
+            tested=not group,
+            margins={metric: margin for metric in metrics if (margin := margins.get(metric, margins.get("")))},
+        )
+        return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(pairs, rows, strict=True)]
+
+    lines = compared(range(len(first.keys)))
+    labels = adjusted([line for side in rest for line in labelled_differences(first, side, level, clusters)])
+    warnings = [
+        sentence
+        for side in rest
+        for sentence in caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name])
+    ]
+    equal = (equal_rows(run, keys_of(run.samples, cluster or on)) for run in runs)
     return Comparison(
         runs=tuple(run.name for run in runs),
         on=on,
         effect=effect,
         caveats=(
-            *dict.fromkeys(chain.from_iterable(warnings)),
+            *dict.fromkeys(warnings),
             *clustered,
-            *_equal(runs, cluster or on),
-            *_tied(first.run, table, lines),
+            *(f"{sentence}." for sentence in equal if sentence is not None),
+            *_tied(first.run, pairs, lines),
             *remarks,
         ),
         matches=tuple(row_match(first, side) for side in rest),
@@ -133,19 +148,22 @@ def compare(
             line
             for column in columns
             for value, places in groups_of(first, column).items()
-            for line in table.lines(places, group_by=column, group=value)
+            for line in compared(places, group_by=column, group=value)
         ),
         changed=tuple(
             change
             for side in rest
             for change in changed_scores(
-                first, side, [pair for owner, pair in pairs if owner is side], words[side.run.name]
+                first,
+                side,
+                [pair for owner, pair in pairs if owner is side],
+                {line.figures.metric: word(line.figures) for line in lines if line.run == side.run.name},
             )
         ),
         changed_rows=tuple(changed_rows(first, side, pair.metric) for side, pair in pairs),
         labels=labels,
-        judges=tuple(line for run in runs for line in _standings(run, {pair.metric for _, pair in pairs})),
-        conclusion=conclusion,
+        judges=tuple(line for run in runs for line in _standings(run, metrics)),
+        conclusion=conclude_comparison(first, rest, lines, effect, level, labels),
     )
 
 
@@ -181,52 +199,11 @@ def _standings(run: ScoredRows, metrics: Collection[str]) -> Iterator[JudgeStand
     yield from (JudgeStanding(run.name, metric, words) for metric, words in by_metric.items() if metric in metrics)
 
 
-def _words(lines: Sequence[ComparedMetric], run: str) -> dict[str, str]:
-    """What is said of each metric of a run, see `word`."""
-    return {line.figures.metric: word(line.figures) for line in lines if line.run == run}
-
-
-@dataclass(frozen=True)
-class _Table:
-    """The pairs that are compared, and how."""
-
-    pairs: Sequence[tuple[Aligned, Paired]]
-    count: int
-    clusters: Sequence[str | None] | None
-    weights: Floats | None
-    effect: float
-    level: float
-    margins: Mapping[str, float]
-
-    def lines(self, places: Sequence[int] | None = None, **group: str) -> list[ComparedMetric]:
-        """Every pair over all rows, tested; or over the rows of a group, described."""
-        chosen = list(range(self.count) if places is None else places)
-        rows = compare_scores(
-            [replace(pair, a=pair.a[chosen], b=pair.b[chosen]) for _, pair in self.pairs],
-            None if self.clusters is None else [self.clusters[place] for place in chosen],
-            None if self.weights is None else self.weights[chosen],
-            self.effect,
-            self.level,
-            tested=places is None,
-            margins={pair.metric: margin for _, pair in self.pairs if (margin := self._margin(pair.metric))},
-        )
-        return [ComparedMetric(side.run.name, row, **group) for (side, _), row in zip(self.pairs, rows, strict=True)]
-
-    def _margin(self, metric: str) -> float | None:
-        return self.margins.get(metric, self.margins.get(""))
-
-
-def _equal(runs: Sequence[ScoredRows], column: str) -> list[str]:
-    """A sentence for each run of which rows are equal that do not share what is in a column."""
-    lines = (equal_rows(run, keys_of(run.samples, column)) for run in runs)
-    return [f"{sentence}." for sentence in lines if sentence is not None]
-
-
-def _tied(baseline: ScoredRows, table: _Table, lines: Sequence[ComparedMetric]) -> list[str]:
-    """A sentence for each run and metric whose scores pile up where Student's t made the interval."""
+def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: Sequence[ComparedMetric]) -> list[str]:
+    """Return a sentence for each run and metric whose scores pile up where Student's t made the interval."""
     warnings = (
         (f"{name}, {pair.metric}", tie_warning(scores, pair.scale, line.figures.difference))
-        for (side, pair), line in zip(table.pairs, lines, strict=True)
+        for (side, pair), line in zip(pairs, lines, strict=True)
         for name, scores in ((baseline.name, pair.a), (side.run.name, pair.b))
     )
     return list(dict.fromkeys(f"{where}: {warning}." for where, warning in warnings if warning is not None))
@@ -264,21 +241,14 @@ def labelled_differences(
     places = [place for place in range(len(a.keys)) if len(a.rows(place)) == len(b.rows(place)) == 1]
     rows = [[side.rows(place)[0] for place in places] for side in (a, b)]
     labels = None if clusters is None else [clusters[place] for place in places]
-    digests = [a.run.samples[row].digest for row in rows[0]]
-    pairs = zip(digests, labels or [None] * len(digests), strict=True)
-    units = [f"row {digest}" if label is None else f"cluster {label}" for digest, label in pairs]
-    for metric in first:
-        if metric in second:
-            pair = first[metric], second[metric]
-            equal = _equal_texts(metric, a.run, b.run, rows)
-            yield difference_of(b.run.name, metric, pair, rows, units, level, labels, equal)
-
-
-def _equal_texts(metric: str, a: ScoredRows, b: ScoredRows, rows: Sequence[Sequence[int]]) -> list[int]:
-    """The places of the rows that are equal in all that is shown for a label."""
-    reads = METRICS[metric].reads if metric in METRICS else tuple(READ)
-    digests = [[run.samples[row].digest_of(reads) for row in own] for run, own in zip((a, b), rows, strict=True)]
-    return [place for place, pair in enumerate(zip(*digests, strict=True)) if pair[0] == pair[1]]
+    samples = [[run.samples[row] for row in own] for run, own in zip((a.run, b.run), rows, strict=True)]
+    pairs = zip(samples[0], labels or [None] * len(places), strict=True)
+    units = [f"row {sample.digest}" if label is None else f"cluster {label}" for sample, label in pairs]
+    for metric in (metric for metric in first if metric in second):
+        reads = METRICS[metric].reads if metric in METRICS else tuple(READ)
+        digests = ([sample.digest_of(reads) for sample in side] for side in samples)
+        equal = [place for place, pair in enumerate(zip(*digests, strict=True)) if pair[0] == pair[1]]
+        yield difference_of(b.run.name, metric, (first[metric], second[metric]), rows, units, level, labels, equal)
 
 
 def difference_of(
@@ -293,41 +263,32 @@ def difference_of(
 ) -> LabelDifference:
     """The line of a metric. `equal`: places of the rows whose texts are equal, so that their labels should be."""
     a, b = pair
-    labels = tuple(_of(kept.labels, drawn_rows) for kept, drawn_rows in zip((a, b), rows, strict=True))
-    both = int(np.count_nonzero(~np.isnan(labels[0] + labels[1])))
-    reason = _reason(a, b)
+    first, second = (_of(kept.labels, own) for kept, own in zip(pair, rows, strict=True))
+    gains, reason = second - first, _reason(a, b)
+    both = int(np.count_nonzero(~np.isnan(gains)))
     if reason:
         return LabelDifference(run, metric, both, None, reason)
-    scores = tuple(_of(kept.scores, drawn_rows) for kept, drawn_rows in zip((a, b), rows, strict=True))
+    first, second = (_of(kept.scores, own) for kept, own in zip(pair, rows, strict=True))
+    changes, wide = second - first, Scale(a.low - a.high, a.high - a.low, better=a.better)
     drawn, drawn_rows = (a, rows[0]) if a.draw is not None else (b, rows[1])
+    noise = [place for place in equal if abs(gains[place]) > TIE]
+    gains[noise] = 0.0
     design: dict[str, Any] = {}
     if drawn.probabilities is not None and drawn.strata is not None and drawn.drawn is not None:
         design = {
-            "probabilities": [drawn.probabilities[row] for row in drawn_rows],
+            "probabilities": np.array([drawn.probabilities[row] for row in drawn_rows]),
             "strata": [drawn.strata[row] for row in drawn_rows],
             "drawn": [drawn.drawn[row] for row in drawn_rows],
         }
-    wide = Scale(a.low - a.high, a.high - a.low)
-    gains, changes = labels[1] - labels[0], scores[1] - scores[0]
-    noise = [place for place in equal if abs(gains[place]) > TIE]
-    gains[noise] = 0.0
-    kept = np.where(design.get("drawn", True), gains, np.nan)
-
-    chances = None if "probabilities" not in design else np.asarray(design["probabilities"])
+        gains = np.where(design["drawn"], gains, np.nan)
 
     def estimate_at(level: float) -> LabelMean:
-        def estimate(changes: Array, gains: Array, scale: Scale) -> LabelMean:
-            """Of differences alone, each as two sides of which the worse one is 0."""
-            judged, labelled = ((np.maximum(-values, 0), np.maximum(values, 0)) for values in (changes, gains))
-            most = Scale(0.0, max(-scale.low, scale.high))
-            return label_difference(judged, labelled, most, **design, level=level, units=units, plain_labels=kept)
-
-        return with_clusters(estimate(changes, kept, wide), changes, kept, wide, clusters, chances)
+        estimate = label_difference(changes, gains, wide, **design, level=level, units=units)
+        return with_clusters(estimate, changes, gains, wide, clusters, design.get("probabilities"))
 
     figures = estimate_at(level)
-    tested = _as_line(metric, figures, kept, wide._replace(better=a.better), interval_p_value(estimate_at))
-    contradicting = tuple(rows[0][place] for place in noise)
-    return LabelDifference(run, metric, both, figures, None, tested, contradicting)
+    tested = _as_line(metric, figures, gains, wide, interval_p_value(estimate_at))
+    return LabelDifference(run, metric, both, figures, None, tested, tuple(rows[0][place] for place in noise))
 
 
 def _as_line(metric: str, figures: LabelMean, gains: Array, scale: Scale, p: float | None) -> MetricComparison | None:

@@ -4,14 +4,14 @@ import logging
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, TypeVar
+from typing import Any, Literal
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import NDArray
 
-from rag_evaluator.comparison.gate_verdicts import GateVerdicts, following, judge_of
+from rag_evaluator.comparison.gate_verdicts import COVERAGE, GateVerdicts, Measured, Verdict, check_rules
 from rag_evaluator.comparison.saved_scores import check_direction, read_scores, scales_for
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import write_whole
@@ -32,22 +32,30 @@ from rag_evaluator.results.aligned import (
     require_column,
     weights_of,
 )
-from rag_evaluator.results.certificate import do_not_rely
+from rag_evaluator.results.certificate import do_not_rely, useful_metrics
+from rag_evaluator.results.conclusion import judged_by, next_command
 from rag_evaluator.results.manifest import PROGRAM
+from rag_evaluator.results.overview import counted
 from rag_evaluator.results.run import ScoredRows
-from rag_evaluator.statistics.formulas import Estimate, Scale
+from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
 from rag_evaluator.statistics.paired import Floats
-from rag_evaluator.statistics.rules import COVERAGE, MEAN, Measured, MissingRows, Rule, Verdict, check_rules, parse_rule
+from rag_evaluator.statistics.rules import MEAN, Rule, parse_rule
 
 LEVEL = 0.95
 MOST = 0.5  # share of keys with other questions from which on the rows are not the same
-Label = TypeVar("Label")
 logger = logging.getLogger(__name__)
 
 
-class Differences:
-    """A run minus its baseline, metric by metric.
+def _differences(
+    baseline: ScoredRows,
+    run: ScoredRows,
+    scales: Mapping[str, Scale],
+    ignore: bool,
+    on: str | None,
+    cluster: str | None,
+) -> dict[str, Measured]:
+    """A run minus its baseline, by each metric of the baseline; one that the run does not have cannot pass.
 
     Args:
         scales: metric -> its scale.
@@ -56,218 +64,120 @@ class Differences:
 
     Raises `ResultsError` where there is nothing to compare. What makes the runs differ beside the systems is logged.
     """
+    on, matched = match([baseline, run], on)
+    a, b = align([baseline, run], matched, whole=True)
+    sides, metrics = (matched[0], matched[1]), common_metrics(a, b, on)
+    cluster, remarks = cluster_column([baseline, run], cluster)
+    for sentence in (*caveats(baseline, run, sides, on, metrics), *remarks):
+        logger.warning(sentence)
+    if new := [metric for metric in run.scores if metric not in baseline.scores]:
+        logger.warning("%s has no scores of %s: not compared.", baseline.name, ", ".join(new))
+    labels, weights = clusters_of([a, b], cluster) if cluster else None, weights_of(a)
+    equal = equal_rows(baseline, keys_of(baseline.samples, cluster or on))
+    other, known = other_questions(baseline, run, sides, on)
+    fault = (
+        f"{other} of {known} rows that were matched by '{on}' have other questions in {run.name}: these are not the "
+        "same rows. Choose another column with --on (on= in Python)"
+    )
 
-    def __init__(
-        self,
-        baseline: ScoredRows,
-        run: ScoredRows,
-        scales: Mapping[str, Scale],
-        ignore: bool,
-        on: str | None,
-        cluster: str | None,
-    ) -> None:
-        self.baseline, self.run, self.scales, self.ignore = baseline, run, scales, ignore
-        self.on, matched = match([baseline, run], on)
-        self.matched = matched[0], matched[1]
-        self.a, self.b = align([baseline, run], matched, whole=True)
-        self.metrics = common_metrics(self.a, self.b, self.on)
-        self.cluster, self.remarks = cluster_column([baseline, run], cluster)
-        self.weights = weights_of(self.a)
-
-    def measured(self) -> dict[str, Measured]:
-        """Every metric of the baseline; one that the run does not have cannot pass."""
-        warnings = caveats(self.baseline, self.run, self.matched, self.on, self.metrics)
-        for sentence in (*warnings, *self.remarks):
-            logger.warning(sentence)
-        if new := [metric for metric in self.run.scores if metric not in self.a.scores]:
-            logger.warning("%s has no scores of %s: not compared.", self.baseline.name, ", ".join(new))
-        return {
-            metric: self._of(metric, self.scales[metric]) if metric in self.b.scores else self._absent(metric)
-            for metric in self.a.scores
-        }
-
-    @cached_property
-    def labels(self) -> Sequence[str | None] | None:
-        """The cluster of each key."""
-        return clusters_of([self.a, self.b], self.cluster) if self.cluster else None
-
-    @cached_property
-    def fault(self) -> str | None:
-        """That rows with one key are not the same rows."""
-        other, known = other_questions(self.baseline, self.run, self.matched, self.on)
-        if other == 0 or other < MOST * known:
-            return None
-        return (
-            f"{other} of {known} rows that were matched by '{self.on}' have other questions in {self.run.name}: these "
-            "are not the same rows. Choose another column with --on (on= in Python)"
-        )
-
-    @cached_property
-    def notes(self) -> tuple[str, ...]:
-        labels = keys_of(self.baseline.samples, self.cluster or self.on)
-        equal = equal_rows(self.baseline, labels)
-        return () if equal is None else (equal,)
-
-    def _of(self, metric: str, scale: Scale) -> Measured:
-        rows = fill_missing(self.a, self.b, metric)
-        first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (self.a, self.b))
-
-        def estimate(values: Floats) -> Estimate:
-            return difference_interval(values, scale, LEVEL, self.labels, self.weights)
-
-        worst = scale.low if scale.better == "higher" else scale.high
-        values = second - first if self.ignore else np.asarray(rows.filled(second, worst) - first)
-        lost = None
-        if rows.lost and not self.ignore:
-            lost = MissingRows(len(rows.lost), named(rows.lost), estimate(second - first))
-        difference = estimate(values)
-        sides = ((self.run, second), (self.baseline, first))
-        tied = [
-            f"{side.name}: {warning}"
-            for side, scores in sides
-            if (warning := tie_warning(scores, scale, difference)) is not None
-        ]
+    def measured(metric: str, scale: Scale) -> Measured:
+        if metric not in b.scores:
+            absent = f"{run.name} has no scores of {metric}, which {baseline.name} has"
+            return Measured(scale, difference_interval([], scale, LEVEL), 0.0, fault=absent)
+        rows, worst = row_counts(a, b, metric), scale.low if scale.better == "higher" else scale.high
+        first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
+        is_filled = bool(rows.lost.any()) and not ignore
+        values = (rows.with_lost(second, worst) if is_filled else second) - first
+        difference, alone = (difference_interval(x, scale, LEVEL, labels, weights) for x in (values, second - first))
+        tied = ((side.name, tie_warning(x, scale, difference)) for side, x in ((run, second), (baseline, first)))
+        notes = [*rows.notes(worst, ignore), *(f"{name}: {words}" for name, words in tied if words is not None)]
         return Measured(
             scale,
             difference,
-            rows.coverage,
-            of_scored(self.labels, values),
-            of_scored(None if self.weights is None else self.weights.tolist(), values),
-            lost,
-            (*self._missing(rows), *self.notes, *tied),
-            self.fault,
+            int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
+            of_scored(labels, values),
+            alone if is_filled else None,
+            (*notes, *([] if equal is None else [equal])),
+            fault if other and other >= MOST * known else None,
         )
 
-    def _missing(self, rows: "FilledRows") -> list[str]:
-        ignored = [f"{len(rows.lost)} missing rows are ignored (--missing ignore)"] if self.ignore else []
-        return [*ignored, *rows.sentences()]
-
-    def _absent(self, metric: str) -> Measured:
-        fault = f"{self.run.name} has no scores of {metric}, which {self.baseline.name} has"
-        nothing = difference_interval([], self.scales[metric], LEVEL)
-        return Measured(self.scales[metric], nothing, 0.0, fault=fault)
+    return {metric: measured(metric, scales[metric]) for metric in a.scores}
 
 
-def of_scored(values: Sequence[Label] | None, scores: Floats) -> list[Label] | None:
-    """What belongs to the rows that have a score."""
-    if values is None:
-        return None
-    return [value for value, is_missing in zip(values, np.isnan(scores), strict=True) if not is_missing]
+def of_scored(labels: Sequence[str | None] | None, scores: Floats) -> list[str | None] | None:
+    """Return the labels of the rows that have a score."""
+    return None if labels is None else [label for label, score in zip(labels, scores, strict=True) if score == score]
 
 
 NAMED, LETTERS = 3, 40  # keys in a sentence, and letters of each
-
-
-class Count(NamedTuple):
-    """The rows of one key: those of the baseline and of the run, and how many have a score."""
-
-    rows_a: int
-    scored_a: int
-    rows_b: int
-    scored_b: int
-
-    @property
-    def compared(self) -> int:
-        return min(self.scored_a, self.scored_b)
-
-    @property
-    def lost(self) -> int:
-        """Rows that the baseline scored and the run did not, or does not have."""
-        return max(0, self.scored_a - self.scored_b)
-
-    @property
-    def gained(self) -> int:
-        """Rows without a score in the baseline only."""
-        return max(0, min(self.scored_b, self.rows_a) - self.scored_a)
-
-    @property
-    def neither(self) -> int:
-        return self.rows_a - self.compared - self.lost - self.gained
-
-    @property
-    def further(self) -> int:
-        """Rows without a score that the run has beside those of the baseline."""
-        return max(0, self.rows_b - self.scored_b - self.lost - self.neither)
+Counts = NDArray[np.int64]
 
 
 @dataclass(frozen=True)
-class FilledRows:
-    """All rows of a baseline and of another run, for one metric.
+class RowCounts:
+    """How many rows of each key a baseline and a run have, for one metric. *Shape:* (keys,).
 
     Attributes:
-        coverage: of all rows of both runs the share of those that both scored, in [0, 1].
-        lost: keys of rows that the baseline scored and the run did not; a key once for each such row.
-        neither: keys of rows that none of them scored.
-        gained: keys of rows that only the run scored.
+        keys: of the baseline.
+        held: rows of the run that are scored.
+        compared: rows that both scored; `lost`: that the baseline alone, `gained`: that the run alone, `neither`: that
+            none of them scored.
         further: rows of the run that the baseline does not have; those that share a key with it only if not scored.
         without: rows of the baseline that have no key.
-        held, missed: by key, the run's scored rows, and the rows it lost.
     """
 
-    coverage: float
-    lost: Sequence[str]
-    neither: Sequence[str]
-    gained: Sequence[str]
+    keys: Sequence[str]
+    held: Counts
+    compared: Counts
+    lost: Counts
+    gained: Counts
+    neither: Counts
     further: int
     without: int
-    held: Floats
-    missed: Floats
 
-    def filled(self, scores: Floats, value: float) -> Floats:
-        """The run's scores by key, with a value in each row that it lost."""
-        total = self.held + self.missed
-        known = np.where(np.isnan(scores), 0.0, scores)
-        mixed = (known * self.held + value * self.missed) / np.where(total > 0, total, 1.0)
-        return np.where(self.missed > 0, mixed, scores)
+    def with_lost(self, scores: Floats, value: float) -> Floats:
+        """Return the run's scores by key, with a value in each row that it lost."""
+        total = np.nan_to_num(scores) * self.held + value * self.lost
+        return np.where(self.lost > 0, total / np.maximum(self.held + self.lost, 1), scores)
 
-    def sentences(self) -> Iterator[str]:
-        """What is missing, without those that count as failures."""
-        if self.neither:
-            yield f"{_rows(self.neither)} without a score in both runs"
-        if self.gained:
-            yield f"{_rows(self.gained)} without a score in the baseline only"
+    def notes(self, worst: float, ignore: bool) -> Iterator[str]:
+        """Yield what is missing; `worst`: what lost rows count as, unless they are ignored."""
+        if ignore:
+            yield f"{self.lost.sum()} missing rows are ignored (--missing ignore)"
+        of_both = {
+            "in both runs": self.neither,
+            "in the baseline only": self.gained,
+            f"in this run but in the baseline, counted as {worst:g}": self.lost * (not ignore),
+        }
+        for where, counts in of_both.items():
+            if counts.any():
+                each = [key for key, count in zip(self.keys, counts, strict=True) if count]
+                shown = [key if len(key) <= LETTERS else f"{key[: LETTERS - 1]}…" for key in each[:NAMED]]
+                named = ", ".join([*shown, "…"] if len(each) > NAMED else shown)
+                yield f"{counted(int(counts.sum()), 'row')} ({named}) without a score {where}"
         if self.without:
             yield f"{self.without} rows of the baseline have no key"
         if self.further:
             yield f"{self.further} rows of the run have no partner"
 
 
-def fill_missing(a: Aligned, b: Aligned, metric: str) -> FilledRows:
-    """The rows of a baseline, aligned with all of its keys, and of another run."""
-    counts = [_count(a, b, metric, place) for place in range(len(a.keys))]
-    rows = list(zip(a.keys, counts, strict=True))
-    known = a.matched.places
-    extra = sum(len(places) for key, places in b.matched.places.items() if key not in known) + b.matched.without
-    further = extra + sum(count.further for count in counts)
-    return FilledRows(
-        coverage=sum(count.compared for count in counts) / (len(a.run.samples) + further),
-        lost=[key for key, count in rows for _ in range(count.lost)],
-        neither=[key for key, count in rows for _ in range(count.neither)],
-        gained=[key for key, count in rows for _ in range(count.gained)],
-        further=further,
-        without=a.matched.without,
-        held=np.array([count.scored_b for count in counts], np.float64),
-        missed=np.array([count.lost for count in counts], np.float64),
-    )
+def row_counts(a: Aligned, b: Aligned, metric: str) -> RowCounts:
+    """Count the rows of a baseline, aligned with all of its keys, and of another run."""
+    (rows_a, scored_a), (rows_b, scored_b) = (_counts(side, metric) for side in (a, b))
+    compared = np.minimum(scored_a, scored_b)
+    lost, gained = scored_a - compared, np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
+    neither = rows_a - compared - lost - gained
+    beside = int(np.maximum(rows_b - scored_b - lost - neither, 0).sum())
+    unknown = [len(places) for key, places in b.matched.places.items() if key not in a.matched.places]
+    further = sum(unknown) + b.matched.without + beside
+    return RowCounts(a.keys, scored_b, compared, lost, gained, neither, further, a.matched.without)
 
 
-def _count(a: Aligned, b: Aligned, metric: str, place: int) -> Count:
-    counts = []
-    for side in (a, b):
-        rows, scores = side.rows(place), side.run.scores[metric]
-        counts += [len(rows), sum(scores[row] == scores[row] for row in rows)]
-    return Count(*counts)
-
-
-def _rows(keys: Sequence[str]) -> str:
-    return f"{len(keys)} row{'' if len(keys) == 1 else 's'} ({named(keys)})"
-
-
-def named(keys: Sequence[str]) -> str:
-    """The first keys, each once."""
-    each = list(dict.fromkeys(keys))
-    shown = [key if len(key) <= LETTERS else key[: LETTERS - 1] + "…" for key in each[:NAMED]]
-    return ", ".join(shown) + (", …" if len(each) > NAMED else "")
+def _counts(side: Aligned, metric: str) -> Counts:
+    """Return by key how many rows a run has, and how many of them are scored. *Shape:* (2, keys)."""
+    is_scored = ~np.isnan(np.asarray(side.run.scores[metric], np.float64))
+    rows = [side.rows(place) for place in range(len(side.keys))]
+    return np.array([list(map(len, rows)), [np.count_nonzero(is_scored[at]) for at in rows]], np.int64)
 
 
 MISSING = ("worst", "ignore")
@@ -326,7 +236,7 @@ def gate(
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
     measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
     if len(runs) > 1:
-        differences = Differences(runs[1], scores, scales, missing == "ignore", on, cluster).measured()
+        differences = _differences(runs[1], scores, scales, missing == "ignore", on, cluster)
         parsed += _margins(margin, list(differences))
     if min_coverage is not None:
         parsed += [
@@ -342,10 +252,12 @@ def gate(
         if rule.limit != "coverage" and rule.metric in scales:
             check_direction(rule.metric, scales[rule.metric], f"rule '{rule}'")
     of_scores = {rule.metric for rule in parsed if rule.limit != "coverage"}
+    folders = [each.folder for each in reversed(runs)]
+    following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
         check_rules(parsed, measured, differences, least),
-        judge_of(scores, of_scores),
-        following(*reversed(runs)),
+        judged_by([scores.manifest], of_scores, useful_metrics(scores)),
+        following,
         do_not_rely(scores, of_scores),
     )
 

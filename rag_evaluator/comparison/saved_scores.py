@@ -9,9 +9,10 @@ from typing import Any
 
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.metrics.table import canonical_name, scale_of
+from rag_evaluator.results.manifest import SEALED, is_ours, refuse_changed
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import Cell, Details, Record
-from rag_evaluator.results.run import ScoredRows, ScoreTable, of_own_table, of_table
+from rag_evaluator.results.run import ScoredRows, ScoreTable, of_table
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.tasks.open_run import open_run
 
@@ -30,16 +31,28 @@ def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ())
     scores: ScoredRows
     if isinstance(source, Results):
         scores = _of_results(source, str(source.manifest.get("name") or name))
-    elif isinstance(source, str | Path) and not Path(source).expanduser().is_file():
-        scores = open_run(Path(source).expanduser())
     elif isinstance(source, str | Path):
-        path = Path(source).expanduser()
-        scores = of_own_table(path, canonical_name) or of_table(path, str(source), canonical_name, no_scores)
+        scores = _of_path(Path(source).expanduser(), no_scores)
     else:
         scores = of_table(source, name, canonical_name, no_scores)
     for metric, values in scores.scores.items():
         _check_range(scores, metric, values)
     return scores
+
+
+def _of_path(path: Path, no_scores: Collection[str]) -> ScoredRows:
+    """The scores of a results folder, or of a table.
+
+    Of a table that a run wrote itself, the manifest beside it says what it holds, and what its metrics are; the rest of
+    the manifest is about the folder.
+    """
+    if not path.is_file():
+        return open_run(path)
+    if path.name not in SEALED or not is_ours(path.parent):
+        return of_table(path, str(path), canonical_name, no_scores)
+    run = open_run(path.parent)
+    refuse_changed(run.folder, run.manifest, path.name)
+    return ScoreTable(str(path), run.samples, run.scores, {"metrics": run.manifest.get("metrics", {})})
 
 
 def scales_for(

@@ -5,12 +5,14 @@ from collections.abc import Mapping
 KEYS: Mapping[str, str] = {
     "judges": "Run each judge alone (--set judge.model=MODEL --set name=NAME), then compare the runs with 'compare'.",
     "testset.second_judge": "Score the test set with the other model as judge, and compare the runs.",
+    "keep_prompts": "rag_evaluator.read_questions(FOLDER) gives every question in full. Remove it.",
     "judge.dialect": "Every server is asked by chats with a JSON schema. Remove it.",
     "weight": "Each row counts once. Draw rows in the proportions of your users' questions, or see the figures of each "
     "kind of row: --set group_by=[COLUMN]",
     "judge.vllm.python": "vLLM runs in this process: install it beside the program (docs/engines.md), or start "
     "'vllm serve' and set judge.engine: server.",
     "judge.vllm.start_timeout": "vLLM runs in this process, and loading is waited for. Remove it.",
+    "custom_metrics.language": "A question is asked as it is written, in the language of the run: remove it.",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
         for metric in ("faithfulness", "context_recall", "factual_correctness", "noise_sensitivity")
@@ -18,7 +20,7 @@ KEYS: Mapping[str, str] = {
     },
 }
 """Key of the configuration, as in messages -> what to do."""
-DEFAULTS: Mapping[str, object] = {"judge.dialect": "auto", "judge.vllm.start_timeout": 900.0}
+DEFAULTS: Mapping[str, object] = {"judge.dialect": "auto", "judge.vllm.start_timeout": 900.0, "keep_prompts": False}
 """Of those whose default was not empty, the default: runs of old saved it, though nobody had set it."""
 COMMANDS: Mapping[str, str] = {
     "plan": "Type check in its place: it says what a run takes. How many rows a difference needs, compare says.",

@@ -1,8 +1,6 @@
 """The configuration: what `config.yaml` may say, and how it is checked."""
 
-import os
-import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -23,9 +21,8 @@ from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.features import all_features, load
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
+from rag_evaluator.config.paths import resolved
 from rag_evaluator.config.sections import (
-    BY_JUDGE,
-    DEMO,
     AnySection,
     EmbeddingsConfig,
     GenerateConfig,
@@ -40,28 +37,7 @@ from rag_evaluator.config.sections import (
     section_of,
 )
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.files.gguf import SUFFIX
 from rag_evaluator.resources import command
-
-VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-
-
-def expand(text: str | Path) -> Path:
-    """The path with home folder and environment variables filled in. Raises `ConfigError` naming what is unknown."""
-    try:
-        return Path(VARIABLE.sub(_value, str(text))).expanduser()
-    except RuntimeError as error:  # pathlib's, for a '~user' that is none
-        raise ConfigError(f"{str(text)!r}: {error} Write it from '/'.") from None
-
-
-def _value(match: "re.Match[str]") -> str:
-    name = match[1] or match[2]
-    if name not in os.environ:
-        raise ConfigError(
-            f"{match.string!r}, and {name} is not set in the environment. Set it (export {name}=...) or write the path "
-            "without it."
-        )
-    return os.environ[name]
 
 
 def _ends_visibly(name: str) -> str:
@@ -112,7 +88,6 @@ class Config(Section):
         certificate: `certificate.json` of `rag-evaluator certify`: what people's labels say of this judge.
         offline: open no connection but to this machine; false lets hub ids be downloaded.
         chunk_size: rows that a worker publishes together; auto: 256, fewer for small datasets.
-        keep_prompts: write every question to the judge in full to the folder `prompts` of the results.
         repeats: how often each score of a sampling judge is made; the row has their mean.
     """
 
@@ -144,7 +119,6 @@ class Config(Section):
     certificate: Path | None = None
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
-    keep_prompts: bool = False
     repeats: int = Field(default=1, ge=1, le=100)
     _origin: Origin = PrivateAttr(Origin())
 
@@ -168,13 +142,7 @@ class Config(Section):
 
     def section(self, kind: type[AnySection]) -> AnySection:
         """The section of a feature; its defaults where the configuration was made without features."""
-        return next((value for _, value in self.feature_sections() if isinstance(value, kind)), None) or kind()
-
-    def feature_sections(self) -> Iterator[tuple[str, Section]]:
-        """Key and section of each feature."""
-        for name in type(self).model_fields:
-            if name not in Config.model_fields:
-                yield name, getattr(self, name)
+        return next((value for _, value in self if isinstance(value, kind)), None) or kind()
 
 
 @cache
@@ -224,14 +192,15 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     try:
         config = config_class().model_validate(data)
     except ValidationError as error:
-        raise ConfigError("\n".join(explain(error.errors(), origin, _keys_in(config_class(), data)))) from None
+        raise ConfigError("\n".join(explain(error.errors(), origin, keys_in(config_class(), data)))) from None
     config._origin = origin
     check_engine_keys(config.judge, origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:
         raise ConfigError(f"{origin.place('language')}: {error}") from None
-    return _resolve_paths(config, (base or Path.cwd()).resolve())
+    config = resolved(config, (base or Path.cwd()).resolve(), origin)
+    return config.model_copy(update={"judge": with_engine(config.judge)})
 
 
 def _without_unset(data: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
@@ -242,18 +211,6 @@ def _without_unset(data: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
         for key, value in data.items()
         if names[key] not in gone.KEYS or (value and value != gone.DEFAULTS.get(names[key]))
     }
-
-
-def model_path(model: str, base: Path) -> str:
-    """A folder (existing, or written like one) and a GGUF file become absolute; 'demo' and hub ids stay as they are.
-
-    Raises `ConfigError` for an unknown home folder or environment variable.
-    """
-    path = expand(model)
-    looks_local = model.startswith((".", "~")) or path.is_absolute() or path.suffix.lower() == SUFFIX
-    if model != DEMO and (looks_local or (base / path).is_dir()):
-        return str(base / path)
-    return str(path) if "$" in model else model
 
 
 def with_arguments(section: AnySection, **arguments: Any) -> AnySection:
@@ -268,77 +225,7 @@ def with_arguments(section: AnySection, **arguments: Any) -> AnySection:
         raise ConfigError("\n".join(f"{detail['loc'][0]} is {fault([detail])}" for detail in error.errors())) from None
 
 
-def _resolve_paths(config: Config, base: Path) -> Config:
-    def resolve(path: Path) -> Path:
-        return base / expand(path)
-
-    paths = ("dataset", "output_dir", "prompts_dir", "certificate")
-    resolved = {name: _try(config, (name,), resolve) for name in paths if getattr(config, name) is not None}
-    embeddings = {"model": _try(config, ("embeddings", "model"), lambda model: model_path(model, base))}
-    verifier = {
-        key: _try(config, ("verifier", key), lambda model: model_path(model, base))
-        for key in ("model", "base")
-        if getattr(config.verifier, key) not in (None, BY_JUDGE)
-    }
-    reranker = config.retrieval.reranker
-    if reranker.model is not None:
-        path = _try(config, ("retrieval", "reranker", "model"), lambda model: model_path(model, base))
-        reranker = reranker.model_copy(update={"model": path})
-    of_features = {
-        name: section.model_copy(update=dict(_resolved_section(config, name, section, base)))
-        for name, section in config.feature_sections()
-    }
-    return config.model_copy(
-        update={
-            **resolved,
-            "judge": _resolve_judge(config, config.judge, base, "judge"),
-            "embeddings": config.embeddings.model_copy(update=embeddings),
-            "verifier": config.verifier.model_copy(update=verifier),
-            "retrieval": config.retrieval.model_copy(update={"reranker": reranker}),
-            **of_features,
-        }
-    )
-
-
-def _resolved_section(config: Config, name: str, section: Section, base: Path) -> Iterator[tuple[str, Any]]:
-    """Keys of a feature's section that hold paths, with what they come to."""
-    for key, value in section:
-        if isinstance(value, list) and value and isinstance(value[0], Path):
-            yield (
-                key,
-                [_try(config, (name, key, place), lambda path: base / expand(path)) for place in range(len(value))],
-            )
-
-
-def _resolve_judge(config: Config, judge: JudgeConfig, base: Path, *key: str) -> JudgeConfig:
-    paths = {
-        "model": _try(config, (*key, "model"), lambda model: model_path(model, base)),
-        "chat_template": _try(config, (*key, "chat_template"), lambda template: _template_path(template, base)),
-    }
-    if judge.adapter is not None:
-        paths["adapter"] = _try(config, (*key, "adapter"), lambda adapter: str(base / expand(adapter)))
-    return with_engine(judge.model_copy(update=paths))
-
-
-def _template_path(template: str, base: Path) -> str:
-    """A file (existing, or written like one) becomes absolute; 'auto', 'none' and names of templates stay."""
-    path = base / expand(template)
-    looks_local = any(sign in template for sign in "/.$") or template.startswith("~")
-    return str(path) if looks_local or path.is_file() else template
-
-
-def _try(config: Config, key: Key, read: Callable[[Any], Any]) -> Any:
-    """What a value of the configuration is read as; an error of reading it gets its place."""
-    value: Any = config
-    for part in key:
-        value = value[part] if isinstance(part, int) else getattr(value, part)
-    try:
-        return read(value)
-    except ConfigError as error:
-        raise ConfigError(f"{config.place(*key)}: '{dotted(key)}' is {error}") from None
-
-
-def _keys_in(section: type[Section], data: Any) -> dict[Key, bool]:
+def keys_in(section: type[Section], data: Any) -> dict[Key, bool]:
     """Every key of a section and of those in it, and whether what is below it is the user's own: names, list items.
 
     Those of a section that may be null only where `data` has it.
@@ -350,5 +237,5 @@ def _keys_in(section: type[Section], data: Any) -> dict[Key, bool]:
         if inner is None and written:
             inner = next(filter(None, map(section_of, get_args(field.annotation))), None)
         if inner is not None:
-            known |= {(name, *key): is_collection for key, is_collection in _keys_in(inner, written).items()}
+            known |= {(name, *key): is_collection for key, is_collection in keys_in(inner, written).items()}
     return known

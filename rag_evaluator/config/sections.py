@@ -16,9 +16,11 @@ from pydantic import (
     model_validator,
 )
 
+from rag_evaluator.config.paths import BY_JUDGE as BY_JUDGE
+from rag_evaluator.config.paths import DEMO as DEMO
+from rag_evaluator.config.paths import Place, adapter_path, judge_or_path, template_path
 from rag_evaluator.errors import ConfigError
 
-DEMO = "demo"
 AnySection = TypeVar("AnySection", bound="Section")
 Text = Annotated[str, Field(min_length=1)]
 
@@ -132,7 +134,7 @@ class JudgeConfig(Section):
         dtype: of the weights; auto: as they were saved, of a GGUF file bfloat16.
         device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
         model_kwargs: passed on to `from_pretrained`; also `load_in_4bit` or `load_in_8bit`, with bitsandbytes.
-        chat_template: auto: the tokenizer's, if it has one; or `none`, a Jinja file, the name of one of its templates.
+        chat_template: auto: the tokenizer's, if it has one; or `none`, or a Jinja file.
         max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.
@@ -152,12 +154,12 @@ class JudgeConfig(Section):
     """
 
     engine: str = "transformers"
-    model: str = DEMO
-    adapter: str | None = None
+    model: Annotated[str, Place()] = DEMO
+    adapter: Annotated[str | None, Place(adapter_path)] = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device_map: str | dict[str, int | str] | None = "auto"
     model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to from_pretrained, so any value
-    chat_template: str = "auto"
+    chat_template: Annotated[str, Place(template_path)] = "auto"
     max_new_tokens: int = Field(default=1024, ge=16)
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     seed: int = Field(default=0, ge=0, lt=2**63)
@@ -205,13 +207,12 @@ class EmbeddingsConfig(Section):
         encode_kwargs: passed on to `encode`, for instance `{normalize_embeddings: true}`.
     """
 
-    model: str = DEMO
+    model: Annotated[str, Place()] = DEMO
     batch_size: int = Field(default=64, ge=1)
     model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer
     encode_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer.encode
 
 
-BY_JUDGE = "judge"  # the verifier that is the configured judge, asked for one of two answers
 BY_CERTIFICATE = "certificate"  # thresholds that people's labels gave
 
 
@@ -230,9 +231,9 @@ class VerifierConfig(Section):
         any_language: also take texts in a language that the model was not made for.
     """
 
-    model: Text = BY_JUDGE
+    model: Annotated[Text, Place(judge_or_path)] = BY_JUDGE
     kind: Text = "auto"
-    base: Text | None = None
+    base: Annotated[Text | None, Place()] = None
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     threshold: Annotated[float, Field(gt=0.0, lt=1.0)] | Literal["certificate"] = 0.5
     evidence: Literal["packed", "each"] = "packed"
@@ -254,7 +255,7 @@ class RerankerConfig(Section):
         batch_size: contexts computed together; auto: as suits the device.
     """
 
-    model: Text | None = None
+    model: Annotated[Text | None, Place()] = None
     threshold: float = Field(default=0.5, gt=0.0, lt=1.0)
     gains: Literal["binary", "graded"] = "binary"
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
@@ -333,17 +334,7 @@ OWN_KEYS: Mapping[str, frozenset[str]] = {
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""
 AUTO, FAST, USUAL = "auto", "vllm", "transformers"
 """As an engine: the fast one where it can run, else the usual one."""
-NEEDED: Mapping[str, str] = {"server": "url"}
-"""Engine -> the key that it cannot do without."""
-WHY: Mapping[str, str] = {
-    "dtype": "the server has loaded the model",
-    "device_map": "the server has loaded the model",
-    "model_kwargs": "the server has loaded the model",
-    "adapter": "the server has loaded the model",
-}
 MERGE = "Merge it into its base model with peft's merge_and_unload() and save_pretrained()"
-INSTEAD: Mapping[str, str] = {"adapter": f"{MERGE}, and serve the result"}
-"""Key -> what to do in place of setting it, if not just to leave it out."""
 
 
 def check_engine_keys(config: JudgeConfig, place: Callable[..., str]) -> None:
@@ -359,15 +350,14 @@ def check_engine_keys(config: JudgeConfig, place: Callable[..., str]) -> None:
         return
     for name in sorted(frozenset().union(*OWN_KEYS.values()) - keys):
         if getattr(config, name) != getattr(defaults, name):
+            instead = f"{MERGE}, and serve the result" if name == "adapter" else "Remove it"
             owners = " or ".join(repr(engine) for engine, keys in OWN_KEYS.items() if name in keys)
-            why = f", as {WHY[name]}" if config.engine == "server" and name in WHY else ""
             raise ConfigError(
-                f"{place('judge', name)}: 'judge.{name}' does not apply to the engine '{config.engine}'{why}. "
-                f"{INSTEAD.get(name, 'Remove it')}, or set judge.engine to {owners}."
+                f"{place('judge', name)}: 'judge.{name}' does not apply to the engine '{config.engine}'. "
+                f"{instead}, or set judge.engine to {owners}."
             )
-    needed = NEEDED.get(config.engine)
-    if needed is not None and getattr(config, needed) is None:
+    if config.engine == "server" and config.url is None:
         raise ConfigError(
-            f"{place('judge', 'engine')}: 'judge.{needed}' is missing, which the engine '{config.engine}' needs. Give "
-            "the server's address, for instance http://127.0.0.1:8000/v1 or unix:/run/judge.sock."
+            f"{place('judge', 'engine')}: 'judge.url' is missing, which the engine 'server' needs. Give the server's "
+            "address, for instance http://127.0.0.1:8000/v1 or unix:/run/judge.sock."
         )

@@ -121,17 +121,12 @@ def needed_columns(readers: Mapping[str, ReadsColumns], samples: Samples) -> dic
     An empty list is something where it says that nothing was retrieved, even if all rows have one; so is a reference
     that `generate` could not write. Users' own metrics may read other columns, too.
     """
-    present = samples.present
-    empty = set()
-    for column in {column for reader in readers.values() for column in reader.may_be_empty}.difference(present):
-        if any(row.columns.get(column) == [] for row in samples):
-            empty.add(column)
-    is_tried = "reference" not in present and REASON in samples.names
+    is_tried = "reference" not in samples.present and REASON in samples.names
     tried = {"reference"} if is_tried and any(row.row.get(REASON) for row in samples) else set()
     needed = {}
     for name, reader in readers.items():
-        allowed = empty.intersection(reader.may_be_empty) | tried
-        columns = reader.needs({*present, *allowed}.__contains__)
+        allowed = (samples.empty - samples.present).intersection(reader.may_be_empty) | tried
+        columns = reader.needs({*samples.present, *allowed}.__contains__)
         needed[name] = [column for column in columns if column in READ and column not in allowed]
     return needed
 

@@ -3,7 +3,6 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from rag_evaluator.dataset.columns import ColumnNames, accepted_names
-from rag_evaluator.dataset.json_values import EMPTY
 from rag_evaluator.dataset.on_disk import OnDisk
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.retrieval_log import rows_of_log
@@ -17,18 +16,21 @@ class Samples(OnDisk[Sample]):
     Attributes:
         names: every column of any row, in order of first appearance.
         present: canonical columns that some row has something in.
+        empty: those in which some row has an empty list, which may say that nothing was retrieved.
         wrong: canonical columns that some row has in a way that cannot be read -> the first reason.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
         self.names: dict[str, None] = {}
         self.present: set[str] = set()
+        self.empty: set[str] = set()
         self.wrong: dict[str, str] = {}
         super().__init__(map(self._noted, samples))
 
     def _noted(self, sample: Sample) -> Sample:
         self.names |= dict.fromkeys(sample.row)
         self.present.update(column for column in sample.columns if sample.has(column))
+        self.empty.update(column for column, value in sample.columns.items() if value == [])
         self.wrong |= {column: reason for column, reason in sample.wrong.items() if column not in self.wrong}
         return sample
 
@@ -113,11 +115,5 @@ def _unused(samples: Sequence[Sample], column: str) -> str:
         return " It is there, but blank in every row."
     if column == "retrieved_contexts" and "reference" in (wrong := surveyed(samples).wrong):
         return f" {wrong['reference']}"
-    for name in accepted_names(column):
-        values = [sample.row[name] for sample in samples if name in sample.row]
-        if any(value not in EMPTY for value in values):
-            return f" '{name}' was read as another column: by your `columns`, or as a retrieval log."
-        if values:
-            return f" '{name}' is empty in every row."
-    error = samples[0].row.get("error")  # of a system that `collect` has asked
-    return f" The first row has an error: '{error}'." if isinstance(error, str) else ""
+    name = next((name for name in accepted_names(column) if name in surveyed(samples).names), None)
+    return f" '{name}' is empty in every row, or read as another column." if name else ""

@@ -90,9 +90,7 @@ def plain(value: Any) -> Any:
         return Unwritable(written, f"half of a surrogate pair ({text[error.start]!r})")
     except OverflowError:
         return Unwritable(str(value), "an infinite number")
-    except RecursionError:
-        return Unwritable(f"<{type(value).__name__}>", "lists or objects that are nested too deeply")
-    except Exception as error:  # an object of any library, whose attributes may be broken
+    except Exception as error:  # nested too deeply, or an object of any library, whose attributes may be broken
         return Unwritable(f"<{type(value).__name__}>", f"a value that JSON cannot hold ({error})")
 
 

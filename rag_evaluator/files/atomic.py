@@ -58,29 +58,19 @@ def check_replaceable(path: Path, mark: bytes | None, force: bool = False, input
         return
     if not path.is_file():
         raise ResultsError(f"{path}: is no ordinary file. Choose another name.")
-    head = _head(path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(HEAD)
+    except OSError as error:
+        raise ResultsError(f"{path}: cannot be read: {error}. Choose another name.") from error
     is_own = mark is not None and mark in head
-    for source in inputs:
-        if source is not None and _is_read(path, source, is_own):
+    for source in filter(None, inputs):
+        in_input = source.is_dir() and not is_own and source.resolve() in path.resolve().parents
+        if in_input or (source.is_file() and path.samefile(source)):
             raise ResultsError(f"{path}: is read by this command, and is not replaced. Choose another name.")
     if head and not is_own and not force:
         why = "; somebody may have filled it in" if mark is None else ", and this command did not write it"
         raise ResultsError(f"{path} exists already{why}. Choose another name, or --force.")
-
-
-def _is_read(path: Path, source: Path, is_own: bool) -> bool:
-    """Whether a file is an input, or was left in a folder that is one by another command."""
-    if source.is_dir():
-        return not is_own and source.resolve() in path.resolve().parents
-    return source.exists() and path.samefile(source)
-
-
-def _head(path: Path) -> bytes:
-    try:
-        with path.open("rb") as file:
-            return file.read(HEAD)
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. Choose another name.") from error
 
 
 SCRATCH = ".writing-"
@@ -307,8 +297,4 @@ def json_text(value: Any) -> str:
 def wide_json_text(value: Any) -> str:
     """Indented by 4, lists of numbers on one line: what `sort` and `generate` write, whose ranks are read by eye."""
     text = json.dumps(value, ensure_ascii=False, indent=4, allow_nan=False)
-    return NUMBERS.sub(_on_one_line, text) + "\n"
-
-
-def _on_one_line(match: re.Match[str]) -> str:
-    return f"[{', '.join(match[1].replace(',', ' ').split())}]"
+    return NUMBERS.sub(lambda numbers: f"[{', '.join(numbers[1].replace(',', ' ').split())}]", text) + "\n"

@@ -145,16 +145,16 @@ def duration(seconds: float) -> str:
 WIDTH = 120  # characters of a line
 FIRST = 2.0  # seconds: a command that takes less writes no line
 LEAST, MOST = 10.0, 20.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
-BUSY = 120.0  # seconds, after which a change alone is no reason for a line before its time
+BUSY = 120.0  # seconds, after which lines are fewer
 
 
 class Lines:
-    """Writes a line where something has changed, and at the latest after a while.
+    """Writes a line now and then, and for each new phase.
 
     Args:
         write: takes a line without its end.
         first: seconds before the first line.
-        least, most: seconds between two lines.
+        least, most: seconds between two lines, in the first minutes and later.
         clock: seconds.
     """
 
@@ -167,54 +167,51 @@ class Lines:
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.write, self.least, self.most, self.clock = write, least, most, clock
-        self._next = self._latest = clock() + first
-        self._shown: tuple[object, ...] = ()
+        self._last, self._phase = clock() + first - least, ""
 
     def show(self, state: State) -> None:
         now = self.clock()
-        is_quiet = state.elapsed > BUSY and self._shown[:1] == (state.phase,)
-        changed = _what(state) != self._shown and not is_quiet
-        if now < (self._next if changed else self._latest):
-            return
-        self._next, self._latest, self._shown = now + self.least, now + self.most, _what(state)
-        self.write(line_of(state))
+        is_rare = state.elapsed > BUSY and state.phase == self._phase
+        if now - self._last >= (self.most if is_rare else self.least):
+            self._last, self._phase = now, state.phase
+            self.write(line_of(state))
 
     def close(self) -> None:
         """Nothing is left to be written."""
 
 
-def _what(state: State) -> tuple[object, ...]:
-    return state.phase, state.phase_steps, state.done, state.total, state.missing, state.tokens, state.answers
-
-
 def line_of(state: State) -> str:
     """`00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 51234 tokens`, without control characters."""
-    clock, counts = duration(state.elapsed), counts_of(state)
+    clock, figures = duration(state.elapsed), figures_of(state)
+    if figures:
+        share = f" ({math.floor(100 * state.done / (state.total or 1))} %)" if state.total else ""
+        figures[0] = f"{state.noun} {figures[0]}{share}"
+    counts = ", ".join(figures)
     if counts and not state.phase:
         return shortened(f"{clock} {counts}", WIDTH)
     done, total = state.phase_steps
     steps = f" {done}/{total}" if total else ""
     tail = f"{steps} (for {duration(state.phase_seconds)})" if state.phase else ""
     tail += f"; {counts}" if counts else ""
-    room = WIDTH - len(clock) - 1 - len(tail)
-    return f"{clock} {shortened(state.phase or 'working', room)}{tail}"
+    return f"{clock} {shortened(state.phase or 'working', WIDTH - len(clock) - 1 - len(tail))}{tail}"
 
 
-def counts_of(state: State) -> str:
-    """The counted work, during a phase without what changes only with it; empty if nothing is counted yet."""
+def figures_of(state: State) -> list[str]:
+    """The counted work, during a phase without what changes only with it; none if nothing is counted yet."""
     if state.total is None:
-        return ""
-    share = f" ({math.floor(100 * state.done / state.total)} %)" if state.total else ""
+        return []
+    counts, missing = f"{state.done}/{state.total}", f"{state.missing} missing"
+    if state.phase:
+        return [counts, missing]
     parts = [
-        f"{state.noun} {state.done}/{state.total}{share}",
+        counts,
         pace(state.rate) if state.rate else "",
         "" if state.seconds_left is None else f"{duration(state.seconds_left)} left",
-        f"{state.missing} missing",
+        missing,
         f"{state.answers} answers" if state.answers else "",
         f"{state.tokens} tokens" if state.tokens else "",
     ]
-    chosen = [parts[0], parts[3]] if state.phase else parts
-    return ", ".join(filter(None, chosen))
+    return list(filter(None, parts))
 
 
 def pace(rate: float) -> str:
@@ -226,12 +223,17 @@ def pace(rate: float) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """A text on one line, its middle left out if it is too long; what a terminal would obey is as it is in Python."""
-    text = "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
+    """A text as `printable` has it, its middle left out if it is too long."""
+    text = printable(text)
     if len(text) <= width:
         return text
     start = (width - 3) // 2
     return f"{text[:start]}...{text[len(text) - (width - 3 - start) :]}"
+
+
+def printable(text: str) -> str:
+    """A text on one line; what a terminal would obey is as it is in Python."""
+    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def write_to(stream: TextIO | None) -> Callable[[str], None]:

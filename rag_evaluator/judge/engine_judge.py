@@ -3,7 +3,7 @@
 import asyncio
 import functools
 import math
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -27,7 +27,6 @@ from rag_evaluator.judge.protocol import (
     Reply,
     Request,
     Shares,
-    ThoughtFormat,
     common_beginning,
 )
 from rag_evaluator.models.event_loop import SingleFlight
@@ -52,79 +51,6 @@ class Thought:
     cut: frozenset[str] = frozenset()
 
 
-class Thinker:
-    """Asks a model for its thoughts; equal questions once.
-
-    Args:
-        config: of the judge, which need not think.
-
-    Attributes:
-        format: how thoughts end; None where there are none: an engine that takes no token ids thinks by itself.
-
-    Raises `ModelError` if the engine's prompts open no thought.
-    """
-
-    def __init__(self, engine: Engine, config: JudgeConfig) -> None:
-        thinks = config.thinking == "on" and "ids" in engine.accepts
-        self.engine, self.config, self.format = engine, config, engine.encoder.thoughts if thinks else None
-        if thinks and self.format is None:
-            raise ModelError("judge.thinking: this judge cannot be made to think. Set judge.thinking: 'off'.")
-        self._replies = SingleFlight[tuple[str, int], Reply]()
-
-    @property
-    def reserve(self) -> int:
-        """Tokens that a thought may take between prompt and answer, with what closes it."""
-        if self.format is None:
-            return 0
-        return self.config.thinking_tokens + max(len(self.format.close), len(self.format.close_cut))
-
-    async def think(self, input_ids: Ids, seed: int, group: str) -> Thought:
-        """The thought about a prompt; none of a judge that does not think.
-
-        Args:
-            input_ids: of the prompt.
-            seed: of the answer; the thought has random numbers of its own.
-            group: see `Request`.
-
-        Raises `JudgementError`, `JudgeLostError`.
-        """
-        if self.format is None:
-            return Thought()
-        tokens = self.config.thinking_tokens
-        sampled = self.config.temperature > 0
-        request = Request(
-            input_ids=input_ids,
-            grammar=None,
-            max_new_tokens=tokens,
-            budget=Budget(0, 0, 0, tokens, 0),
-            temperature=self.config.temperature,
-            seed=int(short_digest(f"thought\0{seed}"), 16) % 2**63 if sampled else 0,
-            group=group,
-            stop=self.format.stop,
-        )
-        key = (short_digest(repr(input_ids)), request.seed)
-        return self._thought(await self._replies.get(key, lambda: self.engine.generate(request)), self.format)
-
-    def clear(self) -> None:
-        """Forget all thoughts."""
-        self._replies.clear()
-
-    def _thought(self, reply: Reply, form: ThoughtFormat) -> Thought:
-        """The reply without what stopped it, nor a token that begins before its end and goes on into it."""
-        ids, stop = list(reply.token_ids), form.stop
-        if ids and ids[-1] in stop.token_ids:
-            ids.pop()
-        decode = self.engine.encoder.decode
-        text = decode(ids)
-        if (place := text.find(stop.text)) >= 0:
-            while len(text) > place:
-                ids.pop()
-                text = decode(ids)
-        close = form.close if reply.complete else form.close_cut
-        return Thought(text, len(ids), (*ids, *close), frozenset() if reply.complete else CUT)
-
-
-Key = tuple[str, str, int]  # digests of the prompt and of the grammar, seed
 ENDLESS = 10**9
 
 
@@ -138,6 +64,10 @@ class EngineJudge:
     Attributes:
         window: tokens of prompt and answer together that the model can read.
         signature: of the source that loaded it, see `rag_evaluator.judge.judge`; None until then.
+        thoughts: how thoughts end; None where there are none: an engine that takes no token ids thinks by itself.
+        reserve: tokens that a thought may take between prompt and answer, with what closes it.
+
+    Raises `ModelError` if the judge shall think and the engine's prompts open no thought.
     """
 
     signature: str | None = None
@@ -145,12 +75,15 @@ class EngineJudge:
     def __init__(self, engine: Engine, config: JudgeConfig) -> None:
         self.engine, self.config, self.encoder = engine, config, engine.encoder
         self.window = engine.capabilities.window or ENDLESS
-        self._replies = SingleFlight[Key, Reply]()
-        self._shares = SingleFlight[str, list[float]]()
-        self._weighed = SingleFlight[str, Shares]()
+        self._answers = SingleFlight[Hashable, Any]()  # replies, probabilities
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
         self._continuation = functools.lru_cache(maxsize=1024)(self.encoder.continuation)  # options come again
-        self.thinker = Thinker(engine, config)
+        thinks = config.thinking == "on" and "ids" in engine.accepts
+        self.thoughts, self.reserve = engine.encoder.thoughts if thinks else None, 0
+        if self.thoughts is not None:
+            self.reserve = config.thinking_tokens + max(len(self.thoughts.close), len(self.thoughts.close_cut))
+        elif thinks:
+            raise ModelError("judge.thinking: this judge cannot be made to think. Set judge.thinking: 'off'.")
 
     @property
     def capabilities(self) -> Capabilities:
@@ -170,12 +103,10 @@ class EngineJudge:
             draw: tells equal requests apart when sampling.
         """
         asked = self.request(prompt, response_model, draw)
-        thought = await self.thinker.think(asked.input_ids, asked.seed, asked.group)
-        request = replace(asked, input_ids=asked.input_ids + thought.continuation)
-        key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
-        reply = await self._replies.get(key, lambda: self.engine.generate(request))
+        thought = await self.think(asked.input_ids, asked.seed, asked.group)
+        reply = await self._generate(replace(asked, input_ids=asked.input_ids + thought.continuation))
         ACTIVITY.answers += 1
-        answer = _validated(reply, response_model, request.max_new_tokens)
+        answer = _validated(reply, response_model, asked.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
         thinking = reply.thinking if thought.text is None else thought.text
         prompt_tokens = len(asked.input_ids) if self.capabilities.counts_tokens else 0
@@ -190,25 +121,25 @@ class EngineJudge:
         `capabilities.probabilities` is false.
         """
         if isinstance(self.engine, TextEngine):
-            key = short_digest(repr((str(prompt), tuple(map(str, options)))))
-            engine = self.engine
-            return await self._weighed.get(key, lambda: engine.weigh(prompt, options))
+            key, engine = short_digest(repr((str(prompt), tuple(map(str, options))))), self.engine
+            weighed: Shares = await self._answers.get(key, lambda: engine.weigh(prompt, options))
+            return weighed
         input_ids = tuple(self.encoder.encode(prompt))
         ids = tuple(tuple(self._continuation(str(option))) for option in options)
         if not options or len(set(ids)) < len(ids) or not all(ids):
             raise ValueError(f"options must be different, non-empty texts, got {list(options)!r}")
-        if len(input_ids) + self.thinker.reserve + max(map(len, ids)) > self.window:
+        if len(input_ids) + self.reserve + max(map(len, ids)) > self.window:
             raise PromptTooLongError(
                 f"the prompt with its options does not fit the model's window of {self.window} tokens"
             )
         name = getattr(prompt, "group", "")
-        thought = await self.thinker.think(input_ids, self._seed(prompt, draw), name)
+        thought = await self.think(input_ids, self._seed(prompt, draw), name)
         before = input_ids + thought.continuation
 
         def ask() -> Coroutine[Any, Any, list[float]]:
             return probabilities(before, ids, functools.partial(self.engine.next_logprobs, group=f"choose {name}"))
 
-        shares = await self._shares.get(short_digest(repr((before, ids))), ask)
+        shares = await self._answers.get(short_digest(repr((before, ids))), ask)
         ACTIVITY.answers += 1
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
@@ -218,13 +149,10 @@ class EngineJudge:
         return self.encoder.count(text)
 
     def room(self, prompt: str) -> int:
-        return self.window - len(self.encoder.encode(prompt)) - self.thinker.reserve
+        return self.window - len(self.encoder.encode(prompt)) - self.reserve
 
     async def aclose(self) -> None:
-        self.thinker.clear()
-        self._replies.clear()
-        self._shares.clear()
-        self._weighed.clear()
+        self._answers.clear()
         await self.engine.aclose()
 
     def request(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Request:
@@ -232,7 +160,7 @@ class EngineJudge:
         data = prompt.data if isinstance(prompt, PromptText) else None
         schema = with_reasons(tighten(response_model, data), self.config.reasons)
         input_ids = self.encoder.encode(prompt)
-        room = self.window - len(input_ids) - self.thinker.reserve
+        room = self.window - len(input_ids) - self.reserve
         budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
         if room < budget.needed:
             raise PromptTooLongError(
@@ -249,6 +177,39 @@ class EngineJudge:
             seed=self._seed(prompt, draw),
             group=getattr(prompt, "group", ""),
         )
+
+    async def think(self, input_ids: Ids, seed: int, group: str) -> Thought:
+        """The thought about a prompt; none of a judge that does not think.
+
+        Args:
+            input_ids: of the prompt.
+            seed: of the answer; the thought has random numbers of its own.
+            group: see `Request`.
+
+        Raises `JudgementError`, `JudgeLostError`.
+        """
+        if self.thoughts is None:
+            return Thought()
+        tokens, temperature, stop = self.config.thinking_tokens, self.config.temperature, self.thoughts.stop
+        seed = int(short_digest(f"thought\0{seed}"), 16) % 2**63 if temperature > 0 else 0
+        budget = Budget(0, 0, 0, tokens, 0)
+        reply = await self._generate(Request(input_ids, None, tokens, budget, temperature, seed, group, stop=stop))
+        ids, decode = list(reply.token_ids), self.encoder.decode
+        if ids and ids[-1] in stop.token_ids:
+            ids.pop()
+        text = decode(ids)
+        place = text.find(stop.text)
+        while 0 <= place < len(text):  # a token may begin before the end and go on into it
+            ids.pop()
+            text = decode(ids)
+        close = self.thoughts.close if reply.complete else self.thoughts.close_cut
+        return Thought(text, len(ids), (*ids, *close), frozenset() if reply.complete else CUT)
+
+    async def _generate(self, request: Request) -> Reply:
+        """The model's answer to a request, asked once."""
+        key = (short_digest(repr(request.input_ids)), short_digest(request.grammar or ""), request.seed)
+        reply: Reply = await self._answers.get(key, lambda: self.engine.generate(request))
+        return reply
 
     def _seed(self, prompt: str, draw: Draw) -> int:
         if self.config.temperature == 0:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -10,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.offline import refuse_service
-from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import DEMO, JudgeConfig, check_engine_keys
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import JudgementError, ModelError
@@ -18,7 +19,7 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import Encoder, Engine, find_engine
-from rag_evaluator.judge.grammar.schema import Schema, off_scale, plain, tighten
+from rag_evaluator.judge.grammar.schema import off_scale, plain, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
 from rag_evaluator.models.embeddings import unwrapped
 from rag_evaluator.models.event_loop import MODELS, run
@@ -102,9 +103,14 @@ class Judge(RagasLLM):
 
     def __init__(self, pipeline: "HuggingFacePipeline | Any", config: JudgeConfig | None = None) -> None:
         self.config = config or JudgeConfig()
-        if not isinstance(pipeline, Engine):
+        engine: Engine
+        if isinstance(pipeline, Engine):
+            engine = pipeline
+        else:
+            from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+
             self.config = _named(self.config, pipeline)
-        engine = pipeline if isinstance(pipeline, Engine) else _engine_of(pipeline, self.config)
+            engine = TransformersEngine.of_pipeline(pipeline, self.config)
         self.inner: EngineJudge = EngineJudge(engine, self.config)
         self.model_id = engine.model_id
         self.greedy = self.config.temperature == 0
@@ -133,13 +139,6 @@ class Judge(RagasLLM):
     async def opinion(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Opinion:
         """An answer with its confidences and token counts; `occurrence` tells equal requests apart when sampling."""
         return await self.inner.opinion(prompt, response_model, (0, occurrence))
-
-
-def _engine_of(pipeline: Any, config: JudgeConfig) -> Engine:
-    """Any: a pipeline of langchain or of transformers."""
-    from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
-
-    return TransformersEngine.of_pipeline(pipeline, config)
 
 
 IN_FLIGHT = 16  # whoever answers may be a server that batches
@@ -221,9 +220,8 @@ class RagasJudge(_WithoutTokens):
 class LangchainJudge(_WithoutTokens):
     """A LangChain LLM or chat model; an answer that is not what was asked for, or is off its scale, is no judgement.
 
-    A chat model that can is asked by `with_structured_output`, others for JSON in their text. Some have the
-    method and cannot: they call no tools, or their server takes none. Their text is read, too, as long as no structured
-    output has come.
+    A chat model that can is asked by `with_structured_output`, others for JSON in their text. Some have the method and
+    cannot: they call no tools, or their server takes none. Their text is read, too.
     """
 
     capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
@@ -231,13 +229,16 @@ class LangchainJudge(_WithoutTokens):
     def __init__(self, llm: Any) -> None:
         self.llm = llm
         self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
-        self._has_obeyed = False
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        reply = await self._structured(str(prompt), response_model)
-        if reply is None:
-            reply = _text_of(await self.llm.ainvoke(str(prompt)))
-        answer = _read(reply, response_model)
+        if response_model not in self._forms:
+            self._forms[response_model] = _form(self.llm, response_model)
+        reply = None
+        if (form := self._forms[response_model]) is not None:
+            with suppress(Exception):  # each provider has errors of its own for what its server cannot do
+                structured = await form.ainvoke(str(prompt))
+                reply = structured["parsed"] or _text_of(structured["raw"])
+        answer = _read(_text_of(await self.llm.ainvoke(str(prompt))) if reply is None else reply, response_model)
         for wrong in off_scale(answer, getattr(prompt, "data", None)):
             raise JudgementError(f"the {response_model.__name__} is off its scale: {wrong}")
         return Opinion(answer)
@@ -245,49 +246,17 @@ class LangchainJudge(_WithoutTokens):
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         raise NotImplementedError("this judge gives no probabilities: see capabilities.probabilities")
 
-    async def _structured(self, prompt: str, response_model: type[BaseModel]) -> Any:
-        """The answer as LangChain has read it, or the text in its place; None where the model must be asked for text.
-
-        Any: whatever the model has answered.
-        """
-        if response_model not in self._forms:
-            self._forms[response_model] = _form(self.llm, response_model)
-        form = self._forms[response_model]
-        if form is None:
-            return None
-        try:
-            reply = await form.ainvoke(prompt)
-        except Exception:  # each provider has errors of its own for what its server cannot do
-            if self._has_obeyed:
-                raise
-            return None
-        if reply["parsed"] is None:
-            return _text_of(reply["raw"])
-        self._has_obeyed = True
-        return reply["parsed"]
-
 
 def _form(llm: Any, response_model: type[BaseModel]) -> Any:
     """The model with structured output; None if it has none. Any: LangChain's runnables."""
-    schema = _as_object(plain(tighten(response_model)))
-    schema_of_answer = {"title": response_model.__name__, "description": f"A {response_model.__name__}", **schema}
+    schema = plain(tighten(response_model))
+    if "anyOf" in schema:  # tools take one object
+        return None
+    named = {"title": response_model.__name__, "description": f"A {response_model.__name__}", **schema}
     try:
-        return llm.with_structured_output(schema_of_answer, include_raw=True)
+        return llm.with_structured_output(named, include_raw=True)
     except (AttributeError, NotImplementedError, TypeError, ValueError):
         return None
-
-
-def _as_object(schema: Schema) -> Schema:
-    """A plain schema of several forms as one object, as tools need it; what the forms rule out is checked later."""
-    if "anyOf" not in schema:
-        return schema
-    forms, properties = schema["anyOf"], {}
-    for name, part in forms[-1]["properties"].items():
-        parts = [form["properties"][name] for form in forms]
-        listed = all("enum" in each for each in parts)
-        options = {"enum": [value for each in parts for value in each["enum"]]} if listed else {}
-        properties[name] = {"type": part["type"], **options}
-    return {**forms[-1], "properties": properties}
 
 
 def _text_of(reply: Any) -> str:

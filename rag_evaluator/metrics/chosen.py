@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.metadata import version
 from pathlib import Path
@@ -35,51 +35,47 @@ def chosen_metrics(config: Config) -> dict[str, Metric]:
     Raises `ConfigError` for an unknown metric, and for options that a metric does not have.
     """
     metrics = select_metrics(config.metrics, config.place, own_metrics(config))
-    written = _given_options(config, metrics)
+    written = option_names(config, metrics)
     return {name: _with_options(config, name, metric, written) for name, metric in metrics.items()}
 
 
-def for_metrics(config: Config, names: Sequence[str], chosen: Collection[str] | None = None) -> Config:
+def for_metrics(config: Config, names: Sequence[str]) -> Config:
     """The configuration with other metrics, and without options and definitions of those that it had besides.
 
     Options of what is no metric stay, to be refused. Raises `ConfigError` for an unknown metric.
-
-    Args:
-        chosen: the canonical names, where they are known.
     """
-    if chosen is None:
-        chosen = select_metrics(list(names), config.place, own_metrics(config))
+    chosen = select_metrics(names, config.place, own_metrics(config))
     unused = {*METRICS, *config.custom_metrics}.difference(chosen)
     options = {name: row for name, row in config.metric_options.items() if (canonical_name(name) or name) not in unused}
-    return config.model_copy(
-        update={
-            "metrics": list(names),
-            "metric_options": options,
-            "custom_metrics": {name: row for name, row in config.custom_metrics.items() if name in chosen},
-        }
-    )
+    custom = {name: row for name, row in config.custom_metrics.items() if name in chosen}
+    return config.model_copy(update={"metrics": list(names), "metric_options": options, "custom_metrics": custom})
 
 
-def _given_options(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str]:
-    """Canonical name -> the name under which `metric_options` has its options."""
-    written: dict[str, str] = {}
-    for name in config.metric_options:
+def option_names(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """Canonical name -> the name under which `metric_options` has its options.
+
+    Raises `ConfigError` for options of a metric that is not chosen, or has none there.
+    """
+    written = _names_in(config, "metric_options", metrics)
+    for canonical, name in written.items():
         start = f"{config.place('metric_options', name)}: 'metric_options.{name}'"
-        canonical = canonical_name(name) or name
-        if canonical not in metrics and canonical_name(name) is not None:
-            raise ConfigError(
-                f"{start}: {canonical} is not one of the metrics of this run. Add it, or remove the line."
-            )
-        if canonical not in metrics:
-            raise ConfigError(f"{start} is not one of the metrics of this run.{did_you_mean(name, metrics)}")
-        other = written.setdefault(canonical, name)
+        if metrics[canonical].section:
+            raise ConfigError(f"{start}: the options of {canonical} are in the section '{metrics[canonical].section}'.")
+        if metrics[canonical].settings is None:
+            raise ConfigError(f"{start}: {canonical} has no options. Remove the line.")
+    return written
+
+
+def _names_in(config: Config, section: str, metrics: Mapping[str, Metric]) -> dict[str, str]:
+    """Canonical name -> the name under which a section has a metric. Raises `ConfigError` for one that is not chosen,
+    or is there under two names."""
+    written: dict[str, str] = {}
+    for name in getattr(config, section):
+        start = f"{config.place(section, name)}: '{section}.{name}'"
+        _chosen(name, metrics, start)
+        other = written.setdefault(canonical_name(name) or name, name)
         if other != name:
             raise ConfigError(f"{start} and '{other}' are the same metric. Remove one of them.")
-        metric = metrics[canonical]
-        if metric.section:
-            raise ConfigError(f"{start}: the options of {canonical} are in the section '{metric.section}'.")
-        if metric.settings is None:
-            raise ConfigError(f"{start}: {canonical} has no options. Remove the line.")
     return written
 
 
@@ -87,8 +83,15 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
     if metric.section:
         return metric.with_options(getattr(config, metric.section))
     if metric.settings is not None and name in written:
-        metric = _with_written(config, metric, written[name])
-        _refuse_judge_as_verifier(config, metric, written[name])
+        place = ("metric_options", written[name])
+        options = validated(config, place, config.metric_options[written[name]], metric.settings, holds_own=True)
+        metric = metric.with_options(options)
+        if "verdicts" in metric.options and config.verifier.by_judge:
+            key = f"metric_options.{written[name]}.verdicts"
+            raise ConfigError(
+                f"{config.place(*place, 'verdicts')}: '{key}' needs a verifier, and verifier.model is {BY_JUDGE}. Set "
+                "verifier.model to a folder, or remove this."
+            )
     return metric.with_verifier(with_threshold(config, name)) if metric.verifier else metric
 
 
@@ -99,66 +102,41 @@ def with_threshold(config: Config, name: str) -> VerifierConfig:
     """
     if config.verifier.threshold != BY_CERTIFICATE:
         return config.verifier
-    path = _certificate(config)
-    with _about_threshold(config):
+    with _certificate(config) as path:
         return config.verifier.model_copy(update={"threshold": certified_threshold(path, name)})
 
 
 def check_certified(config: Config, signatures: Mapping[str, str], metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` if thresholds of a certificate are of another verifier than that of these signatures."""
     if config.verifier.threshold == BY_CERTIFICATE:
-        with _about_threshold(config):
+        with _certificate(config) as path:
             for name, metric in metrics.items():
                 if metric.verifier:
-                    check_verifier(_certificate(config), name, signatures[name])
-
-
-def _certificate(config: Config) -> Path:
-    if config.certificate is None:
-        raise ConfigError(
-            f"{config.place('verifier', 'threshold')}: verifier.threshold is 'certificate', and no certificate is "
-            "named. Set certificate: results/demo/certificate.json, or give verifier.threshold a number."
-        )
-    return config.certificate
+                    check_verifier(path, name, signatures[name])
 
 
 @contextmanager
-def _about_threshold(config: Config) -> Iterator[None]:
-    try:
-        yield
-    except ResultsError as error:
-        raise ConfigError(f"{config.place('verifier', 'threshold')}: verifier.threshold: {error}") from error
-
-
-def _refuse_judge_as_verifier(config: Config, metric: Metric, name: str) -> None:
-    """Raises `ConfigError` where a verifier is to give verdicts in place of the judge, and it is the judge."""
-    verdicts = metric.options.get("verdicts")
-    if verdicts and config.verifier.by_judge:
+def _certificate(config: Config) -> Iterator[Path]:
+    """The certificate that has the threshold; what is wrong with it is a `ConfigError`."""
+    start = f"{config.place('verifier', 'threshold')}: verifier.threshold"
+    if config.certificate is None:
         raise ConfigError(
-            f"{config.place('metric_options', name, 'verdicts')}: 'metric_options.{name}.verdicts' is {verdicts}, "
-            f"which needs a verifier, and verifier.model is {BY_JUDGE}. Set verifier.model to a folder, or remove this."
+            f"{start} is 'certificate', and no certificate is named. Set certificate: results/demo/certificate.json, "
+            "or give verifier.threshold a number."
         )
+    try:
+        yield config.certificate
+    except ResultsError as error:
+        raise ConfigError(f"{start}: {error}") from error
 
 
-def _with_written(config: Config, metric: Metric, name: str) -> Metric:
-    """The row with the options that `metric_options` has under a name."""
-    assert metric.settings is not None
-    place = ("metric_options", name)
-    options = config.metric_options[name]
-    return metric.with_options(validated(config, place, options, metric.settings, holds_own=True))
-
-
-def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSource, place: Callable[..., str]) -> None:
-    """Raises `ConfigError` if a metric asks for probabilities and the judge is known to give none.
-
-    Args:
-        place: `Config.place`.
-    """
+def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSource, config: Config) -> None:
+    """Raises `ConfigError` if a metric asks for probabilities and the judge is known to give none."""
     asking = [name for name, metric in metrics.items() if metric.probabilities]
     if asking and judge.capabilities is not None and not judge.capabilities.probabilities:
         raise ConfigError(
-            f"{place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, which "
-            "this judge does not give. Remove the option, or take a judge that gives them (a local model)."
+            f"{config.place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, "
+            "which this judge does not give. Remove the option, or take a judge that gives them (a local model)."
         )
 
 
@@ -202,51 +180,36 @@ def check_packages(config: Config, metrics: Mapping[str, Metric]) -> None:
 
 def check_reported(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` for a threshold or a requirement that the chosen metrics cannot have, no certificate."""
-    seen: dict[str, str] = {}  # canonical name -> as it was written
-    for name, limit in config.thresholds.items():
-        start = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
-        low, high = _chosen(name, metrics, start).range
+    for canonical, name in _names_in(config, "thresholds", metrics).items():
+        limit, (low, high) = config.thresholds[name], metrics[canonical].range
         if not low <= limit <= high:
-            raise ConfigError(f"{start} is {limit:g}, expected a number from {low:g} to {high:g}.")
-        other = seen.setdefault(canonical_name(name) or name, name)
-        if other != name:
-            raise ConfigError(f"{start} and '{other}' are the same metric. Remove one of them.")
-    if config.require:
-        _check_rules(config, metrics)
-    if config.certificate is not None:
-        _check_certificate(config.certificate, config.place("certificate"))
-
-
-def _check_certificate(path: Path, place: str) -> None:
-    from rag_evaluator.results.certificate import read_certificate  # imports numpy
-
-    try:
-        read_certificate(path)
-    except ResultsError as error:
-        raise ConfigError(f"{place}: 'certificate': {error}") from None
-
-
-def _check_rules(config: Config, metrics: Mapping[str, Metric]) -> None:
-    from rag_evaluator.statistics.rules import parse_rule, refuse_senseless
-
+            place = f"{config.place('thresholds', name)}: 'thresholds.{name}'"
+            raise ConfigError(f"{place} is {limit:g}, expected a number from {low:g} to {high:g}.")
     for position, text in enumerate(config.require):
+        from rag_evaluator.statistics.rules import parse_rule
+
         start = f"{config.place('require', position)}: 'require[{position}]'"
         try:
             rule = parse_rule(text)
+            rule.refuse_senseless(_chosen(rule.metric, metrics, f"'{rule.metric}'").scale)
         except ConfigError as error:
             raise ConfigError(f"{start}: {error}") from None
-        metric = _chosen(rule.metric, metrics, f"{start}: '{rule.metric}'")
+    if config.certificate is not None:
+        from rag_evaluator.results.certificate import read_certificate  # imports numpy
+
         try:
-            refuse_senseless(rule, metric.scale)
-        except ConfigError as error:
-            raise ConfigError(f"{start}: {error}") from None
+            read_certificate(config.certificate)
+        except ResultsError as error:
+            raise ConfigError(f"{config.place('certificate')}: 'certificate': {error}") from None
 
 
 def _chosen(name: str, metrics: Mapping[str, Metric], start: str) -> Metric:
     """A metric of this run by any of its names; `start` is how the error begins."""
-    metric = metrics.get(canonical_name(name) or name)
+    canonical = canonical_name(name)
+    metric = metrics.get(canonical or name)
     if metric is None:
-        raise ConfigError(f"{start} is not one of the metrics of this run.{did_you_mean(name, metrics)}")
+        advice = " Add it, or remove the line." if canonical else did_you_mean(name, metrics)
+        raise ConfigError(f"{start} is not one of the metrics of this run.{advice}")
     return metric
 
 
@@ -322,7 +285,7 @@ def checked_times(metrics: Mapping[str, Metric], judge: JudgeSource, config: Con
     It is unfit if it gives no probabilities and a metric asks for them, or if it would only repeat itself.
     """
     times = times_of(metrics, config.repeats)
-    refuse_without_probabilities(metrics, judge, config.place)
+    refuse_without_probabilities(metrics, judge, config)
     repeats = max(times.values())
     if repeats > 1 and judge.capabilities is not None and judge.capabilities.greedy:
         raise ConfigError(

@@ -10,7 +10,8 @@ from typing import Any, Literal
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.own.ragas_object import definition_of, facts_of, is_ragas_object
+from rag_evaluator.metrics.own.function import FunctionName
+from rag_evaluator.metrics.own.ragas_object import is_ragas_object
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.models.embeddings import unwrapped
 from rag_evaluator.models.ragas_library import BaseMetric, BasePrompt
@@ -24,13 +25,12 @@ class CustomMetric:
 
     Args:
         name: of the metric.
-        question: what is asked.
+        question: what is asked, in the language of the run.
         columns: what the judge is shown of a row; `reference:optional` where the row has it.
         scale: the labels with their meaning: `{0: "rude", 1: "polite"}`, `["fail", "pass"]`, `"pass/fail"`, `"0..10"`.
         better: which end of the scale is the better one.
         stage: the part of the system that it measures.
         examples: dicts with the columns, `reason` and `label`.
-        language: in which question, scale and examples are written; None: that of the run.
     """
 
     name: str
@@ -40,7 +40,6 @@ class CustomMetric:
     better: Literal["higher", "lower"] = "higher"
     stage: Literal["retrieval", "generation"] = "generation"
     examples: Sequence[Mapping[str, Any]] = ()
-    language: str | None = None
 
     def definition(self) -> dict[str, Any]:
         """What `custom_metrics` says of it."""
@@ -65,8 +64,6 @@ class FunctionMetric:
 
     def definition(self) -> dict[str, Any]:
         """What `custom_metrics` says of it."""
-        from rag_evaluator.metrics.own.function import FunctionName
-
         return {"function": FunctionName(self.function), **self._definition}
 
 
@@ -128,7 +125,6 @@ class NamedMetric:
     embeddings: Any = None
 
 
-MODELS = ("llm", "embeddings")
 OWN = (CustomMetric, FunctionMetric)
 
 
@@ -146,59 +142,48 @@ def metric_names(metrics: Sequence[Any]) -> list[Any]:
     return [_name(metric, f"metrics[{position}]") for position, metric in enumerate(metrics)]
 
 
-def own_definitions(metrics: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """What `custom_metrics` says of metrics that are users' own, by name. Raises `ConfigError` for two of one name."""
-    definitions: dict[str, dict[str, Any]] = {}
-    for position, metric in enumerate(metrics):
-        if not (isinstance(metric, OWN) or is_ragas_object(metric)):
-            continue
-        definition = metric.definition() if isinstance(metric, OWN) else definition_of(metric)
-        if definitions.setdefault(metric.name, definition) != definition:
-            raise ConfigError(f"metrics[{position}] is another metric of the name '{metric.name}'. Rename one.")
-    return definitions
-
-
 def with_metrics(config: Mapping[str, Any]) -> dict[str, Any]:
     """A configuration in which metrics that were given as objects have names, and definitions if they are users' own.
 
     Raises `ConfigError`. What is no mapping stays, for the configuration to refuse.
     """
-    metrics, names = as_list(config["metrics"]), metric_names(as_list(config["metrics"]))
-    of_objects = {"custom_metrics": own_definitions(metrics), "metric_options": _options(metrics)}
-    joined = {}
-    for section, rows in of_objects.items():
-        written = config.get(section) or {}
-        joined[section] = _joined(section, written, rows) if isinstance(written, Mapping) else written
-    return {**config, "metrics": names, **{section: rows for section, rows in joined.items() if rows}}
+    metrics = as_list(config["metrics"])
+    return {**config, "metrics": metric_names(metrics), **_sections(metrics, config)}
 
 
 def with_own(config: Config, metrics: Sequence[Any]) -> Config:
     """The configuration with what objects say: definitions of users' own metrics, options. Raises `ConfigError`."""
-    custom = _joined("custom_metrics", config.custom_metrics, own_definitions(metrics))
-    options = _joined("metric_options", config.metric_options, _options(metrics))
-    return config.model_copy(update={"custom_metrics": custom, "metric_options": options})
+    written = {"custom_metrics": config.custom_metrics, "metric_options": config.metric_options}
+    return config.model_copy(update=_sections(metrics, written))
 
 
-def _options(metrics: Sequence[Any]) -> dict[str, dict[str, Any]]:
-    """What `metric_options` says of metrics that hold options. Raises `ConfigError` for two kinds of one metric."""
-    options: dict[str, dict[str, Any]] = {}
+def _sections(metrics: Sequence[Any], config: Mapping[str, Any]) -> dict[str, Any]:
+    """The sections of a configuration that say something of metrics, with what objects among these say."""
+    sections: dict[str, dict[str, Any]] = {"custom_metrics": {}, "metric_options": {}}
     for position, metric in enumerate(metrics):
-        if not isinstance(metric, NamedMetric):
+        if isinstance(metric, NamedMetric):
+            rows, name, row = sections["metric_options"], canonical_name(metric.name) or metric.name, metric.options
+        elif isinstance(metric, OWN) or is_ragas_object(metric):
+            row = metric.definition() if isinstance(metric, OWN) else {"metric": FunctionName(metric)}
+            rows, name = sections["custom_metrics"], metric.name
+        else:
             continue
-        name = canonical_name(metric.name) or metric.name
-        if options.setdefault(name, dict(metric.options)) != metric.options:
+        if rows.setdefault(name, dict(row)) != row:
             raise ConfigError(
-                f"metrics[{position}] is {name} with other options than another of the metrics. A run scores a metric "
-                "once: make a run for each, or call rag_evaluator.ragas.evaluate, which does."
+                f"metrics[{position}] is another metric of the name '{name}', or has other options. A run scores a "
+                "metric once: rename one, or make a run for each (rag_evaluator.ragas.evaluate does)."
             )
-    return {name: row for name, row in options.items() if row}
-
-
-def _joined(section: str, written: Mapping[str, Any], of_objects: Mapping[str, Any]) -> dict[str, Any]:
-    for name in of_objects:
-        if name in written and written[name] != of_objects[name]:
-            raise ConfigError(f"{section}.{name}: metrics has another one of this name. Rename or remove one.")
-    return {**written, **of_objects}
+    for section, rows in sections.items():
+        written = config.get(section) or {}
+        if not isinstance(written, Mapping):
+            sections[section] = written
+            continue
+        given = {name: row for name, row in rows.items() if row}
+        for name in given:
+            if name in written and written[name] != given[name]:
+                raise ConfigError(f"{section}.{name}: metrics has another one of this name. Rename or remove one.")
+        sections[section] = {**written, **given}
+    return {section: rows for section, rows in sections.items() if rows}
 
 
 def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
@@ -226,13 +211,7 @@ def _name(metric: Any, place: str) -> Any:
         if name is None:
             raise ConfigError(f"{place} is a Metric that METRICS does not have. Give one of its rows.")
         return name
-    if isinstance(metric, (*OWN, NamedMetric)):
-        return metric.name
-    if is_ragas_object(metric):
-        try:
-            facts_of(metric)
-        except ConfigError as error:
-            raise ConfigError(f"{place} is {error}") from None
+    if isinstance(metric, (*OWN, NamedMetric)) or is_ragas_object(metric):
         return metric.name
     if isfunction(metric):
         raise ConfigError(
@@ -241,39 +220,30 @@ def _name(metric: Any, place: str) -> Any:
     kind = metric if isinstance(metric, type) else type(metric)
     if issubclass(kind, NamedMetric):
         raise ConfigError(f"{place} is the class {kind.__name__}. Give an object: {kind.__name__}().")
-    if not issubclass(kind, BaseMetric):
-        if kind.__module__.startswith("ragas.metrics."):
-            known = canonical_name(kind.__name__)
-            advice = (
-                f"Give its name, '{known}', or import it from rag_evaluator.ragas.metrics."
-                if known
-                else "Import it from rag_evaluator.ragas.metrics, which has it or says what to use."
-            )
-            raise ConfigError(f"{place} is {kind.__name__} of ragas' older metrics. {advice}")
+    if not kind.__module__.startswith("ragas.metrics.") and not issubclass(kind, BaseMetric):
         return metric
-    name = canonical_name(kind.__name__) if kind.__module__.startswith("ragas.metrics.collections.") else None
-    if name is None:
-        raise ConfigError(f"{place} is {kind.__name__}, which is not a metric here. Known: {', '.join(METRICS)}.")
+    known = canonical_name(kind.__name__)
+    if known is None or not kind.__module__.startswith("ragas.metrics.collections."):
+        raise ConfigError(
+            f"{place} is {kind.__name__}, which is not a metric here. "
+            + (f"Give its name, '{known}'" if known else "See what takes its place")
+            + ", or import it from rag_evaluator.ragas.metrics."
+        )
     if isinstance(metric, BaseMetric):
-        _refuse_settings(metric, name, place)
-    return name
+        _refuse_settings(metric, known, place)
+    return known
 
 
 def _refuse_settings(metric: BaseMetric, name: str, place: str) -> None:
     """ConfigError if the object is not as its class makes it: prompts, strictness, mode and the like."""
-    row = METRICS[name]
-    models = {model: getattr(metric, model) for model in MODELS if hasattr(metric, model)}
-    usual = vars(type(metric)(**models, **row.options))
+    models = {model: getattr(metric, model) for model in ("llm", "embeddings") if hasattr(metric, model)}
+    usual = vars(type(metric)(**models, **METRICS[name].options))
     changed = [key for key, value in vars(metric).items() if _comparable(value) != _comparable(usual.get(key))]
-    if not changed:
-        return
-    offered = [key for key in changed if row.settings is not None and key in row.settings.model_fields]
-    options = ", ".join(f"{key!r}: {getattr(metric, key)!r}" for key in offered)
-    advice = f" metric_options={{'{name}': {{{options}}}}} sets {' and '.join(offered)}." if offered else ""
-    raise ConfigError(
-        f"{place}: this {type(metric).__name__} has its own {', '.join(changed)}, and would be scored without. Give "
-        f"'{name}' for the usual settings; other prompts are packs in prompts_dir.{advice}"
-    )
+    if changed:
+        raise ConfigError(
+            f"{place}: this {type(metric).__name__} has its own {', '.join(changed)}, and would be scored without. "
+            f"Give '{name}' and set its options with metric_options; other prompts are packs in prompts_dir."
+        )
 
 
 def _comparable(value: Any) -> Any:

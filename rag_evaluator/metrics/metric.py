@@ -177,8 +177,8 @@ def _module(name: str) -> ModuleType:
 AGREE, DISAGREE = "both orders of the answers agree", "the orders of the answers disagree"
 
 
-def _supported(name: str, text: str, evidence: str, about: str, **fields: Any) -> Metric:
-    """A row of a metric of `own.grounded`; Any: other fields of `Metric`."""
+def _supported(name: str, text: str, evidence: str, stage: Stage, about: str) -> Metric:
+    """A row of a metric of `own.grounded`."""
     return Metric(
         f"rag_evaluator.metrics.own.grounded:{name}",
         (evidence, text),
@@ -186,32 +186,23 @@ def _supported(name: str, text: str, evidence: str, about: str, **fields: Any) -
         prompts=("prompt",),
         owner="groundedness",
         words=True,
+        stage=stage,
         settings=SupportOptions,
         changes=scale_of_support,
         verifier="judge",
         outcomes=(AGREE, DISAGREE),
-        about=about,
-        **fields,
+        about=f"sentences of the {text} that the {about}",
     )
 
 
+CONTEXTS, ANSWER = "retrieved_contexts", "response"
 SUPPORT: Mapping[str, Metric] = {
-    "groundedness": _supported(
-        "Groundedness", "response", "retrieved_contexts", "sentences of the response that the contexts support"
-    ),
+    "groundedness": _supported("Groundedness", ANSWER, CONTEXTS, "generation", "contexts support"),
     "context_coverage": _supported(
-        "ContextCoverage",
-        "reference",
-        "retrieved_contexts",
-        "sentences of the reference that the contexts support, by a verifier",
-        stage="retrieval",
+        "ContextCoverage", "reference", CONTEXTS, "retrieval", "contexts support, by a verifier"
     ),
-    "reference_coverage": _supported(
-        "ReferenceCoverage", "reference", "response", "sentences of the reference that the response supports"
-    ),
-    "reference_agreement": _supported(
-        "ReferenceAgreement", "response", "reference", "sentences of the response that the reference supports"
-    ),
+    "reference_coverage": _supported("ReferenceCoverage", "reference", ANSWER, "generation", "response supports"),
+    "reference_agreement": _supported("ReferenceAgreement", ANSWER, "reference", "generation", "reference supports"),
 }
 """The metrics that need a verifier, or the judge as one."""
 IDS = ("retrieved_context_ids", "reference_context_ids")

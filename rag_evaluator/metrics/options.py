@@ -1,7 +1,6 @@
 """Options of metrics that users may set, and what they change of a row of `METRICS`."""
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, field_validator
@@ -20,32 +19,21 @@ class VerdictOptions(Section):
     verdicts: Literal["judge", "verifier"] = "judge"
 
 
-def _decided(options: VerdictOptions, made_by: str, writing: Sequence[str], words: bool = False) -> Mapping[str, Any]:
-    """What changes where a verifier decides.
+def by_verifier(name: str, *prompts: str) -> Callable[[VerdictOptions], Mapping[str, Any]]:
+    """What changes of a row where a verifier decides.
 
     Args:
-        made_by: the class of `own.verdicts`.
-        writing: the prompts by which the judge writes statements; none: the sentences of the text are taken.
-        words: whether the metric finds sentences.
+        name: of the class of `own.verdicts`.
+        prompts: those by which the judge writes statements; none: the sentences of the text are taken.
     """
-    if options.verdicts == "judge":
-        return {}
-    return {
-        "made_by": f"rag_evaluator.metrics.own.verdicts:{made_by}",
+    changes = {
+        "made_by": f"rag_evaluator.metrics.own.verdicts:{name}",
         "verifier": "model",
-        "words": words,
-        "judge": bool(writing),
-        "prompts": tuple(writing),
+        "words": not prompts,
+        "judge": bool(prompts),
+        "prompts": prompts,
     }
-
-
-VERDICTS_OF: Mapping[str, Callable[[Any], Mapping[str, Any]]] = {  # Any: options of the metric
-    "faithfulness": partial(_decided, made_by="Faithfulness", writing=["statement_generator_prompt"]),
-    "context_recall": partial(_decided, made_by="ContextRecall", writing=[], words=True),
-    "factual_correctness": partial(_decided, made_by="FactualCorrectness", writing=["prompt"]),
-    "noise_sensitivity": partial(_decided, made_by="NoiseSensitivity", writing=["statement_prompt"]),
-}
-"""Metric -> what `VerdictOptions` change of its row."""
+    return lambda options: changes if options.verdicts == "verifier" else {}
 
 
 class FactualCorrectnessOptions(VerdictOptions):

@@ -2,12 +2,12 @@
 
 import re
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
 from rag_evaluator.config.languages import Language, find_language, sentences_of
@@ -17,30 +17,26 @@ from rag_evaluator.files.atomic import writing
 from rag_evaluator.judge.protocol import JudgeSource, PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.table import METRICS, owners_of, questions_of
-from rag_evaluator.models.ragas_library import (
-    BasePrompt,
-    BaseRagasEmbedding,
-    ContextRecallInput,
-    InstanceRubricScoreInput,
-    format_rubrics,
-)
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.models.embeddings import as_embeddings
+from rag_evaluator.models.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
 from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import (
     PACKAGED,
     PackPrompt,
     PackSet,
+    QuestionPrompt,
     TracedPrompt,
     english_pack,
     with_examples,
 )
 from rag_evaluator.prompts.own import own_prompts, prompt_models
-from rag_evaluator.prompts.pack import ENGLISH, Key, pack_path, write_pack
+from rag_evaluator.prompts.pack import ENGLISH, SHELL, Key, pack_path, write_pack
 
 
 def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
     """The prompts of every metric of `METRICS` that has some, and those of the tasks."""
-    judge, embeddings = ScriptedJudge([]), _NoEmbeddings()
+    judge, embeddings = ScriptedJudge([]), as_embeddings(DeterministicFakeEmbedding(size=1))  # none is asked
     of_metrics = {
         (name, attribute): getattr(metric.create(judge, embeddings), attribute)
         for name, metric in METRICS.items()
@@ -52,14 +48,18 @@ def all_prompts() -> dict[Key, "BasePrompt[Any, Any]"]:
 
 def prompts_asked(metrics: Mapping[str, Metric]) -> dict[Key, "BasePrompt[Any, Any]"]:
     """Those of `all_prompts` that metrics ask: a question that a verifier answers in the judge's place has no pack."""
-    owners = owners_of(metrics)
     asked = {(metric.owner or name, attribute) for name, metric in metrics.items() for attribute in metric.prompts}
-    return {key: prompt for key, prompt in all_prompts().items() if key in asked or key[0] not in owners}
+    return {key: prompt for key, prompt in all_prompts().items() if key in asked} if asked else {}
 
 
-def load_prompts(owners: Sequence[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
+def prompts_owned(owners: Collection[str]) -> dict[Key, "BasePrompt[Any, Any]"]:
+    """Those of `all_prompts` that belong to metrics, `sort` or `generate`."""
+    return {key: prompt for key, prompt in all_prompts().items() if key[0] in owners}
+
+
+def load_prompts(owners: Collection[str], language: str, folder: Path) -> dict[Key, TracedPrompt]:
     """The prompts of metrics, `sort` or `generate` in a language, see `PackSet.load`."""
-    return PackSet(owners, language, folder, all_prompts).load()
+    return PackSet(prompts_owned(owners), language, folder).load()
 
 
 def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource) -> dict[Key, TracedPrompt]:
@@ -67,14 +67,16 @@ def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource
 
     Packs of several metrics may have the same owner. Raises what `ready_prompts` raises.
     """
-    prompts = ready_prompts(owners_of(metrics), config, judge, partial(prompts_asked, metrics), questions_of(metrics))
+    prompts = ready_prompts(prompts_asked(metrics), config, judge)
+    asked = {name: metric.question for name, metric in metrics.items() if metric.question is not None}
+    prompts |= {(name, SHELL[1]): QuestionPrompt(prompts[SHELL].pack, question) for name, question in asked.items()}
     rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}
     prompts |= {key: RubricsPrompt(prompt, rubrics[key[0]]) for key, prompt in prompts.items() if key[0] in rubrics}
     if RECALL in prompts:
         prompts[RECALL] = RecallPrompt(prompts[RECALL], find_language(config.language))
     prompts = with_examples(prompts, config.judge.examples)
     return {
-        (name, attribute): prompts[metric.owner or name, attribute]
+        (name, attribute): prompts[name if metric.question else metric.owner or name, attribute]
         for name, metric in metrics.items()
         for attribute in metric.prompts
     }
@@ -110,16 +112,6 @@ def export_packs(language: str, folder: Path) -> tuple[list[Path], list[Path]]:
         for path in written:
             shutil.copyfile(PACKAGED / path.name, path)
     return written, kept
-
-
-class _NoEmbeddings(BaseRagasEmbedding):
-    """Allows to make a metric of which only the prompts are needed."""
-
-    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
-        raise NotImplementedError("made for its prompts only")
-
-    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
-        raise NotImplementedError("made for its prompts only")
 
 
 RECALL = ("context_recall", "prompt")

@@ -6,7 +6,6 @@ from typing import Any
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
 from rag_evaluator.metrics.options import (
-    VERDICTS_OF,
     AnswerRubricOptions,
     FactualCorrectnessOptions,
     NoiseSensitivityOptions,
@@ -16,10 +15,10 @@ from rag_evaluator.metrics.options import (
     RubricsScoreOptions,
     SummaryOptions,
     VerdictOptions,
+    by_verifier,
     expectation,
     scale_of_rubrics,
 )
-from rag_evaluator.prompts.pack import CustomQuestion
 from rag_evaluator.statistics.formulas import Scale
 
 CONTEXT = ("user_input", "retrieved_contexts")
@@ -36,7 +35,7 @@ METRICS: Mapping[str, Metric] = {
         (*CONTEXT, "response"),
         prompts=STATEMENTS,
         settings=VerdictOptions,
-        changes=VERDICTS_OF["faithfulness"],
+        changes=by_verifier("Faithfulness", "statement_generator_prompt"),
         about="statements of the response that the contexts support",
     ),
     "answer_relevancy": Metric(
@@ -73,7 +72,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("LLMContextRecall",),
         stage="retrieval",
         settings=VerdictOptions,
-        changes=VERDICTS_OF["context_recall"],
+        changes=by_verifier("ContextRecall"),
         about="sentences of the reference that the contexts support",
     ),
     "context_relevance": Metric(
@@ -117,7 +116,7 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt", "nli_prompt"),
         aliases=("factual_correctness(mode=f1)",),
         settings=FactualCorrectnessOptions,
-        changes=VERDICTS_OF["factual_correctness"],
+        changes=by_verifier("FactualCorrectness", "prompt"),
         about="claims shared with the reference",
     ),
     "answer_accuracy": Metric(
@@ -151,7 +150,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
         better="lower",
         settings=NoiseSensitivityOptions,
-        changes=VERDICTS_OF["noise_sensitivity"],
+        changes=by_verifier("NoiseSensitivity", "statement_prompt"),
         about="wrong statements that come from the contexts",
     ),
     "context_entity_recall": Metric(
@@ -297,39 +296,26 @@ def select_metrics(
 
     Raises `ConfigError` for an unknown name, with the nearest known one.
     """
-    chosen: dict[str, Metric] = {}
     known = {**METRICS, **(custom or {})}
-    for position, name in enumerate(names):
-        canonical = name if name in known else canonical_name(name)
-        if canonical is None:
-            where = place if isinstance(place, str) else place("metrics", position)
-            raise ConfigError(
-                f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, known)}"
-            )
-        chosen[canonical] = known[canonical]
-    return chosen
+    canonical = [name if name in known else canonical_name(name) for name in names]
+    if None in canonical:
+        position = canonical.index(None)
+        where, name = place if isinstance(place, str) else place("metrics", position), names[position]
+        raise ConfigError(
+            f"{where}: metrics[{position}] is '{name}', which is not a metric.{did_you_mean(name, known)}"
+        )
+    return {name: known[name] for name in canonical if name is not None}
 
 
-def owners_of(metrics: Mapping[str, Metric]) -> list[str]:
-    """Whose prompt packs metrics use, each once; those of users' own metrics are made of their questions."""
-    asking = {name: metric for name, metric in metrics.items() if metric.prompts and metric.question is None}
-    return list(dict.fromkeys(metric.owner or name for name, metric in asking.items()))
-
-
-def choose_owners(names: Sequence[str], keys: Iterable[tuple[str, str]]) -> list[str]:
-    """Metrics by any of their names, `sort` and `generate`; those that have prompts, all if none is named.
+def choose_owners(names: Sequence[str], owners: Iterable[str]) -> list[str]:
+    """Whose prompts are meant by metrics under any of their names, `sort` and `generate`; all if none is named.
 
     Raises `ConfigError` for an unknown name.
     """
-    owners = list(dict.fromkeys(owner for owner, _ in keys))
-    metrics = select_metrics([name for name in names if name not in owners], "--metrics")
-    chosen = {*owners_of(metrics), *(name for name in names if name in owners)}
-    return [name for name in owners if name in chosen or not names]
-
-
-def questions_of(metrics: Mapping[str, Metric]) -> dict[str, CustomQuestion]:
-    """What users' own metrics ask, by metric."""
-    return {name: metric.question for name, metric in metrics.items() if metric.question is not None}
+    known = list(dict.fromkeys(owners))
+    metrics = select_metrics([name for name in names if name not in known], "--metrics")
+    chosen = {*names, *(metric.owner or name for name, metric in metrics.items() if metric.prompts)}
+    return [owner for owner in known if owner in chosen or not names]
 
 
 def about_metrics(metrics: Mapping[str, Metric], thresholds: Mapping[str, float] | None = None) -> dict[str, Any]:

@@ -8,7 +8,7 @@ find_removed()
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "embeddings": "LocalEmbeddings find_embeddings load_embeddings unwrapped",
+        "embeddings": "LocalEmbeddings load_embeddings unwrapped",
         "event_loop": "BatchHandler MODELS Scheduler SingleFlight run",
         "hub": "fingerprint is_unnamed",
         "ragas_library": "InstructorBaseRagasLLM",

@@ -1,7 +1,7 @@
 """Embeddings: langchain's `HuggingFaceEmbeddings` and others as one of ragas, each distinct text embedded once."""
 
 import asyncio
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from rag_evaluator.config.offline import hub, refuse_service
-from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import DEMO, EmbeddingsConfig
 from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
@@ -68,19 +68,17 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
 
     def embed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts."""
-        known = self._known(texts)
-        missing = _without(texts, known)
-        made = dict(zip(missing, self._embed(missing), strict=True))
-        for text, vector in made.items():
+        known = {text: vector for text in texts if (vector := self._vectors.find(text)) is not None}
+        missing = [text for text in dict.fromkeys(texts) if text not in known]
+        for text, vector in zip(missing, self._embed(missing), strict=True):
             self._vectors.keep(text, vector)
-        return _lists(texts, known | made)
+            known[text] = vector
+        return [known[text].tolist() for text in texts]
 
     async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
-        known = self._known(texts)
-        missing = _without(texts, known)
-        made = await asyncio.gather(*(self._vectors.get(text, partial(self._submit, text)) for text in missing))
-        return _lists(texts, known | dict(zip(missing, made, strict=True)))
+        vectors = await asyncio.gather(*(self._vectors.get(text, partial(self._submit, text)) for text in texts))
+        return [vector.tolist() for vector in vectors]
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return self.embed_texts(texts)
@@ -114,18 +112,6 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
         if getattr(device, "type", None) == "cpu":
             return [[text] for text in texts]
         return [texts] if texts else []
-
-    def _known(self, texts: Iterable[str]) -> dict[str, Vector]:
-        """The vectors that are remembered, held here in case they are forgotten meanwhile."""
-        return {text: vector for text in texts if (vector := self._vectors.find(text)) is not None}
-
-
-def _without(texts: Iterable[str], known: Container[str]) -> list[str]:
-    return [text for text in dict.fromkeys(texts) if text not in known]
-
-
-def _lists(texts: Iterable[str], vectors: Mapping[str, Vector]) -> list[list[float]]:
-    return [vectors[text].tolist() for text in texts]
 
 
 def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:

@@ -21,7 +21,7 @@ from rag_evaluator.config.offline import is_verbose
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError, ResultsError
-from rag_evaluator.files.atomic import file_digest, short_digest, write_text
+from rag_evaluator.files.atomic import SHORT, file_digest, short_digest, write_text
 from rag_evaluator.files.progress import ACTIVITY
 
 _lock = threading.Lock()
@@ -119,17 +119,13 @@ def _cached(model: str, key: str) -> str:
     try:
         return str(snapshot_download(model, local_files_only=True))
     except (LocalEntryNotFoundError, HFValidationError, FileNotFoundError):
+        server = "judge: {engine: server, url: http://127.0.0.1:11434/v1}"
+        of_server = f" If a server runs it (Ollama, vLLM), write {server} (docs/engines.md)."
         raise ModelError(
             f"{key}: '{model}' is no folder here and is not in the Hugging Face cache, and offline: true forbids to "
             "download it. Give the model's folder, or 'demo', the toy; or download it once on a machine with network."
-            + _of_server(key)
+            + (of_server if key == "judge.model" else "")
         ) from None
-
-
-def _of_server(key: str) -> str:
-    """What to do where it is the name of a model that a server has, or the server's address."""
-    server = "judge: {engine: server, url: http://127.0.0.1:11434/v1}"
-    return f" If a server runs it (Ollama, vLLM), write {server} (docs/engines.md)." if key == "judge.model" else ""
 
 
 def contents_of(folder: Path) -> str:
@@ -176,23 +172,13 @@ def fingerprint(folder: str | Path) -> str:
     `ModelError` for a file that cannot be read.
     """
     folder = Path(folder)
-    if folder.is_file():
-        return file_fingerprint(folder)
-    if not folder.is_dir():
+    if not folder.exists():
         return str(folder)
     try:
         with ACTIVITY.phase(f"looking whether {folder} has changed"):
-            return _fingerprint(folder)
+            return _fingerprint(folder) if folder.is_dir() else _digests([folder])[0][:SHORT]
     except OSError as error:
         raise ModelError(f"{error.filename or folder}: cannot be read: {error.strerror or error}.") from error
-
-
-def file_fingerprint(path: Path) -> str:
-    """The same of one file. Raises `ModelError`."""
-    try:
-        return _digests([path])[0][:16]
-    except OSError as error:
-        raise ModelError(f"{error.filename or path}: cannot be read: {error.strerror or error}.") from error
 
 
 def _fingerprint(folder: Path) -> str:
@@ -257,19 +243,15 @@ def _cache_path() -> Path:
 
 def _read_cache() -> dict[str, tuple[State, str]]:
     """Path -> state and digest; what is not as it was written is left out."""
+    known: dict[str, tuple[State, str]] = {}
     try:
-        content = json.loads(_cache_path().read_bytes())
-        return {path: entry for path, value in content.items() if (entry := _entry(value)) is not None}
+        for path, value in json.loads(_cache_path().read_bytes()).items():
+            match value:
+                case [[int(), int(), int(), int()] as state, str(digest)] if SHA256.fullmatch(digest):
+                    known[path] = tuple(state), digest
     except (OSError, RuntimeError, ValueError, AttributeError) as error:
         logger.debug("no fingerprints are remembered: %s", error)
-        return {}
-
-
-def _entry(value: object) -> tuple[State, str] | None:
-    match value:
-        case [[int(), int(), int(), int()] as state, str(digest)] if SHA256.fullmatch(digest):
-            return tuple(state), digest
-    return None
+    return known
 
 
 def _write_cache(fresh: Mapping[str, tuple[State, str]]) -> None:

@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "adapt": "AdaptedPacks adapt_packs",
-        "check": "Fault check_pack check_packs is_prose label_words leaves lost must_survive",
+        "check": "Fault check_pack check_packs lost",
         "language_id": "foreign",
         "loading": "LEVELS PackPrompt PackSet TracedPrompt english_pack",
         "own": (
@@ -15,6 +15,6 @@ __getattr__, __dir__, __all__ = facade(
             "SentencesInput SentencesOutput SupportInput SupportOutput VerifyInput VerifyOutput prompt_models"
         ),
         "pack": ("Key LEGACY_NAMES Pack languages_in load_pack option_texts pack_file pack_path read_pack write_pack"),
-        "translate": "Segment divided doubts halves joined",
+        "translate": "Segment divided joined",
     },
 )

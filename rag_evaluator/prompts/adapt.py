@@ -1,9 +1,9 @@
-"""Makes the packs of a language with the judge itself; a pack is written whole or not at all, no text asked twice."""
+"""Makes the packs of a language with the judge itself; a pack is written whole or not at all."""
 
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,40 +14,39 @@ from rag_evaluator.config.languages import misspelt
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
-from rag_evaluator.files.jsonl import Records
 from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.ragas_library import BasePrompt
-from rag_evaluator.prompts.check import Fault, check_pack, is_prose, label_words, leaves, place_name, replaced
+from rag_evaluator.prompts.check import (
+    Fault,
+    check_pack,
+    label_words,
+    place_name,
+    prose_of,
+    replaced,
+)
 from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack
-from rag_evaluator.prompts.pack import ENGLISH, CustomQuestion, Key, Pack, write_pack
-from rag_evaluator.prompts.translate import DoubtfulSegment, TranslatedText, Translator
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, write_pack
+from rag_evaluator.prompts.translate import Translation, Translator, divided, joined
 
 logger = logging.getLogger(__name__)
-WORKSHOP = ".adapting"  # folder beside the packs: recorded replies, and a lock against two runs at once
+WORKSHOP = ".adapting"  # folder beside the packs: a lock against two runs at once
 HEADING = """# Packs in {language}: what to review
 
 Written by `rag-evaluator prompts adapt`. Read each text below in its pack, correct it there, and delete it here. Then
 run `rag-evaluator prompts check --language {language}`.
 """
 SECTION = "\n## "
-PLACES_SHOWN = 3
-REPLY_SHOWN = 300  # characters of a reply that was refused; others are shown in full
+REPLY_SHOWN = 300  # characters of a reply that was refused
 
 
-def write_review(folder: Path, language: str, sections: Mapping[str, str]) -> Path:
-    """Write the report; sections of packs that are not written anew are kept. Raises `ResultsError`.
-
-    Args:
-        sections: what to review in each pack, by its file's name.
-    """
-    path = folder / f"review_{language}.md"
+def write_review(path: Path, language: str, pack: str, section: str) -> None:
+    """Write the section of a pack into the report; those of other packs are kept. Raises `ResultsError`."""
     earlier = path.read_text(encoding="utf-8").split(SECTION)[1:] if path.is_file() else []
-    bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() not in sections]
-    bodies += [f"{name}\n\n{section}" for name, section in sections.items()]
-    write_text(path, HEADING.format(language=language) + "".join(f"{SECTION}{body}\n" for body in bodies))
-    return path
+    bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() != pack]
+    text = "".join(f"{SECTION}{body}\n" for body in [*bodies, f"{pack}\n\n{section}"])
+    write_text(path, HEADING.format(language=language) + text)
 
 
 @dataclass(frozen=True)
@@ -70,21 +69,16 @@ class AdaptedPacks:
 
 
 def ready_prompts(
-    owners: Sequence[str],
-    config: Config,
-    judge: JudgeSource,
-    english: Callable[[], "Mapping[Key, BasePrompt[Any, Any]]"],
-    questions: Mapping[str, CustomQuestion] | None = None,
+    originals: "Mapping[Key, BasePrompt[Any, Any]]", config: Config, judge: JudgeSource
 ) -> dict[Key, TracedPrompt]:
-    """The prompts of the configured language; with `prompts.adapt`, packs that are missing are made first.
+    """English prompts in the configured language; with `prompts.adapt`, packs that are missing are made first.
 
     Args:
-        owners, english, questions: see `PackSet`.
         judge: loaded only if packs are to be made.
 
     Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
     """
-    packs = PackSet(owners, config.language, config.prompts_dir, english, questions or {})
+    packs = PackSet(originals, config.language, config.prompts_dir)
     if config.prompts.adapt and packs.find(PACKAGED)[1]:
         logger.warning(
             "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language
@@ -109,13 +103,13 @@ def adapt_packs(
 
     Args:
         packs: what is to be there.
-        judge: loaded only if there is something to translate; only recorded replies of its signature are used.
+        judge: loaded only if there is something to translate.
         instruction: False leaves the instructions in English and translates the examples only.
         force: make packs anew that exist.
-        progress: called with (texts done, texts in all).
+        progress: called with (packs done, packs in all).
         shared: folders whose packs need not be made.
 
-    Every reply is recorded at once: the next run continues a stopped one. A second run at the same time
+    Each pack is written when it is done: the next run continues a stopped one. A second run at the same time
     waits for the first. Raises `PromptError` when the folder cannot be written.
     """
     name, workshop = packs.spoken.name, packs.folder / WORKSHOP
@@ -140,101 +134,65 @@ def _adapt(
     kept = [] if force else list(existing.values())
     if not chosen:
         return AdaptedPacks([], kept, None, 0, 0)
-    language = packs.spoken
-    records = Records(packs.folder / WORKSHOP / f"{language.name}.jsonl", ("question",), check=_check_reply)
-    try:
-        originals = {key: prompt for key, prompt in packs.originals.items() if key in chosen}
+    review, marked = packs.folder / f"review_{packs.spoken.name}.md", 0
 
-        async def drafts_of() -> tuple[list[Draft], int]:
-            translator = Translator(await judge.load(), language, records, judge.signature or "")
-            return await _drafts(originals, translator, instruction, progress), translator.asked
+    async def make() -> int:
+        nonlocal marked
+        translator = Translator(await judge.load(), packs.spoken)
+        for done, key in enumerate(chosen):
+            progress(done, len(chosen))
+            prompt, path = packs.originals[key], packs.path_of(key)
+            pack, refused = await _translated(prompt, translator, instruction)
+            faults = check_pack(pack, prompt, packs.spoken, instruction)
+            write_review(review, packs.spoken.name, path.name, _section(faults, refused))  # no pack is without it
+            write_pack(path, pack)
+            marked += len(faults) + len(refused)
+        progress(len(chosen), len(chosen))
+        return translator.asked
 
-        drafts, asked = run(drafts_of())
-    finally:
-        records.close()
-    written = [packs.path_of(draft.key) for draft in drafts]
-    sections = {
-        path.name: _section(draft, check_pack(draft.pack, originals[draft.key], language, instruction))
-        for path, draft in zip(written, drafts, strict=True)
+    asked = run(make())
+    return AdaptedPacks(list(map(packs.path_of, chosen)), kept, review, marked, asked)
+
+
+Refused = Mapping[tuple[str, Translation], Sequence[str]]
+"""English segment and its translation, where that is refused -> the places of its texts."""
+
+
+async def _translated(
+    prompt: "BasePrompt[Any, Any]", translator: Translator, instruction: bool
+) -> tuple[Pack, Refused]:
+    """The pack of a prompt; all its segments at once, so that the judge's batches are full."""
+    english = english_pack(prompt)
+    prose = prose_of(english)
+    task = prose.pop("instruction")
+    known = frozenset(text for text in prose.values() if text.endswith((".", "!", "?")))
+    parts = {place: divided(text, known) for place, text in prose.items()}
+    labels: frozenset[str] = frozenset()
+    if instruction:
+        parts["instruction"], labels = divided(task), label_words(prompt, task)
+    asked = {
+        place: [translator.translate(part.text, labels if place == "instruction" else frozenset()) for part in of]
+        for place, of in parts.items()
     }
-    review = write_review(packs.folder, language.name, sections)  # before the packs: none is ever there without it
-    for path, draft in zip(written, drafts, strict=True):
-        write_pack(path, draft.pack)
-    records.path.unlink(missing_ok=True)
-    return AdaptedPacks(written, kept, review, sum(len(draft.places) for draft in drafts), asked)
+    replies = dict(zip(asked, await asyncio.gather(*(asyncio.gather(*of) for of in asked.values())), strict=True))
+    refused: defaultdict[tuple[str, Translation], list[str]] = defaultdict(list)
+    texts = {"instruction": task}
+    for place, of in parts.items():
+        texts[place] = joined(of, [reply.text for reply in replies[place]], translator.language)
+        for part, reply in zip(of, replies[place], strict=True):
+            if reply.refused:
+                refused[part.text, reply].append(place)
+    examples = replaced({"examples": list(english.examples)}, lambda place: texts[place_name(place)])["examples"]
+    return Pack(translator.language.name, texts["instruction"], examples, english.original_hash), refused
 
 
-@dataclass(frozen=True)
-class Draft:
-    """A pack to be written, with the places of each doubtful text."""
-
-    key: Key
-    pack: Pack
-    places: Mapping[DoubtfulSegment, Sequence[str]]
-
-
-async def _drafts(
-    originals: "Mapping[Key, BasePrompt[Any, Any]]", translator: Translator, instruction: bool, progress: Progress
-) -> list[Draft]:
-    """All packs at once, so that the judge's batches are full."""
-    done, total = 0, 0
-
-    async def translate(text: str, labels: frozenset[str], known: frozenset[str]) -> TranslatedText:
-        nonlocal done, total
-        total += 1
-        translated = await translator.translate(text, labels, known)
-        done += 1
-        progress(done, total)
-        return translated
-
-    async def draft(key: Key, english: Pack, labels: frozenset[str]) -> Draft:
-        places = {place: text for place, text in leaves(list(english.examples)) if is_prose(place, text)}
-        texts = list(dict.fromkeys(places.values()))
-        known = frozenset(text for text in texts if text.endswith((".", "!", "?")))
-        asked = [translate(text, frozenset(), known) for text in texts]
-        if instruction:
-            asked.append(translate(english.instruction, labels, frozenset()))
-        answers = await asyncio.gather(*asked)
-        of = dict(zip(texts, answers, strict=False))
-        examples = replaced(list(english.examples), lambda text: of[text].text)
-        new_instruction = answers[-1] if instruction else TranslatedText(english.instruction)
-        doubtful: defaultdict[DoubtfulSegment, list[str]] = defaultdict(list)
-        for mark in new_instruction.marks:
-            doubtful[mark].append("instruction")
-        for place, text in places.items():
-            for mark in of[text].marks:
-                doubtful[mark].append(place_name(("examples", *place)))
-        pack = Pack(translator.language.name, new_instruction.text, examples, english.original_hash)
-        return Draft(key, pack, doubtful)
-
-    sources = {key: english_pack(prompt) for key, prompt in originals.items()}
-    return list(
-        await asyncio.gather(
-            *(draft(key, source, label_words(originals[key], source.instruction)) for key, source in sources.items())
-        )
-    )
-
-
-def _section(draft: Draft, faults: Sequence[Fault]) -> str:
-    """What to review in a pack: its doubtful texts with their places, and what `prompts check` will find."""
+def _section(faults: Sequence[Fault], refused: Refused) -> str:
+    """What to review in a pack: what `prompts check` finds in it, and the segments that stay English."""
     lines = [f"- `prompts check` says: {fault}" for fault in faults]
-    for mark, places in draft.places.items():
-        more = f" and {len(places) - PLACES_SHOWN} more" if len(places) > PLACES_SHOWN else ""
+    for (source, reply), places in refused.items():
         lines += [
-            f"- {', '.join(f'`{place}`' for place in places[:PLACES_SHOWN])}{more}: {'; '.join(mark.reasons)}",
-            f"  - English: {_line(mark.source)}",
-            f"  - refused, English kept: {_line(mark.reply)[:REPLY_SHOWN] or '(nothing)'}"
-            if mark.refused
-            else f"  - used: {_line(mark.reply)}",
+            f"- {', '.join(f'`{place}`' for place in dict.fromkeys(places))}: {reply.refused}",
+            f"  - English, which stays: {source}",
+            f"  - refused: {reply.written[:REPLY_SHOWN] or '(nothing)'}",
         ]
     return "\n".join(lines or ["Nothing was doubtful."])
-
-
-def _line(text: str) -> str:
-    return " ".join(text.split())
-
-
-def _check_reply(record: Mapping[str, Any]) -> None:
-    if not isinstance(record["translation"], str) or not isinstance(record["cut"], bool):
-        raise TypeError("no reply")
-    record["error"]

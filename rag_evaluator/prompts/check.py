@@ -2,7 +2,6 @@
 
 import re
 import unicodedata
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,28 +14,19 @@ from rag_evaluator.errors import PromptError
 from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.language_id import ENOUGH_WORDS, WORDS, foreign, unlike
 from rag_evaluator.prompts.loading import LEVELS, PackSet, english_pack
-from rag_evaluator.prompts.pack import OPTIONS, Pack, load_pack, option_texts
+from rag_evaluator.prompts.pack import OPTIONS, Pack, check_options, load_pack
 
 Place = tuple[str | int, ...]  # keys and positions that lead to a value
+Leaves = Mapping[Place, Any]
 PROSE = frozenset({"attributed", "rating"})  # fields whose names are ordinary words in the instructions
 
 PLACEHOLDER = re.compile(r"\{[^{}]*\}")
 GROUPED = re.compile(r"(?<!\d)\d{1,3}(?:[.,'’٬\u00a0\u202f\u2009 ]\d{2,3})+(?!\d)")  # 299,792,458 or 21 196
-NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?!\d|st\b|nd\b|rd\b|th\b)")  # not E = mc2, and not ordinals
+NUMBER = re.compile(r"(?<![A-Za-z\d])\d+(?!\d|st\b|nd\b|rd\b|th\b| [mbt]r?illion)")
+"""Not those of E = mc2, ordinals, and millions, which languages count in units of their own: 3 billion is 30亿."""
 ANY_NUMBER = re.compile(r"\d+")
 QUOTED_NAME = re.compile(r"""(?<!\w)['"]([A-Z]\w*(?:\s[A-Z]\w*)*)['"](?!\w)""")
 THOUSANDS = (1000, 10_000, 100_000, 1_000_000)  # steps for which languages have words: 5万, 50 tausend
-AMOUNT = re.compile(r"(?<![\d.,])(\d+) (million|billion|trillion)")
-POWERS = {"million": 6, "billion": 9, "trillion": 12}
-UNITS = {  # powers of ten whose words change the number: 3 billion is 30亿, 3 trillion is 3.000 miliardi
-    4: "[万萬만](?![亿億])",
-    5: "लाख(?! करो)",
-    6: "(?i:mil[lh]?i?[oõ])|مليون",
-    7: "करो",
-    8: "[亿億억]",
-    9: "(?i:mill?iard)|مليار|अरब",
-    11: "खरब",
-}
 
 
 def place_name(place: Place) -> str:
@@ -53,18 +43,29 @@ def leaves(value: Any, place: Place = ()) -> Iterator[tuple[Place, Any]]:
         yield from leaves(child, (*place, part))
 
 
+def leaves_of(pack: Pack) -> Leaves:
+    """Those of the examples; a place begins with `examples` and the number of the example."""
+    return dict(leaves({"examples": list(pack.examples)}))
+
+
+def prose_of(pack: Pack) -> dict[str, str]:
+    """The texts of a pack that are for translation, by the names of their places."""
+    prose = {place_name(place): value for place, value in leaves_of(pack).items() if is_prose(place, value)}
+    return {**prose, "instruction": pack.instruction}
+
+
 def is_prose(place: Place, value: Any) -> bool:
     """Whether a value is for translation."""
     return isinstance(value, str) and bool(value.strip()) and place[-1] not in LEVELS
 
 
-def replaced(value: Any, translate: Callable[[str], str], place: Place = ()) -> Any:
-    """A JSON tree with each text that is for translation exchanged."""
+def replaced(value: Any, text_at: Callable[[Place], str], place: Place = ()) -> Any:
+    """A JSON tree with each text that is for translation exchanged for the one of its place."""
     if isinstance(value, Mapping):
-        return {name: replaced(child, translate, (*place, name)) for name, child in value.items()}
+        return {name: replaced(child, text_at, (*place, name)) for name, child in value.items()}
     if isinstance(value, list):
-        return [replaced(child, translate, (*place, position)) for position, child in enumerate(value)]
-    return translate(value) if is_prose(place, value) else value
+        return [replaced(child, text_at, (*place, position)) for position, child in enumerate(value)]
+    return text_at(place) if is_prose(place, value) else value
 
 
 def label_words(prompt: "BasePrompt[Any, Any]", instruction: str) -> frozenset[str]:
@@ -103,19 +104,8 @@ def must_survive(text: str, labels: frozenset[str] = frozenset()) -> list[str]:
 
 def lost(text: str, translation: str, labels: frozenset[str] = frozenset()) -> list[str]:
     """What `must_survive` of an English text and is not in its translation, in any script and grouping of digits."""
-    plain = _plain_digits(translation)
-    numbers = set(ANY_NUMBER.findall(plain)) | _in_other_units(_plain_digits(text), plain)
+    numbers = set(ANY_NUMBER.findall(_plain_digits(translation)))
     return [kept for kept in must_survive(text, labels) if not _survives(kept, translation, numbers)]
-
-
-def _in_other_units(text: str, translation: str) -> set[str]:
-    """The numbers of an English text's millions to trillions that are the same amounts in a unit of the translation."""
-    amounts = {
-        int(number) * 10**power
-        for power, unit in UNITS.items()
-        for number in re.findall(rf"(?<![\d.,])(\d+)多? ?(?:{unit})", translation)
-    }
-    return {number for number, word in AMOUNT.findall(text) if int(number) * 10 ** POWERS[word] in amounts}
 
 
 def _survives(kept: str, translation: str, numbers: set[str]) -> bool:
@@ -135,21 +125,6 @@ def _plain_digits(text: str) -> str:
     """Digits of all scripts as 0-9, without the marks that group them."""
     plain = "".join(str(unicodedata.digit(letter, letter)) if letter.isdigit() else letter for letter in text)
     return GROUPED.sub(lambda match: re.sub(r"\D", "", match[0]), plain)
-
-
-def not_in(language: Language, translation: str, text: str | None) -> str | None:
-    """Why the translation of an English text seems not to be in a language; None if it may be."""
-    if translation == text and len(WORDS.findall(translation)) >= ENOUGH_WORDS:
-        return "left in English"
-    return foreign(translation, language)
-
-
-def relative_length(translation: str, text: str, language: Language) -> float:
-    """Length of the translation of an English text, 1 where it is that of most translations into the language."""
-    return len(translation) / (len(text) * language.density)
-
-
-Leaves = Mapping[Place, Any]
 
 
 class Fault(NamedTuple):
@@ -187,39 +162,37 @@ def check_packs(packs: PackSet, instruction: bool = True, others: Sequence[Path]
     checked = []
     existing, missing = packs.find(*others)
     for key, prompt in packs.originals.items():
-        if key in existing:
-            checked.append(CheckedPack(existing[key], check_file(existing[key], prompt, packs.spoken, instruction)))
-        elif key in missing:
+        if key in missing:
             checked.append(CheckedPack(missing[key], [Fault("missing", "", "no such file")]))
+        elif key in existing:
+            try:
+                faults = check_pack(load_pack(existing[key], prompt), prompt, packs.spoken, instruction)
+            except PromptError as error:
+                faults = [Fault("invalid", "", str(error).removeprefix(f"{existing[key]}: "))]
+            checked.append(CheckedPack(existing[key], faults))
     return checked
-
-
-def check_file(path: Path, prompt: "BasePrompt[Any, Any]", language: Language, instruction: bool = True) -> list[Fault]:
-    """What is wrong with a pack file; nothing if it is good."""
-    try:
-        pack = load_pack(path, prompt)
-    except PromptError as error:
-        return [Fault("invalid", "", str(error).removeprefix(f"{path}: "))]
-    return check_pack(pack, prompt, language, instruction)
 
 
 def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language, instruction: bool = True) -> list[Fault]:
     """What is wrong with a pack that fits the models of a prompt, compared with its English text."""
     english = english_pack(prompt)
-    translated, original = dict(leaves(list(pack.examples))), dict(leaves(list(english.examples)))
-    faults = [*_origin(pack, english, language), *_options(pack, prompt)]
-    faults += _structure(pack, english, translated, original)
+    translated, source = leaves_of(pack), leaves_of(english)
+    faults = [*_origin(pack, english, prompt, language), *_structure(pack, english, translated, source)]
     if not any(fault.kind == "structure" for fault in faults):
-        faults += _labels(pack, english, translated, original, label_words(prompt, english.instruction))
-        faults += _repeats(translated, original)
-    texts, sources = _prose(pack, translated), _prose(english, original)
-    faults += _length(texts, sources, language)
+        faults += [*_labels(translated, source), *_repeats(translated, source)]
+        if gone := lost(english.instruction, pack.instruction, label_words(prompt, english.instruction)):
+            faults.append(Fault("labels", "instruction", f"{', '.join(gone)} of the source is lost"))
+    texts, sources = prose_of(pack), prose_of(english)
+    for place, text in sources.items():
+        ratio = len(texts.get(place, "")) / (len(text) * language.density)  # 1: as most translations are
+        if place in texts and len(text) >= LONG_TEXT and not 1 / SHORTENED < ratio < SHORTENED:
+            faults.append(Fault("length", place, f"{ratio:.1f} times as long as a translation is"))
     if not instruction and pack.instruction == english.instruction:
         del texts["instruction"]
-    return faults + list(_language(texts, sources, language))
+    return [*faults, *_language(texts, sources, language)]
 
 
-def _origin(pack: Pack, english: Pack, language: Language) -> Iterator[Fault]:
+def _origin(pack: Pack, english: Pack, prompt: "BasePrompt[Any, Any]", language: Language) -> Iterator[Fault]:
     if pack.language != language.name:
         yield Fault("language", "language", f"is '{pack.language}', the file's name says '{language.name}'")
     if pack.original_hash != english.original_hash:
@@ -229,14 +202,10 @@ def _origin(pack: Pack, english: Pack, language: Language) -> Iterator[Fault]:
             f"made from another English source ({pack.original_hash}; today's is {english.original_hash}, ragas "
             f"{english.ragas_version}): compare with orig_prompts/, correct, then write today's hash",
         )
-
-
-def _options(pack: Pack, prompt: "BasePrompt[Any, Any]") -> Iterator[Fault]:
-    if OPTIONS in prompt.input_model.model_fields:
-        try:
-            option_texts(pack)
-        except PromptError as error:
-            yield Fault("invalid", "", str(error))
+    try:
+        check_options(pack, prompt)
+    except PromptError as error:
+        yield Fault("invalid", "", str(error))
 
 
 def _structure(pack: Pack, english: Pack, translated: Leaves, source: Leaves) -> Iterator[Fault]:
@@ -244,24 +213,20 @@ def _structure(pack: Pack, english: Pack, translated: Leaves, source: Leaves) ->
         yield Fault("structure", "examples", f"{len(pack.examples)} examples, the source has {len(english.examples)}")
         return
     for place in sorted(source.keys() ^ translated.keys(), key=str):
-        message = "missing" if place in source else "not in the source"
-        yield Fault("structure", place_name(("examples", *place)), message)
+        yield Fault("structure", place_name(place), "missing" if place in source else "not in the source")
     for place in source.keys() & translated.keys():
         if is_prose(place, source[place]) and not is_prose(place, translated[place]):
-            yield Fault("structure", place_name(("examples", *place)), "empty, the source is not")
+            yield Fault("structure", place_name(place), "empty, the source is not")
 
 
-def _labels(pack: Pack, english: Pack, translated: Leaves, source: Leaves, labels: frozenset[str]) -> Iterator[Fault]:
-    """Verdicts, levels and empty texts as in the source; numbers, placeholders and names of fields not lost."""
+def _labels(translated: Leaves, source: Leaves) -> Iterator[Fault]:
+    """Verdicts, levels and empty texts as in the source; numbers and placeholders not lost."""
     for place, value in source.items():
-        name = place_name(("examples", *place))
         if not is_prose(place, value):
             if type(translated[place]) is not type(value) or translated[place] != value:
-                yield Fault("labels", name, f"is {translated[place]!r}, the source has {value!r}")
+                yield Fault("labels", place_name(place), f"is {translated[place]!r}, the source has {value!r}")
         elif gone := lost(value, translated[place]):
-            yield Fault("labels", name, f"{', '.join(gone)} of the source is lost")
-    if gone := lost(english.instruction, pack.instruction, labels):
-        yield Fault("labels", "instruction", f"{', '.join(gone)} of the source is lost")
+            yield Fault("labels", place_name(place), f"{', '.join(gone)} of the source is lost")
 
 
 def _repeats(translated: Leaves, source: Leaves) -> Iterator[Fault]:
@@ -269,47 +234,29 @@ def _repeats(translated: Leaves, source: Leaves) -> Iterator[Fault]:
 
     Within an example; options are the same in all examples.
     """
-    groups: dict[tuple[Any, str], list[Place]] = defaultdict(list)
-    for place, value in source.items():
-        if is_prose(place, value):
-            groups[None if OPTIONS in place else place[0], value].append(place)
-    for first, *repeated in groups.values():
-        for place in repeated:
-            if translated[place] != translated[first]:
-                first_name = place_name(("examples", *first))
-                message = f"differs from {first_name}; the source has the same text in both places"
-                yield Fault("repeats", place_name(("examples", *place)), message)
-    for place, value in source.items():
-        if not is_prose(place, value) or value[-1] not in ".!?":  # names may be inflected where sentences use them
+    prose = {place: value for place, value in source.items() if is_prose(place, value)}
+    first_places: dict[tuple[Any, str], Place] = {}
+    for place, value in prose.items():
+        first = first_places.setdefault((None if OPTIONS in place else place[1], value), place)
+        if translated[place] != translated[first]:
+            message = f"differs from {place_name(first)}; the source has the same text in both places"
+            yield Fault("repeats", place_name(place), message)
+    for place, value in prose.items():
+        if value[-1] not in ".!?":  # names may be inflected where sentences use them
             continue
-        for longer, text in source.items():
-            inside = longer[0] == place[0] and longer != place and isinstance(text, str) and value != text
-            if inside and value in text and translated[place] not in translated[longer]:
-                message = f"is no longer a part of {place_name(('examples', *longer))}"
-                yield Fault("repeats", place_name(("examples", *place)), message)
-
-
-def _prose(pack: Pack, examples: Leaves) -> dict[str, str]:
-    """The texts that are for translation, by the names of their places."""
-    prose = {place_name(("examples", *place)): value for place, value in examples.items() if is_prose(place, value)}
-    return {**prose, "instruction": pack.instruction}
-
-
-def _length(texts: Mapping[str, str], sources: Mapping[str, str], language: Language) -> Iterator[Fault]:
-    """Long texts of which a part is missing, or to which one was added."""
-    for place, source in sources.items():
-        if place in texts and len(source) >= LONG_TEXT:
-            ratio = relative_length(texts[place], source, language)
-            if not 1 / SHORTENED < ratio < SHORTENED:
-                yield Fault("length", place, f"{ratio:.1f} times as long as a translation is")
+        for longer, text in prose.items():
+            inside = longer[1] == place[1] and value != text and value in text
+            if inside and translated[place] not in translated[longer]:
+                yield Fault("repeats", place_name(place), f"is no longer a part of {place_name(longer)}")
 
 
 def _language(texts: Mapping[str, str], sources: Mapping[str, str], language: Language) -> Iterator[Fault]:
-    reported = False
+    """Texts in another language; where none is by itself, all of them together."""
+    is_good = True
     for place, text in texts.items():
-        if why := not_in(language, text, sources.get(place)):
-            reported = True
+        is_left = text == sources.get(place) and len(WORDS.findall(text)) >= ENOUGH_WORDS
+        if why := "left in English" if is_left else foreign(text, language):
+            is_good = False
             yield Fault("language", place, why)
-    why = unlike(" ".join(texts.values()), language)
-    if why and not reported:
+    if is_good and (why := unlike(" ".join(texts.values()), language)):
         yield Fault("language", "", f"not in {language.name}: {why}")

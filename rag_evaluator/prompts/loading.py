@@ -3,14 +3,14 @@
 import json
 import logging
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel
 
 from rag_evaluator.config.languages import Language, file_name, find_language, misspelt, nearest_language
 from rag_evaluator.errors import PromptError
@@ -19,7 +19,6 @@ from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.own import CustomInput, OwnPrompt
 from rag_evaluator.prompts.pack import (
-    DEFINITION,
     ENGLISH,
     SHELL,
     CustomQuestion,
@@ -83,15 +82,13 @@ def find_frames(prompt: "BasePrompt[Any, Any]", pack: Pack) -> tuple[Frame, ...]
     """The frames of a prompt, one for each set of examples; none for a prompt in which no input can be found."""
     inputs = [example["input"] for example in pack.examples]
     levels = {tuple(values[name] for name in LEVELS if name in values): values for values in inputs}
-    probes = [{name: _probe(name, value) for name, value in values.items()} for values in levels.values()]
+    texts: dict[type, Any] = {list: [LETTER], str: LETTER}  # in place of those of an example
+    probes = [
+        {name: value if name in LEVELS else texts.get(type(value), value) for name, value in values.items()}
+        for values in levels.values()
+    ]
     frames = [_find_frame(prompt, values) for values in probes]
     return tuple(frame for frame in frames if frame is not None)
-
-
-def _probe(name: str, value: Any) -> Any:
-    if name in LEVELS:
-        return value
-    return [LETTER] if isinstance(value, list) else LETTER if isinstance(value, str) else value
 
 
 def _find_frame(prompt: "BasePrompt[Any, Any]", values: dict[str, Any]) -> Frame | None:
@@ -212,31 +209,19 @@ class PackSet:
     """The prompts of metrics, `sort` or `generate` in a language.
 
     Attributes:
-        owners: names of metrics, `sort`, `generate`.
+        originals: the English prompts.
         language: as users write it.
         folder: where packs are; a pack that is not there is taken from those that come with the package.
-        english: gives the English prompts among which those of the owners are.
-        questions: those of users' own metrics, by metric.
     """
 
-    owners: Sequence[str]
+    originals: "Mapping[Key, BasePrompt[Any, Any]]"
     language: str
     folder: Path
-    english: Callable[[], "Mapping[Key, BasePrompt[Any, Any]]"]
-    questions: Mapping[str, CustomQuestion] = field(default_factory=dict)
 
     @cached_property
     def spoken(self) -> Language:
         """The language that is meant. Raises `ConfigError` for a name that cannot be one."""
         return find_language(self.language)
-
-    @cached_property
-    def originals(self) -> "dict[Key, BasePrompt[Any, Any]]":
-        """The English prompts."""
-        owners = {*self.owners, *([SHELL[0]] if self.questions else [])}
-        to_translate = {name: q for name, q in self.questions.items() if q.needs_pack(self.language)}
-        usual = {key: prompt for key, prompt in self.english().items() if key[0] in owners}
-        return {**usual, **definition_prompts(to_translate)}
 
     def path_of(self, key: Key) -> Path:
         return pack_path(self.folder, key, self.spoken.name)
@@ -245,13 +230,11 @@ class PackSet:
         """The pack files: those that exist, and those that are missing.
 
         Each is looked for in `folder`, then in `folders`. In each of them a file under the name of an older ragas
-        counts where there is none under today's. That of users' own metrics is looked for in the package, too.
-        None is missing in English.
+        counts where there is none under today's. None is missing in English.
         """
         name, existing, missing = self.spoken.name, {}, {}
         for key in self.originals:
-            shared = [PACKAGED] if key == SHELL and SHELL[0] not in self.owners else []
-            paths = (pack_file(place, key, name) for place in (self.folder, *folders, *shared))
+            paths = (pack_file(place, key, name) for place in (self.folder, *folders))
             path = next((path for path in paths if path is not None), None)
             if path is not None:
                 existing[key] = path
@@ -271,122 +254,35 @@ class PackSet:
                 self.spoken.name,
                 packaged("orig_prompts"),
             )
-        prompts = self._load()
-        if not self.questions:
-            return prompts
-        shell = prompts[SHELL].pack
-        questions = {
-            name: translated(question, prompts[name, DEFINITION].pack, self.path_of((name, DEFINITION)))
-            if question.needs_pack(self.language)
-            else question
-            for name, question in self.questions.items()
-        }
-        prompts_of_ragas = {key: prompt for key, prompt in prompts.items() if key[0] in self.owners}
-        return {
-            **prompts_of_ragas,
-            **{(name, SHELL[1]): QuestionPrompt(shell, question) for name, question in questions.items()},
-        }
+        if self.spoken.name == ENGLISH:
+            usual = {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in self.originals.items()}
+            packs = self._of_packs(self.find()[0])
+            return {**usual, **{key: prompt for key, prompt in packs.items() if prompt.source != usual[key].source}}
+        paths, missing = self.find(PACKAGED)
+        near = nearest_language(self.language)
+        if near and not self.originals:  # BLEU and ROUGE find the words of the languages that are known
+            logger.warning("%s", misspelt(self.language))
+        if missing:
+            hint = f"did you mean '{near}'? If not: " if near else ""
+            raise PromptError(
+                f"language '{self.language}': {hint}{len(missing)} of {len(self.originals)} prompt packs are missing "
+                f"in {self.folder}: {', '.join(path.name for path in missing.values())}. Set prompts.adapt: true, or "
+                f"run '{command('prompts', 'adapt')} --language {self.spoken.name}' and review what it wrote, or "
+                f"translate the files of {packaged('orig_prompts')} under these names, or set language: english."
+            )
+        return self._of_packs(paths)
 
     def unread(self) -> list[Path]:
         """Files of the folder that look like packs of the language and are none: a wrong name, or a code at its end."""
         names = {f"{start}_{self.spoken.name}" for start in prompt_names()}
         ends = tuple(f"_{end}" for end in (self.spoken.name, file_name(self.language), *self.spoken.codes))
         paths = [path for path in sorted(self.folder.glob("*.json")) if path.stem.endswith(ends)]
-        return [path for path in paths if path.stem not in names and f"_{DEFINITION}_" not in path.stem]
-
-    def _load(self) -> dict[Key, TracedPrompt]:
-        originals = self.originals
-        if self.spoken.name == ENGLISH:
-            usual = {key: TracedPrompt(prompt, key[1], english_pack(prompt)) for key, prompt in originals.items()}
-            packs = self._of_packs(self.find()[0])
-            return {**usual, **{key: prompt for key, prompt in packs.items() if prompt.source != usual[key].source}}
-        paths, missing = self.find(PACKAGED)
-        near = nearest_language(self.language)
-        if near and not originals:  # BLEU and ROUGE find the words of the languages that are known
-            logger.warning("%s", misspelt(self.language))
-        if missing:
-            hint = f"did you mean '{near}'? If not: " if near else ""
-            raise PromptError(
-                f"language '{self.language}': {hint}{len(missing)} of {len(originals)} prompt packs are missing in "
-                f"{self.folder}: {', '.join(path.name for path in missing.values())}. "
-                + _what_to_do(self.spoken.name, self.questions)
-            )
-        return self._of_packs(paths)
+        return [path for path in paths if path.stem not in names]
 
     def _of_packs(self, paths: Mapping[Key, Path]) -> dict[Key, TracedPrompt]:
         packs = {key: (load_pack(path, self.originals[key]), self.originals[key]) for key, path in paths.items()}
         return {key: TracedPrompt(PackPrompt(pack, prompt), key[1], pack) for key, (pack, prompt) in packs.items()}
 
 
-def _what_to_do(language: str, questions: Mapping[str, CustomQuestion]) -> str:
-    config = " --config <your file>" if any(question.needs_pack(language) for question in questions.values()) else ""
-    adapt = f"{command('prompts', 'adapt')}{config} --language {language}"
-    return (
-        f"Set prompts.adapt: true, or run '{adapt}' and review what "
-        f"it wrote, or translate the files of {packaged('orig_prompts')} under these names, or set language: english."
-    )
-
-
 def _levels(data: BaseModel) -> tuple[Any, ...]:
     return tuple(getattr(data, level, None) for level in LEVELS)
-
-
-class DefinitionInput(BaseModel):
-    """The scale, or the texts of an example."""
-
-    scale: dict[str, str] | None = Field(default=None, description="What each label means")
-    values: dict[str, str] | None = Field(default=None, description="The texts that the question is about, by name")
-
-
-class DefinitionOutput(BaseModel):
-    """The answer of an example."""
-
-    reason: str | None = Field(default=None, description="Why this label fits")
-    label: int | None = Field(default=None, description="The number in the scale that fits best")
-
-
-class DefinitionPrompt(BasePrompt[DefinitionInput, DefinitionOutput]):
-    """An English question to be translated."""
-
-    input_model, output_model = DefinitionInput, DefinitionOutput
-
-    def __init__(self, question: CustomQuestion) -> None:
-        self.instruction, self.language = question.text, ENGLISH
-        scale = {str(label): text for label, text in question.scale.items()}
-        self.examples = [
-            (DefinitionInput(scale=scale), DefinitionOutput()),
-            *(
-                (
-                    DefinitionInput(values=example["values"]),
-                    DefinitionOutput(reason=example["reason"], label=example["label"]),
-                )
-                for example in question.examples
-            ),
-        ]
-
-
-def definition_prompts(questions: Mapping[str, CustomQuestion]) -> dict[Key, BasePrompt[Any, Any]]:
-    """The English questions that may be translated: metric -> prompt under its key."""
-    return {
-        (name, DEFINITION): DefinitionPrompt(question)
-        for name, question in questions.items()
-        if not question.needs_pack(ENGLISH)
-    }
-
-
-def translated(question: CustomQuestion, pack: Pack, path: Path) -> CustomQuestion:
-    """The question as a pack has it. Raises `PromptError` unless it has the same labels."""
-    first, *more = pack.examples
-    labels = [str(label) for label in question.scale]
-    if sorted(first["input"].get("scale") or ()) != sorted(labels):
-        raise PromptError(
-            f"{path}: the first example has not the labels {', '.join(labels)}. The scale was changed after the pack "
-            f"was made: correct the pack, or make it anew with '{command('prompts', 'adapt', '--force')}'."
-        )
-    return replace(
-        question,
-        text=pack.instruction,
-        scale={label: first["input"]["scale"][str(label)] for label in question.scale},
-        examples=[{"values": example["input"].get("values") or {}, **example["output"]} for example in more],
-        language=pack.language,
-    )

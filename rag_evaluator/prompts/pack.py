@@ -1,7 +1,7 @@
 """What prompts are made of: packs, read from JSON files of any version of ragas, and questions of users' metrics."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
@@ -103,13 +103,9 @@ def prompt_names() -> set[str]:
     return legacy | {path.stem.removesuffix(f"_{ENGLISH}") for path in english}
 
 
-def languages_in(folder: Path, keys: Iterable[Key] = ()) -> list[str]:
-    """The languages of which a folder has a pack under today's or a legacy name, English left out; sorted.
-
-    Args:
-        keys: prompts beside those of the package.
-    """
-    starts = sorted(prompt_names() | {"_".join(key) for key in keys}, key=len, reverse=True)
+def languages_in(folder: Path) -> list[str]:
+    """The languages of which a folder has a pack under today's or a legacy name, English left out; sorted."""
+    starts = sorted(prompt_names(), key=len, reverse=True)
     languages = set()
     for path in folder.glob("*.json"):
         start = next((start for start in starts if path.stem.startswith(f"{start}_")), None)
@@ -159,12 +155,17 @@ def load_pack(path: Path, original: "BasePrompt[Any, Any]") -> Pack:
     examples = check_examples(pack, original, path)
     if pack.is_legacy:
         pack = replace(pack, examples=examples)
-    if OPTIONS in original.input_model.model_fields:
-        try:
-            option_texts(pack)
-        except PromptError as error:
-            raise PromptError(f"{path}: {error}") from None
+    try:
+        check_options(pack, original)
+    except PromptError as error:
+        raise PromptError(f"{path}: {error}") from None
     return pack
+
+
+def check_options(pack: Pack, original: "BasePrompt[Any, Any]") -> None:
+    """Raise `PromptError` if the pack of a prompt with options has not the same two in all examples."""
+    if OPTIONS in original.input_model.model_fields:
+        option_texts(pack)
 
 
 def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object) -> list[dict[str, Any]]:
@@ -180,10 +181,12 @@ def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object)
                 values = _renamed(example[side], model) if pack.is_legacy else example[side]
                 read[side] = model.model_validate(values).model_dump(exclude_none=True)
             except (ValidationError, KeyError, TypeError) as error:
-                reason = _first(error) if isinstance(error, ValidationError) else f"no '{side}'"
-                raise PromptError(
-                    f"{source}: examples[{position}].{side} does not fit {model.__name__}: {reason}."
-                ) from None
+                reason = f"no '{side}'"
+                if isinstance(error, ValidationError):
+                    detail = error.errors()[0]
+                    reason = f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg']}"
+                place = f"{source}: examples[{position}].{side}"
+                raise PromptError(f"{place} does not fit {model.__name__}: {reason}.") from None
         examples.append(read)
     return examples
 
@@ -220,37 +223,23 @@ def option_texts(pack: Pack) -> tuple[str, str]:
     return (texts[0], texts[1]) if choice == "1" else (texts[1], texts[0])
 
 
-def _first(error: ValidationError) -> str:
-    """Which field is wrong, and why."""
-    detail = error.errors()[0]
-    return ": ".join((".".join(map(str, detail["loc"])) or "the whole", detail["msg"]))
-
-
 SHELL: Key = ("custom", "prompt")
 """The prompt around all questions: one pack a language serves every metric."""
-DEFINITION = "definition"
-"""The name of a metric's own pack: question, scale and examples in the language of the run."""
 
 
 @dataclass(frozen=True)
 class CustomQuestion:
-    """A question about a row.
+    """A question about a row, in the language of the run.
 
     Attributes:
         text: the question.
         scale: label -> what it means, ascending.
-        language: in which it is written.
         examples: `{"values": column -> text, "reason": ..., "label": ...}` of each; none: those of the prompt.
     """
 
     text: str
     scale: Mapping[int, str]
-    language: str = ENGLISH
     examples: Sequence[Mapping[str, Any]] = ()
-
-    def needs_pack(self, language: str) -> bool:
-        """Whether it is to be translated for a run in a language."""
-        return find_language(self.language) != find_language(language)
 
 
 def as_shown(value: Any) -> str:

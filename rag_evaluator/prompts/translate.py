@@ -1,62 +1,23 @@
 """Translates texts through the judge: cut into segments, each under a schema of its own, and checked."""
 
-import asyncio
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pydantic import BaseModel, Field
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.jsonl import Records
 from rag_evaluator.judge.protocol import JudgeProtocol, PromptText
 from rag_evaluator.models.event_loop import SingleFlight
 from rag_evaluator.models.ragas_library import BasePrompt
-from rag_evaluator.prompts.check import QUOTED_NAME, lost, must_survive, not_in, relative_length
+from rag_evaluator.prompts.check import QUOTED_NAME, lost, must_survive
 
 REPEATED = re.compile(r"(\S.{0,60}?)\1{3,}", re.DOTALL)  # four times in a row
-STRANGE, ABSURD = 2.2, 5.0  # times longer or shorter than translations are
-FEW_CHARACTERS = 20  # too few to judge the length
 LIMIT = 500  # characters of a segment, about: a translation of that length fits the budget of one string
 MARKER = re.compile(r"\s*(?:[*\-•]|[0-9A-Z]{1,2}[.)])\s+")  # of a list: '0. ', 'A. ', '* '
-CLAUSE = re.compile(r"(?<=[,;:]\s)(?=\S)")  # where one begins
-DEPTH = 2  # a segment is divided at sentences, then at clauses
-
-
-class TranslationWarning(NamedTuple):
-    """Why a translation is doubtful; `fatal` if the English text is better than it."""
-
-    reason: str
-    fatal: bool
-
-
-def doubts(text: str, translation: str, language: Language, labels: frozenset[str]) -> list[TranslationWarning]:
-    """Doubts about the translation of an English text; none if it seems good."""
-    if not translation.strip():
-        return [TranslationWarning("it is empty", True)]
-    noticed = []
-    if (repeated := REPEATED.search(translation)) and not REPEATED.search(text):
-        noticed.append(TranslationWarning(f"it repeats {repeated[1]!r:.40}", True))
-    if gone := lost(text, translation, labels):
-        noticed.append(TranslationWarning(f"lost: {', '.join(gone)}", True))
-    noticed += _length(text, translation, language)
-    if why := not_in(language, translation, text):
-        noticed.append(TranslationWarning(why, False))
-    if renamed := [name for name in QUOTED_NAME.findall(text) if name not in translation]:
-        noticed.append(TranslationWarning(f"names in quotes changed: {', '.join(renamed)}", False))
-    return noticed
-
-
-def _length(text: str, translation: str, language: Language) -> list[TranslationWarning]:
-    if len(text) < FEW_CHARACTERS:
-        return []
-    ratio = relative_length(translation, text, language)
-    off = max(ratio, 1 / ratio)
-    message = f"{'longer' if ratio > 1 else 'shorter'} than expected, {off:.1f} times"
-    return [TranslationWarning(message, off > ABSURD)] if off > STRANGE else []
 
 
 class Segment(NamedTuple):
@@ -74,12 +35,6 @@ def divided(text: str, known: Iterable[str] = ()) -> list[Segment]:
     becomes a segment of its own, so that it has the same translation everywhere.
     """
     return [segment for line in text.splitlines(keepends=True) for segment in _of_line(line, known)]
-
-
-def halves(text: str) -> list[Segment]:
-    """A segment in smaller ones: its sentences, else its clauses; only itself if it has neither."""
-    parts = sentences(text, LANGUAGES["english"])
-    return [_trimmed(part) for part in (parts if len(parts) > 1 else CLAUSE.split(text))]
 
 
 def joined(parts: Sequence[Segment], translations: Sequence[str], language: Language) -> str:
@@ -166,95 +121,53 @@ class TranslationPrompt(BasePrompt[TranslationInput, TranslationOutput]):
 SOURCE = short_digest(TranslationPrompt.instruction)
 
 
-class TranslatedText(NamedTuple):
-    """A text in the other language, or still in English where no translation could be used.
-
-    `marks` lists the doubtful segments: English text, result, and why.
-    """
+class Translation(NamedTuple):
+    """The text to be used for a segment: the English one where what the judge has `written` is refused."""
 
     text: str
-    marks: tuple["DoubtfulSegment", ...] = ()
-
-
-class DoubtfulSegment(NamedTuple):
-    """A segment that a reader should check; `reply` is what the judge wrote, which is used unless `refused`."""
-
-    source: str
-    reply: str
-    refused: bool
-    reasons: tuple[str, ...]
+    written: str = ""
+    refused: str | None = None
 
 
 @dataclass
 class Translator:
-    """Translates into one language; each text is asked for once; recorded replies are used again.
+    """Translates segments into one language; each is asked for once.
 
-    Args:
-        judge: is asked.
-        language: to translate into.
-        records: replies of this and earlier runs, under the key `("question",)`.
-        identity: what the replies depend on beside the prompt: the judge and its settings.
+    Attributes:
+        asked: questions put to the judge.
     """
 
     judge: JudgeProtocol
     language: Language
-    records: Records
-    identity: str = ""
     asked: int = 0
     _prompt: TranslationPrompt = field(default_factory=TranslationPrompt)
-    _under_way: SingleFlight[str, Mapping[str, Any]] = field(default_factory=lambda: SingleFlight(remembered=0))
+    _replies: SingleFlight[str, Translation] = field(default_factory=lambda: SingleFlight(remembered=None))
 
-    async def translate(
-        self, text: str, labels: frozenset[str] = frozenset(), known: Iterable[str] = ()
-    ) -> TranslatedText:
-        """A text of any length; see `divided` for `known`."""
-        parts = divided(text, known)
-        done = await asyncio.gather(*(self._segment(part.text, labels, DEPTH) for part in parts))
-        marks = tuple(mark for result in done for mark in result.marks)
-        return TranslatedText(joined(parts, [result.text for result in done], self.language), marks)
-
-    async def _segment(self, text: str, labels: frozenset[str], depth: int) -> TranslatedText:
-        """A segment; in pieces if its translation fails, and in English if theirs fail, too."""
+    async def translate(self, text: str, labels: frozenset[str] = frozenset()) -> Translation:
+        """The translation of a segment; `labels` are words that stay as they are."""
         if not any(letter.isalpha() for letter in text):
-            return TranslatedText(text)
-        reply = await self._reply(text, labels)
-        noticed = [TranslationWarning(reply["error"], True)] if reply["error"] else []
-        noticed += doubts(text, reply["translation"], self.language, labels) if not reply["error"] else []
-        if reply["cut"]:
-            noticed.append(TranslationWarning("cut: it reached the limit of a string", True))
-        fatal = any(doubt.fatal for doubt in noticed)
-        pieces = halves(text) if fatal and depth else []
-        if len(pieces) > 1:
-            done = await asyncio.gather(*(self._segment(piece.text, labels, depth - 1) for piece in pieces))
-            good = [result.text != piece.text for result, piece in zip(done, pieces, strict=True)]
-            if all(good) or (
-                any(good) and len(sentences(text, LANGUAGES["english"])) > 1
-            ):  # no sentence is in two languages
-                marks = tuple(mark for result in done for mark in result.marks)
-                return TranslatedText(joined(pieces, [result.text for result in done], self.language), marks)
-        mark = DoubtfulSegment(text, reply["translation"], fatal, tuple(doubt.reason for doubt in noticed))
-        return TranslatedText(text if fatal else reply["translation"], (mark,) if noticed else ())
-
-    async def _reply(self, text: str, labels: frozenset[str]) -> Mapping[str, Any]:
-        """The judge's reply, from the record if there is one; equal questions wait for the same reply."""
+            return Translation(text)
         name, native = self.language.name, self.language.native
         named = name if name == native else f"{name} ({native})"
         keep = list(dict.fromkeys([*must_survive(text, labels), *QUOTED_NAME.findall(text)]))
         data = TranslationInput(language=named, keep=keep, text=text)
         prompt = PromptText(self._prompt.to_string(data), None, "translation_prompt", source=SOURCE)
-        key = short_digest(f"{self.identity}\0{prompt}")
-        known = self.records.find((key,))
-        return known if known is not None else await self._under_way.get(key, lambda: self._ask(prompt, key))
+        return await self._replies.get(prompt, lambda: self._ask(prompt, text, labels))
 
-    async def _ask(self, prompt: PromptText, key: str) -> Mapping[str, Any]:
+    async def _ask(self, prompt: PromptText, text: str, labels: frozenset[str]) -> Translation:
         self.asked += 1
-        reply: dict[str, Any] = {"translation": "", "cut": False, "error": None}
         try:
             opinion = await self.judge.opinion(prompt, TranslationOutput)
-            assert isinstance(opinion.answer, TranslationOutput)
-            translation = " ".join(opinion.answer.translation.split())  # segments are single lines
-            reply |= {"translation": translation, "cut": "string" in opinion.cut}
-        except JudgementError as error:  # too long for the window, for instance: the segment is divided
-            reply["error"] = str(error)
-        self.records.append((key,), reply)
-        return reply
+        except JudgementError as error:  # too long for the window, for instance
+            return Translation(text, "", str(error))
+        assert isinstance(opinion.answer, TranslationOutput)
+        translation = " ".join(opinion.answer.translation.split())  # segments are single lines
+        repeated, gone = REPEATED.search(translation), lost(text, translation, labels)
+        reasons = {
+            "cut: it reached the limit of a string": "string" in opinion.cut,
+            "it is empty": not translation,
+            f"it repeats {repeated[1] if repeated else ''!r:.40}": repeated and not REPEATED.search(text),
+            f"lost: {', '.join(gone)}": gone,
+        }
+        refused = next((reason for reason, holds in reasons.items() if holds), None)
+        return Translation(text if refused else translation, translation, refused)

@@ -5,14 +5,15 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "charts": "Bar ChartPoint KEPT PAINTED chart dots histogram",
-        "compared": "comparison_html difference_key",
-        "document": "PART_BYTES columns_of folded packs_of rows_of worst_places write_report",
+        "charts": "Bar ChartPoint chart dots histogram",
+        "compared": "comparison_html",
+        "document": "PART_BYTES folded packs_of write_report",
         "facts": "certified facts_of line means_html what_html",
-        "figures": "bins_of by_length by_rank figures_html groups_of runs_html verdicts_of",
-        "pages": "FOLDED LINES MOST TextPart WORDS asset clean difference inline json_in_page percent shown tokens",
+        "figures": "bins_of figures_html groups_of",
+        "pages": "FOLDED MOST TextPart WORDS asset clean difference inline json_in_page percent shown tokens",
         "row": "pair_html row_html row_view",
         "row_scores": "frames_of judgement_views",
         "row_sentences": "COMPARED marked sentences_of",
+        "table": "columns_of difference_key rows_of worst_places",
     },
 )

@@ -1,47 +1,32 @@
-"""Charts: labels, Vega-Lite specifications from figures, and `chart`, which draws one as inline SVG without scripts.
+"""Charts: labels, Vega-Lite specifications from figures, and `chart`, which draws one as an image inside the page."""
 
-Only the elements and attributes of `KEPT` come out, so that a page may forbid scripts and `style` attributes.
-"""
-
+import base64
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from importlib.util import find_spec
 from typing import Any
-from xml.etree import ElementTree
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
 
 from rag_evaluator.report.pages import clean
 
 LETTERS = 40  # of a label
 Ends = tuple[float, float]
-ROW, WIDTH, HEIGHT, WIDE = 18, 230, 96, 1000  # pixels
+ROW, WIDTH, HEIGHT = 18, 230, 96  # pixels
 LEFT = {"minExtent": 26}  # so that charts above each other are in line
-LETTER = 6.6  # pixels of a letter in the font of the page, which is not the one that labels are measured in
+LETTER = 6.6  # pixels of a letter
 BARS = 20
 LABEL = 110  # pixels of a label beside a chart; what is longer is cut there, and whole in the table
 Spec = dict[str, Any]  # Any in this module: JSON of Vega-Lite
 VERSION = "6.4"  # of Vega-Lite
-KEPT: Mapping[str, frozenset[str]] = {
-    "g": frozenset(),
-    "path": frozenset({"d"}),
-    "line": frozenset({"x2", "y2"}),
-    "text": frozenset({"text-anchor", "font-size", "font-weight"}),
-    "a": frozenset(),
-}
-"""Element -> its attributes that are kept, beside those of `PAINTED`."""
-PAINTED = frozenset(
-    "transform fill fill-opacity stroke stroke-width stroke-opacity stroke-dasharray stroke-linecap opacity".split()
-)
-PLAIN = {("transform", "translate(0,0)"), ("opacity", "1"), ("font-weight", "normal"), ("stroke-width", "1")}
-"""What an attribute says that need not be there."""
-LONG = re.compile(r"(-?\d+\.\d\d)\d+")
 NO_XML = re.compile("[\ufffe\uffff]")
-QUIET = "var(--quiet)"
+INK, QUIET = "light-dark(#1d1f21, #e8e8e6)", "light-dark(#5c6166, #a3a8ae)"
+LINE, PANEL = "light-dark(#dcdedf, #383b40)", "light-dark(#ffffff, #1f2124)"
+FIRST, SECOND = "light-dark(#1f5fbf, #7fb0ff)", "light-dark(#b4550f, #f0a35e)"
 CONFIG: Spec = {
     "background": None,
-    "font": "sans-serif",  # for measuring only: what is drawn has the font of the page
+    "font": "sans-serif",
     "padding": {"left": 8, "right": 8, "top": 4, "bottom": 2},
     "view": {"stroke": None},
     "axis": {
@@ -51,30 +36,22 @@ CONFIG: Spec = {
         "titleFontSize": 11,
         "titleFontWeight": "normal",
         "titlePadding": 6,
-        "gridColor": "var(--line)",
+        "gridColor": LINE,
         "domain": False,
         "ticks": False,
         "labelPadding": 5,
         "labelFlush": False,
     },
-    "title": {
-        "anchor": "start",
-        "frame": "group",
-        "offset": 6,
-        "fontSize": 12,
-        "fontWeight": "normal",
-        "color": "currentColor",
-    },
-    "bar": {"color": "var(--accent)"},
-    "point": {"color": "var(--accent)", "filled": True, "size": 44, "opacity": 1},
-    "rule": {"color": "var(--accent)", "strokeWidth": 1.5},
-    "legend": {"labelColor": QUIET, "titleColor": QUIET, "labelFontSize": 11, "orient": "top", "title": None},
+    "title": {"anchor": "start", "frame": "group", "offset": 6, "fontSize": 12, "fontWeight": "normal", "color": INK},
+    "bar": {"color": FIRST},
+    "point": {"color": FIRST, "filled": True, "size": 44, "opacity": 1},
+    "rule": {"color": FIRST, "strokeWidth": 1.5},
 }
-"""What all charts look like; colours are those of the page, light or dark."""
+"""What all charts look like; colours are those of `base.css`, which a style sheet cannot give to an image."""
 
 
 def chart_labels(names: Sequence[str]) -> list[str]:
-    """One label for each name: long ones are cut, those that are equal then numbered."""
+    """Return one label for each name: long ones are cut, those that are equal then numbered."""
     labels: dict[str, None] = {}
     for name in names:
         plain = " ".join(name.split())
@@ -88,7 +65,7 @@ def chart_labels(names: Sequence[str]) -> list[str]:
 
 
 def in_order(names: Iterable[str]) -> list[str]:
-    """By name, numbers in them by value: 2 before 10."""
+    """Sort by name, numbers in them by value: 2 before 10."""
 
     def parts(name: str) -> list[tuple[int, str]]:
         return [(len(part), part) if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
@@ -98,68 +75,37 @@ def in_order(names: Iterable[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class ChartPoint:
-    """A figure with its interval, None where there is none.
-
-    Attributes:
-        label: what it is of.
-        description: the same in words, with its figures, for whom points at it.
-        href: where a click goes, `#...`; None: nowhere.
-        series: which of several kinds of dots it is.
-    """
+    """A figure with its interval, None where there is none; `label` says what it is of."""
 
     label: str
     value: float | None
-    low: float | None
-    high: float | None
-    description: str
-    href: str | None = None
-    series: str = ""
-
-    def to_json(self) -> Spec:
-        return {name: part for name, part in asdict(self).items() if name != "href" or part is not None}
+    low: float | None = None
+    high: float | None = None
 
 
 def dots(rows: Sequence[ChartPoint], ends: Ends, zero: bool = False, step: int = ROW) -> Spec:
-    """ChartPoint and whisker for each row, one below the other. `zero`: they are differences, with a line at none."""
+    """Draw dot and whisker for each row, one below the other. `zero`: they are differences, with a line at none."""
     left = _extent((row.label for row in rows), LABEL)
-    axis = _ticks("Difference" if zero else "Mean score", 4)
-    x = {"field": "value", "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": axis}
-    y = {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **left}}
+    x = _along("value", ends, _ticks("Difference" if zero else "Mean score", 4))
+    whisker = {"type": "rule", "strokeCap": "round"}
+    line = {"data": {"values": [{}]}, "mark": {"type": "rule", "color": QUIET, "strokeWidth": 1}}
     return {
         "width": WIDTH + LEFT["minExtent"] - left["minExtent"],
         "height": {"step": step},
-        "data": {"values": [row.to_json() for row in rows]},
-        "encoding": {"y": y},
-        "layer": [*_zero(zero), *_whisker(x, "x2"), _point(x, rows)],
+        "data": {"values": list(map(asdict, rows))},
+        "encoding": {"y": _labels(left)},
+        "layer": [
+            *([{**line, "encoding": {"x": {"datum": 0}, "y": None}}] if zero else []),
+            {**_valid("low"), "mark": whisker, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
+            {**_valid("value"), "mark": {"type": "point"}, "encoding": {"x": x}},
+        ],
     }
 
 
 def unlabelled(spec: Spec) -> Spec:
-    """Rows without labels: those of the chart to the left."""
+    """Return the rows without labels: those of the chart to the left."""
     y = {**spec["encoding"]["y"], "axis": {"title": None, "labels": False}}
     return {**spec, "width": WIDTH, "encoding": {**spec["encoding"], "y": y}}
-
-
-def steps(rows: Sequence[ChartPoint], ends: Ends, title: str, of: str) -> Spec:
-    """ChartPoint and whisker for each step of something in order, from left to right.
-
-    Args:
-        title, of: of the axes: what the steps are, what the points are of.
-    """
-    y = {
-        "field": "value",
-        "type": "quantitative",
-        "scale": {"domain": list(ends), "nice": False},
-        "axis": {**_ticks(of, 4), **LEFT},
-    }
-    x = {"field": "label", "type": "ordinal", "sort": None, "axis": {"title": title, "labelAngle": 0}}
-    return {
-        "width": WIDTH,
-        "height": HEIGHT,
-        "data": {"values": [row.to_json() for row in rows]},
-        "encoding": {"x": x},
-        "layer": [*_whisker(y, "y2"), _point(y, rows, "y")],
-    }
 
 
 @dataclass(frozen=True)
@@ -168,120 +114,72 @@ class Bar:
 
     at: float
     count: int
-    description: str
-    href: str | None = None
 
 
 def histogram(bars: Sequence[Bar], ends: Ends) -> Spec:
-    """Bars on the range of a metric; `BARS` of them fit beside each other."""
+    """Draw bars on the range of a metric; `BARS` of them fit beside each other."""
     edge = (ends[1] - ends[0]) / BARS / 2
     ticks = min(3, max((bar.count for bar in bars), default=1))  # whole numbers, also where there are few
-    domain = [ends[0] - edge, ends[1] + edge]
-    values = [
-        {name: part for name, part in asdict(bar).items() if name != "href" or part is not None}
-        for bar in bars
-        if bar.count
-    ]
-    x = {"field": "at", "type": "quantitative", "scale": {"domain": domain, "nice": False}, "axis": _range(ends)}
+    quarters = [round(ends[0] + (ends[1] - ends[0]) * quarter / 4, 6) for quarter in range(5)]
+    axis = {"title": "Score", "values": quarters, "grid": False, "format": ".2~f"}
     y = {"field": "count", "type": "quantitative", "axis": {**_ticks("Rows", ticks), "format": "~s", **LEFT}}
     return {
         "width": WIDTH,
         "height": HEIGHT,
-        "data": {"values": values},
+        "data": {"values": [asdict(bar) for bar in bars if bar.count]},
         "mark": {"type": "bar", "size": max(2, WIDTH // (BARS + 1) - 1)},
         "encoding": {
-            "x": x,
+            "x": _along("at", (ends[0] - edge, ends[1] + edge), axis),
             "y": {**y, "scale": {"zero": True, "nice": ticks}},
-            "description": {"field": "description"},
-            **_linked(bar.href for bar in bars),
         },
     }
 
 
 def dumbbells(pairs: Sequence[tuple[ChartPoint, ChartPoint]], ends: Ends, labels: Iterable[str]) -> Spec:
-    """Two dots on a line for each row: a baseline, hollow, and what is compared with it.
+    """Draw two dots on a line for each row: a baseline, hollow, and what is compared with it.
 
     Args:
-        labels: those of all charts that stand above each other.
+        labels: those of all charts that are above each other.
     """
-    both = [(a.to_json(), b.to_json()) for a, b in pairs]
-    lines = [
-        {"label": a["label"], "value": a["value"], "high": b["value"], "description": b["description"]} for a, b in both
-    ]
-    scale = {"domain": list(ends), "nice": False}
-    x = {"field": "value", "type": "quantitative", "scale": scale, "axis": _ticks("Mean score")}
-    y = {
-        "field": "label",
-        "type": "nominal",
-        "sort": None,
-        "axis": {"title": None, **_extent(labels, 3 * LABEL)},
-    }
-    first, second = ({"values": [pair[side] for pair in both]} for side in (0, 1))
-    described = {"description": {"field": "description"}}
+    values = [{"label": a.label, "value": a.value, "high": b.value} for a, b in pairs]
+    x, other = (_along(name, ends, _ticks("Mean score")) for name in ("value", "high"))
+    hollow = {"type": "point", "fill": PANEL, "stroke": FIRST, "size": 90, "strokeWidth": 1.8}
     return {
         "width": 2 * WIDTH,
         "height": {"step": 22},
-        "encoding": {"y": y},
+        "data": {"values": values},
+        "encoding": {"y": _labels(_extent(labels, 3 * LABEL))},
         "layer": [
             {
-                "data": {"values": lines},
-                "mark": {"type": "rule", "strokeWidth": 3, "color": "var(--line)", "aria": False},
+                "mark": {"type": "rule", "strokeWidth": 3, "color": LINE},
                 "encoding": {"x": x, "x2": {"field": "high"}},
             },
-            {
-                "data": first,
-                "mark": {
-                    "type": "point",
-                    "fill": "var(--panel)",
-                    "stroke": "var(--first)",
-                    "size": 90,
-                    "strokeWidth": 1.8,
-                },
-                "encoding": {"x": x, **described},
-            },
-            {
-                "data": second,
-                "mark": {"type": "point", "color": "var(--second)", "opacity": 1},
-                "encoding": {"x": x, **described},
-            },
+            {"mark": hollow, "encoding": {"x": x}},
+            {"mark": {"type": "point", "color": SECOND}, "encoding": {"x": other}},
         ],
     }
 
 
+def _along(field: str, ends: Ends, axis: Spec) -> Spec:
+    return {"field": field, "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": axis}
+
+
+def _labels(extent: Mapping[str, int]) -> Spec:
+    return {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **extent}}
+
+
 def _extent(labels: Iterable[str], most: int) -> dict[str, int]:
-    """So much room for labels that charts with the same ones are in line."""
+    """Return so much room for labels that charts with the same ones are in line."""
     extent = min(most, round(LETTER * max(map(len, labels), default=0)))
     return {"labelLimit": extent, "minExtent": extent, "maxExtent": extent}
 
 
-def _whisker(along: Mapping[str, Any], end: str) -> list[Spec]:
-    start = end[0]
-    mark = {"type": "rule", "aria": False, "strokeCap": "round"}
-    encoding = {start: {**along, "field": "low"}, end: {"field": "high"}}
-    return [{"transform": [{"filter": "isValid(datum.low)"}], "mark": mark, "encoding": encoding}]
-
-
-def _point(along: Mapping[str, Any], rows: Sequence[ChartPoint], start: str = "x") -> Spec:
-    encoding = {start: along, "description": {"field": "description"}, **_linked(row.href for row in rows)}
-    return {"transform": [{"filter": "isValid(datum.value)"}], "mark": {"type": "point"}, "encoding": encoding}
-
-
-def _zero(shown: bool) -> list[Spec]:
-    mark = {"type": "rule", "color": "var(--quiet)", "strokeWidth": 1, "aria": False}
-    return [{"data": {"values": [{}]}, "mark": mark, "encoding": {"x": {"datum": 0}, "y": None}}] if shown else []
-
-
-def _linked(hrefs: Any) -> Spec:
-    return {"href": {"field": "href"}} if any(href is not None for href in hrefs) else {}
+def _valid(field: str) -> Spec:
+    return {"transform": [{"filter": f"isValid(datum.{field})"}]}
 
 
 def _ticks(title: str, count: int = 5) -> Spec:
     return {"title": title, "tickCount": count, "format": ".3~f"}
-
-
-def _range(ends: Ends) -> Spec:
-    values = [ends[0] + (ends[1] - ends[0]) * quarter / 4 for quarter in range(5)]
-    return {"title": "Score", "values": [round(value, 6) for value in values], "grid": False, "format": ".2~f"}
 
 
 NO_CHARTS = (
@@ -291,14 +189,14 @@ NO_CHARTS = (
 
 
 def why_no_charts() -> str:
-    """Why a page has no charts; empty where they can be drawn."""
+    """Say why a page has no charts; empty where they can be drawn."""
     return "" if find_spec("vl_convert") else NO_CHARTS
 
 
 def chart(spec: Spec, label: str) -> Markup:
-    """A specification as SVG of its natural size; a style sheet may make it smaller. Empty where none can be drawn.
+    """Draw a specification as `<img>` of its natural size, light or dark as the page; empty where none can be drawn.
 
-    `href` of a mark must begin with `#`; its `description` becomes what is shown when the pointer is over it.
+    What is in an image cannot run, load or lead anywhere, so the drawing needs no cleaning.
 
     Args:
         label: says what the chart shows, to whom it is read.
@@ -307,56 +205,18 @@ def chart(spec: Spec, label: str) -> Markup:
         return Markup()
     import vl_convert
 
-    config = {"config": {**CONFIG, **spec.get("config", {})}}
-    drawn = vl_convert.vegalite_to_svg(_cleaned({**spec, **config}), vl_version=VERSION)
-    root = ElementTree.fromstring(drawn)  # made by the line above
-    body = "".join(_kept_parts(root))
-    width, height, box = (escape(root.get(name, "")) for name in ("width", "height", "viewBox"))
-    role = "group" if "<a " in body else "img"  # what is in an image cannot be reached by keyboard
-    return Markup('<svg class="chart" role="{}" aria-label="{}" width="{}" height="{}" viewBox="{}">{}</svg>').format(
-        role, clean(label), width, height, box, Markup(body)
-    )
+    drawn = vl_convert.vegalite_to_svg(_cleaned({**spec, "config": CONFIG}), vl_version=VERSION)
+    drawn = drawn.replace("<svg ", '<svg style="color-scheme:light dark" ', 1)  # of the page that shows it
+    width, height = re.findall(r'(?:width|height)="(\d+)"', drawn)[:2]
+    data = base64.b64encode(drawn.encode()).decode("ascii")
+    image = Markup('<img class="chart" alt="{}" width="{}" height="{}" src="data:image/svg+xml;base64,{}">')
+    return image.format(clean(label), width, height, data)
 
 
 def _cleaned(value: Any) -> Any:
-    """The same with texts that can be encoded and shown."""
+    """Return the same with texts that can be encoded and shown."""
     if isinstance(value, str):
         return NO_XML.sub("", clean(value))
     if isinstance(value, Mapping):
         return {name: _cleaned(part) for name, part in value.items()}
     return [_cleaned(part) for part in value] if isinstance(value, list | tuple) else value
-
-
-def _kept_parts(element: ElementTree.Element, label: str = "") -> Iterator[str]:
-    """The children of an element, with only what is kept of them."""
-    for child in element:
-        tag = child.tag.rpartition("}")[2]
-        if tag not in KEPT or child.get("opacity") == "0" or child.get("class") in ("background", "foreground"):
-            continue
-        inherited = label if tag == "path" or tag == "line" else ""
-        is_symbol = child.get("role") == "graphics-symbol" and tag != "g"
-        title = child.get("aria-label", inherited) if is_symbol else inherited
-        attributes = dict(_attributes(child, tag))
-        inner = _inside(child, tag, title)
-        if tag == "g" and not attributes:
-            yield inner
-        elif inner or tag in ("path", "line"):
-            written = "".join(f' {name}="{escape(value)}"' for name, value in attributes.items())
-            yield f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
-
-
-def _inside(element: ElementTree.Element, tag: str, title: str) -> str:
-    if tag == "text":
-        return str(escape(element.text or ""))
-    return (f"<title>{escape(title)}</title>" if title else "") + "".join(_kept_parts(element))
-
-
-def _attributes(element: ElementTree.Element, tag: str) -> Iterator[tuple[str, str]]:
-    for name, value in element.attrib.items():
-        plain = name.rpartition("}")[2]
-        if tag == "a" and plain == "href" and "#" in value:  # vl-convert makes addresses of a server of `#...`
-            yield "href", f"#{value.partition('#')[2]}"
-        elif plain in PAINTED | KEPT[tag] and "url(" not in value and (plain, value) not in PLAIN:
-            yield plain, LONG.sub(r"\1", value)
-    if tag == "a" and (labelled := element.find(".//*[@aria-label]")) is not None:
-        yield "aria-label", labelled.get("aria-label", "")

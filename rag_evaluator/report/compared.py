@@ -9,7 +9,8 @@ from markupsafe import Markup
 
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled, why_no_charts
-from rag_evaluator.report.pages import ShownText, TextPart, difference, number, render, shown_pieces, signed
+from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown_pieces
+from rag_evaluator.report.table import difference_key
 from rag_evaluator.results.changes import ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import (
     ComparedMetric,
@@ -56,11 +57,6 @@ class ChangedPart:
     title: str
     rows: tuple[ChangedRowView, ...]
     links: tuple[RowsLink, ...]
-
-
-def difference_key(metric: str, run: int) -> str:
-    """The key of the differences of a run, by its place, from the first run, in the table of rows."""
-    return f"{metric} {run}-0"
 
 
 def comparison_html(comparison: Comparison, whole_table: bool = True) -> str:
@@ -154,7 +150,10 @@ def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
     labels = chart_labels([line.metric for line in lines])
     for ends, group in by_range.items():
         names = chart_labels([line.metric for line in group])
-        means = [_means(name, line) for name, line in zip(names, group, strict=True)]
+        means = [
+            (ChartPoint(name, line.mean_a), ChartPoint(name, line.mean_b))
+            for name, line in zip(names, group, strict=True)
+        ]
         changes = [_dot(name, line) for name, line in zip(names, group, strict=True)]
         difference = unlabelled(dots(changes, _around_zero(changes), zero=True, step=22))
         label = "Means of both runs for each metric, and their paired differences with intervals"
@@ -163,27 +162,13 @@ def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
         yield chart({"hconcat": parts, "spacing": 26}, label)
 
 
-def _means(name: str, line: MetricComparison) -> tuple[ChartPoint, ChartPoint]:
-    description = f"{line.metric}: {number(line.mean_a)} in the baseline, {number(line.mean_b)} in this run"
-    return ChartPoint(name, line.mean_a, None, None, description), ChartPoint(
-        name, line.mean_b, None, None, description
-    )
-
-
 def _dot(name: str, line: MetricComparison) -> ChartPoint:
-    difference = line.difference
-    shown = _with_ends(difference.mean, difference.ci_low, difference.ci_high)
-    description = f"{name}: {shown}, {difference.n} rows"
-    return ChartPoint(name, difference.mean, difference.ci_low, difference.ci_high, description)
+    return ChartPoint(name, line.difference.mean, line.difference.ci_low, line.difference.ci_high)
 
 
 def _around_zero(changes: Sequence[ChartPoint]) -> tuple[float, float]:
     most = max((abs(end) for dot in changes for end in (dot.low, dot.high, dot.value) if end is not None), default=0)
     return -(most or 1) * 1.05, (most or 1) * 1.05
-
-
-def _with_ends(mean: float | None, low: float | None, high: float | None) -> str:
-    return signed(mean, 3) + ("" if low is None else f" [{signed(low, 3)}, {signed(high, 3)}]")
 
 
 def _group_charts(lines: Sequence[ComparedMetric]) -> dict[str, Markup]:

@@ -214,27 +214,6 @@ def probed(run: Run) -> list[dict[str, Any]]:
         return []
 
 
-def controlled(run: Run) -> list[dict[str, Any]]:
-    """The control of a probe: sentences that contexts of other rows support, and the row's own, by pieces."""
-    try:
-        control = json.loads((run.folder / PROBE).read_bytes()).get("control", {})
-        return [
-            {"metric": metric, "pieces": share["pieces"], **_control(sides, share["pieces"])}
-            for metric, sides in control.items()
-            for share in sides["others"]
-        ]
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return []
-
-
-def _control(sides: Mapping[str, Sequence[Json]], pieces: str) -> dict[str, str]:
-    """Sentences and share of both sides, as shown."""
-    shares = {name: share for name, side in sides.items() for share in side if share["pieces"] == pieces}
-    shown = {name: _shown(share) for name, share in shares.items()}
-    counts = {f"{name}_count": f"{share['n']:,}" for name, share in shares.items()}
-    return {"own": "", "own_count": "", **shown, **counts}
-
-
 REASONS = 50  # that are shown of a metric; all are in `summary.json`
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any in this module: JSON
 

@@ -28,7 +28,6 @@ SCRIPTS = (
     "row_dialog.js",
     "table_keys.js",
     "table.js",
-    "tooltips.js",
     "row.js",
     "embedded.js",
     "start.js",
@@ -159,13 +158,11 @@ MOST = 200_000  # characters in a page
 NAME = 120  # characters of a name
 BACK = 200  # characters in which a blank is looked for, so that no word is cut
 Mark = Literal["", "ins", "del"]
-WORDS = 20_000  # characters of a text whose words are compared; also words or lines that are: 0.1 s and 50 MB at most
-LINES = 200_000  # characters of a text whose lines are compared
+WORDS = 20_000  # characters of a text whose words are compared: 0.1 s and 50 MB at most
 UNSPACED = (
     "\u0e00-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff"  # Thai, Lao, Tibetan, Burmese, Khmer
     "\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
-Unit = Literal["words", "lines", "none"]
 
 
 @dataclass(frozen=True)
@@ -280,12 +277,12 @@ class WordDiff:
     Attributes:
         first: the first text; `ins` where the second has no such words.
         second: the second text; `del` where the first has no such words.
-        unit: what was compared; `none`: the texts are too long.
+        too_long: they are not compared, as one is too long.
     """
 
     first: tuple[TextPart, ...]
     second: tuple[TextPart, ...]
-    unit: Unit
+    too_long: bool = False
 
     @property
     def equal(self) -> bool:
@@ -294,16 +291,18 @@ class WordDiff:
 
 
 def difference(first: str, second: str) -> WordDiff:
-    """By words; by lines above `WORDS` characters; not at all above `LINES`, unless the texts are equal."""
-    longest = max(len(first), len(second))
-    if first == second:
-        return WordDiff((TextPart(first),), (TextPart(second),), "words")
-    if longest <= WORDS:
-        return _compared(tokens(first), tokens(second), "words")
-    lines = [text.splitlines(keepends=True) if longest <= LINES else [] for text in (first, second)]
-    if longest > LINES or max(map(len, lines)) > WORDS:
-        return WordDiff((TextPart(first),), (TextPart(second),), "none")
-    return _compared(lines[0], lines[1], "lines")
+    """By words; not at all above `WORDS` characters, unless the texts are equal."""
+    if first == second or max(len(first), len(second)) > WORDS:
+        return WordDiff((TextPart(first),), (TextPart(second),), first != second)
+    numbers: dict[str, int] = {}
+    words = tokens(first), tokens(second)
+    coded = [[numbers.setdefault(token, len(numbers)) for token in text] for text in words]
+    left, right = list[TextPart](), list[TextPart]()
+    for code in Indel.opcodes(*coded):
+        same = code.tag == "equal"
+        left.append(TextPart("".join(words[0][code.src_start : code.src_end]), "" if same else "ins"))
+        right.append(TextPart("".join(words[1][code.dest_start : code.dest_end]), "" if same else "del"))
+    return WordDiff(tuple(_without_ends(_joined(left))), tuple(_without_ends(_joined(right))))
 
 
 def tokens(text: str) -> list[str]:
@@ -318,18 +317,6 @@ def _pattern() -> re.Pattern[str]:
     return re.compile(
         rf"\s+|[{UNSPACED}][{marks}]*|(?:(?![{UNSPACED}])\w)(?:(?![{UNSPACED}])[\w{marks}])*|.", re.DOTALL
     )
-
-
-def _compared(first: Sequence[str], second: Sequence[str], unit: Unit) -> WordDiff:
-    numbers: dict[str, int] = {}
-    coded = [[numbers.setdefault(token, len(numbers)) for token in tokens] for tokens in (first, second)]
-    left: list[TextPart] = []
-    right: list[TextPart] = []
-    for code in Indel.opcodes(*coded):
-        same = code.tag == "equal"
-        left.append(TextPart("".join(first[code.src_start : code.src_end]), "" if same else "ins"))
-        right.append(TextPart("".join(second[code.dest_start : code.dest_end]), "" if same else "del"))
-    return WordDiff(tuple(_without_ends(_joined(left))), tuple(_without_ends(_joined(right))), unit)
 
 
 def _without_ends(pieces: Iterator[TextPart]) -> Iterator[TextPart]:

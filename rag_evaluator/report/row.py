@@ -11,7 +11,7 @@ from rag_evaluator.dataset.columns import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset.columns import ColumnNames
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.report.pages import ShownText, TextPart, Unit, difference, render, short, shown, shown_pieces
+from rag_evaluator.report.pages import ShownText, TextPart, WordDiff, difference, render, short, shown, shown_pieces
 from rag_evaluator.report.row_scores import Attempt, MetricView, metric_views
 from rag_evaluator.report.row_sentences import Sentences, SentenceView, marked
 from rag_evaluator.results.judgement import SIGNS, Tone
@@ -99,7 +99,7 @@ def context_views(column: str, columns: Json, metrics: Iterable[MetricView], dro
 def _marks(column: str, metrics: Iterable[MetricView]) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str]]]:
     """Every verdict on a single context: its place, what it says, and who says it."""
     for metric in metrics:
-        attempts = metric.score.attempts
+        attempts = metric.attempts
         for judgement in (judgement for made in attempts for judgement in made.judgements):
             if judgement.context and judgement.context[0] == column:
                 for verdict in judgement.verdicts:
@@ -122,7 +122,7 @@ def _by_context(marks: TextMarks, place: int) -> TextMarks:
 def _judged(metrics: Iterable[MetricView]) -> Iterator[tuple[TextMarks, Sentences]]:
     """The sentences of each score; of one that was made several times the first ones."""
     for metric in metrics:
-        sentences = next((made.sentences for made in metric.score.attempts if made.sentences), None)
+        sentences = next((made.sentences for made in metric.attempts if made.sentences), None)
         if sentences is not None:
             yield TextMarks(metric.name, metric.section, sentences.sentences), sentences
 
@@ -134,11 +134,11 @@ def _marks_of(column: str, metrics: Iterable[MetricView]) -> TextMarks | None:
 
 @dataclass(frozen=True)
 class RowView:
-    """What a page shows of a row; `unit`: what was compared of response and reference, empty where one is not there.
+    """What a page shows of a row.
 
     Attributes:
         marks: the texts whose sentences are marked, by column.
-        equal: whether response and reference are the same.
+        diff: of response and reference, or of two responses; None where one is not there.
         columns: what else the row has: name, text.
     """
 
@@ -148,8 +148,7 @@ class RowView:
     response: ShownText | None
     reference: ShownText | None
     marks: Mapping[str, TextMarks]
-    unit: Unit | None
-    equal: bool
+    diff: WordDiff | None
     retrieved: tuple[ContextView, ...]
     expected: tuple[ContextView, ...]
     metrics: tuple[MetricView, ...]
@@ -158,7 +157,7 @@ class RowView:
     @property
     def attempts(self) -> list[Attempt]:
         """All that was made, of any metric."""
-        return [attempt for metric in self.metrics for attempt in metric.score.attempts]
+        return [attempt for metric in self.metrics for attempt in metric.attempts]
 
     @property
     def has_sentences(self) -> bool:
@@ -198,8 +197,7 @@ def row_view(run: Run, row: int, against: Sequence[str] | None = None) -> RowVie
         response=_answer(response, diff.first if diff else None, marks.get("response")),
         reference=_answer(reference, both.second if both else None, marks.get("reference")),
         marks=marks,
-        unit=diff.unit if diff else None,
-        equal=diff is not None and diff.equal,
+        diff=diff,
         retrieved=context_views("retrieved_contexts", columns, metrics, dropped),
         expected=context_views("reference_contexts", columns, metrics, {}),
         metrics=metrics,
@@ -252,7 +250,7 @@ class PairMetric:
     @property
     def values(self) -> tuple[float | None, ...]:
         """The score of each side."""
-        return tuple(side.score.value if side else None for side in self.sides)
+        return tuple(side.value if side else None for side in self.sides)
 
     @property
     def difference(self) -> float | None:

@@ -255,13 +255,25 @@ class Attempt:
     @property
     def is_verified(self) -> bool:
         """Whether a verifier decided on sentences, not the judge as one."""
-        return self.sentences is not None and len(self.sentences.used) == 1
+        return self.sentences is not None and self.sentences.used == 1
 
 
 @dataclass(frozen=True)
-class ScoreView:
-    """What the judge says of a metric."""
+class MetricView:
+    """A metric of the row.
 
+    Attributes:
+        section: by which links find it in the row; a name may have signs that no id has.
+        stage: `retrieval` or `generation`; empty where nobody knows.
+        tone: whether the score is good news; plain where there is none, or nobody knows the range.
+        attempts: what is behind the score, several where it was made several times.
+    """
+
+    name: str
+    section: str
+    stage: str
+    tone: Tone
+    better: str
     value: float | None
     attempts: tuple[Attempt, ...]
 
@@ -280,28 +292,6 @@ class ScoreView:
         )
 
 
-@dataclass(frozen=True)
-class MetricView:
-    """A metric of the row.
-
-    Attributes:
-        section: by which links find it in the row; a name may have signs that no id has.
-        stage: `retrieval` or `generation`; empty where nobody knows.
-        tone: whether the score is good news; plain where there is none, or nobody knows the range.
-    """
-
-    name: str
-    section: str
-    stage: str
-    tone: Tone
-    better: str
-    score: ScoreView
-
-    @property
-    def has_details(self) -> bool:
-        return self.score.has_details
-
-
 def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[MetricView, ...]:
     """The metrics in the order of the run."""
     lines: dict[str, list[Json]] = {}
@@ -311,22 +301,13 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
     with suppress(ResultsError):
         prompts = run.prompts
 
-    def score(name: str, section: str) -> ScoreView:
-        about = _about(run, name)
-        made = tuple(_attempt(line, about, columns, prompts, section) for line in lines.get(name, ()))
-        return ScoreView(as_score(values.get(name)), made)
-
-    return tuple(
-        MetricView(
-            name,
-            f"m{place}",
-            str(_about(run, name).get("stage") or ""),
-            _tone(as_score(values.get(name)), _about(run, name)),
-            str(_about(run, name).get("better") or ""),
-            score(name, f"m{place}"),
-        )
-        for place, name in enumerate(run.metrics)
-    )
+    views = []
+    for place, name in enumerate(run.metrics):
+        about, value, section = _about(run, name), as_score(values.get(name)), f"m{place}"
+        attempts = tuple(_attempt(line, about, columns, prompts, section) for line in lines.get(name, ()))
+        stage, better = str(about.get("stage") or ""), str(about.get("better") or "")
+        views.append(MetricView(name, section, stage, _tone(value, about), better, value, attempts))
+    return tuple(views)
 
 
 def _about(run: Run, metric: str) -> Json:
@@ -339,7 +320,7 @@ def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str
     judgements = judgements_of(line)
     sentences = sentences_of(judgements, columns, section if repeat is None else f"{section}-r{repeat + 1}")
     if sentences is not None:
-        judgements = [judgement for place, judgement in enumerate(judgements) if place not in sentences.used]
+        judgements = judgements[sentences.used :]
     views = judgement_views(judgements, columns, about)
     sent, missing = prompt_views(line, columns, prompts)
     views = [replace(view, error=None) if reason and _is_reason(view, str(reason)) else view for view in views]

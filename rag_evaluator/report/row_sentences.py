@@ -11,8 +11,6 @@ from rag_evaluator.results.judgement import NOT_COUNTED, JudgedVerdict, Judgemen
 from rag_evaluator.results.rows import DETAILS, VERIFIED
 
 Json = Mapping[str, Any]  # Any in this module: JSON
-ORDERS = 2  # of the answers that a judge chooses from: as in the prompt, and exchanged
-DISAGREE = "the orders disagree"
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class SentenceView:
     Attributes:
         number: in the order of the text, from 1.
         section: by which links find it in the row.
-        tone: `middle` where the judge decided otherwise when the answers were exchanged; `plain`: it does not count.
+        tone: `plain`: it does not count.
         supported: whether it counts as supported.
         text: with the flagged parts.
         probability: that the evidence supports it, as percent; empty where it does not count.
@@ -85,13 +83,13 @@ class Sentences:
 
     Attributes:
         pieces: of the evidence.
-        used: places of the judgements that are shown here.
+        used: judgements, from the first, that are shown here: what was asked about the sentences, and what came of it.
     """
 
     compared: Compared
     pieces: int
     sentences: tuple[SentenceView, ...]
-    used: frozenset[int]
+    used: int
 
 
 def compared_by(metric: str) -> Compared | None:
@@ -115,18 +113,15 @@ def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -
     rows = response.get("sentences") if isinstance(response, Mapping) else None
     if compared is None or not isinstance(rows, list) or not all(_is_sentence(row) for row in rows):
         return None
-    pieces = response.get("pieces")
-    pieces = pieces if isinstance(pieces, int) else 1
-    disagreeing, used = _both_orders(judgements[:verified], len(rows), pieces)
-    left_out = [row for row in response.get(NOT_COUNTED) or () if isinstance(row, Mapping) and "sentence" in row]
+    left_out = response.get(NOT_COUNTED) or ()
     text = str(columns.get(compared.text) or "")
     views = tuple(
         _left_out(row, number, section, place)
         if index is None
-        else _judged(row, judgements[verified], disagreeing.get(index, frozenset()), compared, number, section, place)
+        else _judged(row, judgements[verified], compared, number, section, place)
         for number, (index, row, place) in enumerate(_placed(text, rows, left_out), start=1)
     )
-    return Sentences(compared, pieces, views, used | {verified})
+    return Sentences(compared, response.get("pieces") or 1, views, verified + 1)
 
 
 def _is_sentence(row: Any) -> bool:
@@ -161,7 +156,6 @@ def _placed(text: str, rows: Sequence[Json], left_out: Sequence[Json]) -> list[P
 def _judged(
     row: Json,
     judgement: Judgement,
-    disagreeing: frozenset[int],
     compared: Compared,
     number: int,
     section: str,
@@ -169,21 +163,19 @@ def _judged(
 ) -> SentenceView:
     meaning = JudgedVerdict(judgement, "verdict", row["verdict"]).meaning
     assert meaning is not None, "each metric of COMPARED has its row in MEANINGS"
-    piece = row.get("piece", 0) + 1 if isinstance(row.get("piece", 0), int) else 1
-    agree = piece not in disagreeing
     spans = tuple(_spans(row))
     contexts = row.get("contexts") or () if compared.evidence == "retrieved_contexts" else ()
     text = [TextPart(row["statement"])]
     return SentenceView(
         number,
         f"{section}-s{number}",
-        meaning.tone if agree else "middle",
-        meaning.word if agree else f"{meaning.word}, {DISAGREE}",
+        meaning.tone,
+        meaning.word,
         row["verdict"] == 1,
         shown_pieces(_flagged(text, [(span, 0) for span in spans]), DETAILS),
         percent(row.get("probability")),
-        tuple(context for context in contexts if isinstance(context, int)),
-        piece,
+        tuple(contexts),
+        row.get("piece", 0) + 1,
         spans,
         place,
     )
@@ -198,36 +190,10 @@ def _left_out(row: Json, number: int, section: str, place: tuple[int, int] | Non
 def _spans(row: Json) -> Iterator[Span]:
     """Those within the sentence, none before the end of another one."""
     text, least = row["statement"], 0
-    for span in row.get("spans") or ():
-        if not isinstance(span, list | tuple) or len(span) != 3:
-            continue
-        start, end, share = span
-        if isinstance(start, int) and isinstance(end, int) and least <= start < end <= len(text):
+    for start, end, share in row.get("spans") or ():
+        if least <= start < end <= len(text):
             yield Span(start, end, short(" ".join(text[start:end].split())), percent(share))
             least = end
-
-
-def _both_orders(
-    asked: Sequence[Judgement], sentences: int, pieces: int
-) -> tuple[dict[int, frozenset[int]], frozenset[int]]:
-    """The pieces, from 1, on which the two orders disagree, by sentence, and the places of these judgements.
-
-    The judge is asked about piece after piece, in each about sentence after sentence, about each in both orders.
-    Both are empty where a verifier was asked, or an answer is missing.
-    """
-    if not asked or len(asked) != pieces * sentences * ORDERS:
-        return {}, frozenset()
-    # "supported" is the first answer in the prompt, the second where they are exchanged
-    shares = [judgement.shares.get(str(1 + place % ORDERS)) for place, judgement in enumerate(asked)]
-    known = [share for share in shares if share is not None]
-    if len(known) < len(shares):
-        return {}, frozenset()
-    disagreeing: dict[int, frozenset[int]] = {}
-    for place, (first, second) in enumerate(zip(known[::ORDERS], known[1::ORDERS], strict=True)):
-        piece, sentence = divmod(place, sentences)
-        if (first >= 0.5) != (second >= 0.5):
-            disagreeing[sentence] = disagreeing.get(sentence, frozenset()) | {piece + 1}
-    return disagreeing, frozenset(range(len(asked)))
 
 
 def marked(pieces: Iterable[TextPart], sentences: Iterable[SentenceView]) -> list[TextPart]:

@@ -6,6 +6,7 @@ have one. No figure depends on the order of rows.
 """
 
 import math
+import re
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -20,7 +21,6 @@ from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
 from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
-from rag_evaluator.results.pieces import more_pieces
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
@@ -305,8 +305,8 @@ def caveats(
 ) -> list[str]:
     """What makes scores of the two runs differ beside the systems."""
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
-    judging = [*_of_judging(a, b, list(metrics)), *more_pieces(a, b, metrics)]
-    return [*partial, *judging, *_of_work(a, b, metrics), *_of_rows(a, b, matched, on)]
+    work = [*_of_pieces(a, b, metrics), *_of_work(a, b, metrics)]
+    return [*partial, *_of_judging(a, b, list(metrics)), *work, *_of_rows(a, b, matched, on)]
 
 
 def partial_run(run: ScoredRows) -> str | None:
@@ -316,8 +316,7 @@ def partial_run(run: ScoredRows) -> str | None:
 
 
 def _of_judging(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> list[str]:
-    silent = [run.name for run in (a, b) if not run.manifest.get("signatures")]
-    if silent:
+    if silent := [run.name for run in (a, b) if not run.manifest.get("signatures")]:
         verb, was = ("does", "it was") if len(silent) == 1 else ("do", "they were")
         return [
             f"{' and '.join(silent)} {verb} not say how {was} judged: if judge, prompts, language or versions differ, "
@@ -330,6 +329,28 @@ def _of_judging(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> list[str]:
     if has_unnamed_model(a.manifest, metrics):
         return [f"The models that judged {a.name} and {b.name} have no names: that they are the same is not known."]
     return []
+
+
+PIECES = re.compile(r"(\d+) pieces? of evidence")  # an outcome, see `rag_evaluator.metrics.own.grounded`
+MORE = 0.1  # so many more pieces, as a share of the lower mean, are said
+
+
+def _of_pieces(a: ScoredRows, b: ScoredRows, metrics: Sequence[str]) -> Iterator[str]:
+    """Metrics whose verifier looked at more pieces of evidence a row in one run: the best piece counts."""
+    for metric in metrics:
+        first, second = (_mean_pieces(run.outcomes.get(metric, {})) for run in (a, b))
+        if first and second and max(first, second) >= (1 + MORE) * min(first, second):
+            yield (
+                f"{metric}: the verifier looked at {first:.1f} pieces of evidence a row in {a.name}, at {second:.1f} "
+                f"in {b.name}. The best piece counts, so more pieces support more by chance: compare runs with as many "
+                "contexts, or read the control of 'probe'."
+            )
+
+
+def _mean_pieces(outcomes: Mapping[str, int]) -> float | None:
+    counts = [(int(match[1]), rows) for outcome, rows in outcomes.items() if (match := PIECES.fullmatch(outcome))]
+    rows = sum(rows for _, rows in counts)
+    return sum(pieces * rows for pieces, rows in counts) / rows if rows else None
 
 
 def _of_work(a: ScoredRows, b: ScoredRows, metrics: Sequence[str]) -> list[str]:
@@ -381,22 +402,16 @@ def _cut(text: str) -> str:
     return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
 
 
-def _of_rows(a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matched], on: str) -> list[str]:
+def _of_rows(a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matched], on: str) -> Iterator[str]:
     keys = sorted(matched[0].places.keys() & matched[1].places.keys())
-
-    def expected(key: str) -> list[set[str | None]]:
-        """What each side expects in the rows of a key."""
-        return [
-            {as_key([value_of(run.samples[place], column) for column in EXPECTED]) for place in side.places[key]}
-            for run, side in zip((a, b), matched, strict=True)
-        ]
-
-    lines = []
     if count := other_questions(a, b, matched, on)[0]:
-        lines.append(f"{count} of {len(keys)} rows that were matched by '{on}' have other questions in {b.name}.")
-    if count := sum(pair[0] != pair[1] for pair in map(expected, keys)):
-        lines.append(
+        yield f"{count} of {len(keys)} rows that were matched by '{on}' have other questions in {b.name}."
+
+    def expected(run: ScoredRows, rows: Iterable[int]) -> set[str | None]:
+        return {as_key([value_of(run.samples[row], column) for column in EXPECTED]) for row in rows}
+
+    if count := sum(expected(a, matched[0].places[key]) != expected(b, matched[1].places[key]) for key in keys):
+        yield (
             f"{count} of {len(keys)} questions have another reference or other expected contexts in {b.name} than in "
             f"{a.name}, so these scores do not measure the same."
         )
-    return lines

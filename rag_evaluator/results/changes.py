@@ -1,16 +1,13 @@
 """Rows that changed between two runs: `ChangedScore`, and in words what the judge says otherwise: `VerdictChange`."""
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
-from rag_evaluator.results.judgement import GRADES, JudgedVerdict, Judgement, Tone, judgements_of
+from rag_evaluator.results.judgement import GRADES, JudgedVerdict, explained
 from rag_evaluator.results.overview import counted
-from rag_evaluator.results.questions import input_values
 
-Json = Mapping[str, Any]  # Any in this module: JSON
 Direction = Literal["worse", "better", "differs", "missing"]
 DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "differs", "missing")
 TEXT = 80  # characters of a claim in a sentence
@@ -19,12 +16,8 @@ VERDICTS = 3  # changed verdicts that are shown of a row
 MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
 
 
-TONES: Mapping[Tone, int] = {"bad": 0, "middle": 1, "good": 2}
-PARTS = {"context": "context", "reference context": "reference_context"}  # kind -> the part of an input that it is
 OF_ROWS = ("question", "response", "rating")  # kinds that are about the whole row, whatever text is beside them
-NUMBER = re.compile(r"\A\d+: ")  # before each sentence of the contexts, in the order of the contexts
 HELD_AGAINST = "claim, by text"  # a kind: the claim is held against one text after the other
-Key = tuple[str, ...]  # what a verdict is about: kind, text, by what it was judged
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,7 @@ class VerdictChange:
 
     def says(self) -> str:
         """Return the change in words: `claim “Annam”: not supported instead of supported`."""
-        about = self.about if self.kind in PARTS else f"“{_cut(self.about)}”"
+        about = self.about if self.kind.endswith("context") else f"“{_cut(self.about)}”"
         what = self.kind if self.kind in OF_ROWS or not self.about else f"{self.kind} {about}"
         if self.first is None or self.second is None:
             side, word = ("second", self.second) if self.first is None else ("first", self.first)
@@ -136,104 +129,54 @@ class ChangedRows:
     rose: int
 
 
-@dataclass(frozen=True)
-class _Said:
-    """A verdict of one side; the fields are those of `VerdictChange`."""
-
-    kind: str
-    about: str
-    word: str
-    tone: Tone
-    reason: str
+Record = Mapping[str, Any]  # Any: JSON
+Subject = tuple[str, str]  # what a verdict is about: the text, or the prompt without one; the place of a context
+Side = dict[Subject, list[tuple[str, JudgedVerdict]]]  # the verdicts of a side in words
 
 
-Records = Sequence[tuple[Json, Json]]  # of the details of a run, each with the columns of its row
-
-
-def verdict_changes(first: Records, second: Records, direction: Direction) -> tuple[VerdictChange, ...]:
+def verdict_changes(first: Iterable[Record], second: Iterable[Record], worse: bool) -> tuple[VerdictChange, ...]:
     """Return the verdicts that changed: first those that both sides have, then those that go the way of the score.
 
     Verdicts about the same on which a side does not agree with itself, such as repeats, are left out.
 
     Args:
-        first, second: what is known of a score on each side.
-        direction: how the score changed.
+        first, second: the details of a score on each side.
+        worse: whether the score became worse.
     """
-    sides = [_by_key(records) for records in (first, second)]
+    sides = [_by_subject(records) for records in (first, second)]
     changes: dict[VerdictChange, tuple[bool, bool]] = {}
-    for key in dict.fromkeys([*sides[1], *sides[0]]):
-        before, after = (side.get(key, []) for side in sides)
-        words = [{said.word for said in side} for side in (before, after)]
+    for subject in dict.fromkeys([*sides[1], *sides[0]]):
+        before, after = (side.get(subject, []) for side in sides)
+        words = [{word for word, _ in side} for side in (before, after)]
         if words[0] == words[1] or max(map(len, words)) > 1:
             continue
-        shown = (after or before)[0]
-        old, new = (side[0].word if side else None for side in (before, after))
-        explains = _tone(after) < _tone(before) if direction == "worse" else _tone(after) > _tone(before)
-        changes.setdefault(
-            VerdictChange(shown.kind, shown.about, old, new, shown.reason), (None in (old, new), not explains)
-        )
+        shown = (after or before)[0][1]
+        kind, about = shown.kind or "rating", shown.lines[1]
+        if kind.endswith("context"):
+            about = subject[1] or about
+        old, new = (side[0][0] if side else None for side in (before, after))
+        is_bad = after[0][1].is_bad if after else not shown.is_bad
+        change = VerdictChange("claim" if kind == HELD_AGAINST else kind, about, old, new, shown.lines[2])
+        changes[change] = None in (old, new), is_bad != worse
     return tuple(sorted(changes, key=changes.__getitem__))
 
 
-def _tone(side: Sequence[_Said]) -> int:
-    """Return how good a verdict is; where a side has none, it is neither good nor bad."""
-    return TONES.get(side[0].tone, 1) if side else 1
-
-
-def _by_key(records: Records) -> dict[Key, list[_Said]]:
-    """Return what the judge said for a score, as far as it is known what that means, by what it is about."""
-    by_key: dict[Key, list[_Said]] = {}
-    for record, columns in records:
-        judgements = judgements_of(record)
-        answers = [judgement.response for judgement in judgements]
-        for judgement in judgements:
-            if judgement.shares:
-                continue
-            values = input_values(judgement.parts, columns, answers)
-            for verdict in judgement.verdicts():
-                for item in [verdict] if verdict.items is None else verdict.of_items(values):
-                    for key, said in _said(item, judgement, values):
-                        by_key.setdefault(key, []).append(said)
-    return by_key
-
-
-def _said(verdict: JudgedVerdict, judgement: Judgement, values: Json) -> Iterator[tuple[Key, _Said]]:
-    """Yield a verdict under its key, which is equal on both sides where they speak about the same."""
-    _, text, reason = verdict.lines
-    kind, meaning = verdict.kind, verdict.meaning
-    if kind and meaning is not None:
-        subject = "claim" if kind.startswith("claim") else kind
-        key: Key = (subject, judgement.prompt)
-        about, word = "", meaning.word
-        if kind in PARTS:
-            context = values.get(PARTS[kind])
-            about = _number(judgement.parts.get(PARTS[kind])) or f"“{_cut(' '.join(str(context).split()))}”"
-            key = (subject, as_key(context) or about)
-        elif text:
-            about = NUMBER.sub("", text) if kind == "sentence of the contexts" else text
-            key = (subject, as_key(about) or "")
+def _by_subject(records: Iterable[Record]) -> Side:
+    """Return the verdicts and grades behind a score by what they are about."""
+    by_subject: Side = {}
+    for verdict in explained(records):
+        kind, parts = verdict.kind, verdict.judgement.parts
+        if kind == "" or (kind is None and (verdict.key not in GRADES or verdict.value is None)):
+            continue
+        word, place = verdict.word, ""
+        if kind == HELD_AGAINST or (kind or "").endswith("context"):
+            part = parts.get("context", parts.get("reference_context"))
+            place = str(part["item"] + 1) if isinstance(part, Mapping) and "item" in part else ""
         if kind == HELD_AGAINST:
-            named = judgement.parts.get("context")
-            number = _number(named)
-            against = f"context {number}" if number else "the reference" if isinstance(named, Mapping) else ""
-            key = (*key, as_key(values.get("context")) or against)
-            kind, word = "claim", f"{word} by {against}" if against else word
-        yield key, _Said(kind, about, word, meaning.tone, reason)
-    elif kind != "" and verdict.key in GRADES and isinstance(verdict.value, int | float):
-        yield ("rating", judgement.prompt), _Said("rating", "", _grade(verdict, values), "plain", reason)
-
-
-def _number(reference: Any) -> str:
-    """The place of a context that a question names, from 1; empty where it is not known."""
-    item = reference.get("item") if isinstance(reference, Mapping) else None
-    return "" if item is None else str(item + 1)
-
-
-def _grade(verdict: JudgedVerdict, values: Json) -> str:
-    """A grade in the words of its scale, else as a number."""
-    scale = values.get("scale")
-    described = scale.get(str(verdict.value)) if isinstance(scale, Mapping) else None
-    return _cut(" ".join(str(described).split())) if described else f"{verdict.key} {verdict.value:g}"
+            word = f"{word} by {f'context {place}' if place else 'the reference'}"
+        subject = as_key(verdict.lines[1]) or verdict.judgement.prompt, place
+        by_subject.setdefault(subject, []).append((word, verdict))
+    return by_subject
 
 
 def _cut(text: str, most: int = TEXT) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match
@@ -10,24 +11,22 @@ from rag_evaluator.results.comparison import ComparedMetric, LabelDifference
 from rag_evaluator.results.conclusion import (
     Conclusion,
     about,
-    asks_judge,
-    asks_verifier,
     figure,
-    is_judged,
-    judge_words,
-    judged_config,
+    judged_by,
     listed,
     next_command,
-    of_some,
     whole_ranges,
     with_ends,
     with_interval,
-    with_verifier,
 )
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.statistics.paired import MetricComparison, Verdict
 
+WITHIN: Mapping[Verdict, str] = {
+    "different, but less than the margin": "Different, but less than",
+    "equal within the margin": "Equal within",
+}
 FEW_ROWS = 0.9  # share of the matched rows below which it is said how many rows a metric was compared in
 
 
@@ -36,21 +35,19 @@ class Judging:
     """How the scores of two runs were made, as far as a sentence must say it.
 
     Attributes:
-        words: ends a sentence about metrics that a judge made, such as `, according to this judge`.
-        judged: the metrics that it is said of: a judge made them, and no certificate calls it useful for them.
+        manifests, useful: see `judged_by`. Any: JSON.
         differing: what differs between the two runs' judging, such as `judge` and `prompts`.
         scores: the words `by the scores` where a sentence about labels comes first; else empty.
     """
 
-    words: str = ""
-    judged: Collection[str] = ()
+    manifests: Sequence[Mapping[str, Any]] = ()
+    useful: Collection[str] = ()
     differing: Sequence[str] = ()
     scores: str = ""
 
     def of(self, lines: Sequence[MetricComparison]) -> str:
-        """The words for a sentence about these metrics; which of them they are said of, where not of all."""
-        judged = [line.metric for line in lines if line.metric in self.judged]
-        return of_some(self.words, judged, len(lines)) if judged else ""
+        """Return the words for a sentence about these metrics."""
+        return judged_by(self.manifests, [line.metric for line in lines], self.useful)
 
 
 def conclude_comparison(
@@ -78,31 +75,20 @@ def conclude_comparison(
         matched = row_match(first, side).matched
         pair = names[first.run.name], names[side.run.name]
         said = conclude_pair(*pair, figures, matched, len(lines), effect, judging)
-        sentences += said if len(others) == 1 else (_of(names[side.run.name], sentence) for sentence in said)
+        several, name = len(others) > 1, names[side.run.name]
+        sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
     seen = next_command(("report", *folders)) if is_report else ""
     rules = [difference_rule(level, len(lines))]
-    return Conclusion(sentences, seen, [*rules, label_rule(level, _tests(labels))] if labels else rules)
-
-
-def _of(run: str, sentence: str) -> str:
-    """A sentence about one of several runs, with its name."""
-    return sentence if sentence.startswith(f"{run} ") else f"{run}: {sentence}"
+    return Conclusion(sentences, seen, [*rules, label_rule(level, labels)] if labels else rules)
 
 
 def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
-    """How two runs were judged: a metric needs no words if certificates call the judges of both useful."""
-    judged = {metric for metric in metrics if is_judged(a.manifest, metric) or is_judged(b.manifest, metric)}
-    doubtful = judged - (useful_metrics(a) & useful_metrics(b))
-    is_known = a.manifest.get("signatures") and b.manifest.get("signatures")
-    differing = list(differing_conditions(a.manifest, b.manifest, metrics)) if is_known else []
-    configs = [judged_config(run.manifest) for run in (a, b)]
-    by_judge, by_verifier = (
-        any(asks(run.manifest, metric) for run in (a, b) for metric in judged) for asks in (asks_judge, asks_verifier)
-    )
-    words = judge_words(*(configs if differing else configs[1:])) if by_judge else ""
-    return Judging(with_verifier(words, by_verifier), doubtful, differing)
+    """Return how two runs were judged: a metric needs no words if certificates call the judges of both useful."""
+    known = [run.manifest for run in (a, b) if run.manifest.get("signatures")]
+    differing = list(differing_conditions(known[0], known[1], metrics)) if len(known) == 2 else []
+    return Judging(known if differing else known[-1:], useful_metrics(a) & useful_metrics(b), differing)
 
 
 def difference_rule(level: float, tests: int) -> str:
@@ -144,10 +130,11 @@ def conclude_pair(
     shown = [line for line in known if line.verdict == "shown"]
     if shown:
         yield f"{run} {listed(_shown(shown, judging), most=len(shown))}{judging.of(shown)}."
-    for margin, small in _by_margin(known, "different, but less than the margin"):
-        yield f"Different, but less than the margin of {margin:g}: {_all_of(small)}{judging.of(small)}."
-    for margin, equal in _by_margin(known, "equal within the margin"):
-        yield f"Equal within the margin of {margin:g}: {_all_of(equal)}{judging.of(equal)}."
+    for verdict, words in WITHIN.items():
+        for margin in dict.fromkeys(line.margin for line in known if line.verdict == verdict):
+            group = [line for line in known if (line.verdict, line.margin) == (verdict, margin)]
+            differences = listed((f"{line.metric} {_difference(line, 3)}" for line in group), most=len(group))
+            yield f"{words} the margin of {margin:g}: {differences}{judging.of(group)}."
     alone = [line for line in known if line.verdict == "not settled" and line.alone]
     for line in alone:
         family = f"{tests} metrics" if tests == len(lines) else f"{tests} differences"
@@ -179,25 +166,8 @@ def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]
 
 def _by(line: MetricComparison) -> str:
     """A difference without its sign: the verb says the direction."""
-    difference = line.difference
-    assert difference.mean is not None
-    assert difference.ci_low is not None
-    assert difference.ci_high is not None
-    low, high = sorted((abs(difference.ci_low), abs(difference.ci_high)))
-    return f"{line.metric} by {with_ends(abs(difference.mean), low, high)}"
-
-
-def _by_margin(lines: Sequence[MetricComparison], verdict: Verdict) -> list[tuple[float, list[MetricComparison]]]:
-    """The metrics of a verdict, by their margin."""
-    groups: dict[float, list[MetricComparison]] = {}
-    for line in lines:
-        if line.verdict == verdict and line.margin is not None:
-            groups.setdefault(line.margin, []).append(line)
-    return list(groups.items())
-
-
-def _all_of(lines: Sequence[MetricComparison]) -> str:
-    return listed((f"{line.metric} {_difference(line, 3)}" for line in lines), most=len(lines))
+    low, high = sorted(abs(end or 0.0) for end in (line.difference.ci_low, line.difference.ci_high))
+    return f"{line.metric} by {with_ends(abs(line.difference.mean or 0.0), low, high)}"
 
 
 def _difference(line: MetricComparison, digits: int = 2) -> str:
@@ -239,8 +209,9 @@ def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
     yield from whole_ranges(line.difference.ci_method for line in lines)
 
 
-def label_rule(level: float, tests: int) -> str:
-    """What decides about the words of differences by labels. `tests`: how many there are."""
+def label_rule(level: float, labels: Sequence[LabelDifference]) -> str:
+    """What decides about the words of differences by labels."""
+    tests = sum(line.tested is not None for line in labels)
     alpha = f"{1 - level:.2g}"
     return (
         f"By people's labels: the {100 * level:g} % interval of the difference of the mean labels decides, which the "
@@ -250,10 +221,6 @@ def label_rule(level: float, tests: int) -> str:
         "narrows with the root of their number. Labels of texts that are equal in both runs count as equal. A margin "
         "is for scores only."
     )
-
-
-def _tests(labels: Sequence[LabelDifference]) -> int:
-    return sum(line.tested is not None for line in labels)
 
 
 def conclude_labels(names: Mapping[str, str], labels: Sequence[LabelDifference]) -> Iterator[str]:
@@ -272,7 +239,7 @@ def conclude_labels(names: Mapping[str, str], labels: Sequence[LabelDifference])
             yield f"By people's labels of {_labelled(shown)}, {names[run]} {verbs}."
         for line in known:
             if line.verdict == "not settled" and line.alone:
-                family = counted(_tests(labels), "difference")
+                family = counted(sum(one.tested is not None for one in labels), "difference")
                 difference = f"{line.metric} alone would count, {_difference(line)}"
                 yield f"By people's labels{which_run}, {difference}; it is one of {family} by labels."
         if rest := [line for line in known if line.verdict == "not settled" and not line.alone]:

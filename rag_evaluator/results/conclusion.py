@@ -98,12 +98,11 @@ def toy_sentence(model: str, language: str | None) -> str:
     return f"The demo judge is a toy{limit}: set judge.model to a model of your own." if model == DEMO else ""
 
 
-def judge_words(*configs: Mapping[str, Any], trusted: bool = False) -> str:
-    """`, according to this judge`; empty where a certificate says that the judge is useful.
+def judge_words(*configs: Mapping[str, Any]) -> str:
+    """`, according to this judge`.
 
     Args:
         configs: of the run, as its manifest has it; of two runs with different judges both. Any: JSON.
-        trusted: whether it does, for the metrics that the sentence is about.
     """
     models = list(map(judge_model, configs))
     if DEMO in models:
@@ -111,36 +110,25 @@ def judge_words(*configs: Mapping[str, Any], trusted: bool = False) -> str:
         limit = f", which does not know {unknown}" if unknown else ""
         others = "" if set(models) == {DEMO} else f"{',' if limit else ''} and others"
         return f", according to {TOY}{limit}{others}"
-    if trusted:
-        return ""
     return ", according to this judge" if len(models) == 1 else ", according to these judges"
 
 
-def judged_by(manifest: Mapping[str, Any], metrics: Iterable[str], useful: Collection[str]) -> str:
-    """`judge_words` of the metrics that a judge or a verifier judged; empty where none did.
+def judged_by(manifests: Sequence[Mapping[str, Any]], metrics: Iterable[str], useful: Collection[str]) -> str:
+    """Who judged these metrics: `, according to this judge`, with their names if it is not all; empty where none did.
 
     Args:
-        manifest: of the run. Any: JSON.
-        useful: metrics of which a certificate says that the judge is useful.
+        manifests: of the run; of two runs that were judged differently both. Any: JSON.
+        useful: metrics of which a certificate says that the judge is useful: nothing is said of them.
     """
-    metrics = list(dict.fromkeys(metrics))
-    asked = [metric for metric in metrics if asks_judge(manifest, metric)]
-    words = judge_words(judged_config(manifest), trusted=set(asked) <= set(useful)) if asked else ""
-    is_verified = any(asks_verifier(manifest, metric) for metric in metrics if metric not in useful)
-    judged = [metric for metric in metrics if is_judged(manifest, metric)]
-    return of_some(with_verifier(words, is_verified), judged, len(metrics))
-
-
-def of_some(words: str, judged: Sequence[str], metrics: int) -> str:
-    """Words of the judge in a sentence about some metrics, with the names of those that it judged if not all."""
-    return words if not words or len(judged) == metrics else f"{words} ({listed(judged)})"
-
-
-def with_verifier(words: str, is_asked: bool) -> str:
-    """Words of the judge, `, according to this judge`, with the verifier where it was asked."""
-    if not is_asked:
-        return words
-    return f"{words} and this verifier" if words else ", according to this verifier"
+    names = list(dict.fromkeys(metrics))
+    judged = [name for name in names if name not in useful and any(is_judged(each, name) for each in manifests)]
+    by_judge, by_verifier = (
+        any(asks(each, name) for each in manifests for name in judged) for asks in (asks_judge, asks_verifier)
+    )
+    words = judge_words(*map(judged_config, manifests)) if by_judge else ""
+    if by_verifier:
+        words = f"{words} and this verifier" if words else ", according to this verifier"
+    return f"{words} ({listed(judged)})" if 0 < len(judged) < len(names) else words
 
 
 def the_judge(config: Mapping[str, Any]) -> str:

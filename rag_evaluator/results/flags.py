@@ -19,7 +19,6 @@ REASONS: Mapping[str, str] = {
 MANY_FLAGGED = 0.1  # share of rows above which a sentence says so
 MUCH = 0.1  # difference of two runs' shares of flagged rows above which a comparison says so
 SHOWN = 3  # reasons in a sentence
-NAMED = 2  # metrics without a figure that have a sentence of their own
 RULES = (
     f"copied: at least {LEAST_COPIED:.0%} of the 6-grams of a text (3-grams in Han, kana, Hangul) are in the answers "
     "of the prompt's examples and nowhere in the row; of a name or key phrase the whole. "
@@ -41,15 +40,12 @@ BY_VERIFIER: Mapping[str, str] = {
 
 def without_figure(summary: Mapping[str, Figures]) -> Iterator[str]:
     """Metrics that have no mean although rows were judged, with what the judge did, and what to do."""
-    lacking = {name: row for name, row in summary.items() if row["mean"] is None and row["reasons"]}
-    for name, row in list(lacking.items())[:NAMED]:
-        missing = sum(row["reasons"].values())
-        whys = [f"in {count:,} {reason}" for reason, count in row["reasons"].items()][:SHOWN]
-        why = "; ".join([whys[0], *(text.replace(" the judge ", " it ", 1) for text in whys[1:])])
-        rows = counted(row["count"], "row")
-        yield f"{name} has no figure: {missing:,} of {rows} could not be scored ({why}).{advice(name, row)}"
-    if (more := len(lacking) - NAMED) > 0:
-        yield f"{counted(more, 'other metric')} {'has' if more == 1 else 'have'} no figure, either."
+    for name, row in summary.items():
+        if row["mean"] is None and row["reasons"]:
+            missing, rows = sum(row["reasons"].values()), counted(row["count"], "row")
+            first, *others = [f"in {count:,} {reason}" for reason, count in row["reasons"].items()][:SHOWN]
+            why = "; ".join([first, *(text.replace(" the judge ", " it ", 1) for text in others)])
+            yield f"{name} has no figure: {missing:,} of {rows} could not be scored ({why}).{advice(name, row)}"
 
 
 def advice(metric: str, row: Figures) -> str:
@@ -75,19 +71,15 @@ def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:
 
 
 def differing(names: tuple[str, str], before: Mapping[str, Figures], after: Mapping[str, Figures]) -> Iterator[str]:
-    """Of each metric whose share of flagged rows differs much between two runs, both shares.
-
-    Args:
-        names: of the runs.
-    """
+    """Of each metric whose share of flagged rows differs much between two runs, both shares. `names`: of the runs."""
     for metric in (name for name in before if name in after):
-        shares = [flagged_share(summary[metric]) for summary in (before, after)]
-        if abs(shares[0] - shares[1]) > MUCH:
-            of_each = " and in ".join(
-                f"{summary[metric].get(FLAGGED, 0):,} of {counted(summary[metric]['count'], 'row')} of {name}"
-                for name, summary in zip(names, (before, after), strict=True)
+        rows = before[metric], after[metric]
+        if abs(flagged_share(rows[0]) - flagged_share(rows[1])) > MUCH:
+            first, second = (f"{row.get(FLAGGED, 0):,} of {counted(row['count'], 'row')}" for row in rows)
+            yield (
+                f"The judge's work for {metric} is doubtful in {first} of {names[0]} and in {second} of {names[1]}: "
+                "the difference may be the judge's."
             )
-            yield f"The judge's work for {metric} is doubtful in {of_each}: the difference may be the judge's."
 
 
 def flagged_share(row: Figures | None) -> float:

@@ -193,13 +193,12 @@ def as_sealed(folder: Path, rows: int) -> dict[str, Any]:
     return {"rows": rows, "sha256": {name: file_digest(folder / name) for name in SEALED}}
 
 
-def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES, rows: int | None = None) -> None:
+def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES) -> None:
     """Raises `ResultsError` if the scores in a results folder are not those that were written there.
 
     Args:
-        manifest: of the folder. Any: JSON.
-        name: the file; of one whose digest the manifest does not hold, such as a workbook, the rows are counted.
-        rows: how many it holds; None counts its lines.
+        manifest: of the folder. Any: JSON. One of an older run without digests has the number of rows.
+        name: the file.
     """
     sealed = manifest.get(WRITTEN)
     written: Mapping[str, Any] = sealed if isinstance(sealed, Mapping) else {}
@@ -209,10 +208,11 @@ def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES
         refuse_special(path)
         if digest is not None and file_digest(path) == digest:
             return
-        held = _lines(path) if rows is None else rows
+        with path.open("rb") as file:
+            held = sum(1 for line in file if line.strip())
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
-    if type(expected) is int and held != expected:
+    if name == SCORES and type(expected) is int and held != expected:
         raise changed(path, f"it holds {held} rows, {expected} were written")
     if digest is not None:
         raise changed(path, "it has been changed since")
@@ -231,11 +231,6 @@ def again(folder: Path) -> str:
         f"There is no journal from which '{command('merge', folder)}' could write it again: copy the folder anew from "
         "where it was made, or evaluate again."
     )
-
-
-def _lines(path: Path) -> int:
-    with path.open("rb") as file:
-        return sum(1 for line in file if line.strip())
 
 
 def rows_of(manifest: Mapping[str, Any]) -> str:
@@ -261,14 +256,14 @@ def refuse_foreign(folder: Path, files: Iterable[str]) -> None:
     """Raises `ResultsError` if a folder holds files under the names of results that this program has not written."""
     refuse_panel(folder)
     held = [name for name in files if (folder / name).exists()]
-    if held and not _is_ours(folder):
+    if held and not is_ours(folder):
         raise ResultsError(
             f"{folder} holds {held[0]}, which this program did not write, and would replace it. Choose another name "
             "or output_dir, or move the file away."
         )
 
 
-def _is_ours(folder: Path) -> bool:
+def is_ours(folder: Path) -> bool:
     """Whether results were written here: then there is a manifest, or a journal, in which there is one too."""
     try:
         manifest = json.loads((folder / "manifest.json").read_bytes())

@@ -10,7 +10,6 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
-from rag_evaluator.results.questions import ROWS_TOGETHER, keep_prompts
 from rag_evaluator.results.rows import DROPPED, Score, Scored, details_lines, scored_row
 from rag_evaluator.results.run_conclusion import REFUSAL, conclude
 from rag_evaluator.results.summary import Summary, reporting_of
@@ -166,10 +165,6 @@ class Results(WithOverview):
         """Write all files into a folder, or leave all as they were. Raises `ResultsError` if it cannot be written."""
         folder = Path(folder).expanduser()
         write_table(self, folder)
-        config = self.manifest.get("config", {})
-        size = config.get("chunk_size", "auto")
-        rows = ROWS_TOGETHER if size == "auto" else size
-        keep_prompts(self, folder, rows, config.get("keep_prompts", False))
         return folder
 
 

@@ -11,26 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, Protocol
+from typing import Any, BinaryIO, Protocol
 
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import json_line
-
-
-class JudgementCounts(NamedTuple):
-    """What a summary counts of the judgements behind scores.
-
-    Attributes:
-        thoughts: judgements that followed a thought.
-        cut: those of them whose thought was cut.
-    """
-
-    thoughts: int = 0
-    cut: int = 0
-
-    def plus(self, other: "JudgementCounts") -> "JudgementCounts":
-        return JudgementCounts(*(mine + its for mine, its in zip(self, other, strict=True)))
 
 
 @dataclass(frozen=True)
@@ -46,7 +31,7 @@ class Score:
         lasting: the row itself is why it is NaN (a column is missing, a prompt does not fit): no use in trying again.
         repeated: the scores whose mean it is, in order; empty where it was made once.
         outcome: what the value stands for, of a metric that names that; None: nothing, or not the same in all repeats.
-        counted: `counts` of judgements that were taken out.
+        counted: `thoughts` of judgements that were taken out.
         flags: what was seen in the judge's work, see `rag_evaluator.results.flags`: flag -> the texts that it is about;
             without texts where judgements were taken out.
     """
@@ -58,18 +43,18 @@ class Score:
     lasting: bool = field(default=False, compare=False)
     repeated: Sequence["Score"] = ()
     outcome: str | None = None
-    counted: "JudgementCounts | None" = field(default=None, compare=False)
+    counted: tuple[int, int] | None = field(default=None, compare=False)
     flags: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     @property
-    def counts(self) -> "JudgementCounts":
-        """What is counted of its judgements, repeats included."""
+    def thoughts(self) -> tuple[int, int]:
+        """How many judgements followed a thought, and how many of these thoughts were cut; repeats included."""
         if self.counted is not None:
             return self.counted
-        counts = counts_of(self.judgements)
-        for score in self.repeated:
-            counts = counts.plus(score.counts)
-        return counts
+        thought = [judgement for judgement in self.judgements if "thinking" in judgement]
+        cut = sum("thinking" in judgement.get("cut", ()) for judgement in thought)
+        repeats = [score.thoughts for score in self.repeated]
+        return len(thought) + sum(count for count, _ in repeats), cut + sum(count for _, count in repeats)
 
     @property
     def missing(self) -> bool:
@@ -79,7 +64,7 @@ class Score:
         """The same score, light enough to keep thousands of."""
         repeated = tuple(score.without_judgements() for score in self.repeated)
         flags = dict.fromkeys(self.flags, ())
-        return replace(self, judgements=(), repeated=repeated, counted=self.counts, flags=flags)
+        return replace(self, judgements=(), repeated=repeated, counted=self.thoughts, flags=flags)
 
     @property
     def repeats(self) -> tuple[float, ...]:
@@ -205,12 +190,6 @@ def cells_of(scored: Scored, columns: Sequence[str]) -> list[Any]:
 def _as_text(value: Any) -> Any:
     """Lists and objects as JSON, as the readers of CSV and XLSX expect them back."""
     return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
-
-
-def counts_of(judgements: Iterable[Mapping[str, Any]]) -> JudgementCounts:
-    """The counts of a score's judgements, as JSON."""
-    thought = [judgement for judgement in judgements if "thinking" in judgement]
-    return JudgementCounts(len(thought), sum("thinking" in judgement.get("cut", ()) for judgement in thought))
 
 
 DETAILS = "details.jsonl"

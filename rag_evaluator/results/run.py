@@ -43,7 +43,6 @@ from rag_evaluator.results.rows import (
 from rag_evaluator.results.summary import read_summary
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
-TABLES = ("scores.jsonl", "scores.csv", "scores.xlsx")  # of a results folder
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
 
 
@@ -91,9 +90,7 @@ def of_table(source: Any, name: str, canonical: Canonical, no_scores: Collection
     scores: dict[str, list[float]] = {}
     for column in row_names(samples):
         known = canonical(column)
-        if column in no_scores or column in INPUT:
-            continue
-        if known is None and not _holds_numbers(samples, column):
+        if column in no_scores or column in INPUT or not (known or _holds_numbers(samples, column)):
             continue
         metric = known or column
         if metric in scores:
@@ -102,25 +99,6 @@ def of_table(source: Any, name: str, canonical: Canonical, no_scores: Collection
     if not scores:
         raise ResultsError(f"{name}: no column holds scores. Received the columns {', '.join(row_names(samples))}.")
     return ScoreTable(name, samples, scores)
-
-
-def of_own_table(path: Path, canonical: Canonical) -> ScoreTable | None:
-    """The scores in a file that a run wrote into its results folder; None for a table from elsewhere.
-
-    Of the manifest beside it only what it says of metrics is taken: the rest holds for the folder. Raises
-    `ResultsError` if the file is not as it was written.
-    """
-    if path.name not in TABLES or not (path.parent / "manifest.json").is_file():
-        return None
-    manifest = read_manifest(path.parent)
-    about = manifest.get("metrics")
-    if "program" not in manifest or not isinstance(about, Mapping):
-        return None
-    columns = {name for sample in open_dataset(path) for name in sample.row}
-    no_scores = {name for name in columns if name not in about}
-    scores = of_table(path, str(path), canonical, no_scores)
-    refuse_changed(path.parent, manifest, path.name, len(scores.samples))
-    return replace(scores, manifest={"metrics": about})
 
 
 def score_of(sample: Sample, column: str) -> float:

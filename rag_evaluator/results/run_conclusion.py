@@ -1,5 +1,6 @@
 """What an evaluation says, in sentences: lowest mean, missing scores, where to look."""
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
@@ -15,7 +16,6 @@ from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
     Conclusion,
     asks_judge,
-    asks_verifier,
     figure,
     is_judged,
     judge_model,
@@ -49,7 +49,8 @@ SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of
 MANY = 10  # scores: fewer may be equal by chance
 NOTABLE = 0.05  # share of scores that may be missing before it is said
 WEAKEST_RULE = (
-    "Lowest: the smallest mean of the metrics that ask {asked}, go from 0 to 1, and of which higher is better. "
+    "Lowest: the smallest mean of the metrics that ask a judge or a verifier, go from 0 to 1, and of which higher is "
+    "better. "
     "Weakest: its paired difference from each of the others is shown, after Holm over all pairs of these metrics."
 )
 LOOK_RULE = (
@@ -104,93 +105,73 @@ def conclude(
     if not any(row["scored"] or row.get("flagged") for row in summary.values()):
         return Conclusion([_nothing(summary)])
     scales = scales_of(manifest, summary)
-    means = list(_means(manifest, summary, rows, scales, useful))
     sentences = [
         *without_figure(summary),
-        *means,
+        *_means(manifest, summary, rows, scales, useful),
         *many_flagged(summary),
         *_constant(manifest, rows, scales),
-        *_missing(summary, means),
+        *_missing(summary),
         *whole_ranges(row.get("ci_method", "") for row in summary.values()),
         *_repeats(rows),
     ]
     config = judged_config(manifest)
     if not unknown_to_toy(judge_model(config), config.get("language")):
-        sentences += where_to_look(rows, outcomes, judged_by(manifest, (RECALL, FAITHFULNESS), useful))
+        sentences += where_to_look(rows, outcomes, judged_by([manifest], (RECALL, FAITHFULNESS), useful))
     worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows (counted from 0): {', '.join(map(str, worst))}.")
-    is_verified = any(asks_verifier(manifest, metric) for metric in summary)
-    asked = "the judge or a verifier" if is_verified else "the judge"
-    rules = (WEAKEST_RULE.format(asked=asked), EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES)
-    return Conclusion(sentences, rules=rules)
+    return Conclusion(sentences, rules=(WEAKEST_RULE, EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES))
 
 
 def _nothing(summary: Mapping[str, Figures]) -> str:
-    reasons: dict[str, int] = {}
-    for row in summary.values():
-        for reason, count in row["reasons"].items():
-            reasons[reason] = reasons.get(reason, 0) + count
+    reasons = sum((Counter(row["reasons"]) for row in summary.values()), Counter[str]())
     count = next((row["count"] for row in summary.values()), 0)
-    why = why_of(reasons) if reasons else "there is no row"
-    return f"No score could be made in {counted(count, 'row')}: {why}."
+    return f"No score could be made in {counted(count, 'row')}: {why_of(reasons) if reasons else 'there is no row'}."
 
 
 def _next(run: Run, useful: Collection[str], folder: str, words: Sequence[object]) -> str:
     if not any(row["scored"] for row in run.summary.values()):
         return next_command(("status", folder))
-    if not any(is_judged(run.manifest, metric) for metric in run.metrics):
-        return next_command(("compare", "BASELINE", folder))
     asks = any(asks_judge(run.manifest, metric) for metric in run.metrics)
     if asks and judge_model(judged_config(run.manifest)) == DEMO:
         if Path(run.config.get("dataset") or "").name in SAMPLES:
             return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
         return next_command(("evaluate", *words, "--set", "judge.model=MODEL", "--set", "name=NAME"))
+    if useful or not any(is_judged(run.manifest, metric) for metric in run.metrics):
+        return next_command(("compare", "BASELINE", folder))
     if run.manifest.get(PART):
         return next_command(("evaluate", *words))  # all rows
-    if not useful:
-        return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
-    return next_command(("compare", "BASELINE", folder))
-
-
-def candidates_of(manifest: Json, summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> list[str]:
-    """The metrics whose means can be compared: a model judged, they go from 0 to 1, and higher is better."""
-    return [
-        metric
-        for metric, row in summary.items()
-        if row["mean"] is not None
-        and is_judged(manifest, metric)
-        and (scales[metric].low, scales[metric].high, scales[metric].better) == (0.0, 1.0, "higher")
-    ]
+    return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
 
 
 def _means(
     manifest: Json, summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, Scale], useful: Collection[str]
 ) -> Iterator[str]:
-    """The lowest of the means that can be compared; where there are none, the means."""
-    candidates = candidates_of(manifest, summary, scales)
-    if not candidates:
-        scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
-        if not scored:
-            return
-        means = [f"{metric} {_mean(row)}" for metric, row in scored.items()]
-        judge = judged_by(manifest, scored, useful)
-        rows_scored = counted(max(row["scored"] for row in scored.values()), "row")
-        yield f"Mean{'' if len(means) == 1 else 's'} over {rows_scored}: {listed(means)}{judge}."
+    """The lowest of the means that a model gave on a scale from 0 to 1, the best; where there are none, the means."""
+    scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
+    candidates = [
+        metric
+        for metric in scored
+        if is_judged(manifest, metric)
+        and (scales[metric].low, scales[metric].high, scales[metric].better) == (0.0, 1.0, "higher")
+    ]
+    least = min((scored[metric]["mean"] for metric in candidates), default=None)
+    lowest = list(scored) if least is None else [name for name in candidates if scored[name]["mean"] <= least + TIE]
+    if not lowest:
         return
-    least = min(summary[metric]["mean"] for metric in candidates)
-    lowest = [metric for metric in candidates if summary[metric]["mean"] <= least + TIE]
-    if len(lowest) > 1:
-        means = [f"{metric} {_mean(summary[metric])}" for metric in lowest]
-        heading = "All scores are the best ones" if least >= 1 - TIE else "Lowest means"
-        yield f"{heading}: {listed(means)}{judged_by(manifest, lowest, useful)}."
-        return
-    metric = lowest[0]
-    heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
-    if len(candidates) > 1 and is_weakest(metric, {name: rows.scores[name] for name in candidates}, rows):
-        heading = "Weakest:"
-    judge = judged_by(manifest, [metric], useful)
-    yield f"{heading} {metric} {_mean(summary[metric])}: {_faults(metric, rows.scores[metric], scales[metric])}{judge}."
+    means = listed(f"{metric} {_mean(scored[metric])}" for metric in lowest)
+    judge = judged_by([manifest], lowest, useful)
+    if least is None:
+        most = counted(max(row["scored"] for row in scored.values()), "row")
+        yield f"Mean{'' if len(lowest) == 1 else 's'} over {most}: {means}{judge}."
+    elif len(lowest) > 1:
+        yield f"{'All scores are the best ones' if least >= 1 - TIE else 'Lowest means'}: {means}{judge}."
+    else:
+        [metric] = lowest
+        heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
+        if len(candidates) > 1 and _is_weakest(metric, {name: rows.scores[name] for name in candidates}, rows):
+            heading = "Weakest:"
+        yield f"{heading} {means}: {_faults(metric, rows.scores[metric], scales[metric])}{judge}."
 
 
 def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Iterator[str]:
@@ -241,7 +222,7 @@ def _faults(metric: str, scores: Floats, scale: Scale) -> str:
     return f"{where} {fault or 'the score is below 1'}"
 
 
-def is_weakest(metric: str, scores: Mapping[str, Floats], rows: Tally) -> bool:
+def _is_weakest(metric: str, scores: Mapping[str, Floats], rows: Tally) -> bool:
     """Whether the paired differences of a metric from each of the others are shown, after Holm over all pairs."""
     pairs = list(combinations(scores, 2))
     differences = [scores[second] - scores[first] for first, second in pairs]
@@ -254,22 +235,19 @@ def is_weakest(metric: str, scores: Mapping[str, Floats], rows: Tally) -> bool:
     return True
 
 
-def _missing(summary: Mapping[str, Figures], means: Sequence[str]) -> Iterator[str]:
-    """The metric that lacks most scores, and how many others lack some; `means`: the sentences about means."""
+def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
+    """The metric that lacks most scores, and how many others lack some."""
     shares = {metric: 1 - row["scored"] / row["count"] for metric, row in summary.items() if row["mean"] is not None}
     notable = {metric: share for metric, share in shares.items() if share >= NOTABLE}
     if not notable:
         return
     metric = max(notable, key=lambda name: notable[name])
-    row = summary[metric]
-    why = why_of(row["reasons"]) if row["reasons"] else ""
-    bounds = "" if any(f"{metric} {_mean(row)}" in sentence for sentence in means) else f": {_mean(row)}"
-    others = len(notable) - 1
-    more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
+    row, others = summary[metric], len(notable) - 1
     missing = row["count"] - row["scored"]
-    verb, reason = "is" if missing == 1 else "are", f" ({why})" if why else ""
-    todo = more + advice(metric, row)
-    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{reason}{bounds}.{todo}"
+    why = f" ({why_of(row['reasons'])})" if row["reasons"] else ""
+    more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
+    verb = "is" if missing == 1 else "are"
+    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{why}.{more}{advice(metric, row)}"
 
 
 def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = "") -> Iterator[str]:
@@ -302,9 +280,13 @@ def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = 
         )
     for place, sentence in enumerate(sentences):
         yield sentence[0].upper() + sentence[1:] if place else f"Where to look{judge}: {sentence}"
-    apart = list(_apart(refused, have_both))
-    if sentences and apart:
-        yield f"Not counted there: {listed(apart)}."
+    apart = {
+        "{} whose response the judge takes for a refusal": refused,
+        "{} without both scores": ~have_both & ~refused,
+    }
+    texts = [words.format(counted(int(flags.sum()), "row")) for words, flags in apart.items() if flags.any()]
+    if sentences and texts:
+        yield f"Not counted there: {listed(texts)}."
 
 
 def _refused(rows: Tally, outcomes: Mapping[int, str | None]) -> Flags:
@@ -314,14 +296,6 @@ def _refused(rows: Tally, outcomes: Mapping[int, str | None]) -> Flags:
         refused |= np.abs(np.nan_to_num(rows.scores["answer_relevancy"], nan=1.0)) <= TIE
     refused[[row for row, outcome in outcomes.items() if outcome and "refused" in outcome]] = True
     return refused
-
-
-def _apart(refused: Flags, have_both: Flags) -> Iterator[str]:
-    refusals, missing = int(np.count_nonzero(refused)), int(np.count_nonzero(~have_both & ~refused))
-    if refusals:
-        yield f"{counted(refusals, 'row')} whose response the judge takes for a refusal"
-    if missing:
-        yield f"{counted(missing, 'row')} without both scores"
 
 
 def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more: str = "") -> str:
@@ -334,10 +308,8 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
     places = np.flatnonzero(chosen).tolist()
     values = flags[places].astype(np.float64)
     estimate = mean_interval(values, SHARE, rows.level, clusters_at(rows.clusters, places))
-    assert estimate.mean is not None
-    assert estimate.ci_low is not None
-    assert estimate.ci_high is not None
-    share = f"{_percent(estimate.mean)} % [{_percent(estimate.ci_low)}, {_percent(estimate.ci_high)}]{more}"
+    mean, low, high = (_percent(end or 0.0) for end in (estimate.mean, estimate.ci_low, estimate.ci_high))
+    share = f"{mean} % [{low}, {high}]{more}"
     count = int(values.sum())
     if not count:
         return f"none has {what} ({share}): nothing points to {side}."

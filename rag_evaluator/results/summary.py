@@ -5,9 +5,10 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import partial
+from functools import cached_property, partial
+from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +17,7 @@ from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import check_summary, config_of, read_object
-from rag_evaluator.results.rows import Add, Heading, JudgementCounts, Scored, dropped_contexts
+from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
@@ -105,34 +106,42 @@ def clusters_at(clusters: Clusters | None, places: Sequence[int]) -> Clusters | 
     return None if clusters is None else [clusters[place] for place in places]
 
 
+class Remark(NamedTuple):
+    """What is to be counted of a score beside its value.
+
+    Attributes:
+        reason: why it is missing.
+        is_dropped: whether contexts were left out, as they did not fit the judge's window.
+        outcome: what it stands for, of a metric that names that.
+        flags: what was seen in the judge's work.
+    """
+
+    reason: str | None = None
+    is_dropped: bool = False
+    outcome: str | None = None
+    flags: tuple[str, ...] = ()
+
+
 @dataclass(frozen=True)
 class MetricScores:
     """The scores of one metric.
 
     Attributes:
         values: by row, NaN where a score is missing.
-        reasons: row -> why its score is missing.
-        dropped: rows of which contexts were left out, as they did not fit the judge's window.
-        outcomes: row -> what its score stands for, of metrics that name that.
-        flags: row -> what was seen in the judge's work.
+        remarks: row -> remark, where there is one.
     """
 
     values: NDArray[np.float64]
-    reasons: Mapping[int, str]
-    dropped: frozenset[int]
-    outcomes: Mapping[int, str] = field(default_factory=dict)
-    flags: Mapping[int, Sequence[str]] = field(default_factory=dict)
+    remarks: Mapping[int, Remark]
 
     def of(self, places: Sequence[int]) -> "MetricScores":
         """Those of some rows."""
-        new = list(enumerate(places))
-        return MetricScores(
-            self.values[places],
-            {position: self.reasons[place] for position, place in new if place in self.reasons},
-            frozenset(position for position, place in new if place in self.dropped),
-            {position: self.outcomes[place] for position, place in new if place in self.outcomes},
-            {position: self.flags[place] for position, place in new if place in self.flags},
-        )
+        remarks = {new: self.remarks[old] for new, old in enumerate(places) if old in self.remarks}
+        return MetricScores(self.values[places], remarks)
+
+    @cached_property
+    def reasons(self) -> Counter[str]:
+        return Counter(remark.reason for remark in self.remarks.values() if remark.reason is not None)
 
 
 def figures(
@@ -146,8 +155,9 @@ def figures(
     estimate = mean_interval(scores.values, scale, level, clusters)
     none = NO_FIGURE if has_no_figure(scores) else {}
     low, high = missing_bounds(scores.values, scale)
-    count, scored = len(scores.values), len(scores.values) - len(scores.reasons)
-    reasons = Counter(scores.reasons.values())
+    count, scored = len(scores.values), len(scores.values) - scores.reasons.total()
+    outcomes = Counter(remark.outcome for remark in scores.remarks.values() if remark.outcome is not None)
+    flagged = [remark.flags for remark in scores.remarks.values() if remark.flags]
     row = {
         **_json(estimate),
         **none,
@@ -156,16 +166,15 @@ def figures(
         "coverage": scored / count if count else 0.0,
         "scored": scored,
         "count": count,
-        "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
-        "dropped": len(scores.dropped),
+        "reasons": dict(sorted(scores.reasons.items(), key=lambda item: (-item[1], item[0]))),
+        "dropped": sum(remark.is_dropped for remark in scores.remarks.values()),
     }
     if warning := tie_warning(scores.values, scale, estimate):
         row["ci_warning"] = warning
-    if scores.outcomes:
-        row["outcomes"] = dict(sorted(Counter(scores.outcomes.values()).items()))
-    if scores.flags:
-        counts = Counter(flag for flags in scores.flags.values() for flag in flags)
-        row |= {"flagged": len(scores.flags), "flags": dict(sorted(counts.items()))}
+    if outcomes:
+        row["outcomes"] = dict(sorted(outcomes.items()))
+    if flagged:
+        row |= {"flagged": len(flagged), "flags": dict(sorted(Counter(chain.from_iterable(flagged)).items()))}
     if threshold is not None:
         passes = pass_rate(scores.values, threshold, scale, level, clusters)
         row["pass_rate"] = {"threshold": threshold, **_json(passes), **none}
@@ -174,8 +183,8 @@ def figures(
 
 def has_no_figure(scores: MetricScores) -> bool:
     """Whether fewer than half of the rows that have the metric's columns have a score: there is no mean then."""
-    judged = len(scores.values) - sum(IN_ROW in reason for reason in scores.reasons.values())
-    return 0 < 2 * (len(scores.values) - len(scores.reasons)) < judged
+    judged = len(scores.values) - sum(count for reason, count in scores.reasons.items() if IN_ROW in reason)
+    return 0 < 2 * (len(scores.values) - scores.reasons.total()) < judged
 
 
 def scale_seen(values: NDArray[np.float64]) -> Scale:
@@ -201,33 +210,27 @@ class Summary:
     def __init__(self, metrics: Iterable[str], reporting: Reporting | None = None) -> None:
         self.reporting = reporting or Reporting()
         self._values = {name: array("d") for name in metrics}
-        self._reasons: dict[str, dict[int, str]] = {name: {} for name in self._values}
-        self._dropped: dict[str, set[int]] = {name: set() for name in self._values}
-        self._outcomes: dict[str, dict[int, str]] = {name: {} for name in self._values}
-        self._flags: dict[str, dict[int, Sequence[str]]] = {name: {} for name in self._values}
+        self._remarks: dict[str, dict[int, Remark]] = {name: {} for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
-        self._counts = {name: JudgementCounts() for name in self._values}
+        self._thoughts, self._cut = Counter[str](), Counter[str]()
         self._clusters: list[str | None] = []
         self._rows = 0
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
     def add(self, scored: Scored) -> None:
         place, self._rows = self._rows, self._rows + 1
-        for name in dropped_contexts(scored):
-            self._dropped[name].add(place)
+        dropped = dropped_contexts(scored)
         for name, values in self._values.items():
             score = scored.scores[name]
             values.append(score.value)
             self._repeats[name].append(score.repeats)
-            counts = score.counts
-            if any(counts):
-                self._counts[name] = self._counts[name].plus(counts)
-            if score.outcome is not None:
-                self._outcomes[name][place] = score.outcome
-            if score.flags:
-                self._flags[name][place] = sorted(score.flags)
-            if score.missing:
-                self._reasons[name][place] = score.reason or "unknown"
+            thoughts, cut = score.thoughts
+            self._thoughts[name] += thoughts
+            self._cut[name] += cut
+            reason = (score.reason or "unknown") if score.missing else None
+            remark = Remark(reason, name in dropped, score.outcome, tuple(sorted(score.flags)))
+            if any(remark):
+                self._remarks[name][place] = remark
         if self.reporting.cluster is not None:
             self._clusters.append(cluster_of(scored.sample, self.reporting))
         for column, groups in self._groups.items():
@@ -244,18 +247,16 @@ class Summary:
 
     def _of(self, name: str, clusters: Clusters | None) -> dict[str, Any]:
         by, scale = self.reporting, self.scale(name)
-        scores = MetricScores(
-            np.array(self._values[name]),
-            self._reasons[name],
-            frozenset(self._dropped[name]),
-            self._outcomes[name],
-            self._flags[name],
-        )
+        scores = MetricScores(np.array(self._values[name]), self._remarks[name])
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]
-        counts = self._counts[name]
-        whole = {**of(scores, clusters), **_noise(repeats), **about, **thought_figures(counts.thoughts, counts.cut)}
+        whole = {
+            **of(scores, clusters),
+            **_noise(repeats),
+            **about,
+            **thought_figures(self._thoughts[name], self._cut[name]),
+        }
         groups = {
             column: {
                 value: {

@@ -3,7 +3,7 @@
 import math
 import sys
 from array import array
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Score
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import Clusters, cluster_of, clusters_at, reporting_of
+from rag_evaluator.results.summary import Clusters, Reporting, cluster_of, clusters_at, reporting_of
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
@@ -49,57 +49,49 @@ class Tally:
 def whole_tally(run: Run) -> Tally:
     """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
     reporting, mapping = reporting_of(run.manifest), run.config.get("columns") or {}
-    scores = {metric: array("d") for metric in run.metrics}
-    lengths, clusters = array("d"), array("q")
-    numbers: dict[str, int] = {}  # of a cluster, by its name
     read = [name for name in ALIASES if name in (*REPEATED, reporting.cluster)]
-    repeats = _Repeats()
-    for place, row in enumerate(run.rows()):
-        for metric, values in scores.items():
-            score = as_score(row.get(metric))
-            values.append(math.nan if score is None else score)
-        columns = {name: cell(row, name, mapping) for name in read}
-        response, sample = columns["response"], Sample(place, row, columns, f"row {place}")
-        lengths.append(len(response) if isinstance(response, str) else math.nan)
-        key = cluster_of(sample, reporting)
-        clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
-        repeats.add(columns, clusters[-1])
-    arrays = {metric: np.array(values) for metric, values in scores.items()}
-    by_cluster = clusters if reporting.cluster else None
-    return Tally(arrays, np.array(lengths), by_cluster, reporting.ci_level, repeats.count)
+
+    def rows() -> Iterator[tuple[Sample, list[float]]]:
+        for place, row in enumerate(run.rows()):
+            scores = [as_score(row.get(metric)) for metric in run.metrics]
+            columns = {name: cell(row, name, mapping) for name in read}
+            values = [math.nan if score is None else score for score in scores]
+            yield Sample(place, row, columns, f"row {place}"), values
+
+    return _tally(run.metrics, rows(), reporting)
 
 
 def tally_of(scores: Mapping[str, Sequence[Score]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
     """The same of scores in memory. Any: JSON."""
-    reporting = reporting_of(manifest)
-    clusters = [cluster_of(sample, reporting) for sample in samples] if reporting.cluster else None
-    lengths = [len(str(sample.columns.get("response") or "")) or math.nan for sample in samples]
-    arrays = {metric: np.array([score.value for score in column]) for metric, column in scores.items()}
-    repeats = _Repeats()
-    for place, (sample, label) in enumerate(zip(samples, clusters or [None] * len(samples), strict=True)):
-        repeats.add(sample.columns, place if label is None else label)
-    return Tally(arrays, np.array(lengths, dtype=np.float64), clusters, reporting.ci_level, repeats.count)
+    rows = ([column[place].value for column in scores.values()] for place in range(len(samples)))
+    return _tally(list(scores), zip(samples, rows, strict=True), reporting_of(manifest))
 
 
 REPEATED = ("user_input", "retrieved_contexts", "response")
 
 
-class _Repeats:
-    """Counts `repeats`; of texts only a number is kept, so that a million rows fit."""
-
-    def __init__(self) -> None:
-        self.texts, self.apart = array("q"), array("q")
-
-    @property
-    def count(self) -> int:
-        return len(np.unique(self.apart)) - len(np.unique(self.texts))
-
-    def add(self, columns: Mapping[str, Any], cluster: object) -> None:
-        """Add a row; one without a question is no repeat."""
-        if columns.get(REPEATED[0]) is not None:
-            text = repr([columns.get(name) for name in REPEATED])
-            self.texts.append(hash(text))
-            self.apart.append(hash((text, cluster)))
+def _tally(metrics: Sequence[str], rows: Iterable[tuple[Sample, Sequence[float]]], reporting: Reporting) -> Tally:
+    """The tally of rows that come one by one; of texts only a hash is kept, so that a million rows fit."""
+    scores, lengths, clusters = [array("d") for _ in metrics], array("d"), array("q")
+    texts, apart = array("q"), array("q")
+    numbers: dict[str, int] = {}  # of a cluster, by its name
+    for place, (sample, values) in enumerate(rows):
+        for column, value in zip(scores, values, strict=True):
+            column.append(value)
+        response, key = sample.columns.get("response"), cluster_of(sample, reporting)
+        lengths.append(len(response) if isinstance(response, str) else math.nan)
+        clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
+        if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
+            text = repr([sample.columns.get(name) for name in REPEATED])
+            texts.append(hash(text))
+            apart.append(hash((text, clusters[-1])))
+    return Tally(
+        {metric: np.array(column) for metric, column in zip(metrics, scores, strict=True)},
+        np.array(lengths),
+        clusters if reporting.cluster else None,
+        reporting.ci_level,
+        len(np.unique(apart)) - len(np.unique(texts)),
+    )
 
 
 def cell(row: Mapping[str, Any], column: str, mapping: Mapping[str, str]) -> Any:

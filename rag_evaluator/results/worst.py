@@ -69,12 +69,12 @@ def combined_ranks(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) ->
 
     It is the mean of percentile ranks with average ranks for ties, see `RANK_RULE`.
     """
-    count = len(next(iter(scores.values()))) if scores else 0
-    by_metric = [_ranks(values, scales[metric]) for metric, values in scores.items()]
-    known = np.array([~np.isnan(ranks) for ranks in by_metric]).reshape(len(by_metric), count)
-    sums = np.array([np.nan_to_num(ranks) for ranks in by_metric]).reshape(len(by_metric), count).sum(axis=0)
-    counts = known.sum(axis=0)
-    return np.asarray(np.divide(sums, counts, out=np.full(count, np.nan), where=counts > 0))
+    return _mean([_ranks(values, scales[metric]) for metric, values in scores.items()])
+
+
+def _mean(columns: Sequence[Floats]) -> Floats:
+    """By row the mean of what is there; NaN where nothing is."""
+    return np.asarray(np.ma.masked_invalid(np.array(columns)).mean(axis=0).filled(np.nan))
 
 
 def _ranks(values: Floats, scale: Scale) -> Floats:
@@ -91,8 +91,7 @@ def _ranks(values: Floats, scale: Scale) -> Floats:
 def worst_first(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
     """All rows by their combined rank, see `RANK_RULE`; those without any score come last."""
     ranks = combined_ranks(scores, scales)
-    shares = np.array([_share(values, scales[metric]) for metric, values in scores.items()])
-    means = np.ma.masked_invalid(shares.reshape(len(scores), len(ranks))).mean(axis=0).filled(np.nan)
+    means = _mean([_share(values, scales[metric]) for metric, values in scores.items()])
     return [int(place) for place in np.lexsort((np.arange(len(ranks)), means, -np.round(ranks, 12)))]
 
 
@@ -143,8 +142,8 @@ def worst_of(
     places = listed_rows(ranked, scales)[:most]
     if not places:
         return []
-    ranks = combined_ranks(ranked, scales)
     by_metric = {metric: _ranks(values, scales[metric]) for metric, values in ranked.items()}
+    ranks = _mean(list(by_metric.values()))
     return [
         _worst_row(rows, place, float(ranks[place]), texts, by_metric, scales)
         for place, texts in zip(places, texts_of(places), strict=True)
@@ -162,27 +161,21 @@ def _worst_row(
     columns, records = texts
     order = sorted(by_metric, key=lambda metric: -np.nan_to_num(by_metric[metric][place], nan=-1.0))
     others = [metric for metric in rows.scores if metric not in by_metric]
-    scores = [_score(metric, float(rows.scores[metric][place]), scales[metric]) for metric in (*order, *others)]
-    worst = [score.metric for tone in ("bad", "middle", "plain") for score in scores if score.tone == tone]
-    metric, reason = next(_reasons(records, worst), ("", ""))
+    scores = []
+    for metric in (*order, *others):
+        value, scale = float(rows.scores[metric][place]), scales[metric]
+        tone: Tone = "plain" if math.isnan(value) else tone_of(value, scale.low, scale.high, scale.better)
+        scores.append(RowScore(metric, None if math.isnan(value) else value, scale.better, tone))
+    worst = [score.metric for wanted in ("bad", "middle", "plain") for score in scores if score.tone == wanted]
+    bad = (
+        (metric, in_a_sentence(verdict))
+        for metric in worst
+        for verdict in explained(record for record in records if record.get("metric") == metric)
+        if verdict.is_bad
+    )
+    metric, reason = next(bad, ("", ""))
     question, response, reference = (str(columns.get(name) or "") for name in ("user_input", "response", "reference"))
     return WorstRow(place, rank, question, response, reference, scores, metric, reason)
-
-
-def _score(metric: str, value: float, scale: Scale) -> RowScore:
-    shown = None if math.isnan(value) else value
-    return RowScore(
-        metric, shown, scale.better, "plain" if shown is None else tone_of(value, scale.low, scale.high, scale.better)
-    )
-
-
-def _reasons(records: Iterable[Record], metrics: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Metric and what the judge says against the row, for metrics in this order."""
-    for metric in metrics:
-        of_metric = [record for record in records if record.get("metric") == metric]
-        verdict = next((verdict for verdict in explained(of_metric) if verdict.is_bad), None)
-        if verdict is not None:
-            yield metric, in_a_sentence(verdict)
 
 
 def in_a_sentence(verdict: JudgedVerdict) -> str:

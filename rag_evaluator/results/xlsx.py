@@ -1,15 +1,15 @@
 """The workbook of a run: its summary, the scored rows, the judgements; written row by row."""
 
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
 from datetime import datetime
+from io import FileIO
 from pathlib import Path
 from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
-from rag_evaluator.results.judgement import JudgedVerdict, Judgement
-from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading
+from rag_evaluator.results.judgement import Judgement
+from rag_evaluator.results.overview import by_stage, interval, mean_heading
 from rag_evaluator.results.rows import DETAILS, Add, Heading, Scored, Table, cells_of, heading_of
 from rag_evaluator.results.summary import Summary, flat_rows, reporting_of
 from rag_evaluator.statistics.formulas import Scale
@@ -73,11 +73,11 @@ class Sheet:
                     self._write(position, _fitting(cell), bold)
 
     def _write(self, position: int, cell: Any, bold: bool) -> None:
+        shown, style = min(len(str(cell)), NUMBER), self.formats[GENERAL]
         if isinstance(cell, str):
-            shown, style = _width(cell), self.formats["heading"] if bold else self.text
-        else:
-            shown = min(len(str(cell)), NUMBER)
-            style = self.numbers[position] if isinstance(cell, float) else self.formats[GENERAL]
+            shown, style = len(cell), self.formats["heading"] if bold else self.text
+        elif isinstance(cell, float):
+            style = self.numbers[position]
         self.widths[position] = max(self.widths[position], shown)
         self.worksheet.write(self.row, position, cell, style)
 
@@ -100,15 +100,6 @@ class Sheet:
             self.worksheet.conditional_format(first, column, min(last, XLSX_ROWS), column, rule)
 
 
-def _width(text: str) -> int:
-    """Characters that the longest line of a text takes; those of East Asian scripts are twice as wide."""
-    start = text[: WIDEST * LINES]
-    longest = max(start.splitlines(), key=len, default="")
-    if longest.isascii():
-        return len(longest)
-    return sum(2 if unicodedata.east_asian_width(letter) in "WF" else 1 for letter in longest)
-
-
 def _fitting(value: Any) -> Any:
     """What a cell can hold: text cut where it is too long, saying so; integers that a double would round as text."""
     if isinstance(value, str) and len(text := value.encode("utf-16-le")) > 2 * XLSX_CELL:
@@ -127,23 +118,19 @@ def add_summary(worksheet: Any, formats: Mapping[str, Any], summary: Summary) ->
     """Write what `summary.json` says but the reasons, and each mean with its interval as text."""
     by_metric = summary.to_json()
     shown = mean_heading(by_metric.values())
-    columns = _columns(by_metric, shown)
+    names = dict.fromkeys(column for row in flat_rows(by_metric) for column in row)
+    first = [column for column in FIRST if column in names]
+    columns = [*first, shown, *(column for column in names if column not in first)]
     sheet = Sheet(worksheet, formats, columns, NUMBERS, SCORE)
     for stage, metrics in by_stage(by_metric):
         if stage:
             sheet.add([stage], bold=True)
         for metric, figures in metrics.items():
-            first = sheet.row + 1
+            begin = sheet.row + 1
             for row in flat_rows({metric: figures}):
                 sheet.add([{**row, shown: interval(row)}.get(column) for column in columns])
-            sheet.colour(columns.index("mean"), first, sheet.row, summary.scale(metric))
+            sheet.colour(columns.index("mean"), begin, sheet.row, summary.scale(metric))
     sheet.finish(filtered=False, frozen=1)  # sorting would part the headings from their metrics
-
-
-def _columns(summary: Mapping[str, Figures], shown: str) -> Sequence[str]:
-    columns = dict.fromkeys(column for row in flat_rows(summary) for column in row)
-    first = [column for column in FIRST if column in columns]
-    return [*first, shown, *(column for column in columns if column not in first)]
 
 
 XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
@@ -175,8 +162,7 @@ def _workbook(path: Path, heading: Heading, names: Sequence[str]) -> Iterator[Ad
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
-    with path.open("wb", buffering=0) as opened:
-        target = _Target(opened)
+    with _Target(path, "wb") as target:
         book = xlsxwriter.Workbook(target, {**OPTIONS, "tmpdir": str(path.parent)})
         book.set_properties({"created": XLSX_DATE})
         try:
@@ -231,37 +217,29 @@ class _Sheets:
 
 def judgement_rows(scored: Scored) -> Iterator[Cells]:
     """What the judge answered about a row; `key` and `value` are a verdict as the answer has it: `rating`, 2."""
-    about = {"row": scored.sample.index, "question": _short(scored.sample.columns.get("user_input"))}
+    question = scored.sample.columns.get("user_input")
+    line = " ".join(question[: 4 * QUESTION].split()) if isinstance(question, str) else ""
+    short = (line if len(line) <= QUESTION else f"{line[: QUESTION - 1]}…") or None
     for metric, score in scored.judged_scores().items():
         for repeat, made in enumerate(score.repeated or [score]):
+            about = {"row": scored.sample.index, "question": short, "metric": metric, "repeat": repeat}
             for judgement in map(Judgement.from_json, made.judgements):
                 for cells in _verdict_rows(judgement):
-                    yield {**about, "metric": metric, "repeat": repeat, "prompt": judgement.prompt, **cells}
+                    yield {**about, "prompt": judgement.prompt, **cells}
 
 
 def _verdict_rows(judgement: Judgement) -> list[Cells]:
     if judgement.response is None:
         return [{"reason": f"no answer: {judgement.error or 'unknown'}"}]
-    rows = [cells for verdict in judgement.verdicts() if (cells := _verdict_cells(verdict))]
+    rows = []
+    for verdict in judgement.verdicts():
+        texts = dict(verdict.texts)
+        reason = texts.pop("reason", None)
+        lines = texts.values() if verdict.items is None else [text for text in verdict.items if isinstance(text, str)]
+        statement = "\n".join(lines) or None
+        if verdict.items is None or statement:
+            rows.append({"key": verdict.key, "value": verdict.value, "statement": statement, "reason": reason})
     return rows or [{"key": ", ".join(judgement.response)}]
-
-
-def _verdict_cells(verdict: JudgedVerdict) -> Cells:
-    """Empty for a list without texts."""
-    if verdict.items is not None:
-        lines = [line for line in verdict.items if isinstance(line, str)]
-        return {"key": verdict.key, "statement": "\n".join(lines)} if lines else {}
-    texts = dict(verdict.texts)
-    cells = {"reason": texts.pop("reason", None), "statement": "\n".join(texts.values()) or None}
-    return {**cells, "key": verdict.key, "value": verdict.value}
-
-
-def _short(text: Any) -> str | None:
-    """A question on one line, cut where it is long; None if there is none."""
-    if not isinstance(text, str):
-        return None
-    line = " ".join(text[: 4 * QUESTION].split())
-    return line if len(line) <= QUESTION else f"{line[: QUESTION - 1]}…"
 
 
 def new_worksheet(book: Any, name: str) -> Any:
@@ -271,32 +249,26 @@ def new_worksheet(book: Any, name: str) -> Any:
     return worksheet
 
 
-class _Target:
+class _Target(FileIO):
     """A file for the zip library, which goes on writing after an error: then nothing is written any more."""
 
-    def __init__(self, file: Any) -> None:
-        self.file, self.broken = file, False
+    broken = False
 
-    def write(self, data: bytes) -> int:
-        if self.broken:
-            return len(data)
+    def write(self, data: Any) -> int:
+        rest = memoryview(data)
         try:
-            rest = memoryview(data)
-            while rest:
-                rest = rest[self.file.write(rest) :]
+            while rest and not self.broken:
+                rest = rest[super().write(rest) :]
         except OSError:
             self.broken = True
             raise
         return len(data)
 
     def tell(self) -> int:
-        return 0 if self.broken else int(self.file.tell())
+        return 0 if self.broken else super().tell()
 
     def seek(self, place: int, whence: int = 0) -> int:
-        return 0 if self.broken else int(self.file.seek(place, whence))
-
-    def seekable(self) -> bool:
-        return True
+        return 0 if self.broken else super().seek(place, whence)
 
     def flush(self) -> None:
         """Nothing is kept back."""

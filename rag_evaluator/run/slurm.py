@@ -110,17 +110,6 @@ def whole_node(judge: JudgeConfig) -> list[str]:
     return ["--exclusive", "--mem=0", *one_task, *([f"--gres=gpu:{gpus}"] if gpus > 1 else [])]
 
 
-GPUS = re.compile(r"--(gres|gpus[\w-]*)[= ](\S+)")
-
-
-def gpus_of(submission: Submission) -> list[str]:
-    """The options by which each task of the array gets GPUs; those of `sbatch` are stronger than the script's."""
-    script = next(iter(submission.scripts.values()))
-    lines = [line for line in script.splitlines() if line.startswith("#SBATCH")]
-    options = dict(GPUS.findall(" ".join([*lines, *submission.array])))
-    return [f"--{name}={value}" for name, value in options.items() if value.rpartition(":")[2] not in ("0", "none")]
-
-
 def submit(submission: Submission) -> tuple[str, str]:
     """Write the scripts, submit both jobs; returns their numbers. Raises `SubmitError`."""
     if shutil.which("sbatch") is None:

@@ -15,6 +15,6 @@ __getattr__, __dir__, __all__ = facade(
         "labelled": "dealt",
         "paired": "MetricComparison Paired compare_scores holm rows_needed smallest_difference",
         "ppi": "LabelMean interval_p_value label_difference label_mean with_clusters",
-        "rules": "Measured Rule Verdict check_rules parse_limit parse_rule",
+        "rules": "Rule parse_limit parse_rule",
     },
 )

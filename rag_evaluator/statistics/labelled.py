@@ -92,10 +92,10 @@ def make_labelled_rows(
     scores: ArrayLike,
     labels: ArrayLike,
     scale: Scale,
-    strata: ArrayLike | None,
-    probabilities: ArrayLike | None,
-    drawn: ArrayLike | None,
-    units: Sequence[str] | None,
+    strata: ArrayLike | None = None,
+    probabilities: ArrayLike | None = None,
+    drawn: ArrayLike | None = None,
+    units: Sequence[str] | None = None,
     plain_labels: ArrayLike | None = None,
 ) -> LabelledRows:
     """The sample of a draw; the arguments are those of `label_mean`.

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -109,33 +109,25 @@ def label_mean(
 
 
 def label_difference(
-    scores: tuple[ArrayLike, ArrayLike],
-    labels: tuple[ArrayLike, ArrayLike],
-    scale: Scale | None = None,
-    strata: ArrayLike | None = None,
-    probabilities: ArrayLike | None = None,
-    drawn: ArrayLike | None = None,
+    changes: ArrayLike,
+    gains: ArrayLike,
+    scale: Scale,
+    *,
     level: float = 0.95,
-    units: Sequence[str] | None = None,
-    plain_labels: ArrayLike | None = None,
+    **design: Any,  # Any: arrays
 ) -> LabelMean:
-    """The mean label of the second run minus that of the first, from rows with a label in both; else as `label_mean`.
+    """The mean label of a second run minus that of the first, from rows with a label in both; else as `label_mean`.
 
-    Row by row the difference of labels takes the place of the label, and that of scores the place of the score, which
-    is there if both runs have one. The range is -(high - low) to high - low. The two residuals that are added are cut
-    to it, as in `difference_interval`: a difference of labels and one of scores in opposite directions would need two
-    wrong scores in one row. With residuals of that size the interval was wider than that of labels alone.
+    The two residuals that are added are cut to the range of labels, as in `difference_interval`: a difference of labels
+    and one of scores in opposite directions would need two wrong scores in one row. With residuals of the whole range
+    of differences the interval was wider than that of labels alone.
+
+    Args:
+        changes, gains: row by row the difference of scores, and that of labels; NaN where one of both is missing.
+        scale: range of differences, -(high - low) to high - low.
+        design: the other arguments of `label_mean`.
     """
-    used = scale or Scale()
-    wide = Scale(-used.width, used.width, used.kind)
-    judged, people = (_second_minus_first(pair, used) for pair in (scores, labels))
-    sample = make_labelled_rows(judged, people, wide, strata, probabilities, drawn, units, plain_labels)
-    return _estimated(sample, wide, used.width, level)
-
-
-def _second_minus_first(pair: tuple[ArrayLike, ArrayLike], scale: Scale) -> Array:
-    first, second = (np.clip(np.asarray(values, np.float64), scale.low, scale.high) for values in pair)
-    return np.asarray(second - first)
+    return _estimated(make_labelled_rows(changes, gains, scale, **design), scale, scale.width / 2, level)
 
 
 def interval_p_value(estimate_at: Callable[[float], LabelMean]) -> float | None:

@@ -18,7 +18,6 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.results.manifest import config_of, read_manifest
-from rag_evaluator.results.questions import are_kept, keep_prompts
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.rows import DROPPED, Score, Scored
 from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, read_summary, reported_as
@@ -86,20 +85,14 @@ class Evaluation:
             read_summary(folder)
             is_reported = is_reported_as(read_manifest(folder), self.about)
             is_shown = not self._is_reported or (folder / REPORT).is_file()
-            return is_reported and is_shown and (not self._keeps_prompts or are_kept(folder, plan.chunks))
+            return is_reported and is_shown
         except ResultsError:
             return False
 
     def write(self, table: Table[Sample], folder: Path) -> None:
-        rows = ScoredTable(table, self)
-        write_table(rows, folder)
-        keep_prompts(rows, folder, table.plan.chunk_size, self._keeps_prompts)
+        write_table(ScoredTable(table, self), folder)
         if self._is_reported:
             self._is_reported = write_own_report(folder)
-
-    @property
-    def _keeps_prompts(self) -> bool:
-        return bool(self.about.get("config", {}).get("keep_prompts"))
 
 
 class _Scoring:

@@ -21,7 +21,6 @@ from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.resources import __version__, command, packaged
 from rag_evaluator.results.manifest import PART, PROMPT_TEXTS, read_manifest
-from rag_evaluator.results.questions import are_kept
 from rag_evaluator.results.summary import read_summary
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import is_complete, note_rewritten, read_finished
@@ -152,7 +151,7 @@ def run_digest_of(config: Config, data: str | None = None, chosen: Mapping[str, 
     of_threshold = config.certificate if config.verifier.threshold == BY_CERTIFICATE else None
     files = [*packs, *(file for file in (template, of_threshold) if file is not None and file.is_file())]
     parts: dict[str, Any] = {
-        "config": config.model_dump(mode="json", exclude={"keep_prompts", "certificate"}),
+        "config": config.model_dump(mode="json", exclude={"certificate"}),
         "versions": versions(),
         "models": [fingerprint(folder) for folder in folders],
         "files": [file_digest(file) for file in files],
@@ -178,7 +177,5 @@ def is_scored(config: Config, chosen: Mapping[str, Metric]) -> bool:
     if note is None or note.seal is None or note.again or not is_complete(journal):
         return False
     if config.report and REPORT not in note.files:  # it could not be written
-        return False
-    if config.keep_prompts and not are_kept(config.results_dir, journal.plan.chunks):
         return False
     return note.seal == run_digest_of(config, chosen=chosen)

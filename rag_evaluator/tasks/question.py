@@ -128,9 +128,9 @@ class TaskJudge:
         self.judge = source_of(judge, config.judge, config.offline)
         warn_of_toy(self.judge, config.language)
         self.config = config.model_copy(update={"judge": self.judge.config})
-        self.prompts: Mapping[Key, TracedPrompt] = with_examples(
-            ready_prompts(owners or [task], config, self.judge, own_prompts), config.judge.examples
-        )
+        originals = {key: prompt for key, prompt in own_prompts().items() if key[0] in (owners or [task])}
+        prompts = ready_prompts(originals, config, self.judge)
+        self.prompts: Mapping[Key, TracedPrompt] = with_examples(prompts, config.judge.examples)
 
     def signature(self, settings: Section | None = None) -> str | None:
         """What a value depends on beside question and contexts; None if the judge has no name."""

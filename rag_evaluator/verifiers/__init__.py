@@ -5,10 +5,12 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "batches": "last padded probabilities",
+        "batches": "padded probabilities",
         "counted": "LONGEST_PHRASE Sentence sentences_of",
         "evidence": "Evidence EvidencePiece Limit",
         "families": "VERIFIERS family_name languages_of",
+        "guardian": "BLOCK written",
+        "lettucedetect": "prompt read",
         "reading": "encode",
         "reranker": "RERANKERS Reranker",
         "verifier": "Support Verifier",

@@ -1,6 +1,7 @@
 """Pairs computed together: sorted by length, padded on the right, in batches."""
 
 import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -17,6 +18,17 @@ ON_GPU = 32  # pairs
 ON_CPU = 512  # tokens, padding included: short pairs are several times quicker together, long ones not reliably
 
 
+def inert(tokenizer: Any, text: str) -> str:
+    """A text in which names of control tokens are text: `</s>` in data ends no evidence."""
+    names = "|".join(map(re.escape, sorted(tokenizer.all_special_tokens, key=len, reverse=True)))
+    return re.sub(names, lambda match: f"{match[0][0]} {match[0][1:]}", text) if names else text
+
+
+def rows_of(encoded: Mapping[str, Any], count: int) -> list[Encoded]:
+    """What a tokenizer gives for several texts, text by text, not padded."""
+    return [{name: values[row] for name, values in encoded.items()} for row in range(count)]
+
+
 def probabilities(
     model: Any, encoded: Sequence[Encoded], read: Reader, pad_token_id: int, batch_size: BatchSize
 ) -> list[float]:
@@ -27,18 +39,15 @@ def probabilities(
     """
     import torch
 
-    size, tokens = (ON_GPU if batch_size == "auto" else batch_size), None
-    if batch_size == "auto" and model.device.type == "cpu":
-        tokens = ON_CPU
-    found = [0.0] * len(encoded)
+    shares = [0.0] * len(encoded)
     with torch.inference_mode():
-        for places in _batches(encoded, size, tokens):
+        for places in _batches(encoded, batch_size, model.device.type):
             inputs = padded([encoded[place] for place in places], pad_token_id, model.device)
             for place, value in zip(places, read(model, inputs).tolist(), strict=True):
-                found[place] = value
-    if not all(map(math.isfinite, found)):
+                shares[place] = value
+    if not all(map(math.isfinite, shares)):
         raise UndefinedScoreError("the model gave no number: its weights hold values that are none, or overflow")
-    return found
+    return shares
 
 
 def confidence(probability: float, is_positive: bool) -> float:
@@ -49,43 +58,35 @@ def confidence(probability: float, is_positive: bool) -> float:
 def padded(rows: Sequence[Encoded], pad_token_id: int, device: Any) -> dict[str, Any]:
     """Tensors (batch, length) of texts, the shorter ones padded on the right and masked."""
     import torch
-
-    length = max(len(row["input_ids"]) for row in rows)
+    from torch.nn.utils.rnn import pad_sequence
 
     def tensor(name: str) -> Any:
         filler = pad_token_id if name == "input_ids" else 0
-        values = [[*row[name], *[filler] * (length - len(row[name]))] for row in rows]
-        return torch.tensor(values, device=device)
+        return pad_sequence([torch.tensor(row[name]) for row in rows], True, filler).to(device)
 
     return {name: tensor(name) for name in rows[0]}
-
-
-def last(inputs: Mapping[str, Any]) -> Any:
-    """The position of each text's last token that is no padding, (batch,)."""
-    return inputs["attention_mask"].sum(-1) - 1
 
 
 def next_logits(model: Any, inputs: dict[str, Any]) -> Any:
     """What a causal model says that follows each text, (batch, vocabulary); other positions are not computed."""
     import torch
 
-    ends = last(inputs)
+    ends = inputs["attention_mask"].sum(-1) - 1
     kept = ends.unique()  # sorted
     logits = model(**inputs, logits_to_keep=kept, use_cache=False).logits.float()
     return logits[torch.arange(len(ends), device=ends.device), torch.searchsorted(kept, ends)]
 
 
-def _batches(encoded: Sequence[Encoded], size: int, tokens: int | None) -> Iterator[list[int]]:
+def _batches(encoded: Sequence[Encoded], batch_size: BatchSize, device: str) -> Iterator[list[int]]:
     """Places of texts of like length, the shortest first; of equal ones in their order.
 
-    Args:
-        size: texts in a batch at most.
-        tokens: likewise, padding included; a longer text is alone.
+    With `auto` a CPU gets batches of few tokens, padding included; a longer text is alone.
     """
+    size = ON_GPU if batch_size == "auto" else batch_size
+    tokens = ON_CPU if batch_size == "auto" and device == "cpu" else math.inf
     batch: list[int] = []
     for place in sorted(range(len(encoded)), key=lambda place: len(encoded[place]["input_ids"])):
-        padded_length = len(encoded[place]["input_ids"]) * (len(batch) + 1)
-        if batch and (len(batch) == size or (tokens is not None and padded_length > tokens)):
+        if batch and (len(batch) == size or len(encoded[place]["input_ids"]) * (len(batch) + 1) > tokens):
             yield batch
             batch = []
         batch.append(place)

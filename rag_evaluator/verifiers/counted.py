@@ -59,31 +59,22 @@ def sentences_of(text: str, language: Language) -> list[Sentence]:
     Each line is at least one sentence. In a language that `counted.jsonl` does not have, only questions and what has
     no letter and no digit do not count.
     """
-    lines = list(_lines(text))
+    lines = text.splitlines(keepends=True)
     is_list = _numbers_of_lists(lines)
     parts: list[tuple[Sentence, bool]] = []
-    for start, line in lines:
+    start = 0
+    for line in lines:
         begin, heading = _marker(line, is_list)
         parts += [(sentence, heading) for sentence in _sentences(line[begin:], start + begin, language)]
-    last = max((place for place, (part, _) in enumerate(parts) if any(map(str.isalnum, part.text))), default=-1)
-    made = []
-    for place, (part, heading) in enumerate(parts):
-        why = _why(part.text, heading, place == last, language)
-        made.append(replace(part, counts=not why, why=why))
-    return made
-
-
-def _lines(text: str) -> Iterator[tuple[int, str]]:
-    start = 0
-    for line in text.splitlines(keepends=True):
-        yield start, line
         start += len(line)
+    last = max((place for place, (part, _) in enumerate(parts) if any(map(str.isalnum, part.text))), default=-1)
+    whys = [_why(part.text, heading, place == last, language) for place, (part, heading) in enumerate(parts)]
+    return [replace(part, counts=not why, why=why) for (part, _), why in zip(parts, whys, strict=True)]
 
 
-def _numbers_of_lists(lines: Sequence[tuple[int, str]]) -> frozenset[int]:
+def _numbers_of_lists(lines: Sequence[str]) -> frozenset[int]:
     """The numbers that are list markers: one before or after it is one, too. `3. Mai` is a date."""
-    matches = (LINE.match(line) for _, line in lines)
-    numbers = {int(match["number"]) for match in matches if match and match["number"]}
+    numbers = {int(match["number"]) for match in map(LINE.match, lines) if match and match["number"]}
     return frozenset(number for number in numbers if {number - 1, number + 1} & numbers)
 
 
@@ -134,7 +125,7 @@ def _why(text: str, heading: bool, last: bool, language: Language) -> str:
     phrases = _phrases(language.name)
     if phrases is None or len(text) > LONGEST_PHRASE:
         return ""
-    kind = phrases.kind(text)
+    kind = _kind(text, *phrases)
     if kind == OPENING:
         return "" if last else "courtesy"
     return kind or ("label" if not last and _is_label(text, heading, language) else "")
@@ -161,33 +152,22 @@ OPENING = "opening"
 KINDS = ("greeting", "thanks", "offer", "introduction", "refusal")
 
 
-@dataclass(frozen=True)
-class Phrases:
-    """The phrases of a language.
-
-    Attributes:
-        divides: what is between two clauses.
-        kinds: kind -> what a whole clause of this kind matches.
-    """
-
-    divides: re.Pattern[str]
-    kinds: dict[str, re.Pattern[str]]
-
-    def kind(self, text: str) -> str:
-        """The kind of a sentence of which every clause is a phrase; that of the last one counts. Empty: of none."""
-        clauses = (clause.strip(AROUND) for clause in self.divides.split(_folded(text)))
-        kinds = [self._kind(clause) for clause in clauses if any(map(str.isalnum, clause))]
-        if "" in kinds:
-            return ""
-        return next((kind for kind in reversed(kinds) if kind != OPENING), OPENING)
-
-    def _kind(self, clause: str) -> str:
-        return next((kind for kind, pattern in self.kinds.items() if pattern.fullmatch(clause)), "")
+def _kind(text: str, divides: re.Pattern[str], kinds: dict[str, re.Pattern[str]]) -> str:
+    """The kind of a sentence of which every clause is a phrase; that of the last one counts. Empty: of none."""
+    clauses = (clause.strip(AROUND) for clause in divides.split(" ".join(_alike(text.lower()).split())))
+    found = [
+        next((kind for kind, pattern in kinds.items() if pattern.fullmatch(clause)), "")
+        for clause in clauses
+        if any(map(str.isalnum, clause))
+    ]
+    if "" in found:
+        return ""
+    return next((kind for kind in reversed(found) if kind != OPENING), OPENING)
 
 
 @cache
-def _phrases(language: str) -> Phrases | None:
-    """None where `counted.jsonl` has none."""
+def _phrases(language: str) -> tuple[re.Pattern[str], dict[str, re.Pattern[str]]] | None:
+    """What is between two clauses, and what a whole clause of each kind matches; None where no phrases are known."""
     rows = _rows().get(language)
     if rows is None:
         return None
@@ -197,7 +177,7 @@ def _phrases(language: str) -> Phrases | None:
     divides = re.compile("|".join([comma, DIVIDES, joins, *rows.get("breaks", ())]))
     opening = f"(?:(?:{'|'.join(rows[OPENING])})\\s*)"
     kinds = {kind: re.compile(f"{opening}{{0,2}}(?:{'|'.join(rows[kind])})") for kind in KINDS}
-    return Phrases(divides, {**kinds, OPENING: re.compile(f"{opening}{{1,2}}")})
+    return divides, {**kinds, OPENING: re.compile(f"{opening}{{1,2}}")}
 
 
 @cache
@@ -216,10 +196,6 @@ def _rows() -> dict[str, dict[str, Sequence[str]]]:
         for kind, patterns in kinds.items():
             kinds[kind] = [_alike(pattern.replace("{documents}", documents)) for pattern in patterns]
     return rows
-
-
-def _folded(text: str) -> str:
-    return " ".join(_alike(text.lower()).split())
 
 
 def _alike(text: str) -> str:

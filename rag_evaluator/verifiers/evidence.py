@@ -59,12 +59,8 @@ class Evidence:
         each: bool = False,
     ) -> None:
         self._count, self._each = count, each
-        self._parts = self._counted(
-            (place, sentence)
-            for place, context in enumerate(contexts)
-            for sentence in sentences(context, language)
-            if sentence.strip()
-        )
+        texts = [(place, text) for place, context in enumerate(contexts) for text in sentences(context, language)]
+        self._parts = self._counted([(place, text) for place, text in texts if text.strip()])
         self._cut: dict[Limit, list[EvidencePiece]] = {}
 
     def pieces(self, limit: Limit) -> list[EvidencePiece]:
@@ -78,10 +74,9 @@ class Evidence:
             self._cut[limit] = [_piece(group) for group in groups]
         return self._cut[limit]
 
-    def _counted(self, texts: Iterator[tuple[int, str]]) -> list[_Part]:
-        places = list(texts)
-        tokens = self._count([text for _, text in places])
-        return [_Part(place, text, n, len(text.split())) for (place, text), n in zip(places, tokens, strict=True)]
+    def _counted(self, texts: Sequence[tuple[int, str]]) -> list[_Part]:
+        tokens = self._count([text for _, text in texts])
+        return [_Part(place, text, n, len(text.split())) for (place, text), n in zip(texts, tokens, strict=True)]
 
     def _groups(self, limit: Limit) -> Iterator[list[_Part]]:
         """As many parts as the sum of their lengths allows; the tokens of a text are about those of its parts."""
@@ -89,14 +84,12 @@ class Evidence:
         tokens = words = 0
         for part in chain.from_iterable(self._divided(whole, limit) for whole in self._parts):
             is_new = bool(group) and part.context != group[-1].context
-            between = 1 if is_new else 0  # the line break
-            if group and (
-                (is_new and self._each) or not limit.allows(tokens + part.tokens + between, words + part.words)
-            ):
+            more = part.tokens + is_new  # the line break between contexts
+            if (is_new and self._each) or (group and not limit.allows(tokens + more, words + part.words)):
                 yield group
-                group, tokens, words, between = [], 0, 0, 0
+                group, tokens, words, more = [], 0, 0, part.tokens
             group.append(part)
-            tokens, words = tokens + part.tokens + between, words + part.words
+            tokens, words = tokens + more, words + part.words
         if group:
             yield group
 
@@ -117,12 +110,12 @@ class Evidence:
             return
         middle = len(part.text) // 2
         space = part.text.rfind(" ", 1, middle) + 1 or middle
-        for half in self._counted(iter([(part.context, part.text[:space]), (part.context, part.text[space:])])):
+        for half in self._counted([(part.context, part.text[:space]), (part.context, part.text[space:])]):
             yield from self._divided(half, limit)
 
 
 def _piece(group: Sequence[_Part]) -> EvidencePiece:
-    text = ""
-    for before, part in zip([None, *group], group, strict=False):
-        text += (BETWEEN if before is not None and before.context != part.context else "") + part.text
-    return EvidencePiece(text.strip(), tuple(dict.fromkeys(part.context for part in group)))
+    texts: dict[int, str] = {}  # by context
+    for part in group:
+        texts[part.context] = texts.get(part.context, "") + part.text
+    return EvidencePiece(BETWEEN.join(texts.values()).strip(), tuple(texts))

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.hub import read_settings
 
 # Any in this module: JSON.
-
-Unit = Literal["tokens", "words"]
 
 
 @dataclass(frozen=True)
@@ -24,73 +23,52 @@ class Family:
     """A row of `VERIFIERS`.
 
     Attributes:
+        architecture: in config.json; one that begins with `For` is what names end with.
         model: class of transformers that has its weights.
         reads: where its score is: `label`, the share of a label of the whole text; `first`, the same at the first
             token; `tokens`, the share of a token in the first step of a decoder; `answer`, the share of yes and no
             where a model that writes would answer; `spans`, the labels of the sentence's tokens.
-        supported: label, or token id, that says that the text supports the sentence.
-        other: token id that says that it does not.
         template: the text, with {premise}, {hypothesis} and {eos}; empty: a pair of texts, or a chat.
-        piece: the longest premise that it is given at once.
-        unit: of `piece`.
+        piece: the longest premise that it is given at once, in `unit`.
         window: tokens of premise, sentence and template together at most.
         languages: that it was made for, by name; empty: many, none is refused. `languages_of` knows those of a model.
-        licence: of its weights.
-        published: premise, sentence and probability, from its card.
+        supported: label, or token id, that says that the text supports the sentence.
+        other: token id that says that it does not.
     """
 
+    architecture: str
     model: str
     reads: Literal["label", "first", "tokens", "answer", "spans"]
     template: str
     piece: int
-    unit: Unit
     window: int
-    licence: str
+    unit: Literal["tokens", "words"] = "tokens"
     languages: Sequence[str] = ("english",)
     supported: int | str = 1
     other: int = 0
-    published: Sequence[tuple[str, str, float]] = ()
 
 
 SEQUENCE = "AutoModelForSequenceClassification"
-CARD_OF_HHEM = (
-    ("The capital of France is Berlin.", "The capital of France is Paris.", 0.01106),
-    ("I am in California", "I am in United States.", 0.64736),
-    ("I am in United States", "I am in California.", 0.12902),
-    ("A person on a horse jumps over a broken down airplane.", "A person is outdoors, on a horse.", 0.89694),
-    (
-        "A boy is jumping on skateboard in the middle of a red bridge.",
-        "The boy skates down the sidewalk on a red bridge",
-        0.18462,
-    ),
-    (
-        "A man with blond-hair, and a brown shirt drinking out of a public water fountain.",
-        "A blond man wearing a brown shirt is reading a book.",
-        0.00503,
-    ),
-    ("Mark Wahlberg was a fan of Manny.", "Manny was a fan of Mark Wahlberg.", 0.05432),
-)
-TOLERANCE = 0.005  # of published values
-
 VERIFIERS: Mapping[str, Family] = {
     "minicheck-roberta": Family(
-        SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, unit="tokens", window=512, licence="MIT"
+        "RobertaForSequenceClassification", SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, window=512
     ),
     "minicheck-deberta": Family(
-        SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, unit="tokens", window=2048, licence="MIT"
+        "DebertaV2ForSequenceClassification", SEQUENCE, "label", "{premise}{eos}{hypothesis}", piece=400, window=2048
     ),
     "minicheck-t5": Family(
+        "T5ForConditionalGeneration",
         "AutoModelForSeq2SeqLM",
         "tokens",
         "predict: {premise}{eos}{hypothesis}",
         piece=500,
         unit="words",
         window=2048,
-        licence="not stated",
         supported=209,
         other=3,
     ),
     "factcg": Family(
+        "DebertaV2ForSequenceClassification",
         SEQUENCE,
         "label",
         '{premise}\n\nChoose your answer: based on the paragraph above can we conclude that "{hypothesis}"?\n\n'
@@ -98,67 +76,43 @@ VERIFIERS: Mapping[str, Family] = {
         piece=550,
         unit="words",
         window=2048,
-        licence="MIT",
     ),
     "hhem": Family(
+        "HHEMv2ForSequenceClassification",
         "T5ForTokenClassification",
         "first",
         "<pad> Determine if the hypothesis is true given the premise?\n\n"
         "Premise: {premise}\n\nHypothesis: {hypothesis}",
         piece=400,
-        unit="tokens",
         window=512,
-        licence="Apache-2.0",
-        published=CARD_OF_HHEM,
     ),
     "nli": Family(
+        "ForSequenceClassification",
         SEQUENCE,
         "label",
         "",
         piece=400,
-        unit="tokens",
         window=512,
-        licence="see its card",
         languages=(),
         supported="entailment",
     ),
     "lettucedetect": Family(
+        "ForTokenClassification",
         "AutoModelForTokenClassification",
         "spans",
         "",
         piece=4096,
-        unit="tokens",
         window=4096,
-        licence="MIT; v2: Apache-2.0",
         languages=("english", "german", "french", "spanish", "italian", "polish", "chinese", "hungarian"),
         supported=0,
     ),
-    "granite-guardian": Family(
-        "AutoModelForCausalLM",
-        "answer",
-        "",
-        piece=7000,
-        unit="tokens",
-        window=8192,
-        licence="Apache-2.0",
-    ),
+    "granite-guardian": Family("ForCausalLM", "AutoModelForCausalLM", "answer", "", piece=7000, window=8192),
 }
-LANGUAGES_BY_NAME: Mapping[str, Sequence[str]] = {
+OF_ENCODERS: Mapping[str, Sequence[str]] = {
     "modernbert": ("english",),
     "eurobert": ("german", "french", "spanish", "italian", "polish", "chinese"),
 }
 """Languages of LettuceDetect's models by the encoder in their names."""
-LANGUAGES_BY_CODE: Mapping[str, str] = {
-    "en": "english",
-    "de": "german",
-    "fr": "french",
-    "es": "spanish",
-    "it": "italian",
-    "pl": "polish",
-    "cn": "chinese",
-    "hu": "hungarian",
-}
-"""The same by the code in their names: `lettucedect-610m-eurobert-de-v1`."""
 
 Settings = Mapping[str, Any]
 
@@ -174,37 +128,19 @@ def labels_of(settings: Settings) -> dict[int, str]:
 
 
 def supported_label(settings: Settings, family: Family) -> int:
-    """The index of the label that says yes. Raises `ModelError` where no label has that name, or there are not two."""
-    labels = labels_of(settings)
-    if isinstance(family.supported, int):
-        if family.reads == "label" and len(labels) not in (0, 2):
-            raise ModelError(
-                f"verifier.model: it has the labels {', '.join(labels.values())}, and a model of this kind has two. "
-                "Which index means what is never guessed. Try verifier.kind: nli."
-            )
-        return family.supported
-    found = [index for index, name in labels.items() if name.startswith(family.supported)]
-    if len(found) != 1:
+    """The index of the label that says yes. Raises `ModelError` where that would be a guess."""
+    labels, label = labels_of(settings), family.supported
+    if isinstance(label, int):
+        indices = [label] if family.reads != "label" or len(labels) in (0, 2) else []
+    else:
+        indices = [index for index, name in labels.items() if name.startswith(label)]
+    if len(indices) != 1:
+        expected = "two labels" if isinstance(label, int) else f"one label '{label}' in id2label of its config.json"
         raise ModelError(
-            f"verifier.model: not one of its labels alone, {', '.join(labels.values()) or '(none)'}, is "
-            f"'{family.supported}'. "
-            "Its config.json must name them in id2label; which index means what is never guessed."
+            f"verifier.model: it has the labels {', '.join(labels.values()) or '(none)'}, and a model of this kind has "
+            f"{expected}. Which index means what is never guessed. Try another verifier.kind."
         )
-    return found[0]
-
-
-ARCHITECTURES: Mapping[str, str] = {
-    "minicheck-roberta": "RobertaForSequenceClassification",
-    "minicheck-deberta": "DebertaV2ForSequenceClassification",
-    "minicheck-t5": "T5ForConditionalGeneration",
-    "factcg": "DebertaV2ForSequenceClassification",
-    "hhem": "HHEMv2ForSequenceClassification",
-    "nli": "ForSequenceClassification",
-    "lettucedetect": "ForTokenClassification",
-    "granite-guardian": "ForCausalLM",
-}
-"""The architecture in config.json of each family; one that begins with `For` is what names end with."""
-GUARDIAN = "guardian_config"  # the variable of its chat template
+    return indices[0]
 
 
 def family_name(folder: Path, kind: str = "auto") -> str:
@@ -215,17 +151,18 @@ def family_name(folder: Path, kind: str = "auto") -> str:
 
     Raises `ModelError`.
     """
+    if kind not in ("auto", *VERIFIERS):
+        raise ModelError(f"verifier.kind is '{kind}': expected auto or one of {', '.join(VERIFIERS)}.")
     settings = settings_of(folder)
     architecture = next(iter(settings.get("architectures") or ()), "")
-    if kind != "auto":
-        if kind not in VERIFIERS:
-            raise ModelError(f"verifier.kind is '{kind}': expected auto or one of {', '.join(VERIFIERS)}.")
-        if not _fits(architecture, kind):
-            raise ModelError(
-                f"verifier.kind is {kind}, which is a {ARCHITECTURES[kind]}; {folder} has a {architecture}."
-            )
+    fitting = [name for name, family in VERIFIERS.items() if _fits(architecture, family.architecture)]
+    if kind in fitting:
         return kind
-    candidates = [name for name in VERIFIERS if _fits(architecture, name) and _is_marked(name, folder, settings)]
+    if kind != "auto":
+        raise ModelError(
+            f"verifier.kind is {kind}, which is a {VERIFIERS[kind].architecture}; {folder} has a {architecture}."
+        )
+    candidates = [name for name in fitting if _is_marked(name, folder, settings)]
     if len(candidates) == 1:
         return candidates[0]
     raise ModelError(
@@ -235,35 +172,40 @@ def family_name(folder: Path, kind: str = "auto") -> str:
     )
 
 
-def _fits(architecture: str, name: str) -> bool:
-    expected = ARCHITECTURES[name]
+def _fits(architecture: str, expected: str) -> bool:
     return architecture.endswith(expected) if expected.startswith("For") else architecture == expected
 
 
 def _is_marked(name: str, folder: Path, settings: Settings) -> bool:
     """Whether labels, chat template or the folder's name tell a family from others of its architecture."""
-    labels, named = labels_of(settings), names_of(folder, settings)
-    is_nli = any(label.startswith("entail") for label in labels.values())
+    labels, named = list(labels_of(settings).values()), names_of(folder, settings)
+    is_nli = any(label.startswith("entail") for label in labels)
+    templates = (folder / "chat_template.jinja", folder / "tokenizer_config.json")
     marks = {
         "nli": is_nli,
         "hhem": True,
-        "lettucedetect": len(labels or (0, 1)) == 2,
-        "granite-guardian": "guardian" in named or GUARDIAN in _chat_template(folder),
-        "minicheck-roberta": not is_nli and ("minicheck" in named or list(labels.values()) == ["0", "1"]),
+        "lettucedetect": len(labels) in (0, 2),
+        "granite-guardian": "guardian" in named
+        or any("guardian_config" in file.read_text(encoding="utf-8") for file in templates if file.is_file()),
+        "minicheck-roberta": not is_nli and ("minicheck" in named or labels == ["0", "1"]),
     }
     return marks.get(name, not is_nli and name.partition("-")[0] in named)
 
 
 def languages_of(name: str, folder: Path) -> Sequence[str]:
-    """Languages that a model of a family was made for; empty: many. Names of LettuceDetect's folders tell theirs."""
+    """Languages that a model of a family was made for; empty: many.
+
+    Names of LettuceDetect's folders tell theirs: `lettucedect-610m-eurobert-de-v1`.
+    """
+    languages = VERIFIERS[name].languages
     if name != "lettucedetect":
-        return VERIFIERS[name].languages
+        return languages
     named = names_of(folder, settings_of(folder))
-    codes = [code for code in re.split(r"[^a-z0-9]+", named) if code in LANGUAGES_BY_CODE]
-    if codes:
-        return (LANGUAGES_BY_CODE[codes[-1]],)
-    known = [languages for encoder, languages in LANGUAGES_BY_NAME.items() if encoder in named]
-    return known[0] if known else VERIFIERS[name].languages
+    codes = re.findall(r"(?<![a-z0-9])[a-z]{2}(?![a-z0-9])", named)
+    meant = [find_language("zh" if code == "cn" else code).name for code in codes]
+    if coded := [language for language in meant if language in languages]:
+        return coded[-1:]
+    return next((known for encoder, known in OF_ENCODERS.items() if encoder in named), languages)
 
 
 def check_language(name: str, folder: Path, language: str) -> None:
@@ -282,9 +224,3 @@ def names_of(folder: Path, settings: Settings) -> str:
     folder = folder.resolve()
     repository = folder.parent.parent.name if folder.parent.name == "snapshots" else ""
     return f"{folder.name} {repository} {settings.get('_name_or_path', '')}".lower()
-
-
-def _chat_template(folder: Path) -> str:
-    """The text of the files that may hold a chat template."""
-    files = (folder / "chat_template.jinja", folder / "tokenizer_config.json")
-    return "".join(file.read_text(encoding="utf-8") for file in files if file.is_file())

@@ -4,12 +4,12 @@ Format: github.com/ibm-granite/granite-guardian, evaluation/models (Apache-2.0).
 grounded.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.errors import ModelError
-from rag_evaluator.verifiers.batches import Encoded, next_logits
+from rag_evaluator.verifiers.batches import Reader, next_logits
 
 # Any in this module: objects of transformers and torch, messages of a chat.
 
@@ -34,51 +34,24 @@ class Generation:
 
     Attributes:
         mark: what only its chat template names; empty: the rest.
-        messages: of a premise and a sentence.
-        variables: of the chat template.
-        documents: whether the premise is a document, not a message.
+        role: of the message that is the premise; empty: the premise is a document.
+        block: the message after the sentence; empty: none.
         opening: what stands before the answer.
+        variables: of the chat template.
     """
 
     mark: str
-    messages: Callable[[str, str], list[dict[str, str]]]
-    documents: bool
-    opening: str
+    role: str = ""
+    block: str = ""
+    opening: str = SCORE
     variables: Mapping[str, Any] = field(default_factory=dict)
 
 
-def _answer(hypothesis: str) -> dict[str, str]:
-    return {"role": "assistant", "content": hypothesis}
-
-
-GENERATIONS: Mapping[str, Generation] = {
-    "3.3": Generation(
-        "criteria_id",
-        lambda _, hypothesis: [_answer(hypothesis)],
-        documents=True,
-        opening=SCORE,
-        variables={"guardian_config": {"criteria_id": "groundedness"}, "think": False},
-    ),
-    "3.0": Generation(
-        "risk_name",
-        lambda premise, hypothesis: [{"role": "context", "content": premise}, _answer(hypothesis)],
-        documents=False,
-        opening="",
-        variables={"guardian_config": {"risk_name": "groundedness"}},
-    ),
-    "4.1": Generation(
-        "",
-        lambda _, hypothesis: [_answer(hypothesis), {"role": "user", "content": BLOCK}],
-        documents=True,
-        opening=SCORE,
-    ),
-}
-"""By the first model of each; 3.1 and 3.2 are asked as 3.0 is."""
-
-
-def generation(template: str) -> Generation:
-    """By what its chat template names."""
-    return next(row for row in GENERATIONS.values() if row.mark in template)
+GENERATIONS = (
+    Generation("criteria_id", variables={"guardian_config": {"criteria_id": "groundedness"}, "think": False}),  # 3.3
+    Generation("risk_name", "context", opening="", variables={"guardian_config": {"risk_name": "groundedness"}}),  # 3.0
+    Generation("", block=BLOCK),  # 4.1
+)
 
 
 def written(tokenizer: Any, premise: str, hypothesis: str) -> str:
@@ -86,39 +59,31 @@ def written(tokenizer: Any, premise: str, hypothesis: str) -> str:
     template = tokenizer.chat_template
     if not isinstance(template, str):
         raise ModelError("verifier.model: the folder has no chat template, which Granite Guardian is asked with.")
-    asked = generation(template)
-    documents = {"documents": [{"doc_id": "0", "text": premise}]} if asked.documents else {}
+    asked = next(row for row in GENERATIONS if row.mark in template)
+    messages = [(asked.role, premise), ("assistant", hypothesis), ("user", asked.block)]
     prompt = tokenizer.apply_chat_template(
-        asked.messages(premise, hypothesis),
+        [{"role": role, "content": text} for role, text in messages if role and text],
+        documents=None if asked.role else [{"doc_id": "0", "text": premise}],
         chat_template=FIXED_DAY + template,
         tokenize=False,
         add_generation_prompt=True,
-        **documents,
         **asked.variables,
     )
     return f"{prompt}{asked.opening}"
 
 
-def encode(tokenizer: Any, pairs: Sequence[tuple[str, str]]) -> list[Encoded]:
-    """Premises and sentences as the model reads them; names of control tokens in them are already text."""
-    prompts = [written(tokenizer, premise, hypothesis) for premise, hypothesis in pairs]
-    encoded = tokenizer(prompts, add_special_tokens=False)
-    return [{name: encoded[name][row] for name in ("input_ids", "attention_mask")} for row in range(len(prompts))]
+def reader(tokenizer: Any) -> Reader:
+    """What gives the share of no among yes and no, in any spelling, where the answer begins, (batch,)."""
+    import torch
 
-
-def answers(tokenizer: Any) -> tuple[list[int], list[int]]:
-    """Ids of the tokens that say yes and no, in any spelling."""
     names = {index: tokenizer.decode([index]).strip().lower() for index in range(len(tokenizer))}
     yes, no = ([index for index, name in names.items() if name == word] for word in ("yes", "no"))
     if not yes or not no:
         raise ModelError("verifier.model: its tokenizer has no token for 'yes' or none for 'no'.")
-    return yes, no
 
+    def read(model: Any, inputs: dict[str, Any]) -> Any:
+        scores = next_logits(model, inputs).log_softmax(-1)
+        both = torch.stack([scores[:, yes].logsumexp(-1), scores[:, no].logsumexp(-1)], -1)
+        return both.softmax(-1)[:, 1]
 
-def grounded(model: Any, inputs: dict[str, Any], yes: Sequence[int], no: Sequence[int]) -> Any:
-    """The share of no among yes and no where the answer begins, (batch,)."""
-    import torch
-
-    scores = next_logits(model, inputs).log_softmax(-1)
-    both = torch.stack([scores[:, list(yes)].logsumexp(-1), scores[:, list(no)].logsumexp(-1)], -1)
-    return both.softmax(-1)[:, 1]
+    return read

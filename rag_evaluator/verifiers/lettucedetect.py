@@ -3,11 +3,11 @@
 Format and formula: Kovács and Recski 2025, github.com/KRLabsOrg/LettuceDetect.
 """
 
+import itertools
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import groupby
 from string import Template
 from typing import Any
 
@@ -20,7 +20,7 @@ HALLUCINATED = 1  # the label
 DOUBT = 0.5  # a token above it is hallucinated
 BETWEEN = " "  # sentences of the answer
 
-Span = tuple[int, int, float]
+Span = tuple[int, int, float]  # start and end in characters, probability
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,8 @@ def read(model: Any, tokenizer: Any, text: str, sentences: Sequence[str], window
         for offsets, share, sequence in zip(encoded["offset_mapping"], shares, encoded.sequence_ids(0), strict=True)
         if sequence == 1 and offsets[0] < offsets[1]
     ]
-    return [_sentence(tokens, start, sentence) for start, sentence in _starts(sentences)]
-
-
-def _starts(sentences: Sequence[str]) -> list[tuple[int, str]]:
-    """Each sentence with its place in the answer, in characters."""
-    starts, start = [], 0
-    for sentence in sentences:
-        starts.append((start, sentence))
-        start += len(sentence) + len(BETWEEN)
-    return starts
+    starts = itertools.accumulate((len(sentence) + len(BETWEEN) for sentence in sentences), initial=0)
+    return [_sentence(tokens, start, sentence) for start, sentence in zip(starts, sentences, strict=False)]
 
 
 def _sentence(tokens: Sequence[Span], start: int, sentence: str) -> Hallucination:
@@ -101,6 +93,6 @@ def _sentence(tokens: Sequence[Span], start: int, sentence: str) -> Hallucinatio
     ]
     if not mine:
         raise UndefinedScoreError(f"the verifier's tokenizer has no token for the sentence {sentence:.60}")
-    runs = [list(run) for hallucinated, run in groupby(mine, lambda token: token[2] > DOUBT) if hallucinated]
+    runs = [list(run) for hallucinated, run in itertools.groupby(mine, lambda token: token[2] > DOUBT) if hallucinated]
     spans = tuple((run[0][0], run[-1][1], max(share for _, _, share in run)) for run in runs)
     return Hallucination(max(share for _, _, share in mine), spans)

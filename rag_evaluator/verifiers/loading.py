@@ -1,133 +1,110 @@
-"""A verifier from a folder: transformers' own classes, safetensors, no remote code, no weight left random."""
+"""A model from a folder: transformers' own classes, safetensors, no remote code, no weight left random."""
 
-from collections.abc import Callable, Mapping
+from functools import cached_property
 from pathlib import Path
+from threading import RLock
 from typing import Any
 
+from rag_evaluator.config.paths import model_path
+from rag_evaluator.config.sections import DEMO
 from rag_evaluator.errors import ModelError
-from rag_evaluator.models.hub import contents_of, in_one_line, loading
-from rag_evaluator.verifiers.families import Family, settings_of
+from rag_evaluator.models.hub import contents_of, find_model, in_one_line, loading
+from rag_evaluator.verifiers.batches import BatchSize
 
 # Any in this module: objects of transformers.
 
-KEY, BASE_KEY = "verifier.model", "verifier.base"
 TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "spiece.model", "vocab.json")
-PREFIX, EMBEDDINGS = "t5.", ("transformer.shared.weight", "transformer.encoder.embed_tokens.weight")
 
 
-def load(folder: Path, family: Family, name: str, base: Path | None) -> tuple[Any, Any]:
-    """Tokenizer and model of a verifier, see `load_plain`.
-
-    Args:
-        name: of the family.
-        base: the folder that has configuration and tokenizer of a model that has only weights, as HHEM.
-    """
-    if name == "hhem" and base:
-        return _loaded(folder, KEY, base, lambda: _hhem(folder, base))
-    return load_plain(folder, family.model, KEY)
-
-
-def load_plain(folder: Path, model: str, key: str) -> tuple[Any, Any]:
-    """Tokenizer and model, in evaluation mode, on a GPU if there is one.
+def model_folder(model: str | Path, key: str) -> Path:
+    """The folder of a model, or that of a hub id in the cache.
 
     Args:
-        model: class of transformers that has its weights.
         key: of the configuration, named in errors.
 
     Raises `ModelError`.
     """
-    return _loaded(folder, key, folder, lambda: _native(folder, model, key))
+    if str(model) == DEMO:
+        raise ModelError(f"{key}: 'demo' is a judge. Give a folder, or the id of a model in the Hugging Face cache.")
+    place = model_path(str(model), Path.cwd())
+    if Path(place).is_absolute() and not Path(place).is_dir():
+        raise ModelError(f"{key}: no such folder: {model}. Give a folder, or the id of a model in the cache.")
+    return Path(find_model(place, True, key))
 
 
-def _loaded(folder: Path, key: str, tokenizer: Path, model: Callable[[], Any]) -> tuple[Any, Any]:
-    import torch
+class FolderModel:
+    """A model of a folder that is looked at first, and loaded with the first question.
 
-    try:
-        with loading(str(folder)):
-            return _tokenizer(tokenizer), model().eval().to("cuda" if torch.cuda.is_available() else "cpu")
-    except ModelError:
-        raise
-    except Exception as error:  # safetensors, tokenizers and transformers each raise kinds of their own
-        raise ModelError(f"{key}: {folder} cannot be loaded: {in_one_line(error)}.") from error
+    Args:
+        key: of the configuration, named in errors.
+        kind: class of transformers that has its weights.
+        most: tokens that it reads at most, as its authors have it.
+        base: a folder with the configuration and the tokenizer, where `folder` has weights alone.
 
+    Raises `ModelError` for a folder without safetensors or tokenizer.
+    """
 
-def check_folder(folder: Path, key: str, tokenizer: Path | None = None, tokenizer_key: str = "") -> None:
-    """Raises `ModelError` for a folder without safetensors, or without a tokenizer there or in a folder of its own."""
-    if not any(folder.glob("*.safetensors")):
-        raise ModelError(f"{key}: {folder} has no *.safetensors file. {contents_of(folder)}")
-    place = tokenizer or folder
-    if not any((place / file).is_file() for file in TOKENIZERS):
-        raise ModelError(f"{tokenizer_key or key}: {place} has no tokenizer. {contents_of(place)}")
+    def __init__(
+        self, folder: Path, key: str, kind: str, most: int, batch_size: BatchSize, base: Path | None = None
+    ) -> None:
+        self.folder, self.base, self.batch_size = folder, base, batch_size
+        self._key, self._kind, self._most = key, kind, most
+        self._lock = RLock()
+        if not any(folder.glob("*.safetensors")):
+            raise ModelError(f"{key}: {folder} has no *.safetensors file. {contents_of(folder)}")
+        place = base or folder
+        if not any((place / file).is_file() for file in TOKENIZERS):
+            raise ModelError(f"{key}: {place} has no tokenizer. {contents_of(place)}")
 
+    def load(self) -> None:
+        """Load the weights now, not with the first question. Raises `ModelError`."""
+        with self._lock:
+            _ = self._loaded
 
-def check_files(folder: Path, name: str, base: Path | None) -> None:
-    """Raises `ModelError` for what is missing, before anything is loaded."""
-    if name != "hhem" and base is not None:
-        raise ModelError(f"{BASE_KEY}: it is for HHEM alone, and {folder} is a {name}. Remove it.")
-    if name == "hhem" and (base is None or settings_of(base, BASE_KEY).get("model_type") != "t5"):
-        raise ModelError(
-            f"{BASE_KEY}: HHEM's folder has neither the configuration of its model nor a tokenizer. Give the folder "
-            f"of flan-t5-base; received {base}."
-        )
-    check_folder(folder, KEY, base, BASE_KEY if base else KEY)
+    @cached_property
+    def window(self) -> int:
+        """Tokens that the model reads at most.
 
+        DeBERTa with relative positions alone has no such limit: its authors read 2048, with 512 in config.json.
+        """
+        config = self._loaded[1].config
+        positions: int | None = getattr(config, "max_position_embeddings", None)
+        is_relative = getattr(config, "relative_attention", False) and not config.position_biased_input
+        if positions is None or is_relative:
+            return self._most
+        return min(self._most, positions - (2 if config.model_type.endswith("roberta") else 0))  # counted from 2
 
-def _tokenizer(folder: Path) -> Any:
-    from transformers import AutoTokenizer
+    @cached_property
+    def _loaded(self) -> tuple[Any, Any]:
+        """Tokenizer and model, in evaluation mode, on a GPU if there is one. Raises `ModelError`."""
+        import torch
+        import transformers
 
-    tokenizer = AutoTokenizer.from_pretrained(folder, local_files_only=True, trust_remote_code=False)
-    if tokenizer.pad_token is None:
-        tokenizer.pad_token = tokenizer.eos_token
-    tokenizer.padding_side = "right"
-    return tokenizer
-
-
-def _native(folder: Path, name: str, key: str) -> Any:
-    import transformers
-
-    model, report = getattr(transformers, name).from_pretrained(
-        folder,
-        local_files_only=True,
-        trust_remote_code=False,
-        use_safetensors=True,
-        dtype="float32",
-        output_loading_info=True,
-    )
-    _refuse_random(folder, report, key)
-    return model
-
-
-def _refuse_random(folder: Path, report: Mapping[str, Any], key: str) -> None:
-    """Raises `ModelError` if weights of the model were in no file, and so are random."""
-    missing = sorted(report.get("missing_keys") or ())
-    wrong = sorted(str(key[0] if isinstance(key, tuple) else key) for key in report.get("mismatched_keys") or ())
-    if missing or wrong:
-        keys = [*missing, *wrong]
-        raise ModelError(
-            f"{key}: {folder} has not all weights of this model, {len(keys)} would be random: "
-            f"{', '.join(keys[:4])}. It is a model without the trained head, or the file is damaged."
-        )
-
-
-def _hhem(folder: Path, base: Path) -> Any:
-    """HHEM-2.1: a T5 encoder with a classifier of tokens; keys begin with `t5.`, embeddings are stored once."""
-    from safetensors.torch import load_file
-    from transformers import AutoConfig, T5ForTokenClassification
-
-    config = AutoConfig.from_pretrained(base, local_files_only=True, trust_remote_code=False, num_labels=2)
-    model = T5ForTokenClassification(config)
-    stored = {key: value for path in sorted(folder.glob("*.safetensors")) for key, value in load_file(path).items()}
-    weights = {key.removeprefix(PREFIX): value for key, value in stored.items()}
-    shared, tied = EMBEDDINGS
-    if shared in weights:
-        weights.setdefault(tied, weights[shared])
-    sizes = {key: tuple(value.shape) for key, value in model.state_dict().items()}
-    wrong = [key for key, value in weights.items() if key in sizes and tuple(value.shape) != sizes[key]]
-    if wrong:
-        raise ModelError(
-            f"verifier.base: {base} is a model of another size: {wrong[0]} is {tuple(weights[wrong[0]].shape)} in "
-            f"{folder}, and {sizes[wrong[0]]} there. HHEM-2.1-Open needs flan-t5-base."
-        )
-    report = model.load_state_dict(weights, strict=False)
-    _refuse_random(folder, {"missing_keys": report.missing_keys}, "verifier.model")
-    return model
+        local = {"local_files_only": True, "trust_remote_code": False}
+        place = self.base or self.folder
+        try:
+            with loading(str(self.folder)):
+                tokenizer = transformers.AutoTokenizer.from_pretrained(place, **local)
+                tokenizer.pad_token = tokenizer.pad_token or tokenizer.eos_token
+                of_base: dict[str, Any] = {}
+                if self.base is not None:
+                    config = transformers.AutoConfig.from_pretrained(place, num_labels=2, **local)
+                    of_base = {"config": config, "key_mapping": {r"^t5\.": ""}}  # as HHEM's authors name its weights
+                model, report = getattr(transformers, self._kind).from_pretrained(
+                    self.folder,
+                    use_safetensors=True,
+                    dtype="float32",
+                    output_loading_info=True,
+                    ignore_mismatched_sizes=True,  # named below
+                    **of_base,
+                    **local,
+                )
+                model.eval().to("cuda" if torch.cuda.is_available() else "cpu")
+        except Exception as error:  # safetensors, tokenizers and transformers each raise kinds of their own
+            raise ModelError(f"{self._key}: {self.folder} cannot be loaded: {in_one_line(error)}.") from error
+        if missing := sorted([*report["missing_keys"], *(key[0] for key in report["mismatched_keys"])]):
+            raise ModelError(
+                f"{self._key}: {self.folder} has not all weights of this model, {len(missing)} would be random: "
+                f"{', '.join(missing[:4])}. It has no trained head, a file is damaged, or its base is another model's."
+            )
+        return tokenizer, model

@@ -7,18 +7,24 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from rag_evaluator.config.sections import RerankerConfig
 from rag_evaluator.errors import ModelError, PromptTooLongError
 from rag_evaluator.models.event_loop import BatchHandler, Scheduler, SingleFlight
 from rag_evaluator.models.hub import fingerprint
-from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, Encoded, Reader, next_logits, probabilities
+from rag_evaluator.verifiers.batches import (
+    DECIMALS,
+    BatchSize,
+    Encoded,
+    Reader,
+    inert,
+    next_logits,
+    probabilities,
+    rows_of,
+)
 from rag_evaluator.verifiers.families import labels_of, names_of, settings_of
-from rag_evaluator.verifiers.folders import checked_size, model_folder, window_of
-from rag_evaluator.verifiers.loading import check_folder, load_plain
-from rag_evaluator.verifiers.reading import inert
+from rag_evaluator.verifiers.loading import FolderModel, model_folder
 
 # Any in this module: objects of transformers and torch.
 
@@ -55,11 +61,7 @@ def _pairs(tokenizer: Any, query: str, passages: Sequence[str], window: int) -> 
     """Query and passage; a passage that is too long loses its end."""
     _check_room(window - len(tokenizer(query, "")["input_ids"]), query, window)
     encoded = tokenizer([query] * len(passages), list(passages), truncation="only_second", max_length=window)
-    return [{name: values[row] for name, values in encoded.items()} for row in range(len(passages))]
-
-
-def _by_logit(_: Any) -> Reader:
-    return lambda model, inputs: model(**inputs).logits[:, 0].float().sigmoid()
+    return rows_of(encoded, len(passages))
 
 
 def _asked(tokenizer: Any, query: str, passages: Sequence[str], window: int) -> list[Encoded]:
@@ -81,13 +83,18 @@ def _by_yes(tokenizer: Any) -> Reader:
 
 
 RERANKERS: Mapping[str, RerankerKind] = {
-    "cross-encoder": RerankerKind("AutoModelForSequenceClassification", 512, _pairs, _by_logit),
+    "cross-encoder": RerankerKind(
+        "AutoModelForSequenceClassification",
+        512,
+        _pairs,
+        lambda _: lambda model, inputs: model(**inputs).logits[:, 0].float().sigmoid(),
+    ),
     "qwen3-reranker": RerankerKind("AutoModelForCausalLM", 8192, _asked, _by_yes),
 }
 """Kinds of rerankers: classifiers of pairs with one logit, and a model that is asked for yes or no."""
 
 
-class Reranker:
+class Reranker(FolderModel):
     """A model that says how surely passages answer a query.
 
     Args:
@@ -99,25 +106,15 @@ class Reranker:
     """
 
     def __init__(self, model: str | Path, batch_size: BatchSize = "auto") -> None:
-        self.folder = model_folder(model, KEY)
-        self.name = reranker_name(self.folder)
-        self.batch_size = checked_size(batch_size, "retrieval.reranker.batch_size")
-        check_folder(self.folder, KEY)
-        self._lock = RLock()
-
-    @property
-    def kind(self) -> RerankerKind:
-        return RERANKERS[self.name]
+        folder = model_folder(model, KEY)
+        self.name = reranker_name(folder)
+        self.kind = RERANKERS[self.name]
+        super().__init__(folder, KEY, self.kind.model, self.kind.window, batch_size)
 
     @property
     def signature_parts(self) -> dict[str, str]:
         """What its probabilities depend on beside the texts, by name."""
         return {"reranker": fingerprint(self.folder), "reranks": self.name}
-
-    def load(self) -> None:
-        """Load the weights now. Raises `ModelError`."""
-        with self._lock:
-            _ = self._read
 
     def relevance(self, query: str, passages: Sequence[str]) -> list[float]:
         """How surely each passage answers the query, [0, 1], four decimals, in their order.
@@ -125,30 +122,18 @@ class Reranker:
         A passage that does not fit is read from its beginning. Raises `PromptTooLongError` for a query that fills the
         window: it is never cut.
         """
-        return [round(value, DECIMALS) for value in self.probabilities(query, passages)]
-
-    def probabilities(self, query: str, passages: Sequence[str]) -> list[float]:
-        """The same, not rounded."""
         if not passages:
             return []
         with self._lock:
             tokenizer, model = self._loaded
             plain = [inert(tokenizer, passage) for passage in passages]
             encoded = self.kind.encode(tokenizer, inert(tokenizer, query), plain, self.window)
-            return probabilities(model, encoded, self._read, tokenizer.pad_token_id, self.batch_size)
-
-    @cached_property
-    def window(self) -> int:
-        """Tokens that the model reads at most."""
-        return window_of(self._loaded[1].config, self.kind.window)
+            shares = probabilities(model, encoded, self._read, tokenizer.pad_token_id, self.batch_size)
+        return [round(share, DECIMALS) for share in shares]
 
     @cached_property
     def _read(self) -> Reader:
         return self.kind.reader(self._loaded[0])
-
-    @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        return load_plain(self.folder, self.kind.model, KEY)
 
 
 class AsyncReranker:
@@ -159,8 +144,7 @@ class AsyncReranker:
 
     def __init__(self, reranker: Reranker) -> None:
         reranker.load()
-        self.reranker = reranker
-        self._handler = BatchHandler(self._handle, most=1)
+        self._handler = BatchHandler(lambda rows: [reranker.relevance(*row) for row in rows], most=1)
         self._known = SingleFlight[tuple[str, tuple[str, ...]], list[float]](REMEMBERED)
 
     async def relevance(self, query: str, passages: Sequence[str]) -> list[float]:
@@ -168,14 +152,10 @@ class AsyncReranker:
         request = query, tuple(passages)
         return await self._known.get(request, lambda: Scheduler.current().submit(self._handler, request))
 
-    def _handle(self, requests: Sequence[tuple[str, tuple[str, ...]]]) -> list[list[float]]:
-        return [self.reranker.relevance(*request) for request in requests]
-
 
 def reranker_of(config: RerankerConfig) -> Reranker:
     """The configured reranker; its folder is looked at, weights are loaded later. Raises `ModelError`."""
-    if config.model is None:
-        raise ModelError(f"{KEY}: no model is named. Give the folder of a reranker.")
+    assert config.model is not None, "checked with the metrics"
     return Reranker(config.model, config.batch_size)
 
 
@@ -184,15 +164,15 @@ def reranker_name(folder: Path) -> str:
     settings = settings_of(folder, KEY)
     architecture = str(next(iter(settings.get("architectures") or ()), ""))
     encoder, _, head = architecture.partition("For")
-    if head == "SequenceClassification" and encoder in ENCODERS and len(labels_of(settings)) == 1:
+    labels = len(labels_of(settings))
+    if head == "SequenceClassification" and encoder in ENCODERS and labels == 1:
         return "cross-encoder"
     if architecture == "Qwen3ForCausalLM" and "reranker" in names_of(folder, settings):
         return "qwen3-reranker"
     raise ModelError(
-        f"{KEY}: {folder} has a {architecture or 'model of no named architecture'}"
-        f"{f' with {len(labels_of(settings)) or 2} labels' if head == 'SequenceClassification' else ''}, which is no "
-        f"known reranker: these are classifiers with one label of {', '.join(ENCODERS)}, as bge-reranker-v2-m3, and "
-        "Qwen3-Reranker in a folder that has 'reranker' in its name."
+        f"{KEY}: {folder} has a {architecture or 'model of no named architecture'} with {labels} named labels, which "
+        f"is no known reranker: these are classifiers with one label of {', '.join(ENCODERS)}, as bge-reranker-v2-m3, "
+        "and Qwen3-Reranker in a folder that has 'reranker' in its name."
     )
 
 

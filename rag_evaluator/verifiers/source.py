@@ -2,13 +2,13 @@
 
 import logging
 import unicodedata
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from rag_evaluator.config.languages import LANGUAGES
-from rag_evaluator.config.schema import model_path
+from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import VerifierConfig
 from rag_evaluator.errors import ModelError, UndefinedScoreError
 from rag_evaluator.models.event_loop import BatchHandler, Scheduler
@@ -39,25 +39,18 @@ class AsyncVerifier:
     """A verifier as metrics ask it: one row at a time, in the thread that owns the models."""
 
     def __init__(self, verifier: VerifierProtocol) -> None:
-        self.verifier = verifier
-        self._handler = BatchHandler(self._handle, most=1)
+        self._handler = BatchHandler(lambda rows: [list(verifier.supports(*row)) for row in rows], most=1)
 
     async def supports(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str = "") -> list[Support]:
         """As `VerifierProtocol.supports`. Raises `UndefinedScoreError` for answers that are no `Support` each, too."""
         request = list(contexts), list(hypotheses), question
         supports: list[Support] = await Scheduler.current().submit(self._handler, request)
-        for support in supports:
-            if not isinstance(support, Support):
-                raise UndefinedScoreError(f"the verifier gave {support!r:.60}, which is no Support")
-            if not 0 <= support.probability <= 1:  # NaN, too
-                raise UndefinedScoreError(f"the verifier gave {support.probability}, which is no probability")
         if len(supports) != len(hypotheses):
-            given = f"{len(supports)} answer{'s' if len(supports) != 1 else ''}"
-            raise UndefinedScoreError(f"the verifier gave {given} about {len(hypotheses)} sentences")
+            raise UndefinedScoreError(f"the verifier gave {len(supports)} of {len(hypotheses)} answers")
+        for support in supports:
+            if not isinstance(support, Support) or not 0 <= support.probability <= 1:  # NaN, too
+                raise UndefinedScoreError(f"the verifier gave {support!r:.60}, which is no Support with a probability")
         return supports
-
-    def _handle(self, requests: Sequence[tuple[list[str], list[str], str]]) -> list[list[Support]]:
-        return [list(self.verifier.supports(*request)) for request in requests]
 
 
 class VerifierSource:
@@ -76,26 +69,23 @@ class VerifierSource:
     """
 
     def __init__(self, verifier: Any, config: VerifierConfig, language: str) -> None:
-        if isinstance(verifier, str | Path):
-            config = config.model_copy(update={"model": model_path(str(verifier), Path.cwd())})
-            verifier = None
-        if verifier is not None and not isinstance(verifier, VerifierProtocol):
-            raise ModelError(
-                "verifier: expected a folder or hub id, a Verifier, or an object with a method supports(contexts, "
-                f"hypotheses, question), received {type(verifier).__name__}."
-            )
-        if verifier is not None:
-            name = str(verifier.folder) if isinstance(verifier, Verifier) else type(verifier).__name__
-            config = config.model_copy(update={"model": name})
-        self.config, self.language, self.is_object = config, language, verifier is not None
-        self._object: VerifierProtocol | None = verifier
+        self.language, self.is_object = language, not isinstance(verifier, str | Path | None)
         self._loaded: AsyncVerifier | None = None
+        if self.is_object:
+            if not isinstance(verifier, VerifierProtocol):
+                raise ModelError(
+                    "verifier: expected a folder or hub id, a Verifier, or an object with a method supports(contexts, "
+                    f"hypotheses, question), received {type(verifier).__name__}."
+                )
+            self.model = verifier  # in place of the one below
+            verifier = str(verifier.folder) if isinstance(verifier, Verifier) else type(verifier).__name__
+        elif verifier is not None:
+            verifier = model_path(str(verifier), Path.cwd())
+        self.config = config if verifier is None else config.model_copy(update={"model": verifier})
 
     @cached_property
     def model(self) -> VerifierProtocol:
         """The verifier; its folder is looked at, weights are loaded with the first sentence. Raises `ModelError`."""
-        if self._object is not None:
-            return self._object
         config = self.config
         return Verifier(
             config.model,
@@ -140,15 +130,13 @@ class VerifierSource:
 def other_scripts(rows: Sequence[Sequence[str]], languages: Sequence[str]) -> int:
     """How many rows have a text with most letters in no script of the languages; 0 where a script is not known."""
     scripts = [LANGUAGES[name].scripts for name in languages if name in LANGUAGES]
-    if not scripts or not all(scripts):
-        return 0
     known = {script for each in scripts for script in each}
-    return sum(any(_is_foreign(text[:LETTERS], known) for text in texts) for texts in rows)
 
+    def is_foreign(text: str) -> bool:
+        letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text[:LETTERS] if letter.isalpha()]
+        return 2 * sum(script in known for script in letters) < len(letters)
 
-def _is_foreign(text: str, scripts: Collection[str]) -> bool:
-    letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text if letter.isalpha()]
-    return 2 * sum(script in scripts for script in letters) < len(letters)
+    return sum(any(map(is_foreign, texts)) for texts in rows) if scripts and all(scripts) else 0
 
 
 def verifier_of(verifier: Any, config: VerifierConfig, language: str) -> VerifierSource:

@@ -4,27 +4,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 from rag_evaluator.config.languages import find_language
-from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
+from rag_evaluator.errors import ModelError, PromptTooLongError, UndefinedScoreError
 from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.verifiers import lettucedetect
-from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, probabilities
+from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, inert, probabilities
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
-from rag_evaluator.verifiers.families import (
-    TOLERANCE,
-    VERIFIERS,
-    Family,
-    check_language,
-    family_name,
-    settings_of,
-    supported_label,
-)
-from rag_evaluator.verifiers.folders import checked_size, model_folder, window_of
-from rag_evaluator.verifiers.loading import check_files, load
-from rag_evaluator.verifiers.reading import Pair, encode, inert, reader
+from rag_evaluator.verifiers.families import VERIFIERS, check_language, family_name, settings_of, supported_label
+from rag_evaluator.verifiers.loading import FolderModel, model_folder
+from rag_evaluator.verifiers.reading import Pair, encode, reader
 
 # Any in this module: objects of transformers and torch.
 
@@ -51,8 +41,14 @@ class Support:
     place: int = 0
     spans: tuple[tuple[int, int, float], ...] = ()
 
+    @classmethod
+    def of(cls, probabilities: Sequence[float], pieces: Sequence[EvidencePiece]) -> "Support":
+        """The best of several pieces with their probabilities."""
+        place = probabilities.index(max(probabilities))
+        return cls(probabilities[place], pieces[place], len(pieces), place)
 
-class Verifier:
+
+class Verifier(FolderModel):
     """A model that says how surely a text supports a sentence, in one pass.
 
     Args:
@@ -83,23 +79,20 @@ class Verifier:
         batch_size: BatchSize = "auto",
         any_language: bool = False,
     ) -> None:
-        self.folder = model_folder(model, "verifier.model")
-        self.base = None if base is None else model_folder(base, "verifier.base")
-        self.name = family_name(self.folder, kind)
-        self.language, self.each, self.batch_size = (
-            find_language(language),
-            each,
-            checked_size(batch_size, "verifier.batch_size"),
-        )
+        folder = model_folder(model, "verifier.model")
+        self.name = family_name(folder, kind)
+        self.family, self.language, self.each = VERIFIERS[self.name], find_language(language), each
         if not any_language:
-            check_language(self.name, self.folder, self.language.name)
-        self.label = supported_label(settings_of(self.folder), self.family)
-        check_files(self.folder, self.name, self.base)
-        self._lock = RLock()
-
-    @property
-    def family(self) -> Family:
-        return VERIFIERS[self.name]
+            check_language(self.name, folder, self.language.name)
+        self.label = supported_label(settings_of(folder), self.family)
+        of_base = None if base is None else model_folder(base, "verifier.base")
+        is_t5 = of_base is not None and settings_of(of_base, "verifier.base").get("model_type") == "t5"
+        if is_t5 != (self.name == "hhem") or (of_base is not None and not is_t5):
+            raise ModelError(
+                f"verifier.base is {base}, and {folder} is a {self.name}. HHEM's folder has neither the configuration "
+                "of its model nor a tokenizer: give it the folder of flan-t5-base. All others have none."
+            )
+        super().__init__(folder, "verifier.model", self.family.model, self.family.window, batch_size, of_base)
 
     @property
     def signature_parts(self) -> dict[str, str]:
@@ -110,11 +103,6 @@ class Verifier:
             **({} if self.base is None else {"base": fingerprint(self.base)}),
             "evidence": "each" if self.each else "packed",
         }
-
-    def load(self) -> None:
-        """Load the weights now, not with the first sentence. Raises `ModelError`."""
-        with self._lock:
-            _ = self._loaded
 
     def support(self, premise: str | Sequence[str], hypothesis: str) -> float:
         """The probability that a text, or one of several, supports a sentence; see `best`."""
@@ -148,10 +136,6 @@ class Verifier:
                 return self._by_tokens(contexts, hypotheses, question)
             return self._by_pieces(contexts, [" ".join(hypothesis.split()) for hypothesis in hypotheses])
 
-    def evidence(self, contexts: Sequence[str], hypothesis: str) -> list[EvidencePiece]:
-        """The pieces that are read beside a sentence. Raises `PromptTooLongError`."""
-        return self._evidence(contexts).pieces(self._limits([hypothesis])[0])
-
     def probabilities(self, pairs: Sequence[Pair]) -> list[float]:
         """Of evidence and sentence that the model can read at once, not rounded, in their order.
 
@@ -166,24 +150,12 @@ class Verifier:
             )
         return probabilities(model, encoded, self._read, tokenizer.pad_token_id, self.batch_size)
 
-    def published(self) -> list[tuple[str, str, float, float]]:
-        """Premise, sentence, published probability and ours, of a family whose card has some; loads the model."""
-        return [(*row, self.support(row[0], row[1])) for row in self.family.published]
-
-    def matches_published(self) -> bool:
-        return all(abs(expected - ours) <= TOLERANCE for _, _, expected, ours in self.published())
-
-    @cached_property
-    def window(self) -> int:
-        """Tokens that the model can read at most."""
-        return window_of(self._loaded[1].config, self.family.window)
-
     def _by_pieces(self, contexts: Sequence[str], hypotheses: Sequence[str]) -> list[Support]:
-        evidence = self._evidence(contexts)
+        evidence = Evidence(contexts, self._count, self.language, self.each)
         pieces = [evidence.pieces(limit) for limit in self._limits(hypotheses)]
         pairs = [(piece.text, text) for text, mine in zip(hypotheses, pieces, strict=True) for piece in mine]
         rounded = iter([round(value, DECIMALS) for value in self.probabilities(pairs)])
-        return [_best([next(rounded) for _ in mine], mine) for mine in pieces]
+        return [Support.of([next(rounded) for _ in mine], mine) for mine in pieces]
 
     def _by_tokens(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str) -> list[Support]:
         tokenizer, model = self._loaded
@@ -200,44 +172,29 @@ class Verifier:
             for sentence in sentences
         ]
 
-    def _evidence(self, contexts: Sequence[str]) -> Evidence:
-        return Evidence(contexts, self._count, self.language, self.each)
-
     def _limits(self, hypotheses: Sequence[str]) -> list[Limit]:
         """The longest piece beside each sentence: shorter than the family's only where a sentence leaves less room."""
-        size, is_words = self.family.piece, self.family.unit == "words"
+        tokenizer, size, is_words = self._loaded[0], self.family.piece, self.family.unit == "words"
         usual = self.window * 3 // 4 if is_words else size
-        lengths = [len(row["input_ids"]) for row in encode(*self._writing, [("", text) for text in hypotheses])]
-        rooms = [self.window - length - SPARE for length in lengths]
-        short = next((text for text, room in zip(hypotheses, rooms, strict=True) if room < LEAST), None)
-        if short is not None:
-            raise PromptTooLongError(
-                f"the sentence has {self._count([short])[0]} tokens, and this verifier reads {self.window} of "
-                f"evidence and sentence together: {short:.60}"
-            )
-        return [Limit(min(room, usual), size if is_words else UNLIMITED) for room in rooms]
+        limits = []
+        for text, row in zip(
+            hypotheses, encode(tokenizer, self.family, [("", text) for text in hypotheses]), strict=True
+        ):
+            room = self.window - len(row["input_ids"]) - SPARE
+            if room < LEAST:
+                raise PromptTooLongError(
+                    f"the sentence has {self._count([text])[0]} tokens, and this verifier reads {self.window} of "
+                    f"evidence and sentence together: {text:.60}"
+                )
+            limits.append(Limit(min(room, usual), size if is_words else UNLIMITED))
+        return limits
 
     def _count(self, texts: Sequence[str]) -> list[int]:
         """Tokens of each text."""
-        if not texts:
-            return []
         tokenizer = self._loaded[0]
         plain = [inert(tokenizer, text) for text in texts]
-        return [len(ids) for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]]
-
-    @property
-    def _writing(self) -> tuple[Any, Family]:
-        return self._loaded[0], self.family
+        return [len(ids) for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]] if plain else []
 
     @cached_property
     def _read(self) -> Any:
         return reader(self._loaded[0], self.family, self.label)
-
-    @cached_property
-    def _loaded(self) -> tuple[Any, Any]:
-        return load(self.folder, self.family, self.name, self.base)
-
-
-def _best(values: Sequence[float], pieces: Sequence[EvidencePiece]) -> Support:
-    place = values.index(max(values))
-    return Support(values[place], pieces[place], len(pieces), place)

@@ -44,7 +44,7 @@ def test_a_run_is_not_worse_than_itself_with_enough_rows_and_says_so_with_too_fe
     assert passed(many, not_worse_than=many, margin=0.02) == [True]
     (verdict,) = rag_evaluator.gate(few, not_worse_than=few, margin=0.02)
     assert not verdict.passed
-    assert "even a run equal to its baseline fails with 20 rows" in verdict.reason
+    assert "even perfect scores of so few rows break it" in verdict.reason
 
 
 def test_a_margin_for_one_metric_compares_only_that_metric() -> None:
@@ -128,7 +128,7 @@ def test_a_rule_on_continuous_scores_that_pile_up_at_an_end_is_kept_with_a_warni
     apart = run_of([0.9, 0.95] * 20 + [0.91] * 5, "semantic_similarity")
     (verdict,) = rag_evaluator.gate(tied, "semantic_similarity >= 0.8")
     assert verdict.passed
-    assert verdict.noted
+    assert verdict.remarks
     assert "of 45 scores 5 are exactly 1: Student's t" in verdict.reason
     assert "exactly" not in rag_evaluator.gate(apart, "semantic_similarity >= 0.8")[0].reason
     (worse,) = rag_evaluator.gate(apart, not_worse_than=tied, margin=0.2)

@@ -130,12 +130,9 @@ WRONG: list[tuple[Any, dict[str, Any], list[str]]] = [
     (sort, {"k": 0}, ["k is 0", "greater than or equal to 1"]),
     (sort, {"strategy": "merges"}, ["strategy is 'merges'", "Did you mean 'merge'?"]),
     (sort, {"fast": "perhaps"}, ["fast is 'perhaps'"]),
-    (sort, {"config": {"sort": {"k": 0}}}, ["'sort.k' is 0"]),
     (sort, {"config": {"sort": {"strategy": "merges"}}}, ["'sort.strategy' is 'merges'", "Did you mean 'merge'?"]),
-    (sort, {"config": {"sort": {"stratgy": "merge"}}}, ["'sort.stratgy'", "Did you mean 'sort.strategy'?"]),
     (generate, {"seed": -1}, ["seed is -1"]),
     (generate, {"config": {"generate": {"group_size": 1}}}, ["'generate.group_size' is 1"]),
-    (evaluate, {"config": {"generate": {"group_size": 1}}}, ["'generate.group_size' is 1"]),
     (evaluate, {"metrics": ["faithfullness"]}, ["metrics[0] is 'faithfullness'", "Did you mean 'faithfulness'?"]),
     (evaluate, {"config": {"metrics": ["faithfullness"]}}, ["config: metrics[0] is 'faithfullness'"]),
 ]

@@ -198,18 +198,6 @@ def verified(folder: Path) -> Path:
     return folder
 
 
-def both_orders(folder: Path) -> Path:
-    """The judge as a verifier, who answers otherwise when the answers are exchanged."""
-
-    def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
-        return dict(zip(options, (0.8, 0.2), strict=True))
-
-    judge = ScriptedJudge(choices=choices, model_id="made-up")
-    config = {"metrics": SENTENCES[:2], "name": "both_orders", "verifier": {"model": "judge"}}
-    RAGEvaluator(config, judge=judge).evaluate(sample_rows()[:3], folder=folder)
-    return folder
-
-
 def long(folder: Path) -> Path:
     """120 rows with long contexts: three pages of the table."""
     return page_runs.write_run(folder, 120)
@@ -230,7 +218,7 @@ RUNS: Mapping[str, Callable[[Path], Path]] = {
 }
 
 
-MADE = {**RUNS, "verified": verified, "both_orders": both_orders, "many": many, "sixty": sixty}
+MADE = {**RUNS, "verified": verified, "many": many, "sixty": sixty}
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""Blind labels: in the order of the draw, without scores, kept when something breaks; agreement at the end."""
+"""Blind labels: in the order of the draw, without scores, kept when something breaks."""
 
 import json
 from collections.abc import Callable
@@ -13,6 +13,7 @@ from served import Server
 from test_accessible import faults
 
 from rag_evaluator import certify
+from rag_evaluator.features.certify import draw_rows, write_draw
 
 SIZE = 30  # some of the rows have no score, and 20 labels of rows with one are needed
 NewContext = Callable[..., BrowserContext]
@@ -20,7 +21,10 @@ NewContext = Callable[..., BrowserContext]
 
 @pytest.fixture
 def run(to_review: Callable[[str], Path]) -> Path:
-    return to_review("long")
+    """A run with a draw."""
+    folder = to_review("long")
+    write_draw(folder, draw_rows(folder, SIZE, ["faithfulness"]).record)
+    return folder
 
 
 @pytest.fixture
@@ -39,11 +43,7 @@ def inside(new_context: NewContext, server: Server, run: Path) -> Page:
 
 @pytest.fixture
 def drawn(inside: Page) -> Page:
-    """A draw, its first question shown."""
-    inside.locator("form.draw [name=size]").fill(str(SIZE))
-    inside.locator("form.draw [name=metric]").evaluate_all("(all) => all.forEach((one) => { one.checked = false; })")
-    inside.locator("form.draw [name=metric][value=faithfulness]").check()
-    inside.locator("form.draw [type=submit]").click()
+    """The first question of the draw."""
     inside.locator(".draws .links a").first.click()
     inside.locator(".asking:visible .choice").first.wait_for()
     return inside
@@ -83,30 +83,6 @@ def test_labels_are_given_without_seeing_scores_and_kept_over_a_reload(drawn: Pa
     assert all(line["draw"] for line in written(run))
 
 
-def test_agreement_is_shown_only_after_the_draw_is_closed_and_certify_reads_the_labels(
-    drawn: Page, run: Path, complaints: Complaints
-) -> None:
-    complaints.expected.append("Failed to load resource")  # what the test asks for too early
-    total = drawn.evaluate("window.labelPage.items.length")
-    answer(drawn, total)
-    drawn.locator(".ending:visible").wait_for()
-    assert not drawn.locator(".agreement").is_visible()
-    status = drawn.evaluate(
-        "async () => (await askServer(window.labelPage.address('agreement', {draw: window.labelPage.drawn}))).status"
-    )
-    assert status in (403, 404, 409)
-    drawn.locator(".close-draw").click()
-    drawn.locator(".close-draw").click()
-    drawn.locator(".agreement:visible").wait_for()
-    expect(drawn.locator(".agreement")).to_contain_text("faithfulness", timeout=WAIT)
-    assert faults(drawn) == []
-    assert [line["kind"] for line in written(run)].count("close") == 1
-    [table] = (run / "labels").glob("*.jsonl")
-    figures = certify(run, table).certificate["metrics"]["faithfulness"]
-    assert figures["labels"] == total
-    assert figures["label_mean"]["label_mean"] is not None  # of all rows: the draw is a random sample
-
-
 def test_a_label_while_the_server_is_killed_arrives_and_the_next_question_comes_by_itself(
     drawn: Page, run: Path, server: Server, complaints: Complaints
 ) -> None:
@@ -129,28 +105,8 @@ def test_a_label_while_the_server_is_killed_arrives_and_the_next_question_comes_
     )
 
 
-def test_labels_of_a_queue_are_marked_as_not_sampled(inside: Page, server: Server, run: Path) -> None:
-    inside.goto(f"{server.origin}/label/{run.name}?queue=lowest_confidence&metric=faithfulness")
-    inside.locator(".asking:visible .choice").first.wait_for()
-    expect(inside.locator(".not-sampled")).to_be_visible()
-    answer(inside, SIZE)
-    inside.wait_for_function("() => !window.labelPage.outbox.entries().length")
-    [table] = (run / "labels").glob("not-sampled.*.jsonl")
-    lines = [json.loads(line) for line in table.read_bytes().splitlines()]
-    assert [line["sampled"] for line in lines] == [False] * SIZE
-    assert {line.get("draw") for line in labels_of(run)} == {None}
-    figures = certify(run, table).certificate["metrics"]["faithfulness"]
-    assert figures["labels"] == SIZE
-    assert (figures.get("label_mean") or {}).get("label_mean") is None
-
-
-def test_rows_are_drawn_labelled_and_closed_without_a_mouse(inside: Page, run: Path) -> None:
+def test_rows_are_labelled_and_the_draw_is_closed_without_a_mouse(inside: Page, run: Path) -> None:
     keys = inside.keyboard
-    expect(inside.locator("details.new")).to_have_attribute("open", "")  # there is no draw yet
-    tab_to(inside, "form.draw [name=size]")
-    keys.press("Control+a")
-    keys.type(str(SIZE))
-    keys.press("Enter")
     inside.locator(".draws .links a").first.wait_for()
     tab_to(inside, ".draws .links a")
     keys.press("Enter")
@@ -165,5 +121,10 @@ def test_rows_are_drawn_labelled_and_closed_without_a_mouse(inside: Page, run: P
     tab_to(inside, ".close-draw")
     keys.press("Enter")
     keys.press("Enter")
-    inside.locator(".agreement:visible table").wait_for()
+    [table] = (run / "labels").glob("*.jsonl")
+    expect(inside.locator(".closed:visible .command")).to_contain_text(f"--labels {table}", timeout=WAIT)
+    assert faults(inside) == []
     assert [line["kind"] for line in written(run)].count("close") == 1
+    figures = certify(run, table).certificate["metrics"]["faithfulness"]
+    assert figures["labels"] == total
+    assert figures["label_mean"]["label_mean"] is not None  # of all rows: the draw is a random sample

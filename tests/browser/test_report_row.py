@@ -4,12 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from made_runs import Runs
 from playwright.sync_api import Page, expect
-from table import Table, rows_of
-
-from rag_evaluator import read_questions
-from rag_evaluator.results import Run
+from table import Table
 
 Reports = Callable[..., Path]
 
@@ -33,21 +29,6 @@ def test_a_click_opens_a_row_and_its_address_opens_it_again(table: Table) -> Non
     assert "row=7" not in table.page.url
 
 
-def test_a_row_has_its_columns_statements_reasons_and_confidences(table: Table, runs: Runs) -> None:
-    table.click(5)
-    table.opens(5)
-    shown, row = " ".join((table.row.text_content() or "").split()), rows_of(runs("plain"))[5]
-    for text in (row["user_input"], row["response"], *row["retrieved_contexts"]):
-        assert text in shown
-    judged = [one for line in Run(runs("plain")).details(5) for one in line["judgements"]]
-    lines = [line for one in judged for part in one["response"].values() if isinstance(part, list) for line in part]
-    for line in lines:
-        if isinstance(line, dict):
-            assert line["statement"] in shown
-            assert line["reason"] in shown
-    assert any(sign in shown for sign in ("0.99", "99 %", "99%"))  # a confidence
-
-
 def test_the_rows_before_and_after_follow_the_order_that_is_shown(table: Table) -> None:
     table.sort("rouge_score")
     table.page.wait_for_url("**sort=rouge_score**")
@@ -62,21 +43,6 @@ def test_the_rows_before_and_after_follow_the_order_that_is_shown(table: Table) 
     table.dialog.locator("button.before").click()
     table.opens(order[0])
     assert table.dialog.locator("button.before").is_disabled()
-
-
-@pytest.mark.parametrize("row", [0, 11])
-def test_prompts_unfold_exactly_as_they_were_sent(table: Table, runs: Runs, row: int) -> None:
-    table.page.goto(f"{table.page.url.partition('#')[0]}#row={row}")
-    table.opens(row)
-    sent = [question["text"] for question in read_questions(runs("plain"), row)]
-    assert sent
-    assert not table.row.locator("pre").first.is_visible()  # folded
-    table.row.evaluate("(row) => row.querySelectorAll('details').forEach((part) => { part.open = true; })")
-    table.page.wait_for_function("() => document.querySelectorAll('article.row [data-frame]:empty').length === 0")
-    shown = table.row.locator(".prompt").evaluate_all(
-        "(all) => all.map((prompt) => [...prompt.querySelectorAll('pre')].map((part) => part.textContent).join(''))"
-    )
-    assert shown == sent
 
 
 def test_a_row_that_is_not_there_is_said_to_be_missing(table: Table) -> None:

@@ -6,14 +6,16 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from made_runs import METRICS, Runs
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from table import Table, by_value, rows_of, values
 
 Reports = Callable[..., Path]
-BARS = """(bars) => bars.map((bar) => ({
-  href: bar.getAttribute("href") ?? bar.getAttribute("xlink:href"),
-  said: bar.getAttribute("aria-label"),
-}))"""
+BINS = ".figures table a[href*='min=']"
+COUNTS = """(links) => links.map((link) => [
+  link.getAttribute("href"),
+  Number(link.closest("tr").lastElementChild.textContent.replace(",", "")),
+])"""
+OPEN = "(folds) => folds.forEach((fold) => fold.click())"
 TOTALS = """async (queries) => {
   const totals = [];
   for (const query of queries)
@@ -142,14 +144,15 @@ def test_the_back_button_takes_a_step_back(table: Table, runs: Runs) -> None:
     table.shows(found)
 
 
-def test_a_click_on_a_bin_of_a_chart_shows_its_rows(table: Table, runs: Runs) -> None:
+def test_a_click_on_a_bin_of_a_distribution_shows_its_rows(table: Table, runs: Runs) -> None:
     found = values(runs("plain"), "faithfulness")
-    bins = table.page.locator("svg a[*|href*='metric=faithfulness'][*|href*='min=']")
+    bins = table.page.locator(f"{BINS}[href*='metric=faithfulness']")
     assert bins.count() >= 2
+    table.page.locator("#spread summary").evaluate_all(OPEN)
     shown = set()
     for place in range(bins.count()):
         link = bins.nth(place)
-        address = link.evaluate("(link) => link.getAttribute('href') || link.getAttribute('xlink:href')")
+        address = link.get_attribute("href") or ""
         asked = {key: value[0] for key, value in parse_qs(urlsplit(address).fragment).items()}
         link.click()
         kept = [
@@ -215,38 +218,11 @@ def test_many_rows_come_page_by_page(offline_page: Page, reports: Reports) -> No
     table.shows(range(100, 120))
 
 
-def test_each_bar_of_many_rows_leads_to_as_many_rows_as_it_says(offline_page: Page, reports: Reports) -> None:
+def test_each_bin_of_many_rows_leads_to_as_many_rows_as_it_says(offline_page: Page, reports: Reports) -> None:
     offline_page.goto(reports("many").as_uri())
     table = Table(offline_page)
     table.shows(range(50))
-    bars = [
-        (bar["href"], int(bar["said"].rpartition(":")[2].split()[0].replace(",", "")))
-        for bar in offline_page.locator("svg a[*|href*='min=']").evaluate_all(BARS)
-    ]
-    assert len(bars) > 6 * 4
-    queries = [{key: values[0] for key, values in parse_qs(urlsplit(href).fragment).items()} for href, _ in bars]
-    assert offline_page.evaluate(TOTALS, queries) == [count for _, count in bars]
-    href, count = max(bars, key=lambda bar: bar[1])
-    offline_page.locator(f"svg a[*|href='{href}']").click()
-    offline_page.wait_for_url(f"**{href}")
-    expect(offline_page.locator("#rows .count")).to_have_text(f"{count:,} of 400 rows")
-
-
-def test_a_bar_says_what_it_stands_for_to_pointer_and_keyboard(table: Table) -> None:
-    page, bar = table.page, table.page.locator("svg a[*|href*='metric=faithfulness'][*|href*='min=']").first
-    tip, said = page.locator(".tooltip"), bar.get_attribute("aria-label") or ""
-    assert "rows" in said
-    expect(tip).to_be_hidden()
-    bar.scroll_into_view_if_needed()
-    page.evaluate("() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
-    bar.hover()
-    expect(tip).to_be_visible()
-    expect(tip).to_have_text(said)
-    page.mouse.move(1, 1)
-    expect(tip).to_be_hidden()
-    page.evaluate("() => scrollTo(0, document.body.scrollHeight)")
-    page.keyboard.press("Tab")  # from here on the keyboard is used
-    bar.focus()  # which scrolls there
-    expect(tip).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(tip).to_be_hidden()
+    bins = offline_page.locator(BINS).evaluate_all(COUNTS)
+    assert len(bins) > 6 * 4
+    queries = [{key: values[0] for key, values in parse_qs(urlsplit(href).fragment).items()} for href, _ in bins]
+    assert offline_page.evaluate(TOTALS, queries) == [count for _, count in bins]

@@ -108,13 +108,8 @@ def test_a_row_is_found_flagged_and_corrected_without_a_mouse(
     page.wait_for_url(f"**/run/{run.name}")
     tab_to(page, f"a[href='/review/{run.name}']")
     page.keyboard.press("Enter")
-    page.wait_for_function("() => window.reviewPage?.known?.row === 0 && window.reviewPage.queues.length")
+    page.wait_for_function("() => window.reviewPage?.known?.row === 0 && window.reviewPage.queues.worst")
     keys = page.keyboard
-    keys.press("]")
-    expect(page.locator(".queue-name")).not_to_have_text("All rows")
-    keys.press("[")
-    expect(page.locator(".queue-name")).to_have_text("All rows")
-    page.wait_for_function("() => window.reviewPage.known?.row === 0")
     keys.press("j")
     page.wait_for_function("() => window.reviewPage.known?.row === 1")
     keys.press("4")
@@ -150,10 +145,9 @@ def test_nothing_of_the_last_row_stays_where_the_next_one_does_not_load(desk: De
     expect(history).to_be_hidden()
 
 
-def test_queues_say_why_a_row_is_worth_a_look(desk: Desk) -> None:
-    desk.page.locator("a[href='?queue=lowest_confidence']").click()
-    expect(desk.page.locator(".queue-name")).to_have_text("Lowest confidence")
-    expect(desk.page.locator(".why .because").first).to_be_visible()
+def test_the_worst_rows_are_shown_in_their_order(desk: Desk) -> None:
+    desk.page.locator("a[href='?queue=worst']").click()
+    expect(desk.page.locator(".queue-name")).to_have_text("Worst rows")
     desk.page.go_back()
     expect(desk.page.locator(".queue-name")).to_have_text("All rows")
 

@@ -12,6 +12,8 @@ from desk import Desk, written
 from playwright.sync_api import Page
 from served import TOKEN, Server
 
+from rag_evaluator.features.certify import draw_rows, write_draw
+
 Serve = Callable[..., Server]
 RECORD = "/api/review/record/{run}"
 REFUSED: Mapping[str, Mapping[str, str | None]] = {
@@ -38,7 +40,9 @@ REFUSED: Mapping[str, Mapping[str, str | None]] = {
 
 @pytest.fixture(scope="module")
 def run(to_review: Callable[[str], Path]) -> Path:
-    return to_review("long")
+    folder = to_review("long")
+    write_draw(folder, draw_rows(folder, 30, ["faithfulness"]).record)
+    return folder
 
 
 @pytest.fixture
@@ -54,12 +58,13 @@ def headers_of(server: Server, changes: Mapping[str, str | None]) -> dict[str, s
 
 def requests_of(server: Server, run: Path) -> dict[str, bytes]:
     """Path -> body of everything that writes."""
-    shown = server.request("GET", f"/api/review/row/{run.name}/0", headers=server.entered())
-    record: dict[str, Any] = {"row": 0, "sample": json.loads(shown.body)["sample"], "before": None, "seen": None}
+    draw = draw_rows(run, 30, ["faithfulness"]).record
+    row = draw.rows[0]
+    shown = server.request("GET", f"/api/review/row/{run.name}/{row}", headers=server.entered())
+    record: dict[str, Any] = {"row": row, "sample": json.loads(shown.body)["sample"], "before": None, "seen": None}
     flag = {**record, "id": str(uuid.uuid4()), "kind": "flag", "field": "too_easy", "before": False, "after": True}
-    label = {**record, "id": str(uuid.uuid4()), "kind": "label", "field": "faithfulness", "after": 1.0}
-    draw = {"size": 20, "seed": 0, "uncertain": False, "metrics": ["faithfulness"]}
-    bodies = {RECORD: flag, "/api/label/record/{run}": label, "/api/label/draw/{run}": draw}
+    about = {"kind": "label", "field": "faithfulness", "after": 1.0, "draw": draw.name}
+    bodies = {RECORD: flag, "/api/label/record/{run}": {**record, "id": str(uuid.uuid4()), **about}}
     return {path.format(run=run.name): json.dumps(body).encode() for path, body in bodies.items()}
 
 

@@ -1,7 +1,6 @@
 """`rag-evaluator compare` and `gate`: what they print, write and exit with."""
 
 import csv
-import json
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -77,13 +76,6 @@ def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path
     assert shown.replace("\n", "").isprintable()
 
 
-def test_json_is_all_that_standard_output_has(folder: Path, capsys: Capture) -> None:
-    assert run(folder, "compare", "a", "b", "--json") == 0
-    comparison = json.loads(capsys.readouterr().out)
-    assert [line["metric"] for line in comparison["metrics"]] == ["exact_match", "chrf_score"]
-    assert comparison["changed"][0]["key"].startswith("[bold]Who?")
-
-
 def test_a_csv_file_gets_the_table_and_no_formula(folder: Path, tmp_path: Path, capsys: Capture) -> None:
     assert run(folder, "compare", "a", "b", "--group-by", "topic", "--csv", str(tmp_path / "out.csv")) == 0
     with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
@@ -119,13 +111,6 @@ def test_a_margin_that_cannot_be_is_refused(margin: str, message: str, folder: P
     assert message in capsys.readouterr().err
 
 
-def test_three_runs_are_compared_with_the_first(folder: Path, capsys: Capture) -> None:
-    assert run(folder, "compare", "a", "b", "a") == 0
-    shown = capsys.readouterr().out
-    assert f"{folder / 'a'} and {folder / 'b'} matched" in shown
-    assert f"{folder / 'a'} and {folder / 'a'} (2) matched" in shown
-
-
 @pytest.mark.parametrize(
     ("rules", "code", "said"),
     [
@@ -141,7 +126,6 @@ def test_three_runs_are_compared_with_the_first(folder: Path, capsys: Capture) -
             [
                 "Failed: exact_match: 0.975 [0.8",
                 "Next: rag-evaluator report ",
-                "failed: exact_match >= 0.97: a perfect run of 40 rows fails, too",
             ],
         ),
         (["--min", "mean:exact_match=0.97"], 0, ["Passed: exact_match: 0.975 [0.8"]),
@@ -152,19 +136,16 @@ def test_three_runs_are_compared_with_the_first(folder: Path, capsys: Capture) -
             [
                 "Failed: exact_match: difference -0.03 [",
                 "Next: rag-evaluator compare ",
-                "failed: exact_match not worse by 0.01: even a run equal to its baseline fails with 40 rows",
             ],
         ),
         (
             ["--not-worse-than", "a", "--margin", "0.01"],
             1,
             [
-                "Failed: 2 of 2 rules; none of them is settled.",
+                "Failed: 2 of 2 rules; 2 of them not settled.",
                 "exact_match: difference -0.03 [",
                 "chrf_score: difference -0.0",
                 "Next: rag-evaluator compare ",
-                "failed: exact_match not worse",
-                "failed: chrf_score not worse",
             ],
         ),
         (
@@ -195,30 +176,21 @@ def test_junit_has_a_test_case_per_rule(folder: Path, tmp_path: Path, capsys: Ca
     assert list(cases) == ["exact_match >= 0.97", "chrf_score >= 0.5"]
     failure = cases["exact_match >= 0.97"]
     assert failure is not None
-    assert "the lower end of the 95 % interval" in (failure.get("message") or "")
+    assert "the rule needs at least 0.97" in (failure.get("message") or "")
     assert cases["chrf_score >= 0.5"] is None
 
 
 BAD: list[tuple[list[str], str]] = [
-    (["compare", "a", "results/nowhere"], "results/nowhere: no such folder. Give the results folder of a run"),
     (["compare", "a"], "expected two runs or more"),
-    (["compare", "a", "b", "--on", "topik"], "no row has something in 'topik'.*Did you mean 'topic'"),
     (["compare", "a", "b", "--group-by", "tpic"], "no row has something in 'tpic'.*Did you mean 'topic'"),
-    (["compare", "a", "b", "--effect", "0"], "effect is 0.0"),
     (["compare", "a", "b", "--csv", "/dev/null/out.csv"], "cannot be written"),
-    (["gate", "results/nowhere", "--min", "bleu=0.5"], "no such folder"),
     (["gate", "b"], "no rule to check: give --min"),
     (["gate", "b", "--min", "exact_mach=0.5"], "no scores of 'exact_mach'. Did you mean 'exact_match'"),
     (["gate", "b", "--min", "faithfulness=0.5"], "no scores of 'faithfulness'. Known: exact_match, chrf_score"),
-    (["gate", "b", "--min", "exact_match"], "expected METRIC=NUMBER"),
     (["gate", "b", "--min", "exact_match=high"], "expected METRIC=NUMBER"),
-    (["gate", "b", "--max", "exact_match=0.5"], "higher is better: give a minimum"),
-    (["gate", "b", "--margin", "0.02"], "a margin needs a baseline"),
-    (["gate", "b", "--not-worse-than", "a"], "a baseline needs a margin"),
     (["gate", "b", "--not-worse-than", "a", "--margin", "much"], "--margin"),
     (["gate", "b", "--not-worse-than", "a", "--margin", "0.1", "--margin", "0.2"], "expected one number"),
     (["gate", "b", "--not-worse-than", "a", "--margin", "0.1", "--margin", "chrf=0.2"], "not both"),
-    (["gate", "b", "--min-coverage", "95"], "expected a number from 0 to 1"),
 ]
 
 

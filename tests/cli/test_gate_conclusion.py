@@ -2,8 +2,8 @@
 
 import pytest
 
-from rag_evaluator.comparison import gate_conclusion
-from rag_evaluator.statistics import Estimate, Measured, Scale, check_rules, parse_limit, parse_rule
+from rag_evaluator.comparison import GateVerdicts, Measured, check_rules
+from rag_evaluator.statistics import Estimate, Scale, parse_limit, parse_rule
 
 LOWER = Scale(better="lower")
 JUDGE = ", according to this judge"
@@ -137,7 +137,7 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
             "answer_relevancy": FAITHFUL,
         },
         [
-            "Failed: 2 of 3 rules, according to this judge; 1 of them is not settled.",
+            "Failed: 2 of 3 rules, according to this judge; 1 of them not settled.",
             "faithfulness: 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8; the whole interval breaks it.",
             "context_recall: 0.55 [0.45, 0.65] in 60 rows, the rule needs at least 0.5; not settled: the mean keeps "
             "the rule, the interval does not; about 240 rows like these would show it.",
@@ -162,7 +162,7 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
 def test_the_sentences_are_those_that_a_statistician_would_sign(case: str) -> None:
     rules, figures, expected = CASES[case]
     verdicts = check_rules(list(map(parse_rule, rules)), figures)
-    assert gate_conclusion(verdicts, JUDGE).sentences == expected
+    assert GateVerdicts(verdicts, JUDGE).conclusion.sentences == expected
 
 
 @pytest.mark.parametrize(
@@ -200,7 +200,7 @@ def test_a_margin_is_about_the_difference_from_the_baseline(
     rule = parse_limit("--margin", "not worse", "faithfulness=0.05")
     verdicts = check_rules([rule], {}, {"faithfulness": measured(*figures, scale=scale)})
     word = "Passed" if verdicts[0].passed else "Failed"
-    assert gate_conclusion(verdicts).sentences == [f"{word}: faithfulness: {expected}"]
+    assert GateVerdicts(verdicts).conclusion.sentences == [f"{word}: faithfulness: {expected}"]
 
 
 def test_a_fault_is_the_reason() -> None:
@@ -208,11 +208,11 @@ def test_a_fault_is_the_reason() -> None:
     verdicts = check_rules(
         [rule], {}, {"faithfulness": measured(None, rows=0, fault="b has no scores of faithfulness")}
     )
-    assert gate_conclusion(verdicts).sentences == ["Failed: faithfulness: b has no scores of faithfulness."]
+    assert GateVerdicts(verdicts).conclusion.sentences == ["Failed: faithfulness: b has no scores of faithfulness."]
 
 
 def test_the_next_command_is_for_rules_that_failed() -> None:
     figures = {"faithfulness": FAITHFUL}
     for text, expected in (("faithfulness >= 0.8", ""), ("faithfulness >= 0.9", "rag-evaluator report results/demo")):
         verdicts = check_rules([parse_rule(text)], figures)
-        assert gate_conclusion(verdicts, command="rag-evaluator report results/demo").next == expected
+        assert GateVerdicts(verdicts, command="rag-evaluator report results/demo").conclusion.next == expected

@@ -1,10 +1,8 @@
 """With `--json` a command prints one JSON document and nothing else on standard output; output to files is plain."""
 
-import io
 import json
 import re
 import shutil
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
@@ -164,11 +162,6 @@ def test_an_error_leaves_the_output_empty(project: Path, capsys: pytest.CaptureF
     assert printed.err.startswith("error: ")
 
 
-class Terminal(io.StringIO):
-    def isatty(self) -> bool:
-        return True
-
-
 TABLES = ["config.yaml", "status results/base", "list metrics", "compare results/base results/other"]
 
 
@@ -193,23 +186,6 @@ def test_output_to_a_file_has_no_colours_and_the_width_that_is_asked_for(
     table = [line for line in shown.splitlines() if re.match("[┃│┏┡├└]", line)]
     assert table
     assert max(map(len, table)) <= int(columns or 160)
-
-
-@pytest.mark.parametrize("no_color", [None, "1"])
-def test_a_terminal_without_colours_gets_none(
-    no_color: str | None, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    terminal = Terminal()
-    monkeypatch.setattr(sys, "stdout", terminal)
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "100")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    if no_color:
-        monkeypatch.setenv("NO_COLOR", no_color)
-    main(["list", "metrics"])
-    shown = terminal.getvalue()
-    assert max(len(re.sub(r"\x1b\[[\d;]*m", "", line)) for line in shown.splitlines()) <= 100
-    assert not (no_color and re.search(r"\x1b\[[\d;]*(?:[349][0-7]|38|48)[;m]", shown))
 
 
 def test_a_table_on_a_narrow_terminal_keeps_the_names_of_its_rows(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator import RAGEvaluator, RagEvaluatorError, write_report
+from rag_evaluator import RAGEvaluator, write_report
 from rag_evaluator.cli.main import main
 
 ROWS = [{"user_input": f"q{n}", "response": "Tesk", "reference": "Tesk"} for n in range(2)]
@@ -43,7 +43,6 @@ def test_the_report_goes_where_it_belongs(
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [
-        (["nowhere"], "nowhere: no such folder."),
         (["a", "nowhere"], "nowhere: no such folder."),
         (["empty"], "empty: no scores here (scores.jsonl is missing)."),
         (["scores.csv"], "scores.csv: is a file, expected the results folder of a run"),
@@ -65,8 +64,3 @@ def test_a_run_that_is_not_finished_has_no_report_yet(folder: Path, capsys: pyte
     note.unlink()
     assert main(["report", "a"]) == 2
     assert "a: this run is not finished: its result files have not been written." in capsys.readouterr().err
-
-
-def test_no_run_is_an_error() -> None:
-    with pytest.raises(RagEvaluatorError, match="expected a results folder, received none"):
-        write_report()

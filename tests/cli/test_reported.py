@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 import yaml
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator import evaluator as evaluating
 from rag_evaluator.cli.main import main
-from rag_evaluator.results import REPORTED_BY
 from rag_evaluator.tasks import evaluation
 
 HEAD = "dataset: rows.jsonl\nmetrics: [noise_sensitivity, exact_match, bleu, semantic_similarity]\n"  # lines 1 and 2
@@ -39,33 +37,21 @@ def write(folder: Path, lines: str, head: str = HEAD) -> str:
     return str(folder / "config.yaml")
 
 
-CHOSEN = "Known: noise_sensitivity, exact_match, bleu_score, semantic_similarity."
 WRONG = [
     ("group_by: [topic, tpic]", "line 3: group_by: 'tpic' is no column of any row. Did you mean 'topic'?"),
     ("group_by:\n  - topic\n  - blank", "line 5: group_by: 'blank' is blank in all rows."),
     ("group_by: ['']", "line 3: group_by: '' is no column of any row. Known: question, contexts, "),
     ("group_by: [2024]", "line 3: 'group_by[0]' is 2024: input should be a valid string. Put it in quotes: \"2024\"."),
-    ("group_by: {topic: sea}", "line 3: 'group_by' is {'topic': 'sea'}"),
     ("cluster: tpic", "line 3: cluster: 'tpic' is no column of any row. Did you mean 'topic'?"),
-    ("cluster: reference_contexts", "line 3: cluster: 'reference_contexts' is no column of any row."),
-    ("cluster: [topic]", "line 3: 'cluster' is ['topic']"),
-    ("thresholds: {faithfulness: 0.5}", f"'thresholds.faithfulness' is not one of the metrics of this run. {CHOSEN}"),
+    ("thresholds: {faithfulness: 0.5}", "'thresholds.faithfulness' is not one of the metrics of this run. Add it"),
     ("thresholds: {exact_mtch: 1}", "'thresholds.exact_mtch' is not one of the metrics of this run. Did you mean"),
     ("thresholds:\n  bleu: 1.5", "line 4: 'thresholds.bleu' is 1.5"),
     ("thresholds: {answer_similarity: -2}", "line 3: 'thresholds.answer_similarity' is -2"),
-    ("thresholds: {bleu: .nan}", "line 3: 'thresholds.bleu' is nan"),
-    ("thresholds: {bleu: yes}", "line 3: 'thresholds.bleu' is True"),
-    ("thresholds: {bleu: high}", "line 3: 'thresholds.bleu' is 'high'"),
-    ("thresholds: {bleu: }", "line 3: 'thresholds.bleu' is None"),
     (
         "thresholds:\n  bleu: 0.5\n  bleu_score: 0.6",
         "line 5: 'thresholds.bleu_score' and 'bleu' are the same metric. Remove one of them.",
     ),
-    ("thresholds: 0.5", "line 3: 'thresholds' is 0.5"),
-    *[(f"ci_level: {level}", f"line 3: 'ci_level' is {level}: ") for level in ("0", "0.05", "1", "95", "1.5")],
-    ("ci_level: '95'", "line 3: 'ci_level' is '95'"),
-    ("ci_level: yes", "line 3: 'ci_level' is True"),
-    ("ci_level: .nan", "line 3: 'ci_level' is nan"),
+    *[(f"ci_level: {level}", f"line 3: 'ci_level' is {level}: ") for level in ("0", "95")],
     (
         "require:\n  - exact_match >= 0.1\n  - exact_mach >= 0.1",
         "line 5: 'require[1]': 'exact_mach' is not one of the metrics of this run. Did you mean 'exact_match'?",
@@ -75,11 +61,9 @@ WRONG = [
         "line 3: 'require[0]': 'faithfulness' is not one of the metrics",
     ),
     ("require: [bleu => 0.5]", "line 3: 'require[0]': 'bleu => 0.5' is not a rule. Expected a metric, >= or <=, and"),
-    ("require: [bleu >= nan]", "line 3: 'require[0]': 'bleu >= nan'"),
     ("require: [bleu >= 1.5]", "line 3: 'require[0]': rule 'bleu >= 1.5': expected a number from 0 to 1."),
     ("require: [bleu <= 0.5]", "rule 'bleu <= 0.5': of bleu higher is better: give a minimum."),
     ("require: [noise_sensitivity >= 0.5]", "of noise_sensitivity lower is better: give a maximum."),
-    ("require:\n  - bleu: 0.5", "line 4: 'require[0]' is {'bleu': 0.5}"),
 ]
 
 
@@ -106,8 +90,6 @@ def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
     ("override", "told"),
     [
         ("group_by=tpic", "--set group_by: group_by: 'tpic' is no column of any row."),
-        ("thresholds.bleu=2", "--set thresholds.bleu: 'thresholds.bleu' is 2"),
-        ("ci_level=95", "--set ci_level: 'ci_level' is 95"),
         ("require=[bleu >= 2]", "--set require: 'require[0]': rule 'bleu >= 2': expected a number from 0 to 1."),
     ],
 )
@@ -126,11 +108,8 @@ STRINGS = "dataset: rows.jsonl\nmetrics: [exact_match]\nchunk_size: 4\n"
         "group_by:\nrequire:\nthresholds:\ncluster:",
         "group_by: [topic, topic, question, query, user_input, some]",
         "cluster: some",
-        "cluster: user_input\ngroup_by: user_input",
         "thresholds: {ExactMatch: '0.5'}",
         "ci_level: 9e-1",
-        "ci_level: 0.9999\ngroup_by: question",
-        "ci_level: 0.5",
         "require: exact_match >= 1",
         "require: ['mean:ExactMatch >= 0']",
     ],
@@ -213,30 +192,11 @@ def test_an_unfinished_run_is_reported_as_the_one_that_ends_it(tmp_path: Path, m
     assert list(summary["groups"]) == ["some"]
 
 
-def test_a_merge_does_not_take_the_report_of_other_metrics(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path, results = write(tmp_path, "thresholds: {exact_match: 1}\n", STRINGS), tmp_path / "results" / "run"
-    assert main([path]) == 0
-    path = write(tmp_path, "thresholds: {chrf: 0.5}\ngroup_by: topic\n", STRINGS.replace("exact_match", "chrf"))
-    with monkeypatch.context() as patch:
-        patch.delattr(evaluation.Evaluation, "write")
-        with pytest.raises(AttributeError):
-            main([path, "--update"])
-    assert main(["merge", str(results)]) == 0
-    (row,) = json.loads((results / "summary.json").read_bytes()).values()
-    assert row["kind"] == "continuous"
-    assert row["pass_rate"]["threshold"] == 0.5
-    assert list(row["groups"]) == ["topic"]
-
-
 DAMAGES: list[dict[str, Any]] = [
     {"config": None},
-    {"config": ["ci_level"]},
-    {"config": "weight"},
     {"config": {"ci_level": "high", "group_by": 5}},
-    {"config": {"thresholds": {"exact_match": 7}}},
     {"config": {"require": ["exact_match"]}},
     {"metrics": None},
-    {"metrics": {"exact_match": 1}},
 ]
 
 
@@ -263,33 +223,8 @@ def test_a_failed_requirement_is_printed_and_only_the_gate_fails(
     path, results = write(tmp_path, "require: [exact_match >= 0.9]\n", STRINGS), tmp_path / "results" / "run"
     for _ in "ab":  # the second finds a finished run
         assert main([path]) == 0
-        assert "requirement failed: exact_match >= 0.9: the lower end of the 95 % interval" in capsys.readouterr().out
+        assert "requirement failed: exact_match >= 0.9: 0.67 [" in capsys.readouterr().out
     assert main(["gate", str(results)]) == 1
     assert main([path, "--set", "require=[exact_match >= 0.1]"]) == 0
     assert "requirement failed" not in capsys.readouterr().out
     assert main(["gate", str(results)]) == 0
-
-
-def test_the_status_does_not_depend_on_how_a_run_is_reported(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path, results = write(tmp_path, "", STRINGS), str(tmp_path / "results" / "run")
-    said = []
-    for options in ([], ["--set", "group_by=topic", "--set", "ci_level=0.9"]):
-        assert main([path, *options]) == 0
-        capsys.readouterr()
-        assert main(["status", results]) == 0
-        said.append(capsys.readouterr().out.splitlines()[0])
-    assert said[0] == said[1]
-
-
-def test_the_sheet_of_the_summary_holds_what_the_json_says(tmp_path: Path) -> None:
-    assert main([write(tmp_path, "group_by: [topic]\nthresholds: {exact_match: 1}\n", STRINGS)]) == 0
-    results = tmp_path / "results" / "run"
-    whole = json.loads((results / "summary.json").read_bytes())["exact_match"]
-    heading, _, *rows = openpyxl.load_workbook(results / "scores.xlsx")["summary"].iter_rows(values_only=True)
-    for row, figures in zip(rows, [whole, *whole["groups"]["topic"].values()], strict=True):
-        cells = dict(zip(heading, row, strict=True))
-        assert cells["ci_low"] == pytest.approx(figures["ci_low"])
-        assert cells["pass_mean"] == pytest.approx(figures["pass_rate"]["mean"])
-    assert set(REPORTED_BY) <= set(json.loads((results / "manifest.json").read_bytes())["config"])

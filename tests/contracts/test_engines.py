@@ -76,6 +76,7 @@ def judge(config: JudgeConfig) -> Iterator[Judge]:
     judge = Judge.from_config(config)
     yield judge
     asyncio.run(judge.inner.engine.aclose())
+    asyncio.run(judge.inner.engine.aclose())  # it may be closed twice
 
 
 def replies_of(judge: Judge, prompts: Sequence[str]) -> list[Reply]:
@@ -91,17 +92,14 @@ def logprobs_of(judge: Judge, prompt: str, candidates: Sequence[int]) -> list[fl
     return list(asyncio.run(engine.next_logprobs(engine.encoder.encode(prompt), candidates)))
 
 
-def test_an_engine_is_found_and_describes_itself_without_paths(config: JudgeConfig) -> None:
+def test_an_engine_is_found_and_describes_itself_without_paths(config: JudgeConfig, tmp_path: Path) -> None:
     row = find_engine(config.engine)
     assert row.find(config, offline=True)
     parts = row.signature_parts(config, offline=True)
     assert all(isinstance(value, str) for value in parts.values())
     assert config.model not in str(parts)
-
-
-def test_a_model_that_is_not_there_is_refused_before_anything_is_loaded(config: JudgeConfig, tmp_path: Path) -> None:
     with pytest.raises(ModelError):
-        find_engine(config.engine).find(config.model_copy(update={"model": str(tmp_path / "none")}), offline=True)
+        row.find(config.model_copy(update={"model": str(tmp_path / "none")}), offline=True)
 
 
 def test_what_is_said_of_an_engine_before_loading_holds_for_the_loaded_one(config: JudgeConfig, judge: Judge) -> None:
@@ -155,8 +153,3 @@ def test_each_candidate_gets_its_own_log_probability(judge: Judge) -> None:
     logprobs = logprobs_of(judge, PROMPTS[0], [5, 9, 30])
     assert len(logprobs) == 3
     assert all(value <= 0 for value in logprobs) and math.isfinite(sum(logprobs))
-
-
-def test_an_engine_may_be_closed_twice(judge: Judge) -> None:
-    replies_of(judge, PROMPTS[:1])
-    asyncio.run(judge.inner.engine.aclose())

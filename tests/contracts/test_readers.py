@@ -36,21 +36,13 @@ def test_a_row_is_named_by_its_file_and_its_number(tmp_path: Path, name: str, wr
 
 
 @pytest.mark.parametrize("suffix", READERS)
-def test_an_empty_file_is_an_error(tmp_path: Path, suffix: str) -> None:
+def test_a_file_that_is_empty_has_no_row_or_random_bytes_is_an_error_with_its_name(tmp_path: Path, suffix: str) -> None:
+    path = write_text(tmp_path / f"data{suffix}", "")
     with pytest.raises(DatasetError, match=rf"^data{suffix}: expected rows, received an empty file \(0 bytes\)\."):
-        load_dataset(write_text(tmp_path / f"data{suffix}", ""))
-
-
-@pytest.mark.parametrize("suffix", READERS)
-def test_a_file_without_any_row_is_an_error_with_its_name(tmp_path: Path, suffix: str) -> None:
+        load_dataset(path)
     [write, *_] = [write for name, write in FILES if Path(name).suffix == suffix]
     with pytest.raises(DatasetError, match=rf"^data{suffix}: expected "):
-        load_dataset(write(tmp_path / f"data{suffix}", []))
-
-
-@pytest.mark.parametrize("suffix", READERS)
-def test_a_file_of_random_bytes_is_an_error_with_its_name(tmp_path: Path, suffix: str) -> None:
-    path = tmp_path / f"data{suffix}"
+        load_dataset(write(path, []))
     path.write_bytes(bytes(range(256)) * 4)
     with pytest.raises(DatasetError, match=rf"^data{suffix}[:,]"):
         load_dataset(path)

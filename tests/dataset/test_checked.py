@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import ConfigError, DatasetError
-from rag_evaluator.cli.main import main
 from rag_evaluator.config import make_config
 from rag_evaluator.dataset import TaskColumns, checked_rows, rows_again
 
@@ -51,17 +50,3 @@ def test_a_missing_source_and_a_missing_column_are_refused(path: Path) -> None:
         checked_rows(None, config, NEEDS)
     with pytest.raises(DatasetError, match=r"rows\.jsonl: expected the column 'retrieved_contexts', which task needs"):
         checked_rows(path, config, {"task": TaskColumns(["retrieved_contexts"])})
-
-
-def test_a_start_looks_its_metrics_up_once(path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from rag_evaluator.metrics import chosen
-
-    asked = []
-    select = chosen.select_metrics
-    monkeypatch.setattr(chosen, "select_metrics", lambda *given: asked.append(given) or select(*given))
-    config = tmp_path / "config.yaml"
-    config.write_text(
-        f"dataset: {path}\nmetrics: exact_match\noutput_dir: {tmp_path}\nname: run\nreport: false\nlimit: 2\n"
-    )
-    assert main(["evaluate", str(config)]) == 0
-    assert len(asked) == 1

@@ -6,7 +6,6 @@ import decimal
 import enum
 import json
 import math
-import os
 import re
 import subprocess
 import sys
@@ -177,32 +176,6 @@ def test_lines_may_end_in_any_of_the_usual_signs(name: str, end: str, tmp_path: 
     assert samples[1].where == f"{name}, row 3"
 
 
-def test_parquet_values_become_plain_json(tmp_path: Path) -> None:
-    at = datetime.datetime(2024, 5, 1, 12, 0)
-    table = pyarrow.table(
-        {
-            "question": ["a", "b"],
-            "count": pyarrow.array([1, None], pyarrow.int64()),
-            "score": [math.nan, 0.5],
-            "at": pyarrow.array([at, None], pyarrow.timestamp("ns")),
-            "price": pyarrow.array([decimal.Decimal("1.10"), None]),
-            "meta": [{"tags": ["x"]}, None],
-        }
-    )
-    pyarrow.parquet.write_table(table, tmp_path / "data.parquet")
-    first, second = (sample.row for sample in load_dataset(tmp_path / "data.parquet"))
-    assert first == {
-        "question": "a",
-        "count": 1,
-        "score": None,
-        "at": "2024-05-01T12:00:00",
-        "price": "1.10",
-        "meta": {"tags": ["x"]},
-    }
-    assert second == {"question": "b", "count": None, "score": 0.5, "at": None, "price": None, "meta": None}
-    assert type(first["count"]) is int
-
-
 COLOUR = enum.Enum("COLOUR", {"RED": "red"}, type=str)
 
 
@@ -211,24 +184,16 @@ COLOUR = enum.Enum("COLOUR", {"RED": "red"}, type=str)
     [
         (numpy.int64(3), 3),
         (numpy.float32(0.5), 0.5),
-        (numpy.float64("nan"), None),
         (math.nan, None),
         (numpy.bool_(True), True),
-        (numpy.str_("x"), "x"),
         (numpy.array([[1, 2], [3, 4]]), [[1, 2], [3, 4]]),
         (numpy.datetime64("2024-05-01T00:00:00", "ns"), "2024-05-01T00:00:00"),
         (numpy.datetime64("NaT"), None),
         (pandas.Timestamp("2024-05-01"), "2024-05-01T00:00:00"),
         (pandas.NaT, None),
-        (decimal.Decimal("NaN"), None),
-        (pandas.Timedelta(hours=1), "0 days 01:00:00"),
         (pandas.NA, None),
-        (pandas.Series([1, 2]), [1, 2]),
         (pyarrow.scalar(5), 5),
-        (datetime.time(9, 30), "09:30:00"),
-        (datetime.timedelta(hours=1), "1:00:00"),
         (uuid.UUID(int=1), "00000000-0000-0000-0000-000000000001"),
-        (Path("a") / "b", str(Path("a") / "b")),
         (COLOUR.RED, "red"),
         (("a", {"b": (1, None)}), ["a", {"b": [1, None]}]),
         ({1: "x"}, {"1": "x"}),
@@ -312,44 +277,6 @@ def test_xlsx_cells_keep_their_types_in_the_row_and_are_text_in_columns(tmp_path
 
 
 # Columns
-
-SEEDS: dict[str, tuple[Row, Row]] = {
-    "ragas": (
-        {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "reference": "r"},
-        {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "reference": "r"},
-    ),
-    "ragas 0.1": (
-        {"question": "q", "answer": "a", "contexts": ["c1", "c2"], "ground_truth": "r"},
-        {"user_input": "q", "response": "a", "retrieved_contexts": ["c1", "c2"], "reference": "r"},
-    ),
-    "LangChain": (
-        {"query": "q", "result": "a", "source_documents": [Document(page_content="c")], "ground_truths": "r"},
-        {"user_input": "q", "response": "a", "retrieved_contexts": ["c"], "reference": "r"},
-    ),
-    "evaluation dataset": (
-        {"id": 1, "input": "q", "correct_answer": "r", "correct_context": "c"},
-        {"user_input": "q", "reference": "r", "reference_contexts": ["c"]},
-    ),
-    "generation log": ({"input": "q", "output": "a"}, {"user_input": "q", "response": "a"}),
-    "retrieval log": (
-        {"question": "q", "document_score": [0.2, 0.9], "reference": ["low", "high"]},
-        {"user_input": "q", "retrieved_contexts": ["high", "low"], "document_score": [0.9, 0.2]},
-    ),
-    "retrieval log, a line per chunk": (
-        {"question": "q", "document_score": 0.2, "reference": "text"},
-        {"user_input": "q", "retrieved_contexts": ["text"], "document_score": [0.2]},
-    ),
-    "RagSGE": (
-        {"question": "q", "contexts": ["c"], "ground_truth": "r"},
-        {"user_input": "q", "retrieved_contexts": ["c"], "reference": "r"},
-    ),
-}
-
-
-@pytest.mark.parametrize("name", SEEDS)
-def test_the_column_names_of_the_seeds_are_understood(name: str) -> None:
-    row, columns = SEEDS[name]
-    assert columns_of_row(row) == columns
 
 
 @pytest.mark.parametrize(
@@ -489,30 +416,18 @@ def test_a_retrieval_log_is_sorted_by_score_where_every_document_has_one(
     }
 
 
-# Types
-
-
 # Errors of files
-
-
-@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_an_error(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "data.jsonl", TRICKY)
-    path.chmod(0)
-    assert message_of(path).startswith("data.jsonl: expected a readable file, but it cannot be read (PermissionError")
 
 
 @pytest.mark.parametrize(
     "text",
     [
         "question;answer\na;b, c\n",
-        '"question";"answer"\n"a";"b, c"\n',
         "question\tanswer\na\tb, c\n",
         "question|answer\na|b, c\n",
         '\ufeff\n"question";answer\r\na;"b, c"\r\n',
-        "question;answer\ra;b, c\r",
     ],
-    ids=["semicolons", "quoted", "tabs", "bars", "as Excel writes it", "as old Macs write it"],
+    ids=["semicolons", "tabs", "bars", "as Excel writes it"],
 )
 def test_a_csv_without_commas_in_its_header_is_divided_by_the_mark_that_is_there(tmp_path: Path, text: str) -> None:
     samples = load_dataset(write_text(tmp_path / "data.csv", text))
@@ -556,14 +471,9 @@ def test_a_folder_of_several_splits_is_an_error_that_names_them(tmp_path: Path) 
     split = datasets.Dataset.from_dict({"question": ["a"]})
     splits = datasets.DatasetDict(train=split, test=split)
     splits.save_to_disk(str(tmp_path / "saved"))
-    assert message_of(tmp_path / "saved") == (
-        "saved: expected one dataset, received a DatasetDict with the splits train, test. Give one of them: "
-        f"{tmp_path / 'saved' / 'train'} or {tmp_path / 'saved' / 'test'}."
-    )
-    assert message_of(splits) == (
-        "DatasetDict: expected one dataset, received a DatasetDict with the splits train, test. Give one of them: "
-        "dataset['train'] or dataset['test']."
-    )
+    paths = f"{tmp_path / 'saved' / 'train'} or {tmp_path / 'saved' / 'test'}."
+    assert message_of(tmp_path / "saved").endswith(f"with the splits train, test. Give one of them: {paths}")
+    assert message_of(splits).endswith("Give one of them: dataset['train'] or dataset['test'].")
     assert load_dataset(tmp_path / "saved" / "test")[0].where == "test, row 0"
 
 
@@ -697,45 +607,28 @@ def test_columns_that_some_row_has_are_enough() -> None:
 
 
 @pytest.mark.parametrize(
-    ("source", "names", "hint"),
+    ("source", "column", "parts"),
     [
-        ([{"question": "q", "Answer": "a"}], "'question', 'Answer'", " "),
-        (pandas.DataFrame([["a", "b"]]), "'0', '1'", " "),
-        ([{"question": "q", "answer": ""}], "'question', 'answer'", " 'answer' is empty in every row. "),
+        (
+            [{"question": "q", "Answer": "a"}],
+            "response",
+            ["which m, f need", "response, answer, result, output", "the columns 'question', 'Answer'. Rename"],
+        ),
+        (pandas.DataFrame([["a", "b"]]), "response", ["received the columns '0', '1'."]),
+        ([{"question": "q", "answer": ""}], "response", [" 'answer' is empty in every row, or read as another"]),
+        ([{"reference": ["c"], "document_score": 1}], "reference", [" 'reference' is empty in every row, or read as"]),
     ],
 )
 def test_a_column_that_no_row_has_is_an_error_that_names_metrics_aliases_and_columns(
-    source: Any, names: str, hint: str
+    source: Any, column: str, parts: list[str]
 ) -> None:
     with pytest.raises(DatasetError) as caught:
-        check_columns(load_dataset(source), {"answer_relevancy": ["response"], "f": ["response"]}, "data.jsonl")
-    assert str(caught.value) == (
-        "data.jsonl: expected the column 'response', which answer_relevancy, f need (accepted names: response, answer, "
-        f"result, output), received the columns {names}.{hint}Rename a column, map it with columns: {{<your column>: "
-        "response}, or leave out answer_relevancy, f."
-    )
-
-
-def test_a_column_that_is_read_as_another_is_explained() -> None:
-    samples = load_dataset([{"reference": ["c"], "document_score": 1}])
-    with pytest.raises(DatasetError, match="'reference' was read as another column"):
-        check_columns(samples, {"context_recall": ["reference"]}, "data.jsonl")
+        check_columns(load_dataset(source), {"m": [column], "f": [column]}, "data.jsonl")
+    assert str(caught.value).startswith(f"data.jsonl: expected the column '{column}', which m, f need")
+    assert [part for part in parts if part not in str(caught.value)] == []
 
 
 # Rules for all inputs
-
-
-def test_the_digest_depends_on_the_canonical_columns_only() -> None:
-    first, second, third = (
-        load_dataset([row])[0]
-        for row in (
-            {"question": "q", "answer": "a", "id": 1},
-            {"response": "a", "id": 2, "user_input": "q"},
-            {"question": "q", "answer": "b", "id": 1},
-        )
-    )
-    assert re.fullmatch("[0-9a-f]{16}", first.digest)
-    assert first.digest == second.digest != third.digest
 
 
 def test_the_digest_does_not_change_between_versions() -> None:
@@ -758,15 +651,6 @@ ROWS = st.lists(
     min_size=1,
     max_size=5,
 )
-
-
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
-@given(rows=ROWS, ensure_ascii=st.booleans(), end=st.sampled_from(["\n", "\r\n", "\n\n"]))
-def test_what_is_written_to_jsonl_is_read_back(tmp_path: Path, rows: list[Row], ensure_ascii: bool, end: str) -> None:
-    text = end.join(json.dumps(row, ensure_ascii=ensure_ascii) for row in rows)
-    samples = load_dataset(write_text(tmp_path / "data.jsonl", text))
-    assert columns_of(samples) == rows
-    assert [sample.row for sample in samples] == rows
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)

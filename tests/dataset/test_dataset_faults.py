@@ -1,7 +1,6 @@
 """Rows as people and libraries really write them: one row of a table for each case. What is odd is read or refused."""
 
 import csv
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -26,14 +25,12 @@ from rag_evaluator import (
     Results,
     ScriptedJudge,
     evaluate,
-    generate,
     load_dataset,
-    sort,
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import check_columns, harmless, is_harmless, open_dataset, original
 from rag_evaluator.results import Score
-from tests.dataset.data_files import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_xlsx
+from tests.dataset.data_files import write_cells, write_csv, write_json, write_jsonl, write_parquet
 
 Row = dict[str, Any]
 ALL = {"m": ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"]}
@@ -126,17 +123,6 @@ def test_a_column_that_is_blank_in_every_row_is_missing(row: Row, needed: str, t
     assert "It is there, but blank in every row." in message
 
 
-def test_the_functions_know_blank_text(tmp_path: Path) -> None:
-    script = {"ReferenceOutput": {"answerable": 1, "reason": "r", "answer": "\u200b"}}
-    judge = ScriptedJudge(script, lambda _, options: options[0])
-    questions, contexts = ["\u200b", "q"], [["c"], ["\ufeff", " "]]
-    blank, none = sort(questions, contexts, judge=judge, output_dir=tmp_path)
-    assert blank["reasons"] and none["good"] == []
-    assert generate(questions, contexts, judge, output_dir=tmp_path) == ["", ""]
-    assert judge.prompts == []
-    assert generate(["q"], [["c"]], judge, output_dir=tmp_path) == [""]
-
-
 def test_a_blank_reference_answer_is_written_like_one_that_is_missing(tmp_path: Path) -> None:
     script = {"ReferenceOutput": {"answerable": 1, "reason": "r", "answer": "a"}}
     judge = ScriptedJudge(script, lambda _, options: options[0])
@@ -157,44 +143,11 @@ def test_a_list_in_reference_without_scores_is_refused_and_both_readings_are_nam
         assert "one text" in message
 
 
-REFERENCES: dict[str, tuple[list[Row], Mapping[str, str], list[Row]]] = {
-    "one text in a list": ([{"reference": ["r"]}], {}, [{"reference": "r"}]),
-    "lists of one text in every row": ([{"reference": ["r"]}] * 2, {}, [{"reference": "r"}] * 2),
-    "a log by its scores": (
-        [{"reference": ["a", "b"], "document_score": [1, 2]}, {"reference": ["c"]}],
-        {},
-        [{"retrieved_contexts": ["b", "a"], "document_score": [2.0, 1.0]}, {"retrieved_contexts": ["c"]}],
-    ),
-    "a log by the mapping": (
-        [{"reference": ["a", "b"]}],
-        {"reference": "retrieved_contexts"},
-        [{"retrieved_contexts": ["a", "b"]}],
-    ),
-    "an answer by the mapping": (
-        [{"reference": ["a"], "document_score": 1}],
-        {"reference": "reference"},
-        [{"reference": "a"}],
-    ),
-    "an answer beside contexts and scores": (
-        [{"reference": "r", "context": "c", "document_score": 1}],
-        {},
-        [{"reference": "r", "retrieved_contexts": ["c"], "document_score": [1.0]}],
-    ),
-}
-
-
 def test_a_list_of_one_in_reference_is_no_answer_where_another_column_has_one(tmp_path: Path) -> None:
     rows = [{"question": "q", "reference": ["c"], "correct_answer": "r"}]
     message = message_of(write_csv(tmp_path / "rows.csv", rows), ["reference"])
     assert "'reference' and 'correct_answer' are both read as reference, and differ." in message
     assert "columns: {reference: retrieved_contexts}" in message
-
-
-@pytest.mark.parametrize("case", REFERENCES)
-def test_what_reference_holds_is_as_documented(case: str, tmp_path: Path) -> None:
-    rows, columns, expected = REFERENCES[case]
-    source = write_jsonl(tmp_path / "rows.jsonl", rows)
-    assert [sample.columns for sample in open_dataset(source, columns)] == expected
 
 
 # Lists as libraries write them into cells
@@ -241,43 +194,6 @@ def test_a_list_that_python_wrote_into_a_cell_is_refused(case: str, tmp_path: Pa
 )
 def test_text_that_only_looks_like_a_list_of_python_is_one_context(text: str, tmp_path: Path) -> None:
     assert columns_of(pandas_csv(tmp_path / "data.csv", text))[0]["retrieved_contexts"] == [text]
-
-
-# The judge of a script
-
-
-@pytest.mark.parametrize(
-    ("metric", "script", "place", "allowed"),
-    [
-        ("context_relevance", {"ContextRelevanceOutput": {"rating": 7}}, "rating is 7", "0, 1, 2"),
-        (
-            "context_recall",
-            {"ContextRecallOutput": {"classifications": [{"statement": "s", "reason": "r", "attributed": 2}]}},
-            "classifications[0].attributed is 2",
-            "0, 1",
-        ),
-        (
-            "context_precision",
-            {"ContextPrecisionOutput": {"reason": "r", "verdict": 7}},
-            "verdict is 7",
-            "0, 1",
-        ),
-    ],
-)
-def test_an_answer_of_the_script_that_no_judge_can_give_is_refused(
-    metric: str, script: Mapping[str, Any], place: str, allowed: str
-) -> None:
-    results = RAGEvaluator({"metrics": [metric]}, judge=ScriptedJudge(script)).evaluate([FULL])
-    (scores,) = results.scores.values()
-    assert math.isnan(scores[0].value)
-    assert f"{place}: expected one of {allowed}" in str(scores[0].reason)
-
-
-def test_a_scripted_answer_where_there_is_none_is_refused(tmp_path: Path) -> None:
-    script = {"ReferenceOutput": {"answerable": 0, "reason": "r", "answer": "a"}}
-    assert generate(["q"], [["c"]], ScriptedJudge(script), output_dir=tmp_path) == [""]
-    told = json.loads(next((tmp_path / "gt").iterdir()).read_text(encoding="utf-8"))
-    assert "answer is 'a': expected '' where answerable is 0" in told["reason"]
 
 
 # Our own files, read again
@@ -331,15 +247,9 @@ LISTS: Row = {"question": ["q", "p"], "answer": ["a", "b"], "contexts": [["c"], 
 OBJECTS: dict[str, Callable[[], Any]] = {
     "ragas EvaluationDataset": lambda: EvaluationDataset(samples=SAMPLES),
     "list of ragas samples": lambda: SAMPLES,
-    "tuple of ragas samples": lambda: tuple(SAMPLES),
     "dict of lists": lambda: LISTS,
     "dict of arrays": lambda: {name: numpy.array(values, dtype=object) for name, values in LISTS.items()},
-    "dict of series": lambda: {name: pandas.Series(values) for name, values in LISTS.items()},
-    "wrapped rows": lambda: {
-        "samples": [dict(zip(LISTS, values, strict=True)) for values in zip(*LISTS.values(), strict=True)]
-    },
     "IterableDataset": lambda: datasets.Dataset.from_dict(LISTS).to_iterable_dataset(),
-    "mapped IterableDataset": lambda: datasets.Dataset.from_dict(LISTS).to_iterable_dataset().map(lambda row: row),
 }
 
 
@@ -352,7 +262,7 @@ def test_objects_of_libraries_are_read(case: str) -> None:
 
 
 WRONG_OBJECTS: dict[str, tuple[Any, str]] = {
-    "lists of unequal length": ({"question": ["q"], "answer": ["a", "b"]}, "expected lists of equal length"),
+    "lists of unequal length": ({"question": ["q"], "answer": ["a", "b"]}, "received lists of the lengths"),
     "one row": ({"question": "q", "answer": "a"}, "Put the rows in a list"),
     "several turns": (
         EvaluationDataset(samples=[MultiTurnSample(user_input=[HumanMessage(content="Hi")])]),
@@ -390,9 +300,8 @@ DOCUMENTS: dict[str, Any] = {
 
 
 @pytest.mark.parametrize("case", DOCUMENTS)
-@pytest.mark.parametrize("name", ["context", "contexts", "source_documents", "retrieved_contexts"])
-def test_documents_are_read_by_their_text(case: str, name: str) -> None:
-    assert columns_of([{name: [DOCUMENTS[case], "d"]}]) == [{"retrieved_contexts": ["c", "d"]}]
+def test_documents_are_read_by_their_text(case: str) -> None:
+    assert columns_of([{"contexts": [DOCUMENTS[case], "d"]}]) == [{"retrieved_contexts": ["c", "d"]}]
 
 
 @pytest.mark.parametrize(
@@ -425,7 +334,7 @@ SOURCES: dict[str, Callable[[Path, Sequence[Row]], Any]] = {
 
 
 @pytest.mark.parametrize("name", SOURCES)
-@pytest.mark.parametrize(("value", "expected"), [(42, "42"), (2.5, "2.5"), (-3, "-3"), (10**15, "1000000000000000")])
+@pytest.mark.parametrize(("value", "expected"), [(42, "42"), (2.5, "2.5"), (10**15, "1000000000000000")])
 def test_a_number_is_read_as_the_same_text_from_every_source(
     name: str, value: float, expected: str, tmp_path: Path
 ) -> None:
@@ -436,24 +345,6 @@ def test_a_number_is_read_as_the_same_text_from_every_source(
     first, second = columns_of(SOURCES[name](tmp_path / name, rows))
     assert first == {"user_input": "q", "response": expected, "reference": expected}
     assert second["response"] == expected
-
-
-NUMBERS: dict[str, tuple[Any, str]] = {
-    "numpy": (numpy.int64(42), "42"),
-    "numpy float": (numpy.float64(42), "42"),
-    "large float": (1e22, "1e+22"),
-    "small float": (1e-7, "1e-07"),
-    "negative zero": (-0.0, "0"),
-    "large integer": (10**30, "1" + "0" * 30),
-}
-
-
-@pytest.mark.parametrize("case", NUMBERS)
-def test_numbers_of_all_kinds_are_text(case: str) -> None:
-    value, expected = NUMBERS[case]
-    assert columns_of([{"response": value, "contexts": [value], "ground_truths": [value]}]) == [
-        {"response": expected, "retrieved_contexts": [expected], "reference": expected}
-    ]
 
 
 # Columns that nobody needs
@@ -502,29 +393,6 @@ def test_a_column_that_nobody_needs_never_stops_a_run(case: str, tmp_path: Path)
     assert samples[0].columns["user_input"] == "q"
     Results(samples, {"one": [Score(1.0, None)] * 2}, {}, {}).write(tmp_path)
     assert open_dataset(tmp_path / "scores.csv")[0].columns["user_input"] == "q"
-
-
-UNNEEDED_TEXTS: dict[str, tuple[str, str]] = {
-    "a broken list in a cell": ("data.csv", 'question,contexts\nq,"[""a"", "\n'),
-    "a column twice in CSV": ("data.csv", "answer,question,answer\na,q,b\n"),
-    "a key twice in JSONL": ("data.jsonl", '{"question": "q", "answer": "a", "answer": "b"}\n'),
-    "a key twice inside": ("data.json", '[{"question": "q", "meta": {"a": 1, "a": 2}}]'),
-    "a key twice with the same value": ("data.jsonl", '{"question": "q", "question": "q"}\n'),
-    "half a surrogate pair in JSONL": ("data.jsonl", '{"question": "q", "answer": "\\ud800"}\n'),
-    "aliases that differ": ("data.jsonl", '{"question": "q", "answer": "a", "result": "b"}\n'),
-    "references that are lists": ("data.jsonl", '{"question": "q", "reference": ["a", "b"]}\n'),
-}
-
-
-@pytest.mark.parametrize("case", UNNEEDED_TEXTS)
-def test_a_column_of_a_file_that_nobody_needs_never_stops_a_run(case: str, tmp_path: Path) -> None:
-    name, text = UNNEEDED_TEXTS[case]
-    (tmp_path / name).write_text(text, encoding="utf-8")
-    samples = open_dataset(tmp_path / name)
-    check_columns(samples, {"m": ["user_input"]}, name)
-    assert samples[0].columns["user_input"] == "q"
-    Results(samples, {"one": [Score(1.0, None)]}, {}, {}).write(tmp_path / "out")
-    assert open_dataset(tmp_path / "out" / "scores.xlsx")[0].columns["user_input"] == "q"
 
 
 @pytest.mark.parametrize(
@@ -584,10 +452,3 @@ def test_generate_does_not_take_a_reference_that_cannot_be_read_for_a_missing_on
     config = write_raw(tmp_path / "config.yaml", f"dataset: {rows}\nmetrics: [faithfulness]\n")
     assert main(["generate", str(config), "--set", f"output_dir={tmp_path}"]) == 2
     assert "rows.jsonl, line 1: column 'reference': expected one reference answer" in capsys.readouterr().err
-
-
-def test_a_long_cell_and_many_rows_are_read(tmp_path: Path) -> None:
-    rows = [{"question": f"q{n}", "contexts": [f"{n} " + "x" * 2000] * 5} for n in range(300)]
-    rows.append({"question": "\u4e1c" * 32_000, "contexts": ["c"]})
-    samples = load_dataset(write_xlsx(tmp_path / "data.xlsx", rows))
-    assert [sample.columns["user_input"] for sample in samples] == [row["question"] for row in rows]

@@ -167,15 +167,13 @@ def test_the_users_own_names_are_kept_and_say_that_it_is_a_log() -> None:
     assert load_dataset(rows, mapping)[0].columns == sample.columns
 
 
-def test_without_scores_nothing_is_joined() -> None:
-    rows = [{"question": "q", "reference": chunk} for chunk in "ab"]
-    samples = load_dataset(rows, {"reference": "retrieved_contexts"})
-    assert [sample.columns["retrieved_contexts"] for sample in samples] == [["a"], ["b"]]
-
-
-def test_beside_contexts_nothing_is_joined() -> None:
-    rows = [{"question": "q", "context": chunk, "reference": "r", "document_score": 1} for chunk in "ab"]
-    assert [sample.columns["retrieved_contexts"] for sample in load_dataset(rows)] == [["a"], ["b"]]
+@pytest.mark.parametrize(
+    ("row", "columns"),
+    [({"reference": "a"}, {"reference": "retrieved_contexts"}), ({"context": "a", "document_score": 1}, {})],
+)
+def test_without_scores_or_beside_contexts_nothing_is_joined(row: Row, columns: dict[str, str]) -> None:
+    samples = load_dataset([{"question": "q", **row}] * 2, columns)
+    assert [sample.columns["retrieved_contexts"] for sample in samples] == [["a"], ["a"]]
 
 
 def test_other_columns_are_kept_once_or_by_context(tmp_path: Path) -> None:
@@ -183,11 +181,6 @@ def test_other_columns_are_kept_once_or_by_context(tmp_path: Path) -> None:
     for source in (rows, write_jsonl(tmp_path / "log.jsonl", rows)):
         row = open_dataset(source)[0].row
         assert {name: row[name] for name in ("page", "lang", "tag")} == {"page": [5, 3], "lang": "en", "tag": 1}
-
-
-def test_relevance_is_a_list_even_where_all_chunks_have_the_same() -> None:
-    [sample] = load_dataset([line("q", 0.1, "a", relevance=1), line("q", 0.9, "b", relevance=1)])
-    assert sample.row["relevance"] == [1, 1]
 
 
 DIFFER: list[tuple[Row, Row, str]] = [

@@ -68,16 +68,6 @@ def test_digits_stand_alone_and_texts_begin_with_bos_only(tokenizer) -> None:
     assert tokenizer.chat_template is None
 
 
-def test_the_example_dataset_has_the_columns_and_labels_it_promises() -> None:
-    lines = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines()
-    rows = [json.loads(line) for line in lines]
-    assert len(rows) == 12
-    assert {example["label"] for example in rows} == {"right", "wrong", "evasive"}
-    for example in rows:
-        assert set(example) == {"user_input", "retrieved_contexts", "response", "reference", "label"}
-        assert 2 <= len(example["retrieved_contexts"]) <= 3
-
-
 def test_every_right_answer_of_the_examples_is_more_faithful_than_every_wrong_one() -> None:
     from rag_evaluator import RAGEvaluator
 

@@ -67,8 +67,6 @@ FEW = "--set dataset=my_rows.jsonl"
 SHORT = "--set judge.max_new_tokens=64"
 WAYS: Mapping[str, Way] = {
     r"^rag-evaluator gate ": Way(codes=(0, 1)),  # 1: a rule failed
-    r"^rag-evaluator prompts adapt .*--language spanish --metrics tone": Way(instead=("config.yaml", "tone.yaml")),
-    r"^rag-evaluator prompts check .*--metrics tone": Way(instead=("config.yaml", "tone.yaml"), codes=(0, 2)),
     r"^rag-evaluator prompts adapt .*--metrics": Way(SHORT),
     r"^rag-evaluator prompts adapt ": Way(f"--metrics answer_relevancy {SHORT}"),
     r"^rag-evaluator prompts check .*--language catalan": Way("--metrics answer_relevancy", codes=(0, 2)),  # by a toy

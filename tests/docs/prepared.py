@@ -20,15 +20,6 @@ ROWS = 24  # certify needs 20 labels
 MODELS = ("Qwen3-8B", "Qwen3-32B", "Llama-3.1-8B")
 COPIES = {"base": ["new"], "demo": ["news", "pull-request", "shared", "duel-base-demo"]}
 METRICS = ["faithfulness", "noise_sensitivity"]
-TONE = """
-  - tone
-custom_metrics:
-  tone:
-    question: "Is the response polite and free of slang?"
-    columns: [user_input, response]
-    scale: {0: rude, 1: neutral, 2: polite}
-    language: english
-"""
 
 
 QUESTION = {
@@ -51,8 +42,6 @@ def prepare(folder: Path) -> None:
     shutil.copytree(testset / "documents", folder / "docs")
     settings = (folder / "config.yaml").read_text(encoding="utf-8")
     (folder / "judge.yaml").write_text(settings, encoding="utf-8")
-    custom = settings.replace("custom_metrics: {}", "# custom_metrics: {}")
-    (folder / "tone.yaml").write_text(custom.replace("\n  - context_relevance\n", TONE), encoding="utf-8")
     sample = (ROOT / "examples" / "dataset.jsonl").read_text(encoding="utf-8").splitlines(keepends=True)
     (folder / "my_rows.jsonl").write_text("".join(sample[:2]), encoding="utf-8")
     questions = (ROOT / "examples" / "preguntas.csv").read_text(encoding="utf-8")

@@ -485,10 +485,7 @@ def test_the_reason_that_a_function_gives_is_kept() -> None:
 def test_a_number_outside_its_range_is_no_score() -> None:
     grade = NumericMetric(name="grade", prompt="Grade {response}", allowed_values=(1, 5))
     result = evaluate([ROW], metrics=[grade], llm=FakeListLLM(responses=['{"reason": "so", "value": 7}']))
-    assert (
-        result.results.scores["grade"][0].reason
-        == "the value 7 is outside 1 to 5, the allowed_values: set those of your scale"
-    )
+    assert result.results.scores["grade"][0].reason == "it gave 7, which is outside its range, 1 to 5"
 
 
 class Turns(MetricWithLLM, MultiTurnMetric):
@@ -513,14 +510,14 @@ READS = {MetricType.SINGLE_TURN: {"response", "reference:optional"}}
     [
         (tone(allowed_values=["calm", "angry"]), r"CustomMetric\('tone', question=..., columns=\[...\]"),
         (tone(prompt="Polite?"), "reads no column"),
-        (RankingMetric(name="order", prompt="{response}", allowed_values=2), "`sort` orders contexts"),
+        (RankingMetric(name="order", prompt="{response}", allowed_values=2), "nothing says which is better"),
         (Turns(name="turns"), "chats of several turns"),
-        (Columns(name="columns"), "names no column"),
+        (Columns(name="columns"), "reads no column"),
         (Vectors(name="vectors", _required_columns=READS), "@metric"),
     ],
 )
 def test_metrics_of_ones_own_that_cannot_be_scored_say_what_to_do(metric: Any, message: str) -> None:
-    with pytest.raises(ConfigError, match=rf"metrics\[0\] is '{metric.name}'.*{message}"):
+    with pytest.raises(ConfigError, match=rf"'custom_metrics.{metric.name}.metric' is '{metric.name}'.*{message}"):
         RAGEvaluator({"metrics": [metric]})
 
 

@@ -95,9 +95,6 @@ def test_what_a_row_of_a_hybrid_takes_is_measured(
 
 def test_auto_is_a_number_before_a_model_is_loaded() -> None:
     assert [JudgeConfig(batch_size=size).in_flight for size in ("auto", 3)] == [USUAL_BATCH, 3]
-
-
-def test_auto_is_what_vllm_takes_before_its_server_is_started() -> None:
     sizes = [VllmEngine.capabilities_of(JudgeConfig(engine="vllm", batch_size=size)).in_flight for size in ("auto", 3)]
     assert sizes == [256, 3]
 
@@ -117,24 +114,14 @@ def test_without_memory_the_tokens_of_a_pass_become_fewer_too_even_for_one_row()
     assert seen == [(4, 512), (2, 256), (1, 128), (1, 64)]
 
 
-def test_however_often_rows_are_halved_a_pass_keeps_some_tokens() -> None:
-    size = BatchSize(1024, 0, 0)
-    size.prefill = 512
+@pytest.mark.parametrize(("most", "prefill", "rows"), [(1024, 512, 1024), (1, LEAST_PREFILL, 8)])
+def test_however_often_rows_are_halved_a_pass_keeps_some_tokens(most: int, prefill: int, rows: int) -> None:
+    size = BatchSize(most, 0, 0)
+    size.prefill = prefill
 
     def never(items: Sequence[int]) -> list[int]:
         raise torch.OutOfMemoryError("CUDA out of memory")
 
     with pytest.raises(torch.OutOfMemoryError):
-        size.run_or_halve(never, range(1024))
+        size.run_or_halve(never, range(rows))
     assert (size.most, size.prefill) == (1, LEAST_PREFILL)
-
-
-def test_with_one_row_and_few_tokens_a_pass_there_is_nothing_left_to_halve() -> None:
-    size = BatchSize(1, 0, 0)
-    size.prefill = LEAST_PREFILL
-
-    def never(items: Sequence[int]) -> list[int]:
-        raise torch.OutOfMemoryError("CUDA out of memory")
-
-    with pytest.raises(torch.OutOfMemoryError):
-        size.run_or_halve(never, range(8))

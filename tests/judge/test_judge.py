@@ -181,7 +181,7 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
     assert judge.inner.engine.handle(requests) == expected
     assert judge.inner.engine.decoder.batch_size.most == 2
     judge.inner.engine.decoder.batch_size.most = 8
-    judge.inner._shares.clear()
+    judge.inner._answers.clear()
 
     async def all_choices() -> list[dict[str, float]]:
         return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
@@ -329,15 +329,6 @@ def test_the_models_own_generation_defaults_do_not_reach_the_judge(model_folder:
     assert judge.inner.engine.model.generation_config.repetition_penalty == 5.0
 
 
-def test_generate_works_inside_a_running_event_loop(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=32)
-
-    async def notebook() -> Note:
-        return judge.generate("Hello.\nOutput: ", Note)
-
-    assert asyncio.run(notebook()) == judge.generate("Hello.\nOutput: ", Note)
-
-
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "mistral-metaspace-bpe"])
 def test_options_have_the_probabilities_that_the_models_own_logits_give(
     model_folder: Callable[..., Path], kind: str
@@ -352,18 +343,6 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(
         assert sum(shares.values()) == pytest.approx(1)
     else:
         assert list(shares.values()) == pytest.approx(torch.softmax(logits[first], dim=-1).tolist(), abs=1e-4)
-
-
-def test_options_asked_together_are_decided_as_alone(model_folder: Callable[..., Path]) -> None:
-    judge, alone = (load(model_folder("qwen2-chat"), dtype="float32", batch_size=size) for size in (4, 1))
-    prompts = [f"Common words before all. Question {number}?" for number in range(9)]
-
-    async def together() -> list[dict[str, float]]:
-        return list(await asyncio.gather(*(judge.achoose(prompt, ["Tesk", "Tom", "no"]) for prompt in prompts)))
-
-    for prompt, shares in zip(prompts, run(together()), strict=True):
-        assert shares == pytest.approx(alone.choose(prompt, ["Tesk", "Tom", "no"]), abs=1e-4)
-        assert sum(shares.values()) == pytest.approx(1)
 
 
 def test_confidence_stands_for_every_verdict(model_folder: Callable[..., Path]) -> None:
@@ -437,21 +416,8 @@ def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Calla
         judge.choose("c", ["1", "2"])
     with torch.no_grad():
         weight.copy_(kept)
-    judge.inner._replies.clear()
+    judge.inner._answers.clear()
     assert ask(judge, [(PromptText("a\nOutput: "), Note)])[0] == good
-
-
-def test_who_stops_waiting_does_not_take_the_answer_from_others(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=32)
-
-    async def two_callers() -> Note:
-        first = asyncio.create_task(judge.agenerate("Hello.\nOutput: ", Note))
-        second = asyncio.create_task(judge.agenerate("Hello.\nOutput: ", Note))
-        await asyncio.sleep(0)
-        first.cancel()
-        return await second
-
-    assert isinstance(asyncio.run(two_callers()), Note)
 
 
 def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model_folder: Callable[..., Path]) -> None:
@@ -461,21 +427,3 @@ def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model
     assert max(len(request.input_ids) for request in requests) > 1024
     replies = judge.inner.engine.handle(requests)
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
-
-
-@pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat"])
-def test_options_that_were_asked_for_before_are_not_encoded_again(
-    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = load(model_folder(kind), dtype="float32")
-    judge.choose("a", ["1", "2"])
-    encoded: list[str] = []
-    tokenize = type(judge.encoder.tokenizer).__call__
-
-    def tokenizing(self: Any, text: str, **settings: Any) -> Any:
-        encoded.append(text)
-        return tokenize(self, text, **settings)
-
-    monkeypatch.setattr(type(judge.encoder.tokenizer), "__call__", tokenizing)
-    judge.choose("bcd", ["1", "2"])
-    assert len(encoded) == 1 and "bcd" in encoded[0]

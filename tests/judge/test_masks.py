@@ -27,28 +27,6 @@ def test_bits_are_expanded_to_the_tokens_that_were_packed_on_every_device(size: 
     assert to_mask(bits.to("meta"), size).shape == (4, size)
 
 
-def test_a_batch_is_sent_as_one_bit_a_token_from_memory_that_a_gpu_reads_without_waiting(
-    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = load(model_folder("gpt2"), dtype="float32")
-    engine = judge.inner.engine
-    sequences = [Sequence(judge.inner.request(PromptText(text), Note), engine.vocabulary) for text in "ab"]
-    asked: list[Any] = []
-
-    def zeros(*arguments: Any, pin_memory: bool, **settings: Any) -> torch.Tensor:
-        asked.append(pin_memory)  # this torch knows no GPU, and can pin nothing
-        return torch.full(*arguments, 0, **settings)
-
-    def to(bits: torch.Tensor, device: torch.device, non_blocking: bool) -> torch.Tensor:
-        asked.append((bits.dtype, bits.numel() * 32 >= 2 * engine.vocabulary.size, str(device), non_blocking))
-        return bits
-
-    monkeypatch.setattr(torch, "zeros", zeros)
-    monkeypatch.setattr(torch.Tensor, "to", to)
-    engine.decoder.chooser._bits(sequences, torch.device("cuda:1"))
-    assert asked == [True, (torch.int32, True, "cuda:1", True)]
-
-
 def test_questions_that_share_a_grammar_compile_it_once(
     model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -66,15 +44,6 @@ def test_questions_that_share_a_grammar_compile_it_once(
     assert len(compiled) == 1
     judge.inner.engine.vocabulary._compiled.cache_clear()
     assert [judge.inner.engine.handle([request])[0] for request in requests] == together
-
-
-def test_a_copied_matcher_does_not_move_with_the_one_it_was_copied_from(model_folder: Callable[..., Path]) -> None:
-    vocabulary = load(model_folder("gpt2")).inner.engine.vocabulary
-    first, second = (vocabulary.matcher('start: "ab" | "cd"') for _ in range(2))
-    token = next(token for token in range(vocabulary.size) if vocabulary.texts[token] == b"a")
-    assert first.consume_token(token)
-    assert second.compute_bitmask() != first.compute_bitmask()
-    assert second.compute_bitmask() == vocabulary.matcher('start: "ab" | "cd"').compute_bitmask()
 
 
 def test_a_grammar_that_is_not_valid_is_refused_each_time(model_folder: Callable[..., Path]) -> None:

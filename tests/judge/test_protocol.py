@@ -17,7 +17,6 @@ import rag_evaluator
 from rag_evaluator import METRICS, Judge, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import JudgeProtocol, RagasJudge, as_judge
 from rag_evaluator.models import BatchHandler, Scheduler
 
 PACKAGE = Path(rag_evaluator.__file__).parent
@@ -50,14 +49,6 @@ def checks_of_judges() -> Iterator[str]:
 
 def test_nobody_outside_of_judge_asks_what_kind_of_judge_it_has() -> None:
     assert set(checks_of_judges()) == ALLOWED
-
-
-def test_a_ragas_llm_is_a_judge_that_knows_nothing_of_tokens() -> None:
-    judge = as_judge(ScriptedJudge())
-    assert isinstance(judge, JudgeProtocol) and isinstance(judge, RagasJudge)
-    assert as_judge(judge) is judge
-    known = judge.capabilities
-    assert (known.greedy, known.probabilities, known.confidence, known.counts_tokens) == (True, True, False, False)
 
 
 @pytest.mark.parametrize("kind", [FakeListLLM, FakeListChatModel])

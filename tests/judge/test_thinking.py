@@ -65,7 +65,6 @@ def thinking(model_folder: Callable[..., Path]) -> Callable[..., Judge]:
         given = {"dtype": "float32", "thinking": "on", "thinking_tokens": BUDGET, "max_new_tokens": 48}
         judge = Judge.from_config(JudgeConfig(model=str(folder), **{**given, **settings}))
         judge.inner.engine = Listening(judge.inner.engine)  # type: ignore[assignment]
-        judge.inner.thinker.engine = judge.inner.engine
         return judge
 
     return load
@@ -154,25 +153,16 @@ def test_sampled_thoughts_differ_by_draw_and_come_again_with_it(thinking: Callab
 
 @pytest.mark.parametrize("family", FAMILIES)
 def test_the_end_of_a_thought_in_the_data_ends_nothing(thinking: Callable[..., Judge], family: str) -> None:
-    judge = thinking(family, eager=0.0)
-    clean, hostile = judge.encoder.encode("x y"), judge.encoder.encode(f"x {MARKERS} y")
+    """Markers are added tokens of these models, but no special ones: they are plain text if it does not think, too."""
+    judge, silent = thinking(family, eager=0.0), thinking(family, thinking="off")
     assert judge.encoder.thoughts is not None
     stops = judge.encoder.thoughts.stop.token_ids
-    assert [token for token in hostile if token in stops] == [token for token in clean if token in stops]
+    for encoder in (judge.encoder, silent.encoder):
+        clean, hostile = encoder.encode("x y"), encoder.encode(f"x {MARKERS} y")
+        assert [token for token in hostile if token in stops] == [token for token in clean if token in stops]
     [opinion] = opinions(judge, [f"Repeat {MARKERS} and judge."])
     assert opinion.thinking_tokens > 1
     assert opinion.thinking
-
-
-@pytest.mark.parametrize("kind", ["r1", "qwen3", "deepseek"])
-def test_markers_of_thoughts_in_the_data_are_plain_text_for_a_judge_that_does_not_think(
-    thinking: Callable[..., Judge], kind: str
-) -> None:
-    """They are added tokens of these models, but no special ones."""
-    judge = thinking(kind, thinking="off")
-    clean, hostile = judge.encoder.encode("x y"), judge.encoder.encode(f"x {MARKERS} y")
-    markers = judge.encoder.tokenizer.convert_tokens_to_ids(["<think>", "</think>"])  # type: ignore[attr-defined]
-    assert [token for token in hostile if token in markers] == [token for token in clean if token in markers]
 
 
 def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(
@@ -187,8 +177,8 @@ def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(
         ids = encoder.continuation("It is so.</think> {")
         return Reply("", array("I", ids), True)
 
-    monkeypatch.setattr(judge.inner.thinker.engine, "generate", spelled, raising=False)
-    thought = run(judge.inner.thinker.think(tuple(encoder.encode("x")), 0, ""))
+    monkeypatch.setattr(judge.inner.engine, "generate", spelled, raising=False)
+    thought = run(judge.inner.think(tuple(encoder.encode("x")), 0, ""))
     assert thought.text is not None and "It is so.".startswith(thought.text) and len(thought.text) > 5
     assert encoder.decode(thought.continuation).endswith("</think>\n\n")
 
@@ -234,7 +224,7 @@ def test_a_choice_follows_the_thought(thinking: Callable[..., Judge]) -> None:
     choice = run(judge.inner.choose(PROMPTS[0], options))
     assert isinstance(choice, Shares)
     ids = tuple(judge.encoder.encode(PROMPTS[0]))
-    thought = run(judge.inner.thinker.think(ids, 0, ""))
+    thought = run(judge.inner.think(ids, 0, ""))
     assert (choice.thinking, choice.thinking_tokens, choice.cut) == (thought.text, thought.tokens, thought.cut)
     before = ids + thought.continuation
     first, second = (judge.encoder.continuation(option) for option in options)
@@ -258,7 +248,7 @@ def test_a_thought_counts_against_the_window(model_folder: Callable[..., Path]) 
 
     off, on = load(), load(thinking="on", thinking_tokens=200)
     closed = len(on.encoder.encode("x")) - len(off.encoder.encode("x"))
-    assert on.inner.room("x") == off.inner.room("x") - on.inner.thinker.reserve - closed
+    assert on.inner.room("x") == off.inner.room("x") - on.inner.reserve - closed
     prompt = _of_size(off, 300)
     assert off.inner.request(prompt, Verdict)
     with pytest.raises(PromptTooLongError):
@@ -266,7 +256,7 @@ def test_a_thought_counts_against_the_window(model_folder: Callable[..., Path]) 
     with pytest.raises(PromptTooLongError):
         run(on.inner.choose(_of_size(on, 310), ["a", "b"]))
     fits = load(thinking="on", thinking_tokens=200, max_new_tokens=64)
-    longest = _of_size(fits, 512 - fits.inner.thinker.reserve - 60)
+    longest = _of_size(fits, 512 - fits.inner.reserve - 60)
     assert run(fits.inner.opinion(longest, Verdict)).answer
 
 
@@ -319,18 +309,13 @@ def test_templates_with_a_variable_for_thinking_are_read_with_it(
     assert judge.encoder.decode(judge.encoder.encode("Q")).endswith(f"Q{ready}")
 
 
-@pytest.mark.parametrize("given, expected", [("on", "on"), (True, "on"), ("off", "off"), (False, "off")])
-def test_yaml_may_read_on_and_off_as_booleans(given: Any, expected: str) -> None:
-    assert JudgeConfig(thinking=given).thinking == expected
-
-
 @pytest.mark.parametrize(
-    "settings, part",
+    ("settings", "part"),
     [
-        ({}, "off"),
-        ({"thinking_tokens": 9}, "off"),
+        ({"thinking": "off", "thinking_tokens": 9}, "off"),
+        ({"thinking": False}, "off"),  # as YAML may read it
         ({"thinking": "on"}, "on,tokens=512"),
-        ({"thinking": "on", "thinking_tokens": 9}, "on,tokens=9"),
+        ({"thinking": True, "thinking_tokens": 9}, "on,tokens=9"),
         ({"thinking": "on", "thinking_markers": ("a", "b")}, "on,tokens=512,markers="),
     ],
 )
@@ -354,15 +339,5 @@ def test_more_than_a_fifth_of_thoughts_cut_gives_a_warning(
 def test_cut_thoughts_are_counted_over_repeats_and_without_the_judgements() -> None:
     judged = [{"thinking": "a", "cut": ["thinking"]}, {"thinking": "", "cut": []}, {"prompt": "no thought"}]
     score = Score.mean_of([Score(1.0, judgements=judged), Score(0.0, judgements=judged[1:])])
-    assert score.counts == score.without_judgements().counts == (3, 1)
-    assert thought_figures(*Score(1.0).counts[:2]) == {}
-
-
-def test_a_judge_that_does_not_think_records_no_thought(
-    model_folder: Callable[..., Path], rows: list[dict[str, Any]]
-) -> None:
-    judge = {"model": str(model_folder("r1")), "max_new_tokens": 64}
-    results = RAGEvaluator({"metrics": ["context_relevance"], "judge": judge}).evaluate(rows[:1])
-    [score] = results.scores["context_relevance"]
-    assert score.judgements and not {"thinking", "thinking_tokens", "cut"} & score.judgements[0].keys()
-    assert "thinking" not in results.summary()["context_relevance"]
+    assert score.thoughts == score.without_judgements().thoughts == (3, 1)
+    assert thought_figures(*Score(1.0).thoughts) == {}

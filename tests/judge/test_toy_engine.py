@@ -1,6 +1,5 @@
 """A second engine is a module and a row: this one writes the shortest answer that the grammar allows, byte by byte."""
 
-import asyncio
 import math
 from array import array
 from collections.abc import Mapping, Sequence
@@ -13,7 +12,7 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from rag_evaluator import METRICS, ConfigError, Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.judge import ENGINES, Capabilities, Engine, Reply, Request
+from rag_evaluator.judge import ENGINES, Capabilities, Reply, Request
 
 BYTES = llguidance.LLTokenizer("byte")
 ENDINGS = b'"]}0'  # what ends a string, a list, an object or a number; else the lowest byte
@@ -125,13 +124,6 @@ def test_repeats_are_refused_when_the_engine_tells_only_after_loading_that_it_is
     with pytest.raises(ConfigError, match="config: repeats is 5, but this judge is reproducible"):
         evaluator.evaluate(rows)
     assert asked == []
-
-
-def test_a_toy_engine_chooses_by_its_probabilities(toy: dict[str, Any]) -> None:
-    judge = Judge.from_config(JudgeConfig(**toy))
-    assert isinstance(judge.inner.engine, Engine)
-    shares = asyncio.run(judge.inner.choose("a or b?", ["a", "b"]))
-    assert shares == pytest.approx({"a": 1 / 3, "b": 2 / 3})
 
 
 def test_an_engine_without_a_pipeline_of_langchain_says_which_has_one(toy: dict[str, Any]) -> None:

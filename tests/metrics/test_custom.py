@@ -14,17 +14,11 @@ from rag_evaluator import (
     METRICS,
     CustomMetric,
     EvaluatorChain,
-    PromptError,
-    PromptTooLongError,
     RAGEvaluator,
     ScriptedJudge,
-    compare,
-    gate,
-    load_config,
     read_questions,
 )
 from rag_evaluator import evaluate as evaluate_lists
-from rag_evaluator.cli.main import main
 from rag_evaluator.config import make_config
 from rag_evaluator.judge import tighten
 from rag_evaluator.metrics import Metric, chosen_metrics, read_scale
@@ -38,25 +32,12 @@ from rag_evaluator.prompts import (
     read_pack,
     write_pack,
 )
-from rag_evaluator.run import Journal
-from rag_evaluator.tasks import of_journal
 
+ROOT = Path(__file__).parents[2]
 Rows = list[dict[str, Any]]
 SCALE = {0: "rude", 1: "neutral", 2: "polite"}
 TONE: dict[str, Any] = {"question": "Is it polite?", "columns": ["user_input", "response"], "scale": SCALE}
 EXAMPLE = {"user_input": "Hi?", "response": "Go away.", "reason": "It is rude.", "label": "rude"}
-YAML = """
-metrics: [tone]
-language: {language}
-prompts_dir: {folder}/packs
-custom_metrics:
-  tone:
-    question: "Is the response polite and free of slang?"
-    columns: [user_input, response]
-    scale: {{0: rude, 1: neutral, 2: polite}}
-    examples: [{{user_input: 'Where is it?', response: Go away., reason: The response is rude., label: 0}}]
-    language: english
-"""
 
 
 class Labels(ScriptedJudge):
@@ -113,12 +94,6 @@ def test_an_optional_column_is_shown_of_the_rows_that_have_it(rows: Rows) -> Non
     assert none.reason == "the row has none of reference"
 
 
-def test_one_column_may_be_written_without_a_list(rows: Rows) -> None:
-    judge = Labels()
-    evaluator(judge, columns="answer").evaluate(rows[:1])
-    assert list(asked(judge.prompts[0])["values"]) == ["response"]
-
-
 def test_columns_of_the_user_are_shown_as_they_are_and_a_row_without_one_has_no_score(rows: Rows) -> None:
     judge, tags = Labels(), [["a", "b"], 3, None]
     scores = evaluator(judge, columns=["tags"]).evaluate(
@@ -136,16 +111,12 @@ def test_columns_of_the_user_are_shown_as_they_are_and_a_row_without_one_has_no_
         (["fail", "pass"], {0: "fail", 1: "pass"}),
         ("pass/fail", {0: "fail", 1: "pass"}),
         ("yes/no", {0: "no", 1: "yes"}),
-        ("1..4", {1: "lowest", 2: "", 3: "", 4: "highest"}),
-        ("-1 .. 1", {-1: "lowest", 0: "", 1: "highest"}),
-        ({"min": 0, "max": 2}, {0: "min", 1: "", 2: "max"}),
-        ({"min": 0, "max": 2, "lowest": "rude", "highest": "polite"}, {0: "rude", 1: "", 2: "polite"}),
+        ("-1 .. 1", {-1: "min", 0: "", 1: "max"}),
     ],
     ids=str,
 )
 def test_a_scale_may_be_written_in_several_forms(written: Any, labels: dict[int, str]) -> None:
-    expected = {label: {"lowest": "min", "highest": "max"}.get(text, text) for label, text in labels.items()}
-    assert read_scale(written) == expected
+    assert read_scale(written) == labels
     assert list(read_scale(written)) == sorted(labels)
     metric = chosen_metrics(make_config({"metrics": "tone", "custom_metrics": {"tone": {**TONE, "scale": written}}}))
     assert metric["tone"].range == (min(labels), max(labels))
@@ -173,17 +144,6 @@ def test_a_judge_that_is_bound_to_nothing_and_leaves_the_scale_gives_no_score(ro
     assert score.reason == "the label is 7: expected one of 0, 1, 2"
 
 
-def test_contexts_that_do_not_fit_the_window_are_left_out_from_the_last(rows: Rows) -> None:
-    class Narrow(Labels):
-        def _say(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
-            if "river Om" in prompt:
-                raise PromptTooLongError("too long")
-            return super()._say(prompt, response_model)
-
-    [score] = evaluator(Narrow(), columns=["response", "retrieved_contexts"]).evaluate(rows[:1]).scores["tone"]
-    assert (score.contexts, score.value) == ((0,), 0.0)
-
-
 def test_the_user_s_examples_take_the_place_of_the_prompt_s(rows: Rows) -> None:
     usual, own = Labels(), Labels()
     evaluator(usual).evaluate(rows[:1])
@@ -205,7 +165,6 @@ def test_the_user_s_examples_take_the_place_of_the_prompt_s(rows: Rows) -> None:
         ({"scale": ["rude", "neutral", "polite"]}, True),
         ({"columns": ["question", "answer"]}, True),
         ({"stage": "retrieval"}, True),
-        ({"language": "english"}, True),
     ],
     ids=str,
 )
@@ -236,34 +195,12 @@ def test_results_have_range_direction_stage_intervals_and_rates_as_those_of_othe
     assert results.manifest["metrics"]["tone"]["range"] == [0.0, 2.0]
 
 
-def test_runs_are_compared_and_gated_on_the_scale_that_their_manifest_has(rows: Rows, tmp_path: Path) -> None:
-    for name, label in (("a", 0), ("b", 2)):
-        evaluator(Labels(label)).evaluate(rows * 5, folder=tmp_path / name)
-    [line] = compare(tmp_path / "a", tmp_path / "b").metrics
-    assert (line.figures.difference.mean, line.figures.scale.high) == (2, 2)
-    [verdict] = gate(tmp_path / "b", "mean:tone >= 1.9")
-    assert verdict.passed
-
-
-def test_another_process_writes_the_results_from_the_journal(rows: Rows, tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
-    config = {"metrics": "tone", "custom_metrics": {"tone": TONE}, "dataset": str(tmp_path / "rows.jsonl")}
-    RAGEvaluator(config, Labels()).evaluate(folder=tmp_path / "run")
-    before = (tmp_path / "run" / "scores.jsonl").read_bytes()
-    (tmp_path / "run" / "scores.jsonl").unlink()
-    stage = of_journal(Journal(tmp_path / "run"))
-    assert stage.metrics["tone"] == chosen_metrics(make_config(config))["tone"]
-    assert main(["merge", str(tmp_path / "run")]) == 0
-    assert (tmp_path / "run" / "scores.jsonl").read_bytes() == before
-
-
 def test_the_questions_can_be_read_again(rows: Rows, tmp_path: Path) -> None:
     judge = Labels()
     scored = [{**row, "channel": "mail"} for row in rows]
     config = {
         "metrics": "tone",
         "custom_metrics": {"tone": {**TONE, "columns": ["response", "contexts", "channel"]}},
-        "keep_prompts": True,
     }
     RAGEvaluator(config, judge).evaluate(scored, folder=tmp_path)
     assert [question["text"] for question in read_questions(tmp_path, data=scored)] == judge.prompts
@@ -290,103 +227,12 @@ def test_a_metric_is_given_to_the_functions_for_lists_and_to_chains_as_an_object
     assert listed.invoke(rows[0])["tone_score"] == len(answers[0]) % 3
 
 
-class Spanish(Labels):
-    """Translates by adding a Spanish word to each, or labels."""
-
-    WORDS = ("la", "respuesta", "es", "de", "una", "manera", "que", "no", "está")
-
-    def _say(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
-        if response_model.__name__ != "TranslationOutput":
-            return super()._say(prompt, response_model)
-        words = len(asked(prompt)["text"].split())
-        return {"translation": " ".join((self.WORDS * 9)[:words])}
-
-
-def spanish(folder: Path, **changed: str) -> Path:
-    """A configuration in Spanish with a question in English, and the Spanish prompt around all questions."""
-    examples = [
-        {"input": {"question": "q", "scale": {"0": "a", "1": "b"}, "values": {}}, "output": {"reason": "r", "label": 0}}
-    ]
-    (folder / "packs").mkdir(exist_ok=True)
-    write_pack(folder / "packs" / "custom_prompt_spanish.json", Pack("spanish", "Responde a la pregunta.", examples))
-    text = YAML.format(folder=folder, **{"language": "spanish", **changed})
-    (folder / "config.yaml").write_text(text, encoding="utf-8")
-    return folder / "config.yaml"
-
-
-def test_a_question_in_english_is_not_put_to_a_run_in_spanish_without_its_pack(tmp_path: Path, rows: Rows) -> None:
-    with pytest.raises(PromptError) as caught:
-        RAGEvaluator(load_config(spanish(tmp_path)), Labels()).check(rows)
-    assert "1 of 2 prompt packs are missing" in str(caught.value)
-    assert "tone_definition_spanish.json" in str(caught.value)
-    assert "'rag-evaluator prompts adapt --config <your file> --language spanish'" in str(caught.value)
-
-
-def test_a_question_in_the_language_of_the_run_needs_no_pack(
-    tmp_path: Path, rows: Rows, caplog: pytest.LogCaptureFixture
-) -> None:
-    path, judge = spanish(tmp_path), Labels()
-    path.write_text(path.read_text(encoding="utf-8").replace("language: english", "language: es"), encoding="utf-8")
-    RAGEvaluator(load_config(path), judge).evaluate(rows[:1])
-    assert judge.prompts[0].startswith("Responde a la pregunta.")
-    assert asked(judge.prompts[0])["question"] == "Is the response polite and free of slang?"
-    assert caplog.text == ""
-
-
-def test_the_pack_of_a_question_is_made_by_adapt_and_used(
-    tmp_path: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = spanish(tmp_path)
-    before = (tmp_path / "packs" / "custom_prompt_spanish.json").read_bytes()
-    source = "rag_evaluator.judge.judge.LazyJudge.load"
-
-    async def load(self: Any) -> Any:
-        from rag_evaluator.judge import as_judge
-
-        return as_judge(Spanish(), "spanish")
-
-    monkeypatch.setattr(source, load)
-    arguments = ["prompts", "adapt", "--config", str(path), "--language", "spanish", "--metrics", "tone"]
-    assert main(arguments) == 0
-    assert (tmp_path / "packs" / "custom_prompt_spanish.json").read_bytes() == before
-    assert "1 packs written" in capsys.readouterr().out
-    pack = read_pack(tmp_path / "packs" / "tone_definition_spanish.json")
-    assert pack.instruction == "la respuesta es de una manera que no"
-    assert pack.examples[0] == {"input": {"scale": {"0": "la", "1": "la", "2": "la"}}, "output": {}}
-    assert pack.examples[1]["output"]["label"] == 0
-    checked = ["prompts", "check", "--config", str(path), "--language", "spanish", "--metrics", "tone"]
-    main(checked)
-    assert "tone_definition_spanish.json: " not in capsys.readouterr().out.replace("repeats", "")
-
+def test_a_question_in_the_language_of_the_run_is_put_in_the_prompt_of_that_language(rows: Rows) -> None:
     judge = Labels()
-    monkeypatch.undo()
-    adapted = RAGEvaluator(load_config(path), judge)
-    adapted.evaluate(rows[:1])
-    assert asked(judge.prompts[0])["question"] == pack.instruction
-    assert "respuesta es de una" in judge.prompts[0].split("EXAMPLES")[1].split("Now perform")[0]
-    signature = adapted.signatures()
-    write_pack(tmp_path / "packs" / "tone_definition_spanish.json", Pack("spanish", "¿Es cortés?", pack.examples))
-    assert RAGEvaluator(load_config(path), Labels()).signatures() != signature
-
-
-def test_packs_that_come_with_the_package_are_not_made_where_only_that_of_a_question_is_missing(
-    tmp_path: Path, rows: Rows
-) -> None:
-    path = spanish(tmp_path)
-    config = load_config(path, ["prompts.adapt=true", "metrics=[tone, faithfulness]"])
-    RAGEvaluator(config, Spanish()).check(rows)
-    written = {file.name for file in (tmp_path / "packs").glob("*.json")}
-    assert written == {"custom_prompt_spanish.json", "tone_definition_spanish.json"}
-
-
-def test_a_pack_that_was_made_for_another_scale_is_reported(tmp_path: Path, rows: Rows) -> None:
-    path = spanish(tmp_path)
-    examples = [{"input": {"scale": {"0": "grosera", "1": "cortés"}}, "output": {}}]
-    write_pack(tmp_path / "packs" / "tone_definition_spanish.json", Pack("spanish", "¿Es cortés?", examples))
-    with pytest.raises(
-        PromptError, match=r"has not the labels 0, 1, 2\. The scale was changed after the pack was made"
-    ):
-        RAGEvaluator(load_config(path), Labels()).check(rows)
+    config = {"metrics": "tone", "custom_metrics": {"tone": {**TONE, "question": "¿Es cortés?"}}, "language": "es"}
+    RAGEvaluator(config, judge).evaluate(rows[:1])
+    assert judge.prompts[0].startswith(read_pack(ROOT / "prompts" / "custom_prompt_spanish.json").instruction)
+    assert asked(judge.prompts[0])["question"] == "¿Es cortés?"
 
 
 class Answered:

@@ -5,9 +5,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge
+from rag_evaluator import ConfigError, RAGEvaluator
 from rag_evaluator.cli import OTHERS
-from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import RESERVED
 
 ROWS = [{"user_input": "Q?", "response": "A.", "retrieved_contexts": ["c"], "channel": "mail", "mood": 3}]
@@ -36,43 +35,36 @@ def message_of(text: str, tmp_path: Path, *overrides: str) -> str:
 @pytest.mark.parametrize(
     ("changed", "line", "message"),
     [
-        ({"question": "' '"}, 4, "question' is ' ': expected a text, received a blank one."),
-        ({"question": "no"}, 4, 'question\' is False: input should be a valid string. Put it in quotes: "no".'),
+        ({"question": "' '"}, 4, "question' is ' '"),
+        ({"question": "no"}, 4, 'Put it in quotes: "no".'),
         ({"question": None}, 3, "question' is missing. Add it"),
-        ({"qestion": "x"}, 7, "qestion' is not a known key. Did you mean 'custom_metrics.tone.question'?"),
-        ({"columns": "[]"}, 5, "columns' is []: list should have at least 1 item"),
-        ({"columns": "[response, response]"}, 5, "columns' is ['response', 'response']: 'response' is there twice"),
+        ({"qestion": "x"}, 7, "Did you mean 'custom_metrics.tone.question'?"),
+        ({"language": "english"}, 7, "language' is no key any more. A question is asked as it is written"),
+        ({"columns": "[]"}, 5, "columns' is []"),
+        ({"columns": "[response, response]"}, 5, "columns[1]' is 'response', which is response and is there already."),
         ({"columns": "[response, answer]"}, 5, "columns[1]' is 'answer', which is response and is there already."),
         ({"columns": "[respnse]"}, 5, "columns[0]' is 'respnse', which no row has. Did you mean 'response'?"),
-        (
-            {"columns": "[respnse:optional]"},
-            5,
-            "columns[0]' is 'respnse': only ragas' columns can be optional.",
-        ),
+        ({"columns": "[respnse:optional]"}, 5, "columns[0]' is 'respnse': only ragas' columns can be optional."),
         ({"columns": "[tone]"}, 5, "columns[0]' is the name of the metric itself."),
-        ({"scale": "{0: rude}"}, 6, "scale' is {0: 'rude'}: expected 2 to 101 labels, such as {0: rude, 1: neu"),
-        ({"scale": "[rude]"}, 6, "scale' is ['rude']"),
-        ({"scale": "{0: rude, '0': polite}"}, 6, "label 0 is there twice; remove one of them."),
-        ({"scale": "{0: rude, 0: polite}"}, 6, "key '0' occurs twice. Remove one of them."),
-        ({"scale": "[rude, rude]"}, 6, "'rude' is the meaning of two labels; give each its own."),
-        ({"scale": "{0: no, 1: yes}"}, 6, 'YAML reads no and yes as false and true: put "no" in quotes.'),
-        ({"scale": "{low: rude, high: polite}"}, 6, "label 'low' is no whole number; number the labels, such as {0:"),
-        ({"scale": "{0: rude, 1: 2}"}, 6, "expected a text that says what label 1 means."),
-        ({"scale": "[pass, fail]"}, 6, "a list goes from the worst label to the best: write [fail, pass]"),
-        ({"scale": "fail or pass"}, 6, "expected labels with their meaning, such as {0: rude, 1: neutral,"),
+        ({"scale": "{0: rude}"}, 6, "scale' is {0: 'rude'}: expected 2 to 101 labels"),
+        ({"scale": "{0: rude, '0': polite}"}, 6, "label 0, 'polite', is there twice"),
+        ({"scale": "{0: rude, 0: polite}"}, 6, "key '0' occurs twice."),
+        ({"scale": "[rude, rude]"}, 6, "label 1, 'rude', is there twice"),
+        ({"scale": "{0: no, 1: yes}"}, 6, "YAML reads no and yes as false and true"),
+        ({"scale": "{low: rude, high: polite}"}, 6, "label 'low' is no whole number"),
+        ({"scale": "{true: rude, 2: polite}"}, 6, "label True is no whole number"),
+        ({"scale": "{0: rude, 1: 2}"}, 6, "expected a text for label 1"),
+        ({"scale": "[pass, fail]"}, 6, "a list goes from the worst label to the best"),
+        ({"scale": "fail or pass"}, 6, "expected labels with their meaning"),
         ({"scale": "5..1"}, 6, "expected 2 to 101 labels"),
-        ({"scale": "0..1000"}, 6, "expected at most 101 labels, such as 0..100."),
-        ({"scale": "{min: 0}"}, 6, "expected the keys min and max"),
-        ({"scale": "{min: 0, max: 10, lowest: bad, highest: bad}"}, 6, "expected different texts as lowest and hi"),
+        ({"scale": "0..1000"}, 6, "expected 2 to 101 labels"),
         ({"better": "more"}, 7, "better' is 'more'"),
         ({"stage": "generaton"}, 7, "Did you mean 'generation'?"),
-        ({"language": "german"}, 7, "is 'german', and that of the run is 'english'. Questions are translated from Eng"),
-        ({"language": "a/b"}, 7, "language' is not usable: language is 'a/b'"),
         ({"examples": f"[{{{EXAMPLE}: 3}}]"}, 7, "examples[0].label' is 3: expected one of 0, 1, 2."),
         ({"examples": f"[{{{EXAMPLE}: true}}]"}, 7, "examples[0].label' is True"),
-        ({"examples": "[{user_input: a, reason: r, label: 1}]"}, 7, "examples[0]' has no response. An example has u"),
+        ({"examples": "[{user_input: a, reason: r, label: 1}]"}, 7, "examples[0]' has no response."),
         ({"examples": "[{user_input: a, response: b, label: 1}]"}, 7, "examples[0]' has no reason."),
-        ({"examples": f"[{{{EXAMPLE}: 1, contexts: [x]}}]"}, 7, "examples[0].contexts' is neither a column of the"),
+        ({"examples": f"[{{{EXAMPLE}: 1, contexts: [x]}}]"}, 7, "examples[0]' has retrieved_contexts, which is no col"),
         ({"examples": "polite"}, 7, "examples' is 'polite'"),
     ],
     ids=lambda value: next(iter(value)) if isinstance(value, dict) else None,
@@ -89,17 +81,17 @@ def test_a_fault_in_a_definition_is_reported_with_its_line(
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("faithfulness", "is the name of a metric that exists, faithfulness. Choose another name."),
-        ("Context_Utilization", "is the name of a metric that exists, context_precision_without_reference."),
+        ("faithfulness", "is the name of the metric 'faithfulness'"),
+        ("Context_Utilization", "is the name of the metric 'context_precision_without_reference'"),
         ("my-tone", "is no name of a metric: expected at most 60 letters, digits and _"),
         ("2nd", "is no name of a metric"),
         ("t" * 61, "is no name of a metric"),
-        ("question", "is the name of a column."),
-        ("response", "is the name of a column."),
+        ("question", "is the name of something else."),
+        ("response", "is the name of something else."),
         ("mood", "is also a column of the rows, which its scores would replace."),
-        ("sort", "is a name that this program uses for something else."),
-        ("id", "is a name that this program"),
-        ("dropped_contexts", "is a name that this program"),
+        ("sort", "is the name of something else."),
+        ("id", "is the name of something else."),
+        ("dropped_contexts", "is the name of something else."),
     ],
 )
 def test_a_name_that_cannot_be_had_is_reported_with_its_line(name: str, message: str, tmp_path: Path) -> None:
@@ -109,11 +101,6 @@ def test_a_name_that_cannot_be_had_is_reported_with_its_line(name: str, message:
 
 def test_names_of_packs_cannot_be_names_of_metrics() -> None:
     assert set(OTHERS) <= RESERVED
-
-
-def test_names_that_differ_in_case_only_are_reported(tmp_path: Path) -> None:
-    text = written("tone", GOOD) + written("To_ne", GOOD).partition("custom_metrics:\n")[2]
-    assert "'custom_metrics.To_ne' is too much like 'tone'" in message_of(text, tmp_path)
 
 
 def test_a_metric_that_is_listed_but_not_defined_is_reported_with_the_nearest_name(tmp_path: Path) -> None:
@@ -148,8 +135,8 @@ def test_a_fault_in_an_override_is_reported_as_it_was_typed(override: str, messa
         ({"function": "short"}, "function' is 'short': expected module:function, such as 'my_metrics:short'."),
         ({"function": "no_such_module:short"}, "which cannot be imported: ModuleNotFoundError: No module named"),
         ({"function": "os.path:no_such"}, "which cannot be imported: AttributeError"),
-        ({"function": "os:sep"}, "'os:sep', which is no function."),
-        ({"function": "3"}, "function' is 3: expected module:function."),
+        ({"function": "os:sep"}, "'os:sep', which cannot be called with the columns"),
+        ({"function": "3"}, "function' is '3': expected module:function"),
         ({"columns": "[response]"}, "cannot be called with the columns response as arguments: "),
         ({"range": "[1, 0]"}, "range' is [1, 0]: expected the lowest value and then the highest"),
         ({"scale": "0..10"}, "scale' is not a known key."),
@@ -163,15 +150,6 @@ def test_a_fault_in_a_function_is_reported_with_its_line(changed: dict[str, str]
     assert message in reported
 
 
-def test_the_command_line_reports_a_fault_before_ragas_is_loaded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = tmp_path / "config.yaml"
-    path.write_text(written("tone", {**GOOD, "scale": "[polite]"}), encoding="utf-8")
-    assert main(["evaluate", str(path)]) == 2
-    assert "config.yaml, line 6: 'custom_metrics.tone.scale' is ['polite']" in capsys.readouterr().err
-
-
 def test_a_definition_that_is_not_listed_is_checked_and_named_in_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -180,14 +158,6 @@ def test_a_definition_that_is_not_listed_is_checked_and_named_in_a_warning(
     RAGEvaluator.from_config(tmp_path / "config.yaml", [])
     assert "custom_metrics has tone, which metrics does not: not scored" in caplog.text
     assert "scale' is 'x'" in message_of(text, tmp_path, "custom_metrics.tone.scale=x")
-
-
-def test_a_question_can_be_changed_from_the_command_line(tmp_path: Path) -> None:
-    (tmp_path / "config.yaml").write_text(written("tone", GOOD), encoding="utf-8")
-    evaluator = RAGEvaluator.from_config(tmp_path / "config.yaml", ["custom_metrics.tone.question=Is it short?"])
-    judge = ScriptedJudge({"CustomOutput": {"reason": "r", "label": 1}})
-    RAGEvaluator(evaluator.config, judge).evaluate(ROWS)
-    assert '"question": "Is it short?"' in judge.prompts[0]
 
 
 @pytest.mark.parametrize(("label", "scale"), [("1", {0: "rude", 1: "kind", 2: "polite"}), ("3", {3: "kind"})])

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import METRICS, ConfigError, RAGEvaluator
-from rag_evaluator.cli.main import main
 
 ROW = '{"user_input": "Who?", "response": "Nolu Brak.", "reference": "Nolu Brak."}\n'
 NAMES = {"rouge": "rouge-score", "BleuScore": "sacrebleu", "chrf": "sacrebleu"}
@@ -36,29 +35,6 @@ def test_a_metric_without_its_package_is_refused_before_a_model_is_looked_for(
         f"config.yaml, line 4: metrics[1] is '{name}', which needs the package {package}: pip install {package}. "
         "Or leave the metric out."
     )
-
-
-def test_check_names_the_missing_package(
-    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config.write_text("dataset: rows.jsonl\nmetrics: [rouge_score]\n", encoding="utf-8")
-    hide(monkeypatch, "rouge-score")
-    assert main(["check", str(config)]) == 2
-    assert "needs the package rouge-score: pip install rouge-score" in "".join(capsys.readouterr())
-
-
-@pytest.mark.parametrize("without", [[], ["sacrebleu"]], ids=["all", "without sacrebleu"])
-def test_init_proposes_no_metric_whose_package_is_missing(
-    config: Path, monkeypatch: pytest.MonkeyPatch, without: list[str]
-) -> None:
-    rows = config.with_name("pairs.csv")
-    rows.write_text("response,reference\nThe bridge is long and old.,The bridge is long and old.\n", encoding="utf-8")
-    for package in without:
-        hide(monkeypatch, package)
-    assert main(["init", str(rows), "--out", str(config), "--language", "english"]) == 0
-    text = config.read_text(encoding="utf-8")
-    assert ("\n  - bleu_score" in text) is not bool(without)
-    assert ("; needs sacrebleu" in text) is bool(without)
 
 
 SCRIPT = """

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ragas.metrics import collections
 
-from rag_evaluator import METRICS, ConfigError, RAGEvaluator, ScriptedJudge, load_config
+from rag_evaluator import METRICS, ConfigError, RAGEvaluator, load_config
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import canonical_name, chosen_metrics
 
@@ -26,59 +26,40 @@ def load(tmp_path: Path) -> Load:
     return chosen
 
 
+RUBRICS = "metric_options:\n  rubrics_score_with_reference:\n    rubrics: "
 FAULTS = [
     (
         "metric_options:\n  answer_rubric:\n    expcted: true",
-        "line 4: 'metric_options.answer_rubric.expcted' is not a known key. Did you mean 'metric_options.answer_rubric"
-        ".expected'?",
+        4,
+        "Did you mean 'metric_options.answer_rubric.expected'?",
     ),
-    (
-        "metric_options:\n  answer_rubric:\n    expected: perhaps",
-        "line 4: 'metric_options.answer_rubric.expected' is 'perhaps': input should be a valid boolean",
-    ),
-    (
-        "metric_options: {rouge_score: {mode: recal}}",
-        "line 2: 'metric_options.rouge_score.mode' is 'recal': input should be 'fmeasure', 'precision' or 'recall'. "
-        "Did you mean 'recall'?",
-    ),
-    ("metric_options: {bleu_score: {n: 2}}", "line 2: 'metric_options.bleu_score': bleu_score has no options. Remove"),
+    ("metric_options:\n  answer_rubric:\n    expected: perhaps", 4, "should be a valid boolean"),
+    ("metric_options: {rouge_score: {mode: recal}}", 2, "Did you mean 'recall'?"),
+    ("metric_options: {bleu_score: {n: 2}}", 2, "bleu_score has no options."),
     (
         "metric_options:\n  rouge: {mode: recall}\n  rouge_score: {mode: recall}",
-        "line 4: 'metric_options.rouge_score' and 'rouge' are the same metric. Remove one of them.",
+        4,
+        "'metric_options.rouge_score' and 'rouge' are the same metric.",
     ),
     (
         "metric_options:\n  summary_score: {coeff: 0.1}",
-        "line 3: 'metric_options.summary_score': summary_score is not one of the metrics of this run. Add it, or",
+        3,
+        "'metric_options.summary_score' is not one of the metrics of this run. Add it, or",
     ),
-    (
-        "metric_options: {answer_rubrik: {}}",
-        "line 2: 'metric_options.answer_rubrik' is not one of the metrics of this run. Did you mean 'answer_rubric'?",
-    ),
-    ("metric_options: {answer_rubric: 3}", "line 2: 'metric_options.answer_rubric' is 3"),
-    (
-        "metric_options:\n  rubrics_score_with_reference:\n    rubrics: {score1_description: a}",
-        "line 4: 'metric_options.rubrics_score_with_reference.rubrics' is {'score1_description': 'a'}: expected at "
-        "least two of score0_description to score9_description.",
-    ),
-    (
-        "metric_options:\n  rubrics_score_with_reference:\n    rubrics: {score1_description: a, good: b}",
-        "line 4: 'metric_options.rubrics_score_with_reference.rubrics' is {'score1_description': 'a', 'good': 'b'}: "
-        "expected at least two of score0_description to score9_description, not good.",
-    ),
-    (
-        "metric_options:\n  rubrics_score_with_reference:\n"
-        "    rubrics: {score1_description: a, score2_description: ' '}",
-        "line 4: 'metric_options.rubrics_score_with_reference.rubrics' is {'score1_description': 'a', "
-        "'score2_description': ' '}: expected a text for score2_description.",
-    ),
+    ("metric_options: {answer_rubrik: {}}", 2, "Did you mean 'answer_rubric'?"),
+    ("metric_options: {answer_rubric: 3}", 2, "'metric_options.answer_rubric' is 3"),
+    (f"{RUBRICS}{{score1_description: a}}", 4, "expected at least two of score0_description to score9_description."),
+    (f"{RUBRICS}{{score1_description: a, good: b}}", 4, "score9_description, not good."),
+    (f"{RUBRICS}{{score1_description: a, score2_description: ' '}}", 4, "expected a text for score2_description."),
 ]
 
 
-@pytest.mark.parametrize(("lines", "told"), FAULTS)
-def test_a_wrong_option_is_told_with_its_line(load: Load, lines: str, told: str) -> None:
+@pytest.mark.parametrize(("lines", "line", "fault"), FAULTS)
+def test_a_wrong_option_is_reported_with_its_line(load: Load, lines: str, line: int, fault: str) -> None:
     with pytest.raises(ConfigError) as caught:
         load(lines)
-    assert str(caught.value).startswith(f"config.yaml, {told}")
+    assert str(caught.value).startswith(f"config.yaml, line {line}: ")
+    assert fault in str(caught.value)
 
 
 OVERRIDES = [
@@ -95,12 +76,6 @@ def test_an_option_is_set_in_the_shell(load: Load, override: str, metric: str, o
     assert load("", override)[metric].options == options
 
 
-def test_a_wrong_option_in_the_shell_is_told_as_it_was_written(load: Load) -> None:
-    with pytest.raises(ConfigError) as caught:
-        load("", "metric_options.answer_rubric.expcted=true")
-    assert str(caught.value).startswith("--set metric_options.answer_rubric.expcted: 'metric_options.answer_rubric.exp")
-
-
 def test_a_wrong_option_ends_the_command_before_a_model_is_loaded(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -109,19 +84,10 @@ def test_a_wrong_option_ends_the_command_before_a_model_is_loaded(
     assert "config.yaml, line 2: 'metric_options.rouge.mod' is not a known key" in capsys.readouterr().err
 
 
-def test_settings_of_an_object_of_ragas_are_answered_with_metric_options() -> None:
-    given = collections.RougeScore(rouge_type="rouge1", mode="recall")
-    with pytest.raises(ConfigError) as caught:
-        RAGEvaluator({"metrics": [given]})
-    advice = "metric_options={'rouge_score': {'rouge_type': 'rouge1', 'mode': 'recall'}} sets rouge_type and mode."
-    assert str(caught.value).endswith(advice)
-
-
-def test_settings_of_an_object_that_no_option_offers_are_not() -> None:
-    given = collections.AnswerAccuracy(llm=ScriptedJudge([]), max_retries=7)
-    with pytest.raises(ConfigError) as caught:
-        RAGEvaluator({"metrics": [given]})
-    assert "metric_options" not in str(caught.value)
+def test_an_object_of_ragas_with_settings_of_its_own_is_refused() -> None:
+    metric = collections.RougeScore(rouge_type="rouge1", mode="recall")
+    with pytest.raises(ConfigError, match=r"has its own rouge_type, mode.* Give 'rouge_score'.*metric_options"):
+        RAGEvaluator({"metrics": [metric]})
 
 
 def test_every_class_of_ragas_is_a_metric_or_is_said_to_be_left_out() -> None:

@@ -103,25 +103,17 @@ def test_scores_need_no_judge_and_keep_what_the_reranker_says(folder: Path, tmp_
 
 
 @pytest.mark.models
-def test_damaged_weights_end_the_run_before_the_first_score(tmp_path: Path) -> None:
-    damaged = make_reranker("cross-encoder", tmp_path / "model")
-    (damaged / "model.safetensors").write_bytes(b"no weights")
-    with pytest.raises(ModelError, match=r"retrieval\.reranker\.model: .* cannot be loaded"):
-        RAGEvaluator(config(damaged, tmp_path)).evaluate(ROWS)
-
-
-@pytest.mark.models
 def test_a_row_is_asked_once_for_all_metrics(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from rag_evaluator.verifiers import Reranker
 
     asked: list[str] = []
-    ask = Reranker.probabilities
+    ask = Reranker.relevance
 
     def counted(self: Reranker, query: str, passages: Sequence[str]) -> list[float]:
         asked.append(query)
         return ask(self, query, passages)
 
-    monkeypatch.setattr(Reranker, "probabilities", counted)
+    monkeypatch.setattr(Reranker, "relevance", counted)
     RAGEvaluator(config(folder, tmp_path)).evaluate(ROWS)
     assert sorted(asked) == sorted(row["user_input"] for row in ROWS)
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from langchain_core.language_models import FakeListChatModel
-from test_ragas_equality import answer_at_random
 
 from rag_evaluator import (
     ConfigError,
@@ -81,12 +80,6 @@ def test_the_expected_score_has_a_signature_of_its_own() -> None:
     assert lines[1].replace('options:{"expected": true}|', "") == lines[0] != lines[1]
 
 
-def test_an_option_at_its_default_does_not_change_the_signature() -> None:
-    config = {**EXPECTED, "metric_options": {"answer_rubric": {"expected": False}}}
-    plain = RAGEvaluator({"metrics": ["answer_rubric"]}, judge=judge()).signatures()
-    assert RAGEvaluator(config, judge=judge()).signatures() == plain
-
-
 class NoChoices(ScriptedJudge):
     achoose = property()  # type: ignore[assignment]
 
@@ -154,8 +147,3 @@ def test_the_text_of_an_option_has_the_tokens_that_a_judge_writes_under_the_gram
     shared: Any = model.encoder  # the real one has a tokenizer
     assert shared.tokenizer.decode(common_beginning(written_ids)).endswith('"label":')
     assert sum(model.choose(text, options).values()) == pytest.approx(1.0)
-
-
-def test_a_random_judge_is_scored(rows: list[dict[str, Any]]) -> None:
-    results = RAGEvaluator({"metrics": ["answer_rubric"]}, judge=ScriptedJudge(answer_at_random)).evaluate(rows)
-    assert {score.value for score in results.scores["answer_rubric"]} <= {0.0, 0.2, 0.5, 0.8, 1.0}

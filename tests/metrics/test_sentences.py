@@ -1,6 +1,5 @@
 """`context_relevancy`: sentences are found in each language, chosen by number, and counted."""
 
-import asyncio
 import math
 from typing import Any
 
@@ -95,11 +94,3 @@ def test_odd_texts_are_divided_without_an_error(text: str) -> None:
 def test_both_names_that_differ_by_a_letter_are_named(name: str) -> None:
     with pytest.raises(ConfigError, match=r"Did you mean 'context_relevanc[ey]' or 'context_relevanc[ey]'"):
         select_metrics([name])
-
-
-def test_the_metric_is_ragas_like_and_can_be_used_alone() -> None:
-    from rag_evaluator.metrics import ContextRelevancy
-
-    metric = ContextRelevancy(llm=ScriptedJudge([{"numbers": [1]}]))
-    result = asyncio.run(metric.ascore(user_input="q", retrieved_contexts=["One. Two."]))
-    assert result.value == 0.5

@@ -1,6 +1,5 @@
 """summary_score and quoted_spans_alignment where ragas' number would mean nothing."""
 
-import asyncio
 from typing import Any
 
 import pytest
@@ -15,7 +14,6 @@ from ragas.metrics.collections.summary_score.util import (
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.judge import tighten, to_lark
-from rag_evaluator.metrics import DefinedQuotes
 
 ROW: dict[str, Any] = {"reference_contexts": ["Ada Smith was born in Tesk."], "response": "Ada was born in Tesk."}
 
@@ -87,27 +85,12 @@ def test_the_share_of_quotations_that_are_in_the_contexts(response: str, options
     [
         ("It was shot in Lisbon.", "the response quotes no span of 3 words or more"),
         ('It says "in Lisbon".', "the response quotes no span of 3 words or more"),
-        ("Dice «was shot in Lisbon».", "the response quotes no span of 3 words or more; «» are not read as quot"),
-        (
-            '他说"人人生而自由"。',
-            "quotations are found by the number of words between spaces, and this script writes none",
-        ),
-        (
-            "彼は「自由」と言った。",
-            "quotations are found by the number of words between spaces, and this script writes no",
-        ),
-        (
-            'He writes "自由 自由 自由" often.',
-            "quotations are found by the number of words between spaces, and this scri",
-        ),
+        ('他说"人人生而自由"。', "quotations are found by the number of words between spaces"),
+        ("彼は「自由」と言った。", "quotations are found by the number of words between spaces"),
+        ('He writes "自由 自由 自由" often.', "quotations are found by the number of words between spaces"),
     ],
 )
 def test_a_response_without_quotations_that_can_be_seen_is_no_score(response: str, reason: str) -> None:
     score = quotes(response)
     assert (score.missing, score.lasting) == (True, True)
     assert score.reason.startswith(reason)
-
-
-def test_the_class_alone_says_the_same() -> None:
-    result = asyncio.run(DefinedQuotes().ascore(response='"was shot in"', retrieved_contexts=["It was shot in Lisbon"]))
-    assert result.value == 1.0

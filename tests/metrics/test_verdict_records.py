@@ -12,7 +12,6 @@ from statement_judge import (
     CERTAIN,
     JUDGED,
     RIVER,
-    ROW,
     Judge,
     scored,
 )
@@ -65,20 +64,19 @@ def test_the_places_of_contexts_are_those_of_the_row() -> None:
 def test_a_saved_run_names_judge_and_verifier(tmp_path: Path) -> None:
     scored("faithfulness", BY_VERIFIER).write(tmp_path / "run")
     run = Run(tmp_path / "run")
-    assert judged_by(run.manifest, ["faithfulness"], ()) == ", according to this judge and this verifier"
+    assert judged_by([run.manifest], ["faithfulness"], ()) == ", according to this judge and this verifier"
 
 
-def record(metric: str, *args: Any) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-    """A score with the columns of its row, as changes are found in."""
-    score = scored(metric, *args).scores[metric][0]
-    return [({"metric": metric, **score.to_json()}, ROW)]
+def record(metric: str, *args: Any) -> list[dict[str, Any]]:
+    """The details of a score."""
+    return [{"metric": metric, **scored(metric, *args).scores[metric][0].to_json()}]
 
 
 @pytest.mark.parametrize("metric", ["faithfulness", "context_recall", "factual_correctness", "noise_sensitivity"])
 def test_equal_verdicts_of_judge_and_verifier_are_no_change(metric: str) -> None:
     judged = record(metric, {}, Judge(*JUDGED))
     verified = record(metric, BY_VERIFIER, Judge(), KnownVerifier(CERTAIN, other=0.0))
-    assert verdict_changes(judged, verified, "worse") == ()
+    assert verdict_changes(judged, verified, worse=True) == ()
 
 
 @pytest.mark.parametrize(
@@ -92,4 +90,4 @@ def test_equal_verdicts_of_judge_and_verifier_are_no_change(metric: str) -> None
 def test_other_verdicts_of_a_verifier_are_changes(metric: str, lost: set[str]) -> None:
     judged = record(metric, {}, Judge(*JUDGED))
     verified = record(metric, BY_VERIFIER, Judge(), KnownVerifier({}, other=0.0))
-    assert {change.about for change in verdict_changes(judged, verified, "worse")} == lost
+    assert {change.about for change in verdict_changes(judged, verified, worse=True)} == lost

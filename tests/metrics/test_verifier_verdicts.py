@@ -136,7 +136,7 @@ FAULTS = [
     ),
     (
         "metrics: [faithfulness]\nmetric_options: {faithfulness: {verdicts: verifier}}",
-        "line 2: 'metric_options.faithfulness.verdicts' is verifier, which needs a verifier, and verifier.model is "
+        "line 2: 'metric_options.faithfulness.verdicts' needs a verifier, and verifier.model is "
         "judge. Set verifier.model to a folder, or remove this.",
     ),
 ]

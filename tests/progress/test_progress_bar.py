@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.cli import SAFE, TerminalBar, figures_of, watching
-from rag_evaluator.files import Activity, State, Watch
+from rag_evaluator.cli import SAFE, TerminalBar, watching
+from rag_evaluator.files import Activity, Watch
 
 pytestmark = pytest.mark.processes
 
@@ -79,8 +79,8 @@ def terminal() -> str:
 
 def test_the_bar_moves_with_the_tokens_of_the_first_batch(terminal: str) -> None:
     text = CONTROL.sub("", terminal)
-    assert text.index("loading /models/Qwen3-8B") < text.index("0/40, first batch: 100 tokens")
-    assert text.index("first batch: 100 tokens") < text.index("first batch: 300 tokens") < text.index("30/40, ")
+    assert text.index("loading /models/Qwen3-8B") < text.index("0/40, 0 missing, 100 tokens")
+    assert text.index(" 100 tokens") < text.index(" 300 tokens") < text.index("30/40, ")
     assert "2 missing" in text
 
 
@@ -139,22 +139,6 @@ def test_a_bar_fits_a_narrow_terminal() -> None:
     assert code == 0
     for line in re.split(r"[\r\n]", text):
         assert len(CONTROL.sub("", line)) <= 60
-
-
-@pytest.mark.parametrize(
-    ("state", "figures"),
-    [
-        (State("loading x", elapsed=70), "00:01:10"),
-        (State(noun="scores", total=8, tokens=312, elapsed=2), "0/8, first batch: 312 tokens, 00:00:02"),
-        (State(noun="scores", total=8, answers=3, elapsed=2), "0/8, first batch: 3 answers, 00:00:02"),
-        (
-            State(noun="scores", done=2, total=8, missing=1, tokens=9, rate=0.5, seconds_left=12, elapsed=5),
-            "2/8, 30.0/min, 00:00:05, 00:00:12 left, 1 missing, 9 tokens",
-        ),
-    ],
-)
-def test_beside_the_bar_are_the_figures(state: State, figures: str) -> None:
-    assert figures_of(state) == figures
 
 
 def test_a_command_that_asks_nothing_long_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.metrics import all_prompts, load_prompts
-from rag_evaluator.prompts import LEGACY_NAMES, Key, PackPrompt, PackSet, check_packs, load_pack, pack_file
+from rag_evaluator.metrics import all_prompts, load_prompts, prompts_owned
+from rag_evaluator.prompts import LEGACY_NAMES, Key, PackPrompt, PackSet, load_pack, pack_file
 
 OWNERS = list(dict.fromkeys(key[0] for key in LEGACY_NAMES))
 CLASSES = [
@@ -46,7 +46,7 @@ def originals() -> dict[Key, Any]:
 
 
 def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
-    found, missing = PackSet(OWNERS, "es", saved, all_prompts).find()
+    found, missing = PackSet(prompts_owned(OWNERS), "es", saved).find()
     assert not missing
     assert found.keys() == LEGACY_NAMES.keys()
     assert {path.name for path in saved.iterdir()} <= {path.name for path in found.values()}
@@ -56,7 +56,7 @@ def test_every_prompt_of_the_older_metrics_is_found(saved: Path) -> None:
 def test_an_older_pack_gives_the_same_text_for_the_fields_both_have(
     key: Key, saved: Path, originals: dict[Key, Any]
 ) -> None:
-    path = PackSet([key[0]], "es", saved, all_prompts).find()[0][key]
+    path = PackSet(prompts_owned([key[0]]), "es", saved).find()[0][key]
     older = json.loads(path.read_text(encoding="utf-8"))
     prompt = load_prompts([key[0]], "es", saved)[key].prompt
     assert isinstance(prompt, PackPrompt)
@@ -79,14 +79,6 @@ def test_claims_of_an_older_pack_are_shown_at_the_default_levels(saved: Path, or
     prompt = load_prompts([key[0]], "es", saved)[key]
     text = prompt.to_string(originals[key].input_model(response="x"))
     assert text.count('"atomicity": "low"') == 3  # two examples and the input
-
-
-def test_a_file_under_todays_name_comes_before_an_older_one(saved: Path, tmp_path: Path) -> None:
-    older = saved / "faithfulness_n_l_i_statement_prompt_spanish.json"
-    for name in (older.name, "faithfulness_nli_statement_prompt_spanish.json"):
-        (tmp_path / name).write_bytes(older.read_bytes())
-    found, _ = PackSet(["faithfulness"], "es", tmp_path, all_prompts).find()
-    assert found["faithfulness", "nli_statement_prompt"].name == "faithfulness_nli_statement_prompt_spanish.json"
 
 
 def test_a_field_that_no_longer_exists_is_left_out(saved: Path, tmp_path: Path, originals: dict[Key, Any]) -> None:
@@ -123,9 +115,3 @@ def test_statements_that_were_given_sentence_by_sentence_become_one_list(
             "output": {"statements": ["Einstein nació.", "Einstein vivió.", "Einstein murió."]},
         }
     ]
-
-
-def test_the_check_says_that_an_older_pack_is_of_another_source(saved: Path) -> None:
-    [checked] = check_packs(PackSet(["answer_relevancy"], "es", saved, all_prompts))
-    assert checked.path.name == "answer_relevancy_response_relevance_prompt_spanish.json"
-    assert "stale" in {fault.kind for fault in checked.faults}

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.results import MetricScores, figures
+from rag_evaluator.results import MetricScores, Remark, figures
 from rag_evaluator.statistics import Scale
 
 NONE = math.nan
@@ -73,18 +73,9 @@ def made_run(
 
 
 def _scores(values: Sequence[float]) -> MetricScores:
-    reasons = {place: "no reference in this row" for place, value in enumerate(values) if math.isnan(value)}
-    return MetricScores(np.array(values, dtype=np.float64), reasons, frozenset())
+    remarks = {place: Remark("no reference in this row") for place, value in enumerate(values) if math.isnan(value)}
+    return MetricScores(np.array(values, dtype=np.float64), remarks)
 
 
 def _json(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-def ranked(
-    row: int, verdicts: Sequence[float | None], metric: str = "context_precision_with_reference", **record: Any
-) -> dict[str, Any]:
-    """A line of `details.jsonl`: contexts that were judged one by one."""
-    judgements = [{"prompt": "prompt", "response": None if said is None else {"verdict": said}} for said in verdicts]
-    line = {"row": row, "sample": "ab", "metric": metric, "contexts": list(range(len(verdicts)))}
-    return {**line, "judgements": judgements, **record}

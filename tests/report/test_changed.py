@@ -64,7 +64,7 @@ def links(page: str) -> list[tuple[str, dict[str, str]]]:
 
 def counted(runs: Sequence[Run], on: str, query: Mapping[str, str]) -> int:
     """How many rows the table shows with this filter, as `filtered` of `embedded.js` chooses them."""
-    values = [line.row.scores[query["metric"]] for line in rows_of(runs, on)]
+    values = [row.scores.get(query["metric"]) for row in rows_of(runs, on)]
     low, high = float(query.get("min", -math.inf)) - 1e-9, float(query.get("max", math.inf)) + 1e-9
     return sum(value is not None and low <= value <= high for value in values)
 

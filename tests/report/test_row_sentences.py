@@ -10,7 +10,7 @@ from known_verifier import KNOWN, ROW, KnownVerifier
 from test_row import find, parsed, section, texts
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
-from rag_evaluator.metrics.own import grounded
+from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.report import (
     COMPARED,
     FOLDED,
@@ -66,15 +66,8 @@ SURE = {"He was born in Tesk.": (0.9, 0.7), "It lies on the Om.": (0.8, 0.4), "H
 
 
 def test_each_metric_of_sentences_has_the_columns_that_it_compares() -> None:
-    made = {
-        "groundedness": grounded.Groundedness,
-        "context_coverage": grounded.ContextCoverage,
-        "reference_coverage": grounded.ReferenceCoverage,
-        "reference_agreement": grounded.ReferenceAgreement,
-    }
-    assert {name: (metric.text, metric.source) for name, metric in made.items()} == {
-        name: (compared.text, compared.evidence) for name, compared in COMPARED.items()
-    }
+    columns = {name: (compared.evidence, compared.text) for name, compared in COMPARED.items()}
+    assert {name: tuple(metric.columns) for name, metric in SUPPORT.items()} == columns
 
 
 def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_path: Path) -> None:
@@ -144,13 +137,13 @@ def test_flagged_parts_are_underlined_in_the_text_and_in_the_sentence(tmp_path: 
     assert "Flagged: wrote 82%, six books >99%" in texts(article, ".from")
 
 
-def test_a_sentence_says_that_the_orders_disagree(tmp_path: Path) -> None:
+def test_what_the_judge_was_asked_about_a_sentence_is_shown_once(tmp_path: Path) -> None:
     article = parsed(row_html(scored(tmp_path / "run", judge=by_order(SURE)), 0))
     shown = section(article, "groundedness")
     assert texts(shown, ".sentence .badge") == [
         "✓ supported",
         "• not counted: question",
-        "◐ supported, the orders disagree",
+        "✓ supported",
         "✗ not supported",
     ]
     assert texts(shown, ".from")[0] == "Sentence 1; evidence: contexts context 1, context 2, read together"
@@ -158,13 +151,6 @@ def test_a_sentence_says_that_the_orders_disagree(tmp_path: Path) -> None:
     assert len(find(shown, ".prompt")) == 6
     assert texts(article, ".judged > h3") == ["What the judge said"]
     assert texts(article, "ol.contexts .marks") == [], "no context was looked at alone"
-
-
-def test_the_orders_disagree_on_a_sentence_of_several_pieces(tmp_path: Path) -> None:
-    config = {"metrics": ["groundedness"], "verifier": {"model": "judge", "evidence": "each"}}
-    RAGEvaluator(config, judge=by_order(SURE)).evaluate([ROW], folder=tmp_path / "run")
-    badges = texts(section(parsed(row_html(Run(tmp_path / "run"), 0)), "groundedness"), ".sentence .badge")
-    assert [place for place, badge in enumerate(badges) if "disagree" in badge] == [2]
 
 
 def test_two_runs_have_sentences_of_their_own(tmp_path: Path) -> None:
@@ -237,22 +223,3 @@ def test_sentences_that_are_not_in_the_text_come_last_and_mark_nothing() -> None
         ("re.", "ins", 2, False),
         (" End.", "ins", None, False),
     ]
-
-
-@pytest.mark.parametrize(
-    "row",
-    [
-        {"spans": [[0, 3, 0.5], [1, 9, 0.5]], "contexts": [0]},
-        {"spans": "no", "contexts": "no"},
-        {"spans": [[0], ["a", "b", 1], None], "contexts": [None, "x"], "piece": "x"},
-    ],
-)
-def test_facts_of_another_kind_are_left_out(row: dict[str, Any]) -> None:
-    made = sentences_of(
-        verified({"sentences": [{"statement": "Here.", "verdict": 0, **row}], "pieces": "many"}), {}, "m0"
-    )
-    assert made is not None
-    [view] = made.sentences
-    assert all(0 <= span.start < span.end <= 5 for span in view.spans)
-    assert all(isinstance(place, int) for place in view.contexts)
-    assert (view.probability, view.piece, made.pieces) == ("", 1, 1)

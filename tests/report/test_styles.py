@@ -11,7 +11,7 @@ import rag_evaluator
 PACKAGE = Path(rag_evaluator.__file__).parent
 ROOTS = {
     "report/assets/row.css": ("article.row",),
-    "report/assets/figures.css": (".figures", ".beside"),
+    "report/assets/figures.css": (".figures",),
     "report/assets/rows.css": (".conclusion", "#worst", "#rows", ".rows"),
     "report/assets/table.css": (
         "header.page",
@@ -21,7 +21,6 @@ ROOTS = {
         ".themes",
         "#rows",
         "dialog#row",
-        ".tooltip",
     ),
     "features/app/assets/runs.css": (
         ".run-list",

@@ -2,7 +2,7 @@ import time
 
 import pytest
 
-from rag_evaluator.report import FOLDED, LINES, MOST, WORDS, difference, shown, tokens
+from rag_evaluator.report import FOLDED, MOST, WORDS, difference, shown, tokens
 
 
 def marked(pieces):
@@ -36,25 +36,21 @@ def test_tokens_together_are_the_text(text):
 
 
 @pytest.mark.parametrize(
-    ("text", "other", "unit"),
+    ("text", "other", "too_long"),
     [
-        ("word " * (WORDS // 5), "word " * (WORDS // 5 - 2) + "other one", "words"),
-        ("word\n" * (WORDS // 5 + 1), "word\n" * (WORDS // 5) + "other", "lines"),
-        ("word " * (LINES // 5 + 1), "other " * 9, "none"),
-        ("x" * 2_000_000, "y" * 2_000_000, "none"),
-        ("x" * 2_000_000, "x" * 2_000_000, "words"),
-        ("ab" * (WORDS // 2), "ba" * (WORDS // 2), "words"),
-        ("a b " * (WORDS // 4), "c d " * (WORDS // 4), "words"),
-        ("x\n" * (LINES // 2), "y\n" * (LINES // 2), "none"),
-        ("x" * 9 + "\n" + "x\n" * (WORDS - 1), "y\n" * WORDS, "lines"),
+        ("word " * (WORDS // 5), "word " * (WORDS // 5 - 2) + "other one", False),
+        ("word " * (WORDS // 5 + 1), "other " * 9, True),
+        ("x" * 2_000_000, "x" * 2_000_000, False),
+        ("ab" * (WORDS // 2), "ba" * (WORDS // 2), False),
+        ("a b " * (WORDS // 4), "c d " * (WORDS // 4), False),
     ],
-    ids=range(9),
+    ids=range(5),
 )
-def test_long_texts_are_compared_in_less_than_a_second(text, other, unit):
+def test_long_texts_are_compared_in_less_than_a_second(text, other, too_long):
     began = time.process_time()
     found = difference(text, other)
     assert time.process_time() - began < 1
-    assert found.unit == unit
+    assert found.too_long == too_long
     assert "".join(piece.text for piece in found.first) == text
 
 

@@ -1,16 +1,14 @@
 """Verdicts that changed between two runs, in words."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 
-from rag_evaluator.results import Direction, VerdictChange, explained, verdict_changes
+from rag_evaluator.results import VerdictChange, explained, verdict_changes
 
 Json = dict[str, Any]  # Any: JSON
-CONTEXTS = ["Om is a river.", "Tesk is a town.", "Annam is a land."]
 RATED = {"user_input": {"column": "user_input"}}
-LABELLED = {"scale": {"literal": {"0": "none of it", "1": "all of it"}}}
 
 
 def record(metric: str, *judgements: Json) -> Json:
@@ -41,11 +39,6 @@ def useful(*verdicts: int, items: Sequence[int] = (0, 1, 2), metric: str = "cont
     )
 
 
-def expected(verdict: int) -> Json:
-    part = {"reference_context": {"column": "reference_contexts", "item": 0}}
-    return record("retrieval_recall", asked({"reason": "so", "verdict": verdict}, "match_prompt", **part))
-
-
 def rated(metric: str, *ratings: int) -> Json:
     return record(
         metric, *(asked({"rating": rating}, f"judge{place}_prompt", **RATED) for place, rating in enumerate(ratings, 1))
@@ -72,24 +65,9 @@ def one(metric: str, key: str, value: Any, prompt: str = "prompt", **parts: Any)
     return record(metric, asked({"reason": "so", key: value}, prompt, **parts))
 
 
-def helpful(*numbers: int) -> Json:
-    numbered = ["1: Om is a river.", "2: Tesk is a town."]
-    return record("context_relevancy", asked({"numbers": list(numbers)}, sentences=numbered))
-
-
-def changes(
-    first: Json | Sequence[Json],
-    second: Json | Sequence[Json],
-    direction: Direction = "worse",
-    contexts: Sequence[str] = CONTEXTS,
-) -> tuple[VerdictChange, ...]:
+def changes(first: Json | Sequence[Json], second: Json | Sequence[Json], worse: bool = True) -> Sequence[VerdictChange]:
     sides = [list(side) if isinstance(side, Sequence) else [side] for side in (first, second)]
-    columns: list[Mapping[str, Any]] = [
-        {"retrieved_contexts": texts, "reference_contexts": ["Annam."], "reference": "R."}
-        for texts in (CONTEXTS, list(contexts))
-    ]
-    records = [[(line, of_side) for line in side] for side, of_side in zip(sides, columns, strict=True)]
-    return verdict_changes(records[0], records[1], direction)
+    return verdict_changes(*sides, worse)
 
 
 SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
@@ -97,11 +75,6 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
         claims(("Annam", 1)),
         claims(("Annam", 0)),
         ["claim “Annam”: not supported instead of supported"],
-    ),
-    "a claim of the reference": (
-        claims(("Annam", 1), metric="factual_correctness", column="response"),
-        claims(("Annam", 0), metric="factual_correctness", column="response"),
-        ["claim of the reference “Annam”: not supported instead of supported"],
     ),
     "a sentence of the reference": (
         recalled(("Om flows.", 1)),
@@ -113,46 +86,10 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
         useful(1, 0, 1),
         ["context 2: not useful instead of useful", "context 3: useful instead of not useful"],
     ),
-    "an expected context": (expected(1), expected(0), ["reference context 1: not retrieved instead of retrieved"]),
     "ratings": (
         rated("answer_accuracy", 4),
         rated("answer_accuracy", 2),
         ["rating: agrees in part instead of agrees"],
-    ),
-    "two ratings that say the same": (
-        rated("context_relevance", 0, 0),
-        rated("context_relevance", 2, 2),
-        ["rating: relevant instead of not relevant"],
-    ),
-    "evasive": (
-        one("answer_relevancy", "noncommittal", 0),
-        one("answer_relevancy", "noncommittal", 1),
-        ["response: evasive instead of answers"],
-    ),
-    "a refusal": (
-        one("refusal_correctness", "verdict", 0, "refused_prompt"),
-        one("refusal_correctness", "verdict", 1, "refused_prompt"),
-        ["response: refuses instead of answers"],
-    ),
-    "groundedness": (
-        rated("response_groundedness", 2, 1),
-        rated("response_groundedness", 0, 1),
-        ["rating: not grounded instead of grounded"],
-    ),
-    "relevant contexts": (
-        useful(1, metric="retrieval_precision"),
-        useful(0, metric="retrieval_precision"),
-        ["context 1: not relevant instead of relevant"],
-    ),
-    "a claim held against the reference": (
-        claims(("Annam", 1), metric="factual_correctness", column="reference"),
-        claims(("Annam", 0), metric="factual_correctness", column="reference"),
-        ["claim “Annam”: not supported instead of supported"],
-    ),
-    "an answerable question": (
-        one("refusal_correctness", "verdict", 1, "answerable_prompt"),
-        one("refusal_correctness", "verdict", 0, "answerable_prompt"),
-        ["question: not answerable instead of answerable"],
     ),
     "a claim in both": (
         correct(TP=["Om"], FP=["Tesk"], FN=["Annam"]),
@@ -176,43 +113,13 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
             "claim “Om”: supported by context 2 instead of not supported by context 2",
         ],
     ),
-    "a claim of one run held against each text": (
-        record("noise_sensitivity"),
-        noisy("Om", 0, 0, 1, 0),
-        [
-            "claim “Om”, in the second run only: not supported by the reference",
-            "claim “Om”, in the second run only: not supported by context 1",
-            "claim “Om”, in the second run only: supported by context 2",
-            "claim “Om”, in the second run only: not supported by context 3",
-        ],
-    ),
-    "sentences of the contexts": (
-        helpful(1),
-        helpful(2),
-        [
-            "sentence of the contexts “Om is a river.”: does not help instead of helps",
-            "sentence of the contexts “Tesk is a town.”: helps instead of does not help",
-        ],
-    ),
-    "questions about a text": (
-        record("summary_score", asked({"answers": ["1"]}, questions=["Where is Om?"])),
-        record("summary_score", asked({"answers": ["0"]}, questions=["Where is Om?"])),
-        ["question about the text “Where is Om?”: not answered instead of answered"],
-    ),
     "a grade": (one("mine", "score", 4), one("mine", "score", 2.5), ["rating: score 2.5 instead of score 4"]),
-    "a grade with words": (
-        one("mine", "label", 1, **LABELLED),
-        one("mine", "label", 0, **LABELLED),
-        ["rating: none of it instead of all of it"],
-    ),
     "what nobody knows": (one("mine", "verdict", 1), one("mine", "verdict", 0), []),
-    "texts alone": (one("mine", "names", ["a"]), one("mine", "names", ["b"]), []),
     "an error": (
         claims(("Om", 1)),
         record("faithfulness", {"prompt": "p", "error": "no answer"}),
         ["claim “Om”, in the first run only: supported"],
     ),
-    "no judge": (record("rouge_score"), record("rouge_score"), []),
 }
 
 
@@ -228,10 +135,6 @@ def test_a_change_is_said_in_words(name: str) -> None:
         ("يولد الماء في أوم", "يولد الماء في أوم"),
         ("レナはマーローで生まれた。", "レナはマーローで生まれた。"),
         ("Où naît l’eau ?\n À Om", "Où naît l’eau ? À Om"),
-        ("Cafe\u0301", "Cafe\u0301"),
-        ("<script>alert(1)</script>", "<script>alert(1)</script>"),
-        ("{about} {0} %s", "{about} {0} %s"),
-        ("a" * 80, "a" * 80),
         ("a" * 1_000_000, "a" * 79 + "…"),
     ],
 )
@@ -244,25 +147,11 @@ def test_texts_that_differ_in_their_unicode_form_alone_are_the_same_claim() -> N
     assert changes(claims(("Caf\u00e9", 1)), claims(("Cafe\u0301", 1))) == ()
 
 
-def test_a_context_is_known_by_its_text_and_shown_by_its_place() -> None:
-    moved = [CONTEXTS[1], CONTEXTS[0], "A new one."]
-    assert [change.says() for change in changes(useful(1, 1, 1), useful(1, 0, 0), contexts=moved)] == [
-        "context 2: not useful instead of useful",
-        "context 3, in the second run only: not useful",
-        "context 3, in the first run only: useful",
-    ]
-
-
-def test_a_context_whose_place_is_not_known_is_named_by_its_text() -> None:
-    lines = [one("context_precision_with_reference", "verdict", verdict, context="Cut off") for verdict in (1, 0)]
-    assert [change.says() for change in changes(*lines)] == ["context “Cut off”: not useful instead of useful"]
-
-
 def test_what_goes_the_way_of_the_score_comes_first_and_what_both_sides_have_before_all_else() -> None:
     first = claims(("Both", 0), ("Lost", 1), ("Old fault", 0), ("Old truth", 1))
     second = claims(("Both", 1), ("Lost", 0), ("New truth", 1), ("New fault", 0))
-    worse = [change.about for change in changes(first, second, "worse")]
-    better = [change.about for change in changes(first, second, "better")]
+    worse = [change.about for change in changes(first, second, worse=True)]
+    better = [change.about for change in changes(first, second, worse=False)]
     assert worse == ["Lost", "Both", "New fault", "Old truth", "New truth", "Old fault"]
     assert better == ["Both", "Lost", "New truth", "Old fault", "New fault", "Old truth"]
 

@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge, compare
-from rag_evaluator.cli.main import main
 from rag_evaluator.results import Run
 
 CONFIG = {"metrics": ["context_relevance"]}
@@ -42,9 +41,3 @@ def test_the_folder_is_refused_with_the_runs_that_can_be_given(panel: Path, read
         READERS[reader](panel)
     assert str(caught.value).startswith(f"{panel}: a run has one judge now.")
     assert str(caught.value).endswith(f"{panel}/judges/a, {panel}/judges/b")
-
-
-@pytest.mark.parametrize("command", ["status", "merge", "gate", "report"])
-def test_commands_refuse_the_folder_too(panel: Path, command: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([command, str(panel), *(["--min", "context_relevance=0.1"] if command == "gate" else [])]) == 2
-    assert "a run has one judge now" in capsys.readouterr().err

@@ -6,7 +6,6 @@ import random
 from pathlib import Path
 from typing import Any
 
-import openpyxl
 import pytest
 from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
@@ -16,7 +15,7 @@ from rag_evaluator.cli import GROUPS_SHOWN, print_groups, print_parts
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import about_metrics, select_metrics
 from rag_evaluator.report import line
-from rag_evaluator.results import Run, Score, conclude_run, flat_rows, interval, overview
+from rag_evaluator.results import Run, Score, conclude_run, interval, overview
 from rag_evaluator.statistics import Scale
 
 NAN = math.nan
@@ -101,27 +100,6 @@ def test_the_figures_of_a_judged_metric_are_those_worked_out_by_hand(level: floa
     }
 
 
-def test_a_continuous_metric_has_student_s_t_cut_to_its_range() -> None:
-    scores = [0.2, 0.9, 0.6, 0.8, 0.7]
-    found = figures_of(scores, "semantic_similarity")
-    expected = stats.t.interval(0.95, 4, sum(scores) / 5, stats.sem(scores))
-    assert (found["ci_low"], found["ci_high"]) == pytest.approx(expected)
-    assert found["ci_method"] == "student-t"
-    assert figures_of([-0.9, 1.0], "semantic_similarity")["ci_low"] == -1.0
-    assert figures_of([0.2, NAN], "semantic_similarity")["bound_low"] == pytest.approx(-0.4)
-
-
-def test_one_score_has_the_whole_range_and_no_score_has_none() -> None:
-    one = figures_of([0.5, NAN], "semantic_similarity")
-    assert (one["mean"], one["ci_low"], one["ci_high"], one["std"]) == (0.5, -1.0, 1.0, None)
-    assert one["ci_method"] == "range: one score"
-    none = figures_of([NAN, NAN], thresholds={"faithfulness": 0.5})
-    empty = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
-    assert all(none[name] is None and none["pass_rate"].get(name) is None for name in empty)
-    assert none["ci_method"] == none["pass_rate"]["ci_method"] == "none: no scores"
-    assert (none["bound_low"], none["bound_high"]) == (0.0, 1.0)
-
-
 @pytest.mark.parametrize(
     ("metric", "passes"), [("faithfulness", [1, 1, 1, 1, 1, 1, 1, 0]), ("noise_sensitivity", [0, 0, 0, 0, 0, 1, 1, 1])]
 )
@@ -145,11 +123,9 @@ VALUES: list[tuple[list[Any], list[str]]] = [
     (["sea", " sea ", "land"], ["land", "sea"]),
     ([1, 1.0, "1", True], ["1", "true"]),
     (["é", "e\u0301"], ["é"]),
-    ([["a", "b"], ["a", "b"], {"b": 1, "a": 2}], ['["a", "b"]', '{"a": 2, "b": 1}']),
     ([None, "", "\u200b", "x"], ["(none)", "x"]),
     (["=1+1", "[red]x[/red]"], ["=1+1", "[red]x[/red]"]),
     (["\ud800", "x"], ["x", "\ud800"]),
-    ([1e300, 10**400], ["1" + "0" * 400, "1e+300"]),
 ]
 
 
@@ -241,30 +217,6 @@ def test_the_summary_is_the_same_bytes_for_one_worker_and_for_three(tmp_path: Pa
     assert json.loads(summary("three"))["chrf_score"]["ci_level"] == 0.9
     assert summary("one") == summary("three")
     assert (tmp_path / "record").read_bytes() == scored
-
-
-def test_the_first_sheet_holds_the_summary_as_it_is_and_the_second_is_still_read_as_the_dataset(tmp_path: Path) -> None:
-    values = ["=1+1", "http://x.y", "[red]x[/red]", "@SUM(1)", "+1", "-1", "{=1}", "x" * 40_000]
-    rows = [{"user_input": f"Question {place}?", "topic": value} for place, value in enumerate(values)]
-    results = run_of(EIGHT, rows=rows, group_by=["topic"], thresholds={"faithfulness": 0.5})
-    one, two = (results.write(tmp_path / name) / "scores.xlsx" for name in "ab")
-    assert one.read_bytes() == two.read_bytes()
-    book = openpyxl.load_workbook(one)
-    assert book.sheetnames[:2] == ["summary", "scores"]
-    heading, *cells = book["summary"].iter_rows()
-    assert all(cell.data_type != "f" for row in cells for cell in row)
-    assert all(cell.hyperlink is None for row in cells for cell in row)
-    columns = [cell.value for cell in heading]
-    assert columns[:4] == ["metric", "group_by", "group", "mean [95 % interval]"]
-    wanted = list(flat_rows(results.summary()))
-    for row, figures in zip(cells[1:], wanted, strict=True):  # the first is the heading of the stage
-        found = dict(zip(columns, (cell.value for cell in row), strict=True))
-        for name in [*columns[:3], *columns[4:]]:
-            text = str(figures.get(name))
-            assert found[name] == figures.get(name) or found[name] == pytest.approx(figures[name]) or len(text) > 32767
-    samples = load_dataset(one)
-    assert [sample.row["user_input"] for sample in samples] == [row["user_input"] for row in rows]
-    assert "metric" not in samples[0].row
 
 
 def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:

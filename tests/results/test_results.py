@@ -58,19 +58,6 @@ def three() -> Results:
     )
 
 
-def test_every_file_is_written_and_nothing_else(three: Results, tmp_path: Path) -> None:
-    folder = three.write(tmp_path / "deep" / "run")
-    assert {path.name for path in folder.iterdir()} == {
-        "scores.jsonl",
-        "details.jsonl",
-        "scores.csv",
-        "scores.xlsx",
-        "summary.json",
-        "prompts.json",
-        "manifest.json",
-    }
-
-
 def test_a_missing_score_is_null_in_json_nan_in_pandas_and_empty_in_spreadsheets(
     three: Results, tmp_path: Path
 ) -> None:
@@ -271,15 +258,6 @@ def test_when_space_runs_out_all_files_are_the_old_ones(three: Results, tmp_path
         other.write(tmp_path)
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert after == before
-
-
-def test_whoever_reads_an_old_file_reads_it_to_its_end(three: Results, tmp_path: Path) -> None:
-    three.write(tmp_path)
-    before = (tmp_path / "scores.jsonl").read_text(encoding="utf-8")
-    with (tmp_path / "scores.jsonl").open(encoding="utf-8") as reader:
-        results_of([{"user_input": "other"}], m=[Score(1.0)]).write(tmp_path)
-        assert reader.read() == before
-    assert lines_of(tmp_path / "scores.jsonl") == [{"user_input": "other", "m": 1.0}]
 
 
 def test_a_value_that_cannot_be_written_leaves_the_old_file(three: Results, tmp_path: Path) -> None:

@@ -27,12 +27,6 @@ def best_row(path: Path, heading: Heading) -> Iterator[Add]:
     path.write_text(f"{','.join(heading.columns)} {count} {best[1]} {heading.manifest['name']}", encoding="utf-8")
 
 
-@contextmanager
-def no_space(path: Path, heading: Heading) -> Iterator[Add]:
-    yield lambda scored: None
-    raise OSError("No space left on device")
-
-
 def two_rows() -> Results:
     samples = load_dataset([{"user_input": "a"}, {"user_input": "b"}])
     return Results(samples, {"m": [Score(0.25), Score(0.75)]}, {}, {"name": "run"})
@@ -55,18 +49,6 @@ def test_a_new_row_of_the_table_is_all_that_a_new_result_file_needs(
     folder = two_rows().write(tmp_path)
     assert {path.name for path in folder.iterdir()} == set(WRITERS)
     assert (folder / NAME).read_text(encoding="utf-8") == "user_input,m 2 1 run"
-
-
-def test_a_new_file_that_cannot_be_written_leaves_all_others_as_they_were(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    two_rows().write(tmp_path)
-    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    monkeypatch.setitem(WRITERS, NAME, no_space)
-    other = Results(load_dataset([{"user_input": "x"}]), {"m": [Score(1.0)]}, {}, {"name": "other"})
-    with pytest.raises(ResultsError, match="No space left on device"):
-        other.write(tmp_path)
-    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
 def test_a_file_of_somebody_else_under_a_new_name_is_not_replaced(

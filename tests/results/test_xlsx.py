@@ -50,17 +50,6 @@ def values_of(sheet: Any) -> list[dict[str, Any]]:
     return [{name: cell.value for name, cell in row.items()} for row in table_of(sheet)]
 
 
-def test_the_summary_is_in_front_then_scores_then_judgements(tmp_path: Path) -> None:
-    results = results_of([0.5, 1.0])
-    book = book_of(results, tmp_path)
-    assert book.sheetnames == SHEETS
-    assert book.active.title == "summary"
-    assert [sample.row["question"] for sample in load_dataset(tmp_path / "scores.xlsx")] == [
-        "Question 0?",
-        "Question 1?",
-    ]
-
-
 def test_the_summary_shows_retrieval_then_generation_with_intervals_as_text_and_as_numbers(tmp_path: Path) -> None:
     results = results_of([0.5, 1.0, 0.75], group_by=["topic"])
     rows = table_of(book_of(results, tmp_path)["summary"])
@@ -87,16 +76,13 @@ def test_the_summary_shows_retrieval_then_generation_with_intervals_as_text_and_
     ("sheet", "column", "number_format"),
     [
         ("summary", "mean", "0.00"),
-        ("summary", "ci_low", "0.00"),
         ("summary", "ci_level", "General"),
         ("summary", "coverage", "0 %"),
         ("summary", "pass_mean", "0 %"),
-        ("summary", "pass_threshold", "0.00"),
         ("summary", "scored", "General"),
         ("scores", "faithfulness", "0.00"),
         ("scores", "pages", "General"),
         ("judgements", "value", "General"),
-        ("judgements", "row", "General"),
     ],
 )
 def test_scores_have_two_digits_shares_a_percent_sign_and_whole_numbers_neither(
@@ -111,10 +97,10 @@ def test_scores_have_two_digits_shares_a_percent_sign_and_whole_numbers_neither(
 
 
 def test_columns_are_as_wide_as_their_content_up_to_a_bound_and_long_texts_wrap_on_few_lines(tmp_path: Path) -> None:
-    rows = [{"id": 1, "short": "x" * 20, "wide": "中" * 20, "long": "word " * 400, "lines": "one\ntwo"}]
+    rows = [{"id": 1, "short": "x" * 20, "long": "word " * 400, "lines": "one\ntwo"}]
     sheet = book_of(Results(load_dataset(rows), {"m": [Score(0.5)]}), tmp_path)["scores"]
     widths = {cell.value: sheet.column_dimensions[cell.column_letter].width for cell in sheet[1]}
-    assert 4 <= widths["id"] <= widths["lines"] < widths["short"] < 30 < widths["wide"] < widths["long"]
+    assert 4 <= widths["id"] <= widths["lines"] < widths["short"] < 30 < widths["long"]
     assert widths["long"] == pytest.approx(WIDEST, abs=3)
     assert all(
         cell.alignment.wrap_text and cell.alignment.vertical == "top" for cell in sheet[2] if cell.data_type == "s"
@@ -125,6 +111,8 @@ def test_columns_are_as_wide_as_their_content_up_to_a_bound_and_long_texts_wrap_
 
 def test_headings_stay_in_sight_and_rows_can_be_filtered(tmp_path: Path) -> None:
     book = book_of(results_of([0.5, 1.0, 0.0], judgements=[judgement({"rating": 2})]), tmp_path)
+    assert book.sheetnames == SHEETS
+    assert book.active.title == "summary"
     assert [book[name].freeze_panes for name in SHEETS] == ["B2", "A2", "A2"]
     assert [book[name].auto_filter.ref for name in SHEETS] == [None, "A1:G4", "A1:H13"]
 
@@ -152,12 +140,6 @@ def test_the_colours_of_scores_span_the_range_of_the_metric_and_point_to_its_bet
     assert list(means.values()) == [[worse, white, better]] * 2 + [[better, white, worse], [worse, white, better]]
     heading = [cell.value for cell in book["summary"][1]]
     assert {book["summary"][area].column for area in means} == {heading.index("mean") + 1}
-
-
-def test_scores_of_a_metric_that_nobody_has_described_span_what_was_seen(tmp_path: Path) -> None:
-    book = book_of(results_of([1.0, 5.0], ["stars"]), tmp_path)
-    assert colours_of(book["scores"]) == {"D2:D3": ([1, 3, 5], [WORSE[1:], "FFFFFF", BETTER[1:]])}
-    assert "retrieval" not in [row["metric"] for row in values_of(book["summary"])]
 
 
 NLI = [{"statement": "A.", "reason": "r", "verdict": 0}, {"statement": "B.", "reason": "s", "verdict": 1}]
@@ -216,10 +198,6 @@ def test_judgements_are_under_the_names_that_metrics_have_in_the_scores(tmp_path
     assert [row["metric"] for row in values_of(book_of(results, tmp_path)["judgements"])] == ["Faithfulness"]
 
 
-def test_a_metric_without_judge_leaves_the_sheet_of_judgements_empty(tmp_path: Path) -> None:
-    assert values_of(book_of(results_of([0.5]), tmp_path)["judgements"]) == []
-
-
 def test_beyond_a_bound_the_sheet_of_judgements_ends_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -230,15 +208,6 @@ def test_beyond_a_bound_the_sheet_of_judgements_ends_and_says_so(
     assert last["question"] == "Only the first 5 are here; all are in details.jsonl."
     whole = book_of(results_of([0.5] * 5, ["faithfulness"], [judgement({"rating": 2})]), tmp_path / "whole")
     assert len(values_of(whole["judgements"])) == 5
-
-
-def test_a_long_question_is_shortened_in_the_sheet_of_judgements(tmp_path: Path) -> None:
-    samples = load_dataset([{"user_input": "Why?\n" + "x" * 500}])
-    results = Results(samples, {"m": [Score(0.5, None, None, [judgement({"rating": 1})])]})
-    [row] = values_of(book_of(results, tmp_path)["judgements"])
-    assert row["question"].startswith("Why? xxx")
-    assert row["question"].endswith("…")
-    assert len(row["question"]) <= 80
 
 
 HOSTILE = ["=1+1", "{=1}", "http://x.y", "mailto:a@b.c", "<r>a & b</r>", "<r><t>a</t></r>", "-1", "1e5", "internal:A1"]
@@ -256,12 +225,6 @@ def test_text_is_never_a_formula_a_link_or_mark_up_in_any_sheet(text: str, tmp_p
     assert all(cell.data_type != "f" and cell.hyperlink is None for cell in cells)
     assert sum(cell.value == text for cell in cells) == 2 + 1 + 4  # scores, group, judgement
     assert load_dataset(tmp_path / "scores.xlsx")[0].row["user_input"] == text
-
-
-def test_two_workbooks_of_the_same_scores_are_equal_in_every_byte(tmp_path: Path) -> None:
-    results = results_of([0.5, 1.0], judgements=[judgement({"rating": 2}, [0.5])], group_by=["topic"])
-    first, second = (results.write(tmp_path / name) / "scores.xlsx" for name in "ab")
-    assert first.read_bytes() == second.read_bytes()
 
 
 def peak_of(rows: int, path: Path) -> int:
@@ -297,9 +260,3 @@ def test_the_table_on_the_screen_shows_metrics_under_retrieval_and_generation(
     assert [cells[0].strip() for cells in lines] == order
     assert lines[1][1].strip() == interval(results_of([0.5, 1.0, 0.75]).summary()["context_recall"])
     assert lines[1][2].strip() == "3/3"
-
-
-def test_the_table_on_the_screen_has_no_headings_where_no_stage_is_known(capsys: pytest.CaptureFixture[str]) -> None:
-    rows = {"precision": {"mean": 0.5, "scored": 1, "count": 1, "reasons": {}}}
-    print_parts(means("order", "measure", rows, "none", reasons=None))
-    assert capsys.readouterr().out.count("│ precision │ 0.5000 │") == 1

@@ -190,7 +190,6 @@ class TestStartingOver:
         for note in notes:
             note.parent.mkdir(exist_ok=True)
             note.write_text("mine", encoding="utf-8")
-        assert main([str(config), "--set", "keep_prompts=true"]) == 0
         assert main([str(config), "--fresh"]) == 0
         assert main([str(config), "--update", "--set", "metrics=[exact_match]"]) == 0
         assert [note for note in notes if not note.exists()] == []

@@ -64,17 +64,3 @@ def test_a_run_whose_folder_holds_another_one_is_not_submitted(
     write(tmp_path, {}, ROWS)
     assert main(["submit", path, "--workers", "2"]) == 0
     assert sent.read_text(encoding="utf-8").split() == ["called"] * 2  # array, merge
-
-
-@pytest.mark.parametrize(
-    ("workers", "sbatch", "is_sent"),
-    [(2, ["--gres=gpu:0"], False), (1, [], False), (1, ["--gpus=2"], False), (1, ["--gres=gpu:0"], True)],
-)
-def test_the_demo_judge_gets_one_worker_without_a_gpu(
-    workers: int, sbatch: list[str], is_sent: bool, tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    row = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], **ROWS[0]}
-    path = write(tmp_path, JUDGED, [row])
-    assert main(["submit", path, "--workers", str(workers), "--", *sbatch]) == (0 if is_sent else 2)
-    assert ("set judge.model" in capsys.readouterr().err) == (not is_sent)
-    assert sent.exists() == is_sent

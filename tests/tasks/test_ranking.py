@@ -405,6 +405,6 @@ def test_a_question_that_fills_the_window_gets_the_reason(tiny: Judge) -> None:
 def test_the_same_question_gets_the_same_order_alone_and_beside_others(tiny: Judge) -> None:
     contexts = [f"Fact {number} about the river Om in {1900 + number}." for number in range(6)]
     alone = sort_one(tiny, contexts, strategy="merge", fast=False)
-    tiny.inner._shares.clear()
+    tiny.inner._answers.clear()
     beside = sort_all(tiny, [contexts, contexts[::-1], contexts[:3]], strategy="merge", fast=False)[0].fields
     assert alone == beside

@@ -1,7 +1,5 @@
 """The simulation computes what runs compute, and its page has every cell."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -50,14 +48,6 @@ def test_the_page_has_every_cell_and_names_those_that_do_not_keep_their_limits()
     failed = [line for line in text.splitlines() if "FAIL" in line]
     assert f"Limits not kept: {len(failed)} of" in text
     assert all("answer_correctness, F1 = 0 in" in line or "| difference: -1 in 10 %, " in line for line in failed)
-
-
-def test_scipy_and_statsmodels_load_only_when_an_interval_is_computed() -> None:
-    names = ", ".join(f"rag_evaluator.statistics.{name}" for name in ("intervals", "formulas"))
-    code = f"import sys, {names}; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert "rag_evaluator.statistics.intervals" in loaded
-    assert not {"scipy", "statsmodels", "pandas"} & set(loaded)
 
 
 def test_wilson_of_counts_has_the_bytes_of_statsmodels() -> None:

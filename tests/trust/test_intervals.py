@@ -136,14 +136,6 @@ def test_the_standard_error_of_weighted_unequal_clusters_is_that_of_a_weighted_f
     assert estimate.ci_method == "student-t, clustered, weighted"
 
 
-def test_the_linearised_standard_error_of_weighted_rows_is_near_that_of_a_weighted_fit_with_large_n() -> None:
-    draw = np.random.default_rng(2)
-    scores, masses = draw.beta(2, 5, 4000), draw.uniform(0.5, 2, 4000)
-    residuals = masses * (scores - np.average(scores, weights=masses)) / masses.sum()
-    estimate = mean_interval(scores, CONTINUOUS, weights=masses)
-    assert estimate.stderr == pytest.approx(np.sqrt((residuals**2).sum()), rel=1e-3)
-
-
 def test_weighted_mean_deviation_and_median_are_those_of_statsmodels() -> None:
     effective = MASSES.sum() ** 2 / (MASSES**2).sum()
     described = DescrStatsW(NUMBERS, weights=MASSES * effective / MASSES.sum(), ddof=1)
@@ -183,18 +175,6 @@ def test_the_mean_is_the_exact_sum_over_n_and_never_above_the_highest_score() ->
     assert mean_interval([5.0] * 3, STARS, weights=masses).mean == 5
 
 
-@pytest.mark.parametrize("masses", [[0.2, 0.4, 0.3, 0.9], [0.3, 0.6, 0.9, 0.9, 0.2, 0.7]])
-def test_rounding_of_weights_does_not_move_the_median(masses: list[float]) -> None:
-    scores = list(range(len(masses)))
-    assert mean_interval(scores, Scale(0.0, 9.0), weights=masses).median == 2.5
-
-
-def test_whole_weights_give_the_mean_and_median_of_repeated_rows() -> None:
-    weighted = mean_interval([0.2, 0.4, 1.0], JUDGED, weights=[3, 1, 2])
-    repeated = mean_interval([0.2, 0.2, 0.2, 0.4, 1.0, 1.0], JUDGED)
-    assert (weighted.mean, weighted.median) == (pytest.approx(repeated.mean), pytest.approx(repeated.median))
-
-
 def test_copies_of_rows_in_clusters_say_no_more_than_the_rows_alone() -> None:
     for function in (mean_interval, difference_interval):
         for scale in (JUDGED, CONTINUOUS):
@@ -202,14 +182,6 @@ def test_copies_of_rows_in_clusters_say_no_more_than_the_rows_alone() -> None:
             copied = function(np.tile(NUMBERS, 5), scale, clusters=list(range(40)) * 5)
             assert ends(copied) == pytest.approx(ends(alone), abs=1e-12)
             assert copied.stderr == pytest.approx(alone.stderr)
-
-
-def test_dependent_rows_make_the_interval_wider() -> None:
-    scores = [1.0] * 12 + [0.0] * 4
-    low, high = ends(mean_interval(scores, JUDGED, clusters=[place // 4 for place in range(16)]))
-    alone_low, alone_high = ends(mean_interval(scores, JUDGED))
-    assert low < alone_low
-    assert high > alone_high
 
 
 WHOLE: list[tuple[str, list[Any], Scale, dict[str, Any], tuple[Any, ...]]] = [
@@ -305,13 +277,6 @@ WRONG: list[dict[str, Any]] = [
 def test_wrong_weights_lengths_and_levels_are_refused(function: Any, options: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"weight|match|level"):
         function([0.1, 0.2], JUDGED, **options)
-
-
-@pytest.mark.parametrize("function", [mean_interval, difference_interval])
-def test_rows_that_all_weigh_nothing_give_no_mean_and_no_interval(function: Any) -> None:
-    estimate = function([0.1, 0.2], JUDGED, weights=[0, 0])
-    assert (estimate.n, estimate.mean, estimate.ci_low) == (0, None, None)
-    assert estimate.ci_method == "none: no scores"
 
 
 def test_the_pass_rate_counts_scores_that_reach_the_threshold_in_the_better_direction() -> None:

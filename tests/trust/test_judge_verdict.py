@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify import JudgeVerdict, binary_agreement, graded_agreement, judge_verdict, needed_auc
+from rag_evaluator.features.certify import JudgeVerdict, binary_agreement, graded_agreement, judge_verdict
 
 
 def separated(accepted: int, rejected: int, wrong: int) -> tuple[list[float], list[float]]:
@@ -37,19 +37,15 @@ def test_each_word_has_its_limits(rows: tuple[Sequence[float], Sequence[float]],
 @pytest.mark.parametrize(
     ("rows", "said"),
     [
-        (separated(40, 0, 2), "nobody rejected anything; draw rows with low scores"),
-        (separated(0, 40, 2), "nobody accepted anything; draw rows with high scores"),
+        (separated(40, 0, 2), "people gave every row the same label; draw rows with other scores"),
+        (separated(0, 40, 2), "people gave every row the same label; draw rows with other scores"),
         (([0.5] * 40, [1.0, 0.0] * 20), "all scores are equal"),
     ],
 )
-def test_where_nothing_can_be_shown_it_says_what_to_do(
+def test_where_nothing_can_be_shown_the_reason_says_why(
     rows: tuple[Sequence[float], Sequence[float]], said: str
 ) -> None:
     assert judge_verdict(*rows) == JudgeVerdict("not shown", said)
-
-
-def test_low_scores_are_the_good_ones_of_metrics_where_lower_is_better() -> None:
-    assert "with high scores" in judge_verdict([1.0] * 40, [1.0] * 40, better="lower").reason
 
 
 def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
@@ -74,24 +70,14 @@ def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
     assert seen == {"useful", "worse than chance", "better than chance, quality not settled", "not shown"}
 
 
-@pytest.mark.parametrize(("labels", "needed"), [(20, 0.935), (30, 0.89), (60, 0.835), (100, 0.805)])
-def test_the_auc_that_is_needed_follows_from_the_interval(labels: int, needed: float) -> None:
-    assert needed_auc(labels / 2, labels / 2) == pytest.approx(needed)
-    assert needed_auc(27, 3) is None
-
-
 @pytest.mark.parametrize(
     ("accepted", "rejected", "lacking"),
-    [(5, 5, "10 labels, 20 are needed"), (27, 3, "3 of 30 labels are not 1, 5 are needed: about 50 labels")],
+    [(5, 5, "10 labels, 5 of the rarer class; 20 are needed"), (27, 3, "30 labels, 3 of the rarer class; 20 are")],
 )
 def test_too_few_labels_say_how_many_are_needed(accepted: int, rejected: int, lacking: str) -> None:
     verdict = judge_verdict(*separated(accepted, rejected, 0))
     assert verdict.word == "too few labels"
     assert lacking in verdict.reason
-
-
-def test_a_verdict_that_is_not_settled_says_which_auc_would_settle_it() -> None:
-    assert "'useful' needs an AUC of 0.890 with so many labels" in judge_verdict(*separated(15, 15, 3)).reason
 
 
 def test_copies_in_clusters_show_no_more_than_their_originals() -> None:
@@ -149,8 +135,5 @@ def test_concordance_covers_its_true_value() -> None:
 
 def test_grades_of_which_nearly_all_are_one_are_too_few() -> None:
     labels = [5.0] * 36 + [1.0, 2.0, 3.0, 4.0]
-    verdict = judge_verdict(labels, labels, graded=True)
-    assert (verdict.word, "4 of 40 labels are not 5" in verdict.reason) == ("too few labels", True)
-    assert judge_verdict(GRADES[:40], [3.0] * 40, graded=True).reason == (
-        "people gave every row the same label; draw rows with other scores"
-    )
+    assert judge_verdict(labels, labels, graded=True).word == "too few labels"
+    assert judge_verdict(GRADES[:40], [3.0] * 40, graded=True).word == "not shown"

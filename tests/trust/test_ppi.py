@@ -63,14 +63,6 @@ def test_the_interval_of_a_uniform_draw_worked_step_by_step() -> None:
     assert result.labels_saved == pytest.approx(25 * (alone / variance - 1))
 
 
-def test_without_pseudo_residuals_the_variance_is_the_published_one() -> None:
-    """lambda^2 var(f)/(N - n) + var(y - lambda f)/n equals S^2/N + (1/n - 1/N) var(y - b f) if var(f) is one number."""
-    rows, n, slope, var_y, var_f, cov = 40, 15, 0.7, 0.2, 0.05, 0.04
-    weight = slope * (1 - n / rows)
-    published = weight**2 * var_f / (rows - n) + (var_y - 2 * weight * cov + weight**2 * var_f) / n
-    assert published == pytest.approx(var_y / rows + (1 / n - 1 / rows) * (var_y - 2 * slope * cov + slope**2 * var_f))
-
-
 def test_scores_that_do_not_vary_leave_the_interval_of_labels_with_one_more_at_each_end() -> None:
     labels = [1.0] * 18 + [0.0] * 6
     result = label_mean([0.5] * 10**6, labels + [NAN] * (10**6 - 24))
@@ -114,14 +106,8 @@ def test_rows_without_a_score_are_a_stratum_whose_mean_comes_from_labels_alone()
     assert result.unscored == 20
     worse = label_mean(scores, [1, 0] * 5 + [NAN] * 70 + [0, 0, 0, 0] + [NAN] * 16)
     assert worse.label_mean == pytest.approx(0.8 * 0.5)
-
-
-def test_unequal_probabilities_are_undone_by_hajek_s_weights_worked_by_hand() -> None:
-    scores, labels = [0.5] * 8, [1, 1, 0, 1] + [NAN] * 4
-    chances = [0.8, 0.8, 0.4, 0.4, 0.4, 0.4, 0.4, 0.4]
-    weights = np.array([1 / 0.8, 1 / 0.8, 1 / 0.4, 1 / 0.4])
-    result = label_mean(scores, labels, probabilities=chances)
-    assert result.label_mean == pytest.approx(np.average([1, 1, 0, 1], weights=weights))
+    single = label_mean([1.0, 0.0] * 5 + [NAN], [1, 0] * 3 + [NAN] * 4 + [1])
+    assert single.label_mean == pytest.approx(10 / 11 * 0.5 + 1 / 11), "one label of the only such row is enough"
 
 
 def test_blank_labels_are_counted_and_labels_of_rows_that_were_not_drawn_do_not_count() -> None:
@@ -152,11 +138,6 @@ def test_too_few_labels_give_a_reason(scores: list[float], labels: list[float], 
     assert result.ci_method == reason
 
 
-def test_one_unscored_row_with_a_label_is_enough_if_there_is_only_this_one() -> None:
-    result = label_mean([1.0, 0.0] * 5 + [NAN], [1, 0] * 3 + [NAN] * 4 + [1])
-    assert result.label_mean == pytest.approx(10 / 11 * 0.5 + 1 / 11)
-
-
 def test_labels_that_all_agree_with_the_judge_do_not_give_an_interval_of_zero_width() -> None:
     scores = [1.0] * 140 + [0.0] * 60
     for strata in (None, [0] * 140 + [1] * 60):
@@ -167,9 +148,19 @@ def test_labels_that_all_agree_with_the_judge_do_not_give_an_interval_of_zero_wi
         assert result.ci_high is not None and 0.73 < result.ci_high < 1
 
 
-def test_if_all_rows_have_labels_the_estimate_is_their_mean() -> None:
-    result = label_mean([0.1, 0.9, 0.4, 0.8], [0, 1, 1, 1])
-    assert (result.label_mean, result.judge_weight) == (0.75, 0.0)
+@pytest.mark.parametrize(
+    ("scores", "labels", "probabilities", "mean"),
+    [
+        ([0.1, 0.9, 0.4, 0.8], [0, 1, 1, 1], None, 0.75),  # all rows have labels
+        # the weights of Hajek: 1 / probability
+        ([0.5] * 8, [1, 1, 0, 1] + [NAN] * 4, [0.8] * 2 + [0.4] * 6, (2 / 0.8 + 1 / 0.4) / (2 / 0.8 + 2 / 0.4)),
+    ],
+)
+def test_means_of_labels_alone_worked_by_hand(
+    scores: list[float], labels: list[float], probabilities: list[float] | None, mean: float
+) -> None:
+    result = label_mean(scores, labels, probabilities=probabilities)
+    assert (result.label_mean, result.judge_weight) == (pytest.approx(mean), 0.0)
 
 
 def test_another_scale_moves_estimate_and_interval_with_it() -> None:
@@ -196,10 +187,10 @@ def test_nothing_depends_on_the_order_of_rows_with_keys() -> None:
 
 def test_the_difference_of_two_runs_uses_rows_with_a_label_in_both() -> None:
     first, second = [0.0, 1, 1, 0, NAN, 1] + [NAN] * 14, [1.0, 1, 1, 1, 1, NAN] + [NAN] * 14
-    result = label_difference(([0.5] * 20, [0.7] * 20), (first, second))
+    result = label_difference([0.2] * 20, np.subtract(second, first), Scale(-1.0, 1.0))
     assert result.labels == 4
     assert result.label_mean == pytest.approx(0.5)  # 1, 0, 0, 1
-    same = label_difference((F, F), (Y, Y))
+    same = label_difference(F - F, Y - Y, Scale(-1.0, 1.0))
     assert same.label_mean == 0
     assert same.ci_low is not None and same.ci_low < 0
 
@@ -210,7 +201,7 @@ def test_the_difference_of_two_runs_is_narrower_than_labels_alone_if_the_judge_i
     second = np.where(rng.random(2_000) < 0.3, 1.0, first)
     scores = [np.where(rng.random(2_000) < 0.03, 1 - labels, labels) for labels in (first, second)]
     seen = [np.where(np.arange(2_000) < 100, labels, NAN) for labels in (first, second)]
-    result = label_difference((scores[0], scores[1]), (seen[0], seen[1]))
+    result = label_difference(scores[1] - scores[0], seen[1] - seen[0], Scale(-1.0, 1.0))
     alone = difference_interval((second - first)[:100], Scale())
     assert result.ci_low is not None and result.ci_high is not None
     assert alone.ci_low is not None and alone.ci_high is not None
@@ -240,14 +231,11 @@ def test_fewer_than_five_labels_of_the_rarer_value_leave_labels_only_and_the_rea
     many = label_mean(scores, [1.0, 0.0] * 15 + [NAN] * 70)
     assert many.judge_weight is not None and many.judge_weight > 0.6
     assert many.labels_only is None
-
-
-def test_labels_of_the_rarer_value_are_counted_where_the_slope_comes_from() -> None:
-    """Six labels of 0: a fold that holds two of them or more is left with fewer than five elsewhere."""
-    result = label_mean([1.0, 0.0] * 50, [1.0, 0.0] * 6 + [1.0] * 18 + [NAN] * 70)
-    assert result.judge_weight is not None and 0 < result.judge_weight < 0.7
-    assert result.labels_only is not None
-    assert result.labels_only.endswith("labels of the rarer value (6 in all)")
+    # six labels of 0: a fold that holds two of them or more is left with fewer than five elsewhere
+    some = label_mean(scores, [1.0, 0.0] * 6 + [1.0] * 18 + [NAN] * 70)
+    assert some.judge_weight is not None and 0 < some.judge_weight < many.judge_weight
+    assert some.labels_only is not None
+    assert some.labels_only.endswith("labels of the rarer value (6 in all)")
 
 
 def test_each_label_is_corrected_by_the_slope_of_the_other_folds_worked_by_hand() -> None:

@@ -46,14 +46,6 @@ def test_coefficients_are_those_of_an_analysis_of_variance_by_scipy_and_statsmod
     assert noise.stderr_rerun == pytest.approx(math.sqrt((within / counts).sum()) / len(rows))
 
 
-def test_the_standard_error_is_the_deviation_of_the_means_of_many_reruns() -> None:
-    draw = np.random.default_rng(0)
-    truth = draw.uniform(size=20)
-    runs = [truth[:, None] + draw.normal(0, 0.1, (20, 5)) for _ in range(2000)]
-    expected = np.std([run.mean() for run in runs])
-    assert np.mean([rerun_noise(run.tolist()).stderr_rerun for run in runs]) == pytest.approx(expected, rel=0.05)
-
-
 CASES: dict[str, tuple[list[list[float]], RerunNoise]] = {
     "nothing": ([], RerunNoise(None, None, None)),
     "all missing": ([[NAN, NAN], [NAN]], RerunNoise(None, None, None)),

@@ -5,7 +5,7 @@ from typing import Any
 
 import torch
 
-from rag_evaluator.verifiers import last, padded, probabilities
+from rag_evaluator.verifiers import padded, probabilities
 
 
 def encoded(*lengths: int) -> list[dict[str, list[int]]]:
@@ -41,4 +41,3 @@ def test_shorter_texts_are_padded_on_the_right_and_masked() -> None:
     inputs = padded(encoded(2, 3), pad_token_id=9, device="cpu")
     assert inputs["input_ids"].tolist() == [[2, 2, 9], [3, 3, 3]]
     assert inputs["attention_mask"].tolist() == [[1, 1, 0], [1, 1, 1]]
-    assert last(inputs).tolist() == [1, 2]

@@ -359,13 +359,6 @@ def test_only_what_is_a_list_marker_or_a_markdown_sign_is_left_out(text: str, te
     assert made == texts
 
 
-def test_a_number_in_a_courtesy_makes_it_count_and_a_citation_is_no_number() -> None:
-    assert [part.counts for part in sentences_of("I don't know room 12. I don't know room B [12].", ENGLISH)] == [
-        True,
-        False,
-    ]
-
-
 @pytest.mark.parametrize(
     ("text", "counts"),
     [
@@ -377,28 +370,17 @@ def test_a_number_in_a_courtesy_makes_it_count_and_a_citation_is_no_number() -> 
         ("# Lisbon", [True]),
         ("Green\nLisbon:", [True, True]),
         ("**Width:**\nsmall", [False, True]),
+        ("Sure!", [True]),
+        ("Sure! It is.", [False, True]),
+        ("I don't know room 12. I don't know room B [12].", [True, False]),
+        (f"I don't know {'and so on ' * (LONGEST_PHRASE // 10)}end.", [True]),
+        ("", []),
+        (" \n\t\n", []),
+        ("\u2028", []),
     ],
 )
-def test_a_label_is_short_without_a_claim_and_something_follows_it(text: str, counts: list[bool]) -> None:
+def test_labels_and_courtesies_before_others_without_numbers_do_not_count(text: str, counts: list[bool]) -> None:
     assert [part.counts for part in sentences_of(text, ENGLISH)] == counts
-
-
-def test_sure_alone_is_an_answer_where_nothing_follows() -> None:
-    assert [(part.counts, part.why) for part in sentences_of("Sure!", ENGLISH)] == [(True, "")]
-    assert [(part.counts, part.why) for part in sentences_of("Sure! It is.", ENGLISH)] == [
-        (False, "courtesy"),
-        (True, ""),
-    ]
-
-
-@pytest.mark.parametrize("text", ["", " \n\t\n", "\u2028"])
-def test_a_text_without_sentences_gives_none(text: str) -> None:
-    assert sentences_of(text, ENGLISH) == []
-
-
-def test_a_long_sentence_counts_whatever_it_begins_with() -> None:
-    text = f"I don't know {'and so on ' * (LONGEST_PHRASE // 10)}end."
-    assert [part.counts for part in sentences_of(text, ENGLISH)] == [True]
 
 
 @pytest.mark.parametrize("language", NOT_COUNTED)

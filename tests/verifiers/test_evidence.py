@@ -57,19 +57,3 @@ def test_nothing_of_the_evidence_is_lost(contexts: list[str], tokens: int, each:
         place for piece in made for place in piece.contexts
     )
     assert not each or all(len(piece.contexts) == 1 for piece in made)
-
-
-def test_each_sentence_is_counted_once_for_all_limits() -> None:
-    counted: list[str] = []
-
-    def count(texts: Sequence[str]) -> list[int]:
-        counted.extend(texts)
-        return words(texts)
-
-    contexts = [f"The bridge number {n} is old and has three arches. " for n in range(500)]
-    evidence = Evidence(contexts, count, ENGLISH)
-    first = evidence.pieces(Limit(200, 1000))
-    assert evidence.pieces(Limit(200, 1000)) is first
-    evidence.pieces(Limit(100, 1000))
-    read = sum(map(len, counted)) / sum(map(len, contexts))
-    assert read < 3.1, "once as sentences, once as pieces of each of two limits"

@@ -51,12 +51,6 @@ def test_other_models_of_the_same_classes_are_no_verifiers(tmp_path: Path, setti
         family_name(folder(tmp_path, "anything", settings))
 
 
-@pytest.mark.parametrize(("kind", "head"), [("lettucedetect", "TokenClassification"), ("granite-guardian", "CausalLM")])
-def test_a_kind_that_the_model_cannot_be_is_refused(tmp_path: Path, kind: str, head: str) -> None:
-    with pytest.raises(ModelError, match=rf"verifier\.kind is {kind}, which is a For{head}"):
-        family_name(folder(tmp_path, "anything", NLI), kind)
-
-
 @pytest.mark.parametrize(
     ("name", "languages"),
     [
@@ -81,13 +75,4 @@ def test_a_language_that_a_model_was_not_made_for_is_refused(tmp_path: Path) -> 
     assert Verifier(german, any_language=True).language.name == "english"
     with pytest.raises(ModelError, match="made for english; the language is spanish"):
         Verifier(folder(tmp_path, "granite-guardian-3.3-8b", CAUSAL), language="es")
-
-
-def test_no_language_is_refused_where_a_family_has_many(tmp_path: Path) -> None:
     assert Verifier(folder(tmp_path, "nli", NLI), language="swahili").name == "nli"
-
-
-@pytest.mark.parametrize("size", [0, -1, True, 2.5, "all"])
-def test_a_batch_size_is_a_positive_number(tmp_path: Path, size: object) -> None:
-    with pytest.raises(ModelError, match=r"verifier\.batch_size is .*: expected auto or a positive number"):
-        Verifier(folder(tmp_path, "nli", NLI), batch_size=size)  # type: ignore[arg-type]

@@ -9,7 +9,7 @@ import torch
 from transformers import AutoModelForTokenClassification, AutoTokenizer
 
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.verifiers import Verifier, lettucedetect
+from rag_evaluator.verifiers import Verifier, prompt, read
 
 pytestmark = pytest.mark.models
 CONTEXTS = ["Nolu Brak was born in Tesk.", "Tesk lies on the river Om."]
@@ -58,10 +58,10 @@ def test_support_is_one_minus_the_highest_probability_of_the_sentences_tokens(
 ) -> None:
     verifier = Verifier(folders[encoder], any_language=True)
     assert verifier.name == "lettucedetect"
-    prompt = lettucedetect.prompt(CONTEXTS, question, "english")
-    expected = by_transformers(folders[encoder], prompt, SENTENCES)
+    text = prompt(CONTEXTS, question, "english")
+    expected = by_transformers(folders[encoder], text, SENTENCES)
     tokenizer, model = verifier._loaded
-    exact = lettucedetect.read(model, tokenizer, prompt, SENTENCES, 4096)
+    exact = read(model, tokenizer, text, SENTENCES, 4096)
     assert [sentence.probability for sentence in exact] == pytest.approx([top for top, _ in expected], abs=1e-5)
     supports = verifier.supports(CONTEXTS, SENTENCES, question)
     assert [support.probability for support in supports] == [round(1 - row.probability, 4) for row in exact]
@@ -83,23 +83,19 @@ def test_spans_are_tokens_in_a_row_that_are_hallucinated(folders: dict[str, Path
 
 
 def test_the_prompt_is_that_of_the_authors() -> None:
-    assert lettucedetect.prompt(CONTEXTS, QUESTION, "english") == QA
-    assert lettucedetect.prompt(["Harn."], " ", "english") == "Summarize the following text:\npassage 1: Harn.\noutput:"
-    assert lettucedetect.prompt(["Harn."], "", "german").startswith(
-        "Fasse den folgenden Text zusammen:\nPassage 1: Harn."
-    )
-    assert lettucedetect.prompt(["Harn."], "", "swahili") == lettucedetect.prompt(["Harn."], "", "english")
-    assert "kosts $5 ${text}" in lettucedetect.prompt(["kosts $5 ${text}"], "", "english")
+    assert prompt(CONTEXTS, QUESTION, "english") == QA
+    assert prompt(["Harn."], " ", "english") == "Summarize the following text:\npassage 1: Harn.\noutput:"
+    assert prompt(["Harn."], "", "german").startswith("Fasse den folgenden Text zusammen:\nPassage 1: Harn.")
+    assert prompt(["Harn."], "", "swahili") == prompt(["Harn."], "", "english")
+    assert "kosts $5 ${text}" in prompt(["kosts $5 ${text}"], "", "english")
 
 
-@pytest.mark.parametrize("language", ["english", "german", "french", "spanish", "italian", "polish", "chinese"])
-def test_every_language_has_a_prompt_of_its_own(language: str) -> None:
-    prompts = lettucedetect._prompts()
-    for kind in ("question", "summary"):
-        assert [prompts[name][kind] for name in prompts].count(prompts[language][kind]) == 1
-    prompt = lettucedetect.prompt(CONTEXTS, QUESTION, language)
-    assert QUESTION in prompt
-    assert all(context in prompt for context in CONTEXTS)
+@pytest.mark.parametrize("question", [QUESTION, ""])
+def test_every_language_has_a_prompt_of_its_own(question: str) -> None:
+    languages = ["english", "german", "french", "spanish", "italian", "polish", "chinese"]
+    prompts = {prompt(CONTEXTS, question, language) for language in languages}
+    assert len(prompts) == len(languages)
+    assert all(question in text and all(context in text for context in CONTEXTS) for text in prompts)
 
 
 def test_what_does_not_fit_at_once_is_missing_and_never_divided(folders: dict[str, Path]) -> None:

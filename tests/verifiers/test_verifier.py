@@ -20,7 +20,7 @@ from transformers import (
 
 from rag_evaluator import ModelError
 from rag_evaluator.errors import PromptTooLongError, UndefinedScoreError
-from rag_evaluator.verifiers import VERIFIERS, Verifier, encode
+from rag_evaluator.verifiers import VERIFIERS, Evidence, Verifier, encode
 
 pytestmark = pytest.mark.models
 PREMISE = "Nolu Brak was born in Tesk. Tesk lies on the river Om."
@@ -103,7 +103,7 @@ def test_the_best_piece_counts_and_no_claim_is_cut(folders: dict[str, Path], kin
     copies = 400 if kind == "granite-guardian" else 40
     contexts = [f"Context {n}. " + "The bridge at Harn is old and has three arches. " * copies for n in range(4)]
     best = made.best(contexts, CLAIM)
-    evidence = made.evidence(contexts, CLAIM)
+    evidence = Evidence(contexts, made._count, made.language).pieces(made._limits([CLAIM])[0])
     assert best.pieces == len(evidence) > 1
     alone = [by_transformers(kind, folders[kind], piece.text, CLAIM) for piece in evidence]
     assert best.probability == pytest.approx(max(alone), abs=6e-5)
@@ -136,12 +136,6 @@ def test_deberta_with_relative_positions_reads_more_than_its_config_names(kind: 
     assert 0 < made.probabilities([(PREMISE * 30, CLAIM)])[0] < 1, "more than 512 tokens"
 
 
-@pytest.mark.parametrize("kind", ["minicheck-deberta", "factcg"])
-def test_a_classifier_of_three_labels_is_not_read_by_position(kind: str, folders: dict[str, Path]) -> None:
-    with pytest.raises(ModelError, match="labels contradiction, entailment, neutral, and a model of this kind has two"):
-        Verifier(folders["nli"], kind=kind)
-
-
 def test_a_string_is_one_context_and_not_its_letters(folders: dict[str, Path]) -> None:
     made = verifier(folders, "nli")
     assert made.supports(PREMISE, [CLAIM]) == made.supports([PREMISE], [CLAIM])
@@ -159,15 +153,20 @@ def test_weights_that_give_no_number_give_no_score(tmp_path: Path) -> None:
         Verifier(folder).support(PREMISE, CLAIM)
 
 
-def test_a_claim_that_fills_the_window_is_refused_and_not_cut(folders: dict[str, Path]) -> None:
-    with pytest.raises(PromptTooLongError, match=r"the sentence has .* tokens, and this verifier reads 512"):
-        verifier(folders, "minicheck-roberta").support(PREMISE, "The bridge of Harn is old. " * 200)
-
-
-@pytest.mark.parametrize(("contexts", "claim"), [([], CLAIM), (["  "], CLAIM), ([PREMISE], " \n")])
-def test_nothing_to_verify_is_no_probability(folders: dict[str, Path], contexts: list[str], claim: str) -> None:
-    with pytest.raises(UndefinedScoreError, match="there is no"):
-        verifier(folders, "nli").best(contexts, claim)
+@pytest.mark.parametrize(
+    ("contexts", "claim", "error"),
+    [
+        ([], CLAIM, UndefinedScoreError),
+        (["  "], CLAIM, UndefinedScoreError),
+        ([PREMISE], " \n", UndefinedScoreError),
+        ([PREMISE], "The bridge of Harn is old. " * 200, PromptTooLongError),
+    ],
+)
+def test_nothing_to_verify_and_a_claim_that_fills_the_window_have_no_probability(
+    folders: dict[str, Path], contexts: list[str], claim: str, error: type[Exception]
+) -> None:
+    with pytest.raises(error):
+        verifier(folders, "minicheck-roberta").best(contexts, claim)
 
 
 def test_control_tokens_in_data_are_text(folders: dict[str, Path]) -> None:
@@ -187,13 +186,8 @@ def test_the_label_of_entailment_is_found_by_its_name(tmp_path: Path) -> None:
     )
     assert (Verifier(first).label, Verifier(second).label) == (1, 0)
     assert Verifier(first).support(PREMISE, CLAIM) != Verifier(second).support(PREMISE, CLAIM)
-
-
-def test_published_values_are_compared_where_the_card_has_some(folders: dict[str, Path]) -> None:
-    assert verifier(folders, "nli").published() == []
-    rows = verifier(folders, "hhem").published()
-    assert len(rows) == 7
-    assert not verifier(folders, "hhem").matches_published(), "its weights are random"
+    with pytest.raises(ModelError, match=r"labels contradiction, entailment, neutral, and .* two labels"):
+        Verifier(first, kind="factcg")
 
 
 def change(folder: Path, **settings: Any) -> None:
@@ -209,12 +203,6 @@ def no_tokenizer(folder: Path) -> None:
 FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
     "no tokenizer": (no_tokenizer, "has no tokenizer"),
     "no weights": (lambda at: (at / "model.safetensors").unlink(), r"has no \*\.safetensors"),
-    "no entailment": (lambda at: change(at, id2label={0: "good", 1: "bad"}), r"Say which with verifier\.kind"),
-    "a judge": (lambda at: change(at, architectures=["LlamaForCausalLM"]), r"Say which with verifier\.kind"),
-    "of tokens": (
-        lambda at: change(at, architectures=["BertForTokenClassification"]),
-        r"Say which with verifier\.kind",
-    ),
 }
 
 
@@ -229,13 +217,10 @@ def test_a_folder_that_is_no_verifier_is_refused_before_it_is_loaded(tmp_path: P
 
 def test_one_architecture_of_two_families_needs_a_name(tmp_path: Path) -> None:
     folder = tiny_verifiers.make("factcg", tmp_path / "model")
-    with pytest.raises(ModelError, match=r"Say which with verifier\.kind"):
-        Verifier(folder)
+    for kind in ("auto", "minicheck-roberta", "minichek"):
+        with pytest.raises(ModelError, match=r"verifier\.kind"):
+            Verifier(folder, kind=kind)
     assert Verifier(folder, kind="factcg").name == "factcg"
-    with pytest.raises(ModelError, match="is a RobertaForSequenceClassification"):
-        Verifier(folder, kind="minicheck-roberta")
-    with pytest.raises(ModelError, match="expected auto or one of"):
-        Verifier(folder, kind="minichek")
 
 
 def test_weights_that_would_be_random_are_refused(tmp_path: Path) -> None:
@@ -248,10 +233,10 @@ def test_weights_that_would_be_random_are_refused(tmp_path: Path) -> None:
 
 
 def test_hhem_needs_a_base_of_its_size(folders: dict[str, Path], tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="Give the folder of flan-t5-base"):
+    with pytest.raises(ModelError, match=r"verifier\.base .*flan-t5-base"):
         Verifier(folders["hhem"])
     other = tiny_verifiers.make("hhem", tmp_path / "other", d_model=64)
-    with pytest.raises(ModelError, match="a model of another size"):
+    with pytest.raises(ModelError, match="would be random: classifier"):
         Verifier(folders["hhem"], base=other / "base").support(PREMISE, CLAIM)
 
 

@@ -148,7 +148,10 @@ def rows_of(document: Any, name: str) -> list[Any]:
         if len(lists) == 1:
             return list(lists[0])
         if document and not lists and all(type(column) is list for column in document.values()):
-            return _rows_of_columns(document, name)
+            lengths = {key: len(column) for key, column in document.items()}
+            if len(set(lengths.values())) == 1:
+                return [dict(zip(document, values, strict=True)) for values in zip(*document.values(), strict=True)]
+            received = f"lists of the lengths {lengths}"
     raise DatasetError(
         f"{name}: expected a list of objects, one object with that list under one of {', '.join(_ROW_LISTS)}, or an "
         f"object of equally long lists, received {received}. Put the rows in a list (pandas: orient='records')."
@@ -157,11 +160,3 @@ def rows_of(document: Any, name: str) -> list[Any]:
 
 def _is_row_list(value: Any) -> bool:
     return type(value) is list and bool(value) and all(isinstance(row, dict) for row in value)
-
-
-def _rows_of_columns(columns: dict[str, list[Any]], name: str) -> list[dict[str, Any]]:
-    lengths = {key: len(column) for key, column in columns.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"'{key}': {length}" for key, length in lengths.items())
-        raise DatasetError(f"{name}: expected lists of equal length, received {listed}. Give each row a value.")
-    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

@@ -154,11 +154,6 @@ def harmless(text: str) -> str:
     return f"'{text}" if _TO_ESCAPE.match(text) else text
 
 
-def harmless_cell(text: str) -> str:
-    """The same for a cell of somebody's own table: a number stays one, with its sign."""
-    return text if _is_number(text) else harmless(text)
-
-
 def original(cell: str) -> str:
     """What `harmless` made the cell from."""
     return cell[1:] if _ESCAPED.match(cell) else cell

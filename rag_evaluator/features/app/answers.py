@@ -22,7 +22,7 @@ from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, environmen
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 READING = ("GET", "HEAD")
-ASKED_BY_SCRIPTS = ("/api/", "/report/")  # what no browser opens as a page
+ASKED_BY_SCRIPTS = "/api/"  # what no browser opens as a page
 START = "start.js"
 PUBLIC = "/assets/"  # scripts and styles of the program, which a browser asks for without the header
 POLICY = (
@@ -245,7 +245,7 @@ def error_answer(request: Request, error: Exception) -> Response:
 
 OWN_STYLES = ("runs.css",)
 ENTER = "enter.js"  # of the page without data that comes first
-OWN_SCRIPTS = ("remote.js", "fragments.js", "progress.js", "runs.js")
+OWN_SCRIPTS = ("remote.js", "runs.js")
 REVIEW_STYLES = ("review.css",)
 REVIEW_SCRIPTS = ("pending.js", "reviewer.js", "review_form.js", "review.js", "label.js")
 REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name not in ("embedded.js", START))

@@ -1,7 +1,7 @@
 """`make_app`: the pages of the report, served from results folders to whoever has the token."""
 
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from threading import Thread
@@ -12,13 +12,14 @@ from markupsafe import Markup
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, RedirectResponse, Response
+from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
 from starlette.types import ASGIApp
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
     Access,
+    BadRequest,
     Guard,
     address,
     as_json,
@@ -27,222 +28,164 @@ from rag_evaluator.features.app.answers import (
     error_answer,
     number_of,
     page,
-    plain_error,
-    render,
 )
-from rag_evaluator.features.app.index import Indexes, RowIndex, RunsTable, read_query
-from rag_evaluator.features.app.runs import entries, entry_of, list_columns, parts_of, seen, state_of
-from rag_evaluator.features.app.state import (
-    REPORT,
-    AppState,
-    FileCache,
-    NotThere,
-    open_folders,
-    stamp_of,
-)
-from rag_evaluator.report.document import columns_of, page_parts, texts_of
+from rag_evaluator.features.app.index import RowIndex, RunsTable, read_query
+from rag_evaluator.features.app.runs import entries, entry_of, list_columns
+from rag_evaluator.features.app.state import AppState, FileCache, NotThere, open_folders, stamp_of
+from rag_evaluator.report.document import page_parts
 from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.figures import answer_html
-from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
+from rag_evaluator.report.table import columns_of, texts_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
-FIRST_ROWS = 2000  # rows that are read while a browser waits
-PATIENCE = 1.0  # seconds after which the browser hears that the index is in the making, and asks again
+FIRST_ROWS = 2000  # rows that are read without an index
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
 
 
 @dataclass(frozen=True)
 class Pages:
-    """The pages, the rows of their tables, and how far runs are.
+    """The pages, and the rows of their tables.
 
     Attributes:
-        figures: fragments of HTML that take seconds to make.
+        fragments: HTML that takes seconds to make.
+        indexes: tables of rows; each takes about half the disk space of its `scores.jsonl`.
     """
 
     state: AppState
-    indexes: Indexes
-    figures: "FileCache[str]" = field(default_factory=lambda: FileCache(16))
+    fragments: FileCache[str] = field(default_factory=lambda: FileCache(16))
+    indexes: FileCache[RowIndex] = field(default_factory=lambda: FileCache(4))
 
     def routes(self) -> list[BaseRoute]:
         """`with=<run>` adds runs to the rows that they are compared with."""
         return [
             Route("/", self.runs),
             Route("/run/{path:path}", self.run),
-            Route("/report/{path:path}", self.report),
             Route("/compare", self.compare),
-            Route("/api/answer/{path:path}", self.answer),
-            Route("/api/figures/{path:path}", self.run_figures),
-            Route("/api/compared", self.compared_figures),
             Route("/assets/{name}", asset_file),
+            Route("/api/answer/{path:path}", self.answer),
+            Route("/api/figures/{path:path}", self.figures),
             Route("/api/rows/{path:path}", self.rows),
             Route("/api/row/{path:path}/{row}", self.row),
             Route("/api/frames/{path:path}", self.frames),
-            Route("/api/progress", self.unfinished),
-            Route("/api/progress/{path:path}", self.progress),
         ]
 
     def runs(self, request: Request) -> Response:
         if self.state.folders.only is not None:
             return RedirectResponse(address("/run/", self.state.folders.only), 303)
-        listed = entries(self.state)
-        how = command("config.yaml")
-        columns = list_columns(listed)
-        return page(
-            "run_list.html", self.state, "Runs", entries=listed, columns=columns, seen=seen(listed), command=how
-        )
+        listed, how = entries(self.state), command("config.yaml")
+        return page("run_list.html", self.state, "Runs", entries=listed, columns=list_columns(listed), command=how)
 
     def run(self, request: Request) -> Response:
         entry = entry_of(self.state, path := request.path_params["path"])
-        if entry.state == "damaged" and not entry.metrics:
-            return plain_error(500, clean(entry.error))
         if not entry.metrics:
-            return page("progress.html", self.state, entry.name, entry=entry, state=state_of(entry.parts))
+            return page("progress.html", self.state, entry.name, entry=entry)
         run = self.state.run(path)
-        parts = {"means": Markup(means_html(run)), "what": Markup(what_html(run))} if entry.figures else {}
-        answer = self._answer_at_once(run) if entry.figures else None
-        return page("app_run.html", self.state, entry.name, entry=entry, answer=answer, **parts, **_table([run], path))
-
-    def report(self, request: Request) -> Response:
-        """The file of a run's report, to be saved: its own scripts would not run under the policy of the app."""
-        file = self.state.folders.find(request.path_params["path"]) / REPORT
-        if not file.is_file():
-            raise NotThere(REPORT)
-        return FileResponse(file, media_type="text/html", filename=f"{file.parent.name}.html")
+        parts = {"means": Markup(means_html(run)), "what": Markup(what_html(run))} if entry.lines else {}
+        return page("app_run.html", self.state, entry.name, entry=entry, **parts, **_table([run], [path]))
 
     def compare(self, request: Request) -> Response:
         paths = request.query_params.getlist("run")
         if not 2 <= len(paths) <= MOST_COMPARED or len(set(paths)) < len(paths):
-            return plain_error(400, f"To compare runs, pick two to {MOST_COMPARED} different ones in the list of runs.")
+            raise BadRequest(f"To compare runs, pick two to {MOST_COMPARED} different ones in the list of runs.")
         runs = [self.state.run(path) for path in paths]
         try:
             self.state.comparison(paths)
         except NotThere:
             raise
         except RagEvaluatorError as error:  # such as runs without a row in common
-            return plain_error(400, clean(str(error)))
-        table = _table(runs, paths[0], "?" + urlencode([(WITH, path) for path in paths[1:]]))
-        figures_from = "/api/compared?" + urlencode([("run", path) for path in paths])
+            raise BadRequest(str(error)) from error
         links = [(run.title, address("/run/", path)) for run, path in zip(runs, paths, strict=True)]
         title = f"{runs[0].title} and {', '.join(run.title for run in runs[1:])}"
-        return page("app_compare.html", self.state, title, links=links, figures_from=figures_from, **table)
+        return page("app_compare.html", self.state, title, links=links, **_table(runs, paths))
 
     def answer(self, request: Request) -> Response:
         return as_page(self._answer(self.state.run(request.path_params["path"])))
 
-    def run_figures(self, request: Request) -> Response:
-        run = self.state.run(request.path_params["path"])
-        return as_page(self.figures.of((run.folder,), stamp_of(run.folder), lambda: self._figures(run)))
+    def figures(self, request: Request) -> Response:
+        paths, table = self._table(request)
+        return as_page(self.fragments.of(*_known(table), lambda: self._figures(paths, table)))
 
-    def compared_figures(self, request: Request) -> Response:
-        paths = request.query_params.getlist("run")
-        if not 2 <= len(paths) <= MOST_COMPARED:
-            raise NotThere("compared")
-        runs = [self.state.run(path) for path in paths]
-        stamps = tuple(stamp for run in runs for stamp in stamp_of(run.folder))
-        return as_page(self.figures.of(tuple(run.folder for run in runs), stamps, lambda: self._compared(runs, paths)))
-
-    def _figures(self, run: Run) -> str:
-        from rag_evaluator.report.figures import figures_html  # loads the library of charts
-
-        with suppress(RagEvaluatorError):  # the page asks for the answer, too, and says there what is wrong
-            self._answer(run)
-        self._after_table(RunsTable([run]))
-        return figures_html(run)
-
-    def _answer_at_once(self, run: Run) -> Markup | None:
-        """The answer for the page itself; None: the page asks for it, as it takes long or cannot be made."""
-        with suppress(RagEvaluatorError):
-            return Markup(self._answer(run)) if run.count <= FIRST_ROWS else None
-        return None
-
-    def _answer(self, run: Run) -> str:
-        return self.figures.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run))
-
-    def _compared(self, runs: Sequence[Run], paths: Sequence[str]) -> str:
-        from rag_evaluator.report.compared import comparison_html
-        from rag_evaluator.report.figures import runs_html
-
-        comparison = self.state.comparison(paths)
-        self._after_table(RunsTable(runs, comparison.on))
-        return comparison_html(comparison) + runs_html(runs)
-
-    def _after_table(self, table: RunsTable) -> None:
-        """Both read all rows; made at the same time they would take as long together, and the table is used first.
+    def _figures(self, paths: Sequence[str], table: RunsTable) -> str:
+        """All of them read all rows; made at the same time they would take as long together.
 
         So the answer is made first, then what the table is sorted and searched by, then the charts.
         """
-        self.indexes.of(table).ready.wait()
+        from rag_evaluator.report.figures import figures_html  # loads the library of charts
+
+        if len(paths) == 1:
+            self._answer(table.runs[0])
+            self._index(table)
+            return figures_html(table.runs[0])
+        from rag_evaluator.report.compared import comparison_html
+
+        self._index(table)
+        return comparison_html(self.state.comparison(paths))
+
+    def _answer(self, run: Run) -> str:
+        return self.fragments.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run))
+
+    def _index(self, table: RunsTable) -> RowIndex:
+        return self.indexes.of(*_known(table), lambda: RowIndex(table))
 
     def rows(self, request: Request) -> Response:
-        table = self._tabled(request)
-        query_pairs = [pair for pair in request.query_params.multi_items() if pair[0] != WITH]
-        query = read_query(query_pairs, table.columns)
+        _, table = self._table(request)
+        asked = {name: value for name, value in request.query_params.items() if name != WITH}
+        query = read_query(asked, table.columns)
         if len(table.runs) == 1 and query.in_file_order and query.offset + query.limit <= FIRST_ROWS:
-            rows = table.first(query.offset, query.limit)
-            return as_json({"total": table.count, "all": table.count, "rows": rows})
-        index = self.indexes.of(table)
-        if not index.ready.wait(PATIENCE):
-            return _building(index)
+            total, rows = table.runs[0].count, table.first(query.offset, query.limit)
+            return as_json({"total": total, "all": total, "rows": rows})
+        index = self._index(table)
         total, rows = index.page(query)
-        return as_json({"total": total, "all": index.all, "rows": rows})
+        return as_json({"total": total, "all": index.count, "rows": rows})
 
     def row(self, request: Request) -> Response:
         number = number_of(request.path_params["row"])
-        table = self._tabled(request)
-        try:
-            if len(table.runs) == 1:
+        _, table = self._table(request)
+        if len(table.runs) == 1:
+            try:
                 return as_page(row_html(table.runs[0], number))
-        except IndexError:
-            raise NotThere(str(number)) from None
-        index = self.indexes.of(table)
-        if not index.ready.wait(PATIENCE):
-            return _building(index)
-        if (numbers := index.numbers(number)) is None:
+            except IndexError:
+                raise NotThere(str(number)) from None
+        if (numbers := self._index(table).numbers(number)) is None:
             raise NotThere(str(number))
         return as_page(pair_html(table.runs, numbers))
 
     def frames(self, request: Request) -> Response:
-        """The heads of prompts, which the fragments of rows only name."""
-        paths = [request.path_params["path"], *request.query_params.getlist(WITH)]
-        return as_json({key: text for path in paths for key, text in frames_of(self.state.run(path)).items()})
+        """Answer with the heads of prompts, which the fragments of rows only name."""
+        _, table = self._table(request)
+        return as_json({key: text for run in table.runs for key, text in frames_of(run).items()})
 
-    def _tabled(self, request: Request) -> RunsTable:
+    def _table(self, request: Request) -> tuple[list[str], RunsTable]:
+        """Return the paths of the runs that a request names, and the table of their rows."""
         paths = [request.path_params["path"], *request.query_params.getlist(WITH)]
+        if len(paths) > MOST_COMPARED:
+            raise NotThere(", ".join(paths))
         runs = [self.state.run(path) for path in paths]
-        return RunsTable(runs, self.state.comparison(paths).on if len(runs) > 1 else None)
-
-    def unfinished(self, request: Request) -> Response:
-        """How far all runs are that are not finished."""
-        listed = entries(self.state)
-        html = {entry.path: render("progress_short.html", entry=entry) for entry in listed if entry.parts}
-        return as_json({"seen": seen(listed), "html": html})
-
-    def progress(self, request: Request) -> Response:
-        parts = parts_of(self.state.run(request.path_params["path"]).folder)
-        html = {"parts": render("progress_parts.html", parts=parts)}
-        return as_json({"state": state_of(parts), "parts": [part.to_json() for part in parts], "html": html})
+        return paths, RunsTable(runs, self.state.comparison(paths).on if len(runs) > 1 else None)
 
 
-def _building(index: RowIndex) -> Response:
-    return as_json({"building": round(index.share, 3)}, 202)
+def _known(table: RunsTable) -> tuple[Any, Any]:
+    """Return by what something that is made from a table is kept, and by what it is known to be old."""
+    folders = tuple(run.folder for run in table.runs)
+    return (folders, table.on), tuple(map(stamp_of, folders))
 
 
-def _table(runs: Sequence[Run], path: str, with_others: str = "") -> dict[str, Any]:
-    """What `table.html` shows, and where its rows come from. Any: see the template."""
-    rows, row = (address(prefix, path) + with_others for prefix in ("/api/rows/", "/api/row/"))
+def _table(runs: Sequence[Run], paths: Sequence[str]) -> dict[str, Any]:
+    """Return what `table.html` shows, and where rows and figures come from. Any: see the template."""
+    others = "?" + urlencode([(WITH, path) for path in paths[1:]]) if len(paths) > 1 else ""
+    places = {f"{kind}_from": address(f"/api/{kind}/", paths[0]) + others for kind in ("rows", "row", "figures")}
     return {
         "columns": columns_of(runs),
         "texts": texts_of(runs),
         "parts": page_parts(runs),
         "table_notes": (),
-        "rows_from": rows,
-        "row_from": row,
+        **places,
     }
 
 
@@ -268,15 +211,13 @@ def make_app(
         who: the name of the person who reviews; None asks the browser for it.
     """
     state = AppState(open_folders(results), review, who)
-    indexes = Indexes()
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
         Thread(target=mean_interval, args=([0.0, 1.0], Scale()), daemon=True).start()  # loads what intervals need
         yield
-        indexes.close()
 
-    routes = [*Pages(state, indexes).routes(), *_review_routes(state)]
+    routes = [*Pages(state).routes(), *_review_routes(state)]
     handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)
     app = GuardedApp(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     app.router.redirect_slashes = False

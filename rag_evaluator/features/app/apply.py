@@ -4,17 +4,20 @@ import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset import open_dataset, row_names
+from rag_evaluator.dataset.columns import ColumnNames, accepted_names
 from rag_evaluator.dataset.json_values import EMPTY
+from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import ConfigError, DatasetError, RagEvaluatorError, ResultsError, did_you_mean
-from rag_evaluator.features.app.formats import WRITERS, Dataset, RowToWrite
+from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
 from rag_evaluator.features.app.store import FLAGS, NAME, ReviewRecord, ReviewStore, review_of
 from rag_evaluator.files.atomic import check_replaceable, write_lines, write_whole
+from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.resources import command
 from rag_evaluator.results.rows import DROPPED
 from rag_evaluator.results.run import Run
@@ -22,6 +25,50 @@ from rag_evaluator.results.run import Run
 # Any in this module: JSON.
 
 REVISED = ".reviewed"
+LINES = (".jsonl", ".ndjson")
+MARK = b"\xef\xbb\xbf"  # of UTF-8, at the beginning of a file
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The dataset that the reviews are about.
+
+    Attributes:
+        name: for messages.
+        path: None where its rows came from Python; they are those that the run has kept.
+        samples: its rows.
+        mapping: the user's names of columns, `columns` of the configuration.
+    """
+
+    name: str
+    path: Path | None
+    samples: Sequence[Sample]
+    mapping: Mapping[str, str]
+
+    @cached_property
+    def names(self) -> list[str]:
+        """Every column of any row."""
+        return list(row_names(self.samples))
+
+    @cached_property
+    def is_log(self) -> bool:
+        return ColumnNames(self.mapping).is_log(self.names)
+
+    def column_of(self, canonical: str, sample: Sample) -> list[str]:
+        """Return the user's columns that hold a canonical one in a row; where there is none yet, the one to write."""
+        mapping = {**self.mapping, "reference": "retrieved_contexts"} if self.is_log else self.mapping
+        in_cells = self.path is not None and is_cells(self.path)
+        filled = ColumnNames(mapping).names_of(canonical, InputRecord(sample.where, sample.row, in_cells))
+        mapped = [name for name, target in mapping.items() if target == canonical]
+        free = [name for name in accepted_names(canonical) if name not in mapping]
+        return filled or (mapped or [name for name in free if name in self.names] or free)[:1]
+
+    def lines(self) -> Mapping[int, bytes]:
+        """Return the bytes of each row of a file with a row on each line; of others nothing."""
+        if self.path is None or self.path.suffix.lower() not in LINES or self.is_log:
+            return {}
+        lines = self.path.read_bytes().removeprefix(MARK).split(b"\n")
+        return dict(enumerate(line + b"\n" for line in lines if line.strip()))
 
 
 @dataclass(frozen=True)
@@ -83,7 +130,7 @@ def apply_reviews(
 
     Args:
         results: results folder with `reviews.jsonl`.
-        out: the new file; its suffix chooses the format. None: `<dataset>.reviewed<suffix>` beside the dataset.
+        out: the new file, JSONL. None: `<dataset>.reviewed.jsonl` beside the dataset.
         drop: flags whose rows are left out: `too_easy`, `ambiguous`, `not_answerable`, `duplicate`.
         dataset: where the dataset is now; None: where the run found it.
         skip_edited: leave out reviews of rows that somebody has edited since; else they are an error.
@@ -105,8 +152,8 @@ def apply_reviews(
     if revision.edited and not skip_edited:
         raise _edited(store, revision.edited, reviewed)
     path = next_name(reviewed.path or Path(f"{folder.name}.jsonl")) if out is None else Path(out).expanduser()
-    if path.suffix.lower() not in WRITERS:
-        raise ConfigError(f"--out {path}: expected one of {', '.join(WRITERS)}.")
+    if path.suffix.lower() not in LINES:
+        raise ConfigError(f"--out {path}: the new dataset is written as {' or '.join(LINES)}.")
     changes, history = list(revision.changes()), history_path(path)
     if not changes:
         raise ResultsError(_nothing(store, revision.already, drop))
@@ -194,11 +241,14 @@ class Revision:
         """A row with its corrections, in the user's own columns."""
         corrections = self.corrections(sample)
         values = dict(sample.row)
+        if self.dataset.path is not None and is_cells(self.dataset.path):  # lists are no longer JSON text in a cell
+            held = sample.columns.items()
+            values |= {name: value for field, value in held for name in self.dataset.column_of(field, sample)}
         for field, record in corrections.items():
             for column in self.dataset.column_of(field, sample):
                 is_listed = isinstance(values.get(column), list) and isinstance(record.after, str)  # `ground_truths`
                 values[column] = [record.after] if is_listed else record.after
-        return values if corrections else sample.row
+        return values
 
     def digests(self) -> list[str]:
         """Those that the rows of the new dataset must have, by what was reviewed and not by what was written."""
@@ -276,50 +326,33 @@ def old_history(dataset: Dataset) -> list[dict[str, Any]]:
 
 
 def next_name(path: Path) -> Path:
-    """The name of a revision: `data.reviewed.jsonl`, then `data.reviewed2.jsonl`; a `datasets` folder becomes JSONL."""
-    suffix = path.suffix if path.suffix.lower() in WRITERS else ".jsonl"
+    """Return the name of a revision: `data.reviewed.jsonl`, then `data.reviewed2.jsonl`."""
     match = re.fullmatch(rf"(.*){re.escape(REVISED)}(\d*)", path.stem)
     stem = f"{path.stem}{REVISED}" if match is None else f"{match[1]}{REVISED}{int(match[2] or 1) + 1}"
-    return path.with_name(f"{stem}{suffix}")
+    return path.with_name(f"{stem}.jsonl")
 
 
 def write_revision(revision: Revision, out: Path) -> None:
-    """Write the new dataset and its history.
+    """Write the new dataset and its history; rows that nobody has corrected stay the same bytes, if they were JSONL.
 
-    The file is read again before it gets its name: a row that would be read otherwise than it was reviewed, as a
-    format cannot hold it, is an error, and nothing is written.
+    The file is read again before it gets its name: a row that would be read otherwise than it was reviewed is an
+    error, and nothing is written.
     """
     dataset, digests = revision.dataset, revision.digests()
-    names = dict.fromkeys(row_names(dataset.samples))
-    for place in sorted(revision.reviews):
-        names |= dict.fromkeys(revision.revised(dataset.samples[place]))
 
     def write(path: Path) -> None:
-        try:
-            rows = _rows(revision, dataset.is_cells and not is_cells(out))
-            WRITERS[out.suffix.lower()](path, rows, list(names), dataset)
-        except RagEvaluatorError:
-            raise
-        except Exception as error:  # a library's, for a value that its format cannot hold
-            raise _unwritable(out, f"{type(error).__name__}: {error}") from error
+        old = dataset.lines()
+        with path.open("wb") as file:
+            for sample in revision.kept:
+                values = revision.revised(sample)
+                file.write(
+                    json_line(values) if revision.corrections(sample) else old.get(sample.index, json_line(values))
+                )
         _check(path, out, dataset, digests)
         # before the dataset gets its name: whenever this is killed, no dataset lacks its history
         write_lines(history_path(out), [*old_history(dataset), *_history(revision, digests)])
 
     write_whole(out, write)
-
-
-def _rows(revision: Revision, unpacked: bool) -> Iterator[RowToWrite]:
-    """The rows of the new dataset; `unpacked`: lists are no longer JSON text in a cell."""
-    for sample in revision.kept:
-        values = revision.revised(_unpacked(sample, revision.dataset) if unpacked else sample)
-        changed = [name for name in values if values[name] is not sample.row.get(name)]
-        yield RowToWrite(sample.index, values, changed)
-
-
-def _unpacked(sample: Sample, dataset: Dataset) -> Sample:
-    held = {name: value for field, value in sample.columns.items() for name in dataset.column_of(field, sample)}
-    return replace(sample, row={**sample.row, **held})
 
 
 def _check(path: Path, out: Path, dataset: Dataset, expected: Sequence[str]) -> None:
@@ -334,7 +367,7 @@ def _check(path: Path, out: Path, dataset: Dataset, expected: Sequence[str]) -> 
 
 
 def _unwritable(out: Path, why: str) -> ResultsError:
-    return ResultsError(f"{out}: {out.suffix} cannot hold the revised dataset: {why}. Give --out FILE.jsonl")
+    return ResultsError(f"{out}: JSON lines cannot hold the revised dataset: {why}. Correct its rows by hand.")
 
 
 def _history(revision: Revision, digests: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -190,7 +190,7 @@ def add_review_commands(commands: Any) -> None:
     command.add_argument("results", type=Path, help="results folder that was reviewed")
     command.add_argument(
         "--out", type=Path, metavar="FILE",
-        help="the new file; its suffix chooses the format; default: <dataset>.reviewed<suffix> beside the dataset",
+        help="the new file, JSON lines; default: <dataset>.reviewed.jsonl beside the dataset",
     )  # fmt: skip
     command.add_argument(
         "--drop", action="append", default=[], metavar="FLAG",

@@ -1,6 +1,5 @@
 """Labels that people give in the app, blind: what they are asked, in order, and the table that `certify` reads."""
 
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,15 +10,23 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.features.app.answers import BadRequest, as_json, as_page, number_of, page, render
-from rag_evaluator.features.app.queues import rows_in, scales_in
+from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page
 from rag_evaluator.features.app.review import Reviews, body_of, keep, person, record_of
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
-from rag_evaluator.features.certify.certify import certify, columns_read, draw_rows
-from rag_evaluator.features.certify.sheet import DRAW, ROW, SAMPLE, choices_of, label_of, question_of, write_draw
-from rag_evaluator.features.certify.table import ANNOTATOR, LABEL, METRIC, SAMPLED, STATEMENT
+from rag_evaluator.features.certify.certify import columns_read
+from rag_evaluator.features.certify.sheet import (
+    ANNOTATOR,
+    DRAW,
+    LABEL,
+    METRIC,
+    ROW,
+    SAMPLE,
+    STATEMENT,
+    choices_of,
+    label_of,
+    question_of,
+)
 from rag_evaluator.files.atomic import replace_bytes, safe_names
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.report.row import columns_of
@@ -28,10 +35,9 @@ from rag_evaluator.results.certificate import FOLDER
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import numbers_of
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.tally import scales_of
 from rag_evaluator.statistics.formulas import Scale
 
-MOST = 1000  # rows of a queue to label
-NOT_SAMPLED = "not-sampled"  # in place of the name of a draw
 Json = Mapping[str, Any]  # Any: JSON
 
 
@@ -70,7 +76,11 @@ def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
 
 def metrics_to_label(run: Run) -> list[str]:
     """The metrics whose scores a judge made: people are compared with it."""
-    return [metric for metric in scales_in(run) if is_judged(run.manifest, metric)]
+    return [metric for metric in run.metrics if is_judged(run.manifest, metric)]
+
+
+def _scales(run: Run) -> Mapping[str, Scale]:
+    return scales_of(run.manifest, run.summary)
 
 
 def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:
@@ -95,7 +105,7 @@ def statements_of(record: Json) -> list[str]:
     return list(dict.fromkeys(statement for statement in statements if statement))
 
 
-def given_labels(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> dict[LabelItem, float]:
+def given_labels(store: ReviewStore, draw: str, by: str, digests: Sequence[str]) -> dict[LabelItem, float]:
     """The labels of a person, as `store.labels` has them."""
     return {
         LabelItem(record.row, record.field, record.statement): float(record.after)
@@ -104,13 +114,13 @@ def given_labels(store: ReviewStore, draw: str | None, by: str, digests: Sequenc
     }
 
 
-def label_path(store: ReviewStore, draw: str | None, by: str) -> Path:
-    """The table of a person's labels: `labels/<draw>.<name>.jsonl`; `not-sampled` for rows that were not drawn."""
+def label_path(store: ReviewStore, draw: str, by: str) -> Path:
+    """The table of a person's labels: `labels/<draw>.<name>.jsonl`."""
     names = store.annotators(draw)
-    return store.folder / FOLDER / f"{draw or NOT_SAMPLED}.{safe_names(names)[names.index(by)]}.jsonl"
+    return store.folder / FOLDER / f"{draw}.{safe_names(names)[names.index(by)]}.jsonl"
 
 
-def write_label_table(store: ReviewStore, draw: str | None, by: str, digests: Sequence[str]) -> Path:
+def write_label_table(store: ReviewStore, draw: str, by: str, digests: Sequence[str]) -> Path:
     """Write the labels of a person again, as `reviews.jsonl` has them, in the long form that `certify` reads.
 
     Args:
@@ -126,8 +136,7 @@ def write_label_table(store: ReviewStore, draw: str | None, by: str, digests: Se
 
 def _line(record: ReviewRecord) -> dict[str, Any]:
     line = {ROW: record.row, SAMPLE: record.sample, ANNOTATOR: record.by, METRIC: record.field}
-    sampled = {SAMPLED: False} if record.draw is None else {DRAW: record.draw}
-    return {**line, STATEMENT: record.statement, LABEL: record.after, **sampled}
+    return {**line, STATEMENT: record.statement, LABEL: record.after, DRAW: record.draw}
 
 
 @dataclass(frozen=True)
@@ -140,18 +149,15 @@ class LabelRoutes:
         return [
             Route("/label/{path:path}", self.page),
             Route("/api/label/draws/{path:path}", self.draws),
-            Route("/api/label/draw/{path:path}", self.draw, methods=["POST"]),
             Route("/api/label/items/{path:path}", self.items),
             Route("/api/label/row/{path:path}/{row}", self.row),
             Route("/api/label/record/{path:path}", self.record, methods=["POST"]),
-            Route("/api/label/agreement/{path:path}", self.agreement),
         ]
 
     def page(self, request: Request) -> Response:
         run = self.reviews.run(path := request.path_params["path"])
-        metrics = metrics_to_label(run)
-        unasked = [metric for metric in scales_in(run) if metric not in metrics]
-        return page("label.html", self.reviews.state, run.title, True, path=path, metrics=metrics, unasked=unasked)
+        draw = command("certify", "sheet", run.folder, "--out", "labels.xlsx")
+        return page("label.html", self.reviews.state, run.title, True, path=path, draw=draw)
 
     def draws(self, request: Request) -> Response:
         """The draws of a run, with what the person has labelled of each."""
@@ -165,40 +171,23 @@ class LabelRoutes:
             draws.append({**about, "labelled": len(labelled), "closed": closed})
         return as_json({"draws": draws})
 
-    async def draw(self, request: Request) -> Response:
-        """Draw rows as `certify sheet` does."""
-        values = await body_of(request)
-        return await run_in_threadpool(self._draw, request.path_params["path"], values)
-
-    def _draw(self, path: str, values: Mapping[str, Any]) -> Response:
-        run, size, seed = self.reviews.run(path), values.get("size"), values.get("seed", 0)
-        metrics, uncertain = values.get("metrics") or [], values.get("uncertain", False)
-        if type(size) is not int or type(seed) is not int or type(uncertain) is not bool or not 0 <= seed < 2**32:
-            raise BadRequest("expected 'size' and 'seed' as numbers, 'uncertain' as true or false.")
-        if not isinstance(metrics, list) or not set(map(str, metrics)) <= set(metrics_to_label(run)):
-            raise BadRequest("expected 'metrics' as a list of metrics of this run that a judge scored.")
-        try:
-            record = draw_rows(run.folder, size, metrics, uncertain, seed).record
-        except RagEvaluatorError as error:
-            raise BadRequest(str(error)) from error
-        write_draw(run.folder, record)
-        return as_json({"name": record.name})
-
     def items(self, request: Request) -> Response:
         """What is asked, in order, with the person's own answers so far."""
-        run = self.reviews.run(path := request.path_params["path"])
-        by = person(self.reviews.state, request.query_params.get("by"))
-        draw, rows, metrics = self._asked(run, path, request)
-        details = {row: run.details(row) for row in rows} if request.query_params.get("per") == "statement" else {}
-        labels = given_labels(self.reviews.store(run), draw, by, run.digests)
-        items = items_of(rows, metrics, details)
+        run = self.reviews.run(request.path_params["path"])
+        store, by = self.reviews.store(run), person(self.reviews.state, request.query_params.get("by"))
+        draw = self.reviews.draws(run).get(name := request.query_params.get("draw", ""))
+        if draw is None:
+            raise NotThere(name)
+        details = {row: run.details(row) for row in draw.rows} if request.query_params.get("per") == "statement" else {}
+        labels, judged = given_labels(store, name, by, run.digests), metrics_to_label(run)
+        items = items_of(draw.rows, [metric for metric in draw.metrics if metric in judged], details)
         kinds = {(item.metric, item.statement is not None) for item in items}
         return as_json(
             {
-                "draw": draw,
-                "closed": draw is not None and self.reviews.store(run).is_closed(draw, by),
+                "closed": store.is_closed(name, by),
                 "items": [[*item, labels.get(item)] for item in items],
                 "asks": [self._ask(run, *kind) for kind in sorted(kinds)],
+                "next": command("certify", run.folder, "--labels", label_path(store, name, by)) if labels else "",
             }
         )
 
@@ -208,25 +197,8 @@ class LabelRoutes:
             "metric": metric,
             "statement": per_statement,
             "question": question_of(metric, "english", per_statement),
-            "choices": choices(scales_in(run)[metric], per_statement),
+            "choices": choices(_scales(run)[metric], per_statement),
         }
-
-    def _asked(self, run: Run, path: str, request: Request) -> tuple[str | None, Sequence[int], Sequence[str]]:
-        """The draw with its rows and metrics; or the rows of a queue, which are no draw."""
-        name, queue = request.query_params.get("draw"), request.query_params.get("queue")
-        metrics = metrics_to_label(run)
-        if name is not None:
-            draw = self.reviews.draws(run).get(name)
-            if draw is None:
-                raise NotThere(name)
-            return name, list(draw.rows), [metric for metric in draw.metrics if metric in metrics]
-        chosen = request.query_params.getlist("metric") or metrics
-        if not set(chosen) <= set(metrics):
-            raise BadRequest("expected metrics of this run that a judge scored.")
-        queues = {each.name: each for each in (*self.reviews.queues(run), self.reviews.reviewed(run))}
-        if queue not in queues:
-            raise NotThere(str(queue))
-        return None, list(rows_in(queues[queue]))[:MOST], chosen
 
     def row(self, request: Request) -> Response:
         """The texts that are needed to label some metrics in a row: neither scores nor reasons nor other columns."""
@@ -236,7 +208,7 @@ class LabelRoutes:
             columns = columns_of(run, run.row(row))
         except IndexError:
             raise NotThere(str(row)) from None
-        metrics = [metric for metric in request.query_params.getlist("metric") if metric in scales_in(run)]
+        metrics = [metric for metric in request.query_params.getlist("metric") if metric in _scales(run)]
         texts = {name: columns[name] for name in columns_read(metrics, set(columns)) if name in columns}
         return as_json({"row": row, "sample": self.reviews.sample(run, row), "texts": texts})
 
@@ -250,7 +222,7 @@ class LabelRoutes:
         record = record_of(values, path, person(self.reviews.state, values.get("by")))
         self._check(run, record)
         answer = keep(self.reviews, run, record)
-        if answer.status_code == 200 and record.kind == "label":
+        if answer.status_code == 200 and record.kind == "label" and record.draw is not None:
             write_label_table(self.reviews.store(run), record.draw, record.by, run.digests)
         return answer
 
@@ -258,13 +230,13 @@ class LabelRoutes:
         """Raises `BadRequest` for a label that nobody has asked for."""
         if record.kind not in ("label", "close"):
             raise BadRequest(f"'{record.kind:.40}' is neither a label nor the end of a draw.")
-        draw = None if record.draw is None else self.reviews.draws(run).get(record.draw)
-        if record.draw is not None and draw is None:
+        draw = self.reviews.draws(run).get(record.draw or "")
+        if draw is None:
             raise BadRequest("there is no such draw of these rows.")
         if record.kind == "close":
             return
-        scale = scales_in(run).get(record.field)
-        if scale is None or (draw is not None and (record.field not in draw.metrics or record.row not in draw.rows)):
+        scale = _scales(run).get(record.field)
+        if scale is None or record.field not in draw.metrics or record.row not in draw.rows:
             raise BadRequest("this row and metric were not drawn.")
         values = [choice.value for choice in choices(scale, record.statement is not None)]
         if record.after is not None and record.after not in values:
@@ -273,26 +245,3 @@ class LabelRoutes:
             asked = items_of([record.row], [record.field], {record.row: run.details(record.row)})
             if LabelItem(record.row, record.field, record.statement) not in asked:
                 raise BadRequest("the judge has judged no such statement in this row.")
-
-    def agreement(self, request: Request) -> Response:
-        """How far people and judge agree; only for those who have closed the draw, and of closed labels only."""
-        run = self.reviews.run(request.path_params["path"])
-        by = person(self.reviews.state, request.query_params.get("by"))
-        name, store = request.query_params.get("draw", ""), self.reviews.store(run)
-        if name not in self.reviews.draws(run) or not store.is_closed(name, by):
-            return as_json({"error": "Agreement is shown after you have closed the draw."}, 403)
-        closed = [who for who in store.annotators(name) if store.is_closed(name, who)]
-        tables = [label_path(store, name, who) for who in closed]
-        figures, problem = _figures(run.folder, tables)
-        labels = [word for table in tables for word in ("--labels", f"{run.folder}/labels/{table.name}")]
-        again = command("certify", run.folder, *labels)
-        return as_page(render("agreement.html", figures=figures, problem=problem, people=closed, command=again))
-
-
-def _figures(folder: Path, tables: Sequence[Path]) -> tuple[Mapping[str, Any], str]:
-    """What `certify` says of some labels, without writing a certificate; or why it says nothing."""
-    with tempfile.TemporaryDirectory(prefix="rag-evaluator-") as place:
-        try:
-            return certify(folder, tables, out=Path(place) / "certificate.json").certificate["metrics"], ""
-        except RagEvaluatorError as error:
-            return {}, str(error)

@@ -1,4 +1,4 @@
-"""What the pages for reviewers share: what a browser sends, stores, queues and digests of the runs, answers."""
+"""What the pages for reviewers share: what a browser sends, stores and digests of the runs; flags and corrections."""
 
 import json
 import re
@@ -17,12 +17,11 @@ from starlette.routing import BaseRoute, Route
 from rag_evaluator.dataset.json_values import plain
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page
-from rag_evaluator.features.app.queues import FINDINGS, Queue, QueuedRow, find_queues
-from rag_evaluator.features.app.state import FILES, AppState, FileCache, NotThere, stamp_of
+from rag_evaluator.features.app.state import AppState, FileCache, NotThere, stamp_of
 from rag_evaluator.features.app.store import (
     CORRECTED,
     FLAGS,
-    LONGEST_NAME,
+    LONGEST,
     ConflictError,
     ReviewError,
     ReviewRecord,
@@ -31,12 +30,14 @@ from rag_evaluator.features.app.store import (
 from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
 from rag_evaluator.report.pages import clean
 from rag_evaluator.report.row import columns_of, row_html
+from rag_evaluator.report.table import worst_places
 from rag_evaluator.results.certificate import FOLDER, NAME
 from rag_evaluator.results.run import Run
 
 # Any in this module: JSON.
 
-LONGEST = 20_000_000  # bytes of a request
+MOST_BYTES = 20_000_000  # of a request
+MOST_WORST = 1000  # rows that are listed as the worst
 SENT = ("id", "row", "sample", "kind", "field", "before", "after", "statement", "draw", "seen")
 PERSON = re.compile(r"[^\x00-\x1f\x7f]+")
 
@@ -46,8 +47,8 @@ async def body_of(request: Request) -> dict[str, Any]:
     data = bytearray()
     async for part in request.stream():
         data += part
-        if len(data) > LONGEST:
-            raise BadRequest(f"a review may have {LONGEST:,} bytes.")
+        if len(data) > MOST_BYTES:
+            raise BadRequest(f"a review may have {MOST_BYTES:,} bytes.")
     try:
         values = json.loads(data)
     except (ValueError, RecursionError) as error:
@@ -67,8 +68,8 @@ def person(state: AppState, name: Any) -> str:
 def checked_name(text: str) -> str:
     """A name as it is kept. Raises `BadRequest` for what is none."""
     name = known_name(text)
-    if not name or len(name) > LONGEST_NAME or not PERSON.fullmatch(name):
-        raise BadRequest(f"who reviews? Expected a name of at most {LONGEST_NAME} characters.")
+    if not name or len(name) > LONGEST["by"] or not PERSON.fullmatch(name):
+        raise BadRequest(f"who reviews? Expected a name of at most {LONGEST['by']} characters.")
     return name
 
 
@@ -96,7 +97,7 @@ class Reviews:
 
     state: AppState
     _stores: dict[Path, ReviewStore] = field(default_factory=dict)
-    _queues: FileCache[list[Queue]] = field(default_factory=lambda: FileCache(16))
+    _worst: FileCache[list[int]] = field(default_factory=lambda: FileCache(16))
 
     def run(self, path: str) -> Run:
         """A finished run. Raises `NotThere`."""
@@ -115,19 +116,21 @@ class Reviews:
             raise NotThere(str(row))
         return str(details[0]["sample"])
 
-    def queues(self, run: Run) -> list[Queue]:
-        """The rows that are worth a look; found anew when the files of the run have changed."""
-        stamp = stamp_of(run.folder, (*FILES, FINDINGS))
-        return self._queues.of(run.folder, stamp, lambda: list(find_queues(run, self.state)))
+    def worst(self, run: Run) -> list[int]:
+        """Return the rows, the worst first, by their combined rank."""
 
-    def reviewed(self, run: Run) -> Queue:
-        """The rows of which people have said something, the last ones first."""
-        rows: dict[int, QueuedRow] = {}
-        for place, record in enumerate(self.store(run).records()):
-            if record.row is not None and record.kind != "label":
-                rows.pop(record.row, None)
-                rows[record.row] = QueuedRow(float(place), record.row, ())
-        return Queue("reviewed", list(reversed(rows.values())), len(rows))
+        def found() -> list[int]:
+            places = worst_places(run)
+            return sorted(range(len(places)), key=places.__getitem__)
+
+        return self._worst.of(run.folder, stamp_of(run.folder), found)
+
+    def reviewed(self, run: Run) -> list[int]:
+        """Return the rows that people have flagged or corrected, the last ones first."""
+        records = reversed(self.store(run).records())
+        return list(
+            dict.fromkeys(record.row for record in records if record.row is not None and record.kind != "label")
+        )
 
     def draws(self, run: Run) -> dict[str, DrawRecord]:
         """The draws of the rows as they are now, by name."""
@@ -185,7 +188,6 @@ class ReviewRoutes:
             Route("/review/{path:path}", self.page),
             Route("/api/review/queues/{path:path}", self.queues),
             Route("/api/review/row/{path:path}/{row}", self.row),
-            Route("/api/review/changes/{path:path}", self.changes),
             Route("/api/review/record/{path:path}", self.record, methods=["POST"]),
         ]
 
@@ -195,11 +197,13 @@ class ReviewRoutes:
         return page("review.html", self.reviews.state, run.title, True, **values)
 
     def queues(self, request: Request) -> Response:
-        """The queues with their rows; of rows that the person labels blind the reasons are left out."""
+        """Answer with the rows, the worst first, and those that are reviewed; rows that the person labels blind are
+        none of the worst.
+        """
         run = self.reviews.run(request.path_params["path"])
-        queues = [self.reviews.reviewed(run), *self.reviews.queues(run)]
         blind = self._blind(run, request)
-        return as_json({"queues": [_queue_json(queue, blind) for queue in queues], "rows": run.count})
+        worst = [row for row in self.reviews.worst(run) if row not in blind][:MOST_WORST]
+        return as_json({"queues": {"worst": worst, "reviewed": self.reviews.reviewed(run)}})
 
     def row(self, request: Request) -> Response:
         """A row with what people have said of it. Of rows that the person labels blind nothing that the judge said."""
@@ -217,18 +221,9 @@ class ReviewRoutes:
                 "sample": sample,
                 "columns": {name: columns.get(name) for name in CORRECTED},
                 "last": {key: record_json(record) for key, record in state.last.items()},
-                "history": [record_json(record) for records in state.fields.values() for record in records],
                 "html": None if row in blind else row_html(run, row),
             }
         )
-
-    def changes(self, request: Request) -> Response:
-        """The rows of which somebody has said something after the first `after` records."""
-        run = self.reviews.run(request.path_params["path"])
-        after = number_of(request.query_params.get("after", "0"))
-        records = self.reviews.store(run).records()
-        rows = {record.row for record in records[after:] if record.row is not None and record.kind != "label"}
-        return as_json({"count": len(records), "rows": sorted(rows)})
 
     async def record(self, request: Request) -> Response:
         """Keep a flag or a correction: 200 once it is on disk, 409 where somebody else has changed the same."""
@@ -245,8 +240,3 @@ class ReviewRoutes:
     def _blind(self, run: Run, request: Request) -> set[int]:
         by = self.reviews.state.who or known_name(request.query_params.get("by", ""))
         return self.reviews.blind(run, by) if by else set()
-
-
-def _queue_json(queue: Queue, blind: set[int]) -> dict[str, Any]:
-    rows = [{"row": queued.row, "why": [] if queued.row in blind else queued.why} for queued in queue.rows]
-    return {"name": queue.name, "total": queue.total, "rows": rows}

@@ -2,113 +2,46 @@
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeGuard
+from typing import Any
 
-from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.features.app.state import REPORT, AppState, NotThere
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.errors import RagEvaluatorError
+from rag_evaluator.features.app.state import AppState, NotThere, has_begun
 from rag_evaluator.files.progress import duration
-from rag_evaluator.results.manifest import config_of, judge_of
+from rag_evaluator.report.facts import MetricLine, line
+from rag_evaluator.results.manifest import SCORES, config_of, judge_of
 from rag_evaluator.results.overview import by_stage
-from rag_evaluator.results.run import Run
+from rag_evaluator.results.tally import scales_of
 from rag_evaluator.run.journal import journals_in
-from rag_evaluator.run.status import Status, WorkerStatus, is_complete, read_status
+from rag_evaluator.run.status import Status, is_complete, read_status
 
 
 @dataclass(frozen=True)
 class RunPart:
-    """One stage of a run."""
+    """How far one stage of a run is.
 
-    status: Status
-
-    @property
-    def title(self) -> str:
-        """`evaluate`, or `sort: order` of a task with other stages."""
-        return self.status.task if self.status.task == "evaluate" else f"{self.status.task}: {self.status.stage}"
-
-    @property
-    def share(self) -> float:
-        done, cells = self.status.cells
-        return done / cells if cells else 1.0
-
-    def seen(self, worker: WorkerStatus) -> str:
-        """When a worker last wrote something, in the time of this machine."""
-        return time.strftime("%m-%d %H:%M:%S", time.localtime(worker.seen))
-
-    @property
-    def left(self) -> str:
-        """The time left; empty where nobody works."""
-        seconds = self.status.seconds_left
-        return "" if seconds is None else duration(seconds)
-
-    @property
-    def state(self) -> str:
-        """`finished`, `running`, or `stopped`: nobody works on it, as far as can be known."""
-        if self.status.merged:
-            return "finished"
-        working = any(worker.works(self.status.at) for worker in self.status.workers)
-        return "running" if working else "stopped"
-
-    def to_json(self) -> Mapping[str, Any]:
-        status = self.status
-        return {
-            "title": self.title,
-            "task": status.task,
-            "stage": status.stage,
-            "noun": status.noun,
-            "done": status.cells[0],
-            "all": status.cells[1],
-            "state": self.state,
-            "rate": status.rate,
-            "seconds_left": status.seconds_left,
-            "workers": [
-                {
-                    "worker": worker.note.worker,
-                    "made": worker.made,
-                    "rate": worker.rate,
-                    "state": worker.state(status.at),
-                }
-                for worker in status.workers
-            ],
-        }
-
-
-def parts_of(folder: Path) -> Sequence[RunPart]:
-    """All stages that have begun in a results folder; empty for a run without journal.
-
-    Raises `ResultsError` for a journal that cannot be read.
+    Attributes:
+        state: `finished`, `running`, or `stopped`: nobody works on it, as far as can be known.
+        share: of what is to be made, in [0, 1].
+        says: the same in words.
     """
-    return [RunPart(status) for status in (read_status(folder) if _began(folder) else ())]
+
+    title: str
+    state: str
+    share: float
+    says: str
 
 
-def is_whole(folder: Path) -> bool:
-    """Whether nothing is left to be made or written, without counting what is there."""
-    return not _began(folder) or all(map(is_complete, journals_in(folder)))
-
-
-def state_of(parts: Sequence[RunPart]) -> str:
-    """The state of a run with some parts: whether anything is in the making, else whether anything is left."""
-    states = {part.state for part in parts}
-    return next((state for state in ("running", "stopped") if state in states), "finished")
-
-
-def about_of(folder: Path) -> Mapping[str, Any]:
-    """What the manifest will say of a run that is not finished; empty where nobody knows. Any: JSON."""
-    return journals_in(folder)[0].about if _began(folder) else {}
-
-
-def _began(folder: Path) -> bool:
-    try:
-        return bool(journals_in(folder))
-    except ResultsError:
-        if any((folder / "journal").glob("**/manifest.json")):  # it is there, and damaged
-            raise
-        return False
-
-
-Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`
+def part_of(status: Status) -> RunPart:
+    working = any(worker.works(status.at) for worker in status.workers)
+    state = "finished" if status.merged else "running" if working else "stopped"
+    (done, cells), left = status.cells, status.seconds_left
+    says = f"{done:,} of {cells:,} {status.noun} · "
+    says += f"{status.rate:.1f} {status.noun}/s" if state == "running" else state
+    says += f" · about {duration(left)} left" if left is not None and state == "running" else ""
+    title = status.task if status.task == "evaluate" else f"{status.task}: {status.stage}"
+    return RunPart(title, state, done / cells if cells else 1.0, says)
 
 
 @dataclass(frozen=True)
@@ -118,38 +51,45 @@ class RunEntry:
     Attributes:
         path: below the root; its address.
         state: `finished`, `running`, `stopped` or `damaged`.
-        metrics: those of its rows; empty while there are no rows, or where they cannot be shown.
         when: when its files were written, or its journal; seconds since the epoch.
-        figures: of each metric; empty while there are none.
-        ranges: of each metric, as far as they are known.
+        about: what its manifest says of it, else its journal.
+        metrics: those of its rows; empty while there are no rows, or where they cannot be shown.
+        lines: the figures of each metric; empty while there are none.
         parts: how far it is, if it is not finished.
-        report: whether its `report.html` is there.
-        error: what cannot be read; empty where nothing is wrong. With `figures` it is the journal only.
+        error: what cannot be read; empty where nothing is wrong. With `lines` it is the journal only.
     """
 
     path: str
+    name: str
     state: str
-    when: float = 0.0
-    name: str = ""
-    judge: str = ""
-    dataset: str = ""
-    language: str = ""
-    rows: int | None = None
-    metrics: Sequence[str] = ()
-    figures: Mapping[str, Figures] = field(default_factory=dict)
-    ranges: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    parts: Sequence[RunPart] = ()
-    report: bool = False
-    error: str = ""
+    when: float
+    about: Mapping[str, Any]  # Any: JSON
+    metrics: Sequence[str]
+    lines: Mapping[str, MetricLine]
+    parts: Sequence[RunPart]
+    error: str
 
     @property
     def date(self) -> str:
         """When it was written, in the time of this machine; empty where nobody knows."""
         return time.strftime("%Y-%m-%d %H:%M", time.localtime(self.when)) if self.when else ""
 
+    @property
+    def judge(self) -> str:
+        model = judge_of(self.about)
+        return _last(model.get("model")) if isinstance(model, Mapping) else model or ""
+
+    @property
+    def dataset(self) -> str:
+        return _last(config_of(self.about).get("dataset"))
+
+    @property
+    def language(self) -> str:
+        return str(config_of(self.about).get("language") or "")
+
 
 def entries(state: AppState) -> list[RunEntry]:
-    """All runs, the newest first."""
+    """Return all runs, the newest first."""
     runs = []
     for path in state.folders.paths():
         try:
@@ -160,99 +100,40 @@ def entries(state: AppState) -> list[RunEntry]:
 
 
 def entry_of(state: AppState, path: str) -> RunEntry:
-    """What the list says of a run. Raises `NotThere`."""
-    run = state.run(path)
-    when, name = _changed(run.folder), run.folder.name
+    """Return what the list says of a run. Raises `NotThere`."""
+    run, about, errors = state.run(path), dict[str, Any](), list[str]()
+    parts, metrics, lines = list[RunPart](), list[str](), dict[str, MetricLine]()
     try:
-        parts, unread = _parts(run.folder)
-        if not (run.folder / "scores.jsonl").is_file():
-            if unread is not None:
-                raise unread
-            return RunEntry(path, state_of(parts), when, name, **_about(about_of(run.folder)), parts=parts)
-        about, metrics = _about(run.manifest), run.metrics
-        figures, damage = _figures(run)
-        return RunEntry(
-            path,
-            "damaged" if damage else state_of(parts),
-            when,
-            run.title,
-            **about,
-            metrics=metrics,
-            figures=figures,
-            ranges=_ranges(run.manifest),
-            parts=parts,
-            report=(run.folder / REPORT).is_file(),
-            error=damage or str(unread or ""),
-        )
+        journals = journals_in(run.folder) if has_begun(run.folder) else []
+        about = dict(journals[0].about) if journals else {}
+        parts = [] if all(map(is_complete, journals)) else list(map(part_of, read_status(run.folder)))
     except RagEvaluatorError as error:
-        return RunEntry(path, "damaged", when, name, error=str(error))
-
-
-def _figures(run: Run) -> tuple[Mapping[str, Figures], str]:
-    """The figures of a run; or none, and what is wrong with them: its rows can be shown without."""
-    try:
-        return run.summary, ""
-    except RagEvaluatorError as error:
-        return {}, str(error)
-
-
-def _parts(folder: Path) -> tuple[Sequence[RunPart], RagEvaluatorError | None]:
-    """How far a run is, if it is not finished; and why nobody knows, which does not matter where results are there."""
-    try:
-        return (() if is_whole(folder) else parts_of(folder)), None
-    except RagEvaluatorError as error:
-        return (), error
+        errors.append(str(error))
+    if (run.folder / SCORES).is_file():
+        try:
+            about, metrics = dict(run.manifest), run.metrics
+            scales = scales_of(run.manifest, run.summary)
+            lines = {metric: line(metric, row, scales[metric]) for metric, row in run.summary.items()}
+        except RagEvaluatorError as error:  # its rows can be shown without figures
+            errors.insert(0, str(error))
+    name = run.folder.name if not metrics else run.title
+    states = ["damaged" if errors and not lines else "", *(part.state for part in parts)]
+    shown = next((word for word in ("damaged", "running", "stopped") if word in states), "finished")
+    return RunEntry(path, name, shown, _changed(run.folder), about, metrics, lines, parts, " ".join(errors))
 
 
 def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:
-    """The metrics of all runs under their stage, in the order in which they appear."""
-    every: dict[str, Figures] = {}
-    for entry in listed:
-        every = {**entry.figures, **every}
-    return [(stage, list(part)) for stage, part in by_stage(every)]
+    """Return the metrics of all runs under their stage, in the order in which they appear."""
+    rows = {metric: known.row for entry in reversed(list(listed)) for metric, known in entry.lines.items()}
+    return [(stage, list(part)) for stage, part in by_stage(rows)]
 
 
-def seen(listed: Iterable[RunEntry]) -> str:
-    """What changes when a run begins, ends or is written anew."""
-    return short_digest(repr([(entry.path, entry.state, entry.when) for entry in listed]).encode("utf-8", "replace"))
-
-
-def _about(manifest: Mapping[str, Any]) -> dict[str, Any]:
-    """What a manifest says of a run. Any: JSON."""
-    config = config_of(manifest)
-    rows = manifest.get("rows")
-    return {
-        "judge": _judge(judge_of(manifest)),
-        "dataset": _short(config.get("dataset")),
-        "language": str(config.get("language") or ""),
-        "rows": rows if isinstance(rows, int) else None,
-    }
-
-
-def _judge(model: Mapping[str, Any] | str | None) -> str:
-    """Any: JSON."""
-    return _short(model.get("model")) if isinstance(model, Mapping) else model or ""
-
-
-def _ranges(manifest: Mapping[str, Any]) -> dict[str, tuple[float, float]]:
-    """The scale of each metric. Any: JSON."""
-    metrics = manifest.get("metrics")
-    rows = metrics.items() if isinstance(metrics, Mapping) else ()
-    ranges = {name: row.get("range") for name, row in rows if isinstance(row, Mapping)}
-    return {name: (ends[0], ends[1]) for name, ends in ranges.items() if _are_ends(ends)}
-
-
-def _are_ends(value: Any) -> TypeGuard[list[float]]:
-    """Any: JSON."""
-    return isinstance(value, list) and len(value) == 2 and all(isinstance(end, int | float) for end in value)
-
-
-def _short(path: Any) -> str:
-    """The last part of a path or model name. Any: JSON."""
+def _last(path: Any) -> str:
+    """Return the last part of a path or model name. Any: JSON."""
     return str(path or "").rstrip("/").rpartition("/")[2]
 
 
 def _changed(folder: Path) -> float:
-    """When the newest file that says something of the run was written."""
-    names = ("scores.jsonl", "summary.json", "journal/manifest.json")
+    """Return when the newest file that says something of the run was written."""
+    names = (SCORES, "summary.json", "journal/manifest.json")
     return max((place.stat().st_mtime for name in names if (place := folder / name).is_file()), default=0.0)

@@ -20,11 +20,10 @@ from rag_evaluator.results.run import Run
 Value = TypeVar("Value")
 DEPTH = 4  # folders below the root in which runs are looked for
 RESULTS = ("manifest.json", "summary.json", SCORES)  # one of them is there when a run has been written
-REPORT = "report.html"
-READ = (*RESULTS, DETAILS, "prompts.json", "reviews.jsonl", REPORT, "journal")  # what is shown
+READ = (*RESULTS, DETAILS, "prompts.json", "reviews.jsonl", "journal")  # what is shown
 MOST_OPEN = 8  # runs whose files are known; the offsets of a million rows take 8 MB
 Stamp = tuple[tuple[int, int, int], ...]  # number, size and time of change of each file
-FILES = (SCORES, DETAILS, "summary.json", "manifest.json", "prompts.json")
+FILES = (SCORES, DETAILS, "summary.json", "manifest.json", "prompts.json")  # that pages are made from
 
 
 class NotThere(RagEvaluatorError):
@@ -160,9 +159,9 @@ class AppState:
         return self._comparisons.of(folders, tuple(map(stamp_of, folders)), lambda: compare(*folders))
 
 
-def stamp_of(folder: Path, files: tuple[str, ...] = FILES) -> Stamp:
+def stamp_of(folder: Path) -> Stamp:
     """By what changed files of a run are known."""
-    return tuple(_stamp(folder / name) for name in files)
+    return tuple(_stamp(folder / name) for name in FILES)
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:

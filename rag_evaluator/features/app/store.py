@@ -1,8 +1,7 @@
 """`ReviewStore`: `reviews.jsonl` of a results folder: what is confirmed is on disk, and nobody's change is lost."""
 
 import json
-import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
@@ -23,7 +22,7 @@ KINDS: tuple[str, ...] = get_args(Kind)
 FLAGS = ("too_easy", "ambiguous", "not_answerable", "duplicate")
 CORRECTED = ("user_input", "reference", "reference_contexts")
 """Columns that belong to the dataset; what the system retrieved and answered is not for a reviewer to change."""
-LONGEST_ID, LONGEST_NAME, LONGEST_TEXT = 64, 200, 4_000_000
+MOST = 4_000_000  # characters of a text
 OPTIONAL = ("statement", "draw", "seen")
 
 Key = tuple[str, int | None, str | None, str, str | None, str | None, str | None]
@@ -78,79 +77,48 @@ class ReviewRecord:
         return {name: value for name, value in values.items() if name not in OPTIONAL or value is not None}
 
 
-def read_record(values: Mapping[str, Any]) -> ReviewRecord:
-    """The record in a line. Raises `ReviewError`."""
-    known = {part.name for part in fields(ReviewRecord)}
-    missing = known - set(values) - set(OPTIONAL)
-    if missing or set(values) - known:
-        wrong = f"no '{min(missing)}'" if missing else f"'{min(set(values) - known)}', which is no field of a review"
-        raise ReviewError(f"a review has {wrong}.")
-    return checked(ReviewRecord(**values))
-
-
 def checked(record: ReviewRecord) -> ReviewRecord:
-    """The record, its texts as they can be written. Raises `ReviewError` for a field that holds something else."""
-    for name, longest in (("id", LONGEST_ID), ("by", LONGEST_NAME), ("run", LONGEST_TEXT), ("at", LONGEST_NAME)):
+    """Return the record, its texts as they can be written. Raises `ReviewError` for what cannot be kept."""
+    for name, longest in LONGEST.items():
         value = getattr(record, name)
-        _need(isinstance(value, str) and bool(value.strip()) and len(value) <= longest, name, value, "a short text")
+        is_there = isinstance(value, str) and len(value) <= longest and bool(value.strip() or name not in NEEDED)
+        _need(is_there or (value is None and name in OPTIONAL), name, value, "a short text")
     _need(record.kind in KINDS, "kind", record.kind, f"one of {', '.join(KINDS)}")
-    for name in ("field", *OPTIONAL):
-        value = getattr(record, name)
-        _need(value is None or (isinstance(value, str) and len(value) <= LONGEST_TEXT), name, value, "a text")
     if record.kind == "close":
-        for name, nothing in _OF_NO_ROW.items():
-            _need(getattr(record, name) == nothing, name, getattr(record, name), "nothing")
+        _need((record.row, record.sample) == (None, None), "row", record.row, "nothing")
+        _need(bool(record.draw), "draw", record.draw, "the name of a draw")
     else:
         _need(type(record.row) is int and record.row >= 0, "row", record.row, "a number from 0")
         _need(isinstance(record.sample, str), "sample", record.sample, "the digest of the row")
-    _CHECKS[record.kind](record)
+    known = FIELDS.get(record.kind)
+    _need(record.field in known if known else bool(record.field), "field", record.field, f"one of {known or 'metrics'}")
+    of_question = (record.kind, record.field) == ("correct", "user_input")
+    is_list = (record.kind, record.field) == ("correct", "reference_contexts")
+    is_value, expected = VALUES["contexts" if is_list else record.kind]
+    for name in ("after", "before"):
+        value = getattr(record, name)
+        _need(value is None or is_value(value), name, value, expected)
+    _need(not of_question or not is_blank(record.after), "after", record.after, "a question")
+    _need(record.kind != "flag" or record.after is not None, "after", record.after, expected)
     return replace(record, **{part.name: plain(getattr(record, part.name)) for part in fields(ReviewRecord)})
 
 
-def _flag(record: ReviewRecord) -> None:
-    _need(record.field in FLAGS, "field", record.field, f"one of {', '.join(FLAGS)}")
-    _need(type(record.after) is bool, "after", record.after, "true or false")
-    _need(record.before is None or type(record.before) is bool, "before", record.before, "true or false")
+LONGEST = {"id": 64, "by": 200, "at": 200, "run": MOST, "field": MOST, "statement": MOST, "draw": MOST, "seen": MOST}
+NEEDED = ("id", "by", "at", "run")
+FIELDS: Mapping[str, tuple[str, ...]] = {"flag": FLAGS, "correct": CORRECTED, "close": ("",)}
+VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "flag": (lambda value: type(value) is bool, "true or false"),
+    "correct": (lambda value: isinstance(value, str) and len(value) <= MOST, "a text"),
+    "contexts": (lambda value: _are_texts(value), "a list of texts"),
+    "label": (lambda value: type(value) in (int, float) and abs(value) < 1e9, "a number, or null to take a label back"),
+    "close": (lambda value: value is None, "nothing"),
+}
+"""Kind, or `contexts` -> whether it is a value of it, what is expected; null, for no text or no label, is one, too."""
 
 
-def _correct(record: ReviewRecord) -> None:
-    _need(record.field in CORRECTED, "field", record.field, f"one of {', '.join(CORRECTED)}")
-    for name in ("before", "after"):
-        value = getattr(record, name)
-        if record.field == "reference_contexts":
-            _need(value is None or _is_texts(value), name, value, "a list of texts")
-        else:
-            _need(value is None or (isinstance(value, str) and len(value) <= LONGEST_TEXT), name, value, "a text")
-
-    blank = record.field == "user_input" and is_blank(record.after)
-    _need(not blank, "after", record.after, "a question")
-
-
-def _label(record: ReviewRecord) -> None:
-    _need(bool(record.field), "field", record.field, "the name of a metric")
-    for name in ("after", "before"):
-        value = getattr(record, name)
-        is_number = type(value) in (int, float) and abs(value) < 1e9  # which NaN is not
-        _need(value is None or is_number, name, value, "a number, or null to take a label back")
-
-
-def _close(record: ReviewRecord) -> None:
-    _need(bool(record.draw), "draw", record.draw, "the name of a draw")
-    for name in ("before", "after"):
-        _need(getattr(record, name) is None, name, getattr(record, name), "nothing")
-
-
-_OF_NO_ROW: Mapping[str, Any] = {"row": None, "sample": None, "field": "", "statement": None}
-_CHECKS = {"flag": _flag, "correct": _correct, "label": _label, "close": _close}
-
-
-def _is_texts(value: Any) -> bool:
-    return (
-        isinstance(value, Sequence)
-        and not isinstance(value, str)
-        and all(isinstance(text, str) for text in value)
-        and sum(map(len, value)) <= LONGEST_TEXT
-    )
+def _are_texts(value: Any) -> bool:
+    texts = value if isinstance(value, list | tuple) else [None]
+    return all(isinstance(text, str) for text in texts) and sum(map(len, texts)) <= MOST
 
 
 def _need(holds: bool, name: str, received: Any, expected: str) -> None:
@@ -201,7 +169,7 @@ class ReviewStore:
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / NAME
         self._thread, self._lock = RLock(), filelock.FileLock(folder / LOCK, timeout=SECONDS)
-        self._forget()
+        self._stamp: tuple[int, int, int] | None = (0, 0, 0)  # of the file as it was read
 
     def add(self, record: ReviewRecord) -> ReviewRecord:
         """Keep a record; once this returns it is on disk. The record that is kept under this id.
@@ -213,7 +181,9 @@ class ReviewStore:
         with self.locked():
             self._refresh()
             if record.id in self._ids:
-                kept = self._same(record)
+                kept = self._ids[record.id]
+                if (kept.key, kept.after) != (record.key, record.after):
+                    raise ReviewError(f"the id {record.id} is that of another review.")
                 sync_file(self.path)  # it may be there since its first try failed to bring it to disk
                 return kept
             if record.kind == "label" and self.is_closed(record.draw, record.by):
@@ -245,7 +215,7 @@ class ReviewStore:
         """What people have said of a row whose digest is `sample`; of another row in its place nothing."""
         return review_of([record for record in self.records() if (record.row, record.sample) == (row, sample)])
 
-    def labels(self, draw: str | None, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
+    def labels(self, draw: str, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
         """A person's labels of a draw, the last of each item, in the order in which items were first labelled.
 
         Those that were taken back, and those of rows that are others since, are left out.
@@ -256,11 +226,11 @@ class ReviewStore:
         last = {record.key: record for record in self.of_draw(draw) if record.by == by}
         return [record for record in last.values() if record.after is not None and _is_there(record, digests)]
 
-    def annotators(self, draw: str | None) -> list[str]:
+    def annotators(self, draw: str) -> list[str]:
         """Everybody who has labelled rows of a draw, in the order of their first labels."""
         return list(dict.fromkeys(record.by for record in self.of_draw(draw)))
 
-    def of_draw(self, draw: str | None) -> list[ReviewRecord]:
+    def of_draw(self, draw: str) -> list[ReviewRecord]:
         return [record for record in self.records() if record.kind == "label" and record.draw == draw]
 
     def is_closed(self, draw: str | None, by: str) -> bool:
@@ -273,78 +243,53 @@ class ReviewStore:
         """The line of `reviews.jsonl` in which a record is, from 1."""
         return self._places[identity]
 
-    def _same(self, record: ReviewRecord) -> ReviewRecord:
-        """The record that was kept under the id of one that is sent again."""
-        kept = self._ids[record.id]
-        if (kept.key, kept.after) != (record.key, record.after):
-            raise ReviewError(f"the id {record.id} is that of another review.")
-        return kept
-
     def _append(self, record: ReviewRecord) -> None:
         is_new = not self.path.exists()
         with writing(self.path):
-            self._end_last_line()
-            file = Appender(self.path)  # what a kill has torn is dropped here
+            if self._lacks_end:  # the last record, as editors write it, is no torn one
+                with self.path.open("ab") as file:
+                    file.write(b"\n")
+            appender = Appender(self.path)  # what a kill has torn is dropped here
             try:
-                file.append(json_line(record.to_json()))
-                file.sync()
+                appender.append(json_line(record.to_json()))
+                appender.sync()
             finally:
-                file.close()
+                appender.close()
             if is_new:
                 sync_folder(self.folder)
         self._refresh()
 
-    def _end_last_line(self) -> None:
-        """A last record that lacks its end of line, as editors write it, is no torn one."""
-        if self._tail and not self._tail.endswith(b"\n"):
-            with self.path.open("ab") as file:
-                file.write(b"\n")
-
-    def _forget(self) -> None:
-        self._end, self._lines, self._tail = 0, 0, b""
-        self._inode: int | None = None
+    def _refresh(self) -> None:
+        """Read the file where it has changed; a last line that is no record is not there yet, or never will be."""
+        try:
+            about = self.path.stat()
+            stamp = about.st_ino, about.st_size, about.st_mtime_ns
+            if stamp == self._stamp:
+                return
+            content = self.path.read_bytes()
+        except FileNotFoundError:
+            stamp, content = None, b""
+        except OSError as error:
+            raise ResultsError(f"{self.path}: cannot be read: {error}.") from error
+        self._stamp, self._lacks_end = None, False
         self._ids: dict[str, ReviewRecord] = {}
         self._places: dict[str, int] = {}  # id -> line
         self._last: dict[Key, ReviewRecord] = {}
-
-    def _refresh(self) -> None:
-        """Read what other processes have added; a last line that is no record is not there yet, or never will be."""
-        try:
-            with self.path.open("rb") as file:
-                self._read(file)
-        except FileNotFoundError:
-            self._forget()
-        except OSError as error:
-            raise ResultsError(f"{self.path}: cannot be read: {error}.") from error
-
-    def _read(self, file: Any) -> None:
-        """Any: an open file of bytes."""
-        about = os.fstat(file.fileno())
-        if about.st_ino != self._inode or not self._goes_on(file, about.st_size):  # another file, or edited by hand
-            self._forget()
-            self._inode = about.st_ino
-        file.seek(self._end)
-        for line in file:
-            number = self._lines + (not self._end or self._tail.endswith(b"\n"))
+        lines = content.split(b"\n")
+        for number, line in enumerate(lines, start=1):
+            if not line.strip():
+                continue
             try:
-                record = _record(line, self.path, number) if line.strip() else None
+                record = _record(line, self.path, number)
             except ResultsError:
-                if line.endswith(b"\n"):
+                if number < len(lines):
                     raise
-                return
-            self._end, self._lines, self._tail = self._end + len(line), number, line
-            if record is not None:
-                self._take(record)
-
-    def _goes_on(self, file: Any, size: int) -> bool:
-        """Whether the last line that was read is where it was. Any: an open file of bytes."""
-        file.seek(self._end - len(self._tail))
-        return size >= self._end and file.read(len(self._tail)) == self._tail
-
-    def _take(self, record: ReviewRecord) -> None:
-        if record.id not in self._ids:
-            self._places[record.id] = self._lines
-            self._ids[record.id] = self._last[record.key] = record
+                break
+            self._lacks_end = number == len(lines)
+            if record.id not in self._ids:
+                self._places[record.id] = number
+                self._ids[record.id] = self._last[record.key] = record
+        self._stamp = stamp
 
 
 def review_of(records: Sequence[ReviewRecord]) -> RowReview:
@@ -367,9 +312,6 @@ def _is_there(record: ReviewRecord, digests: Sequence[str]) -> bool:
 
 def _record(line: bytes, path: Path, number: int) -> ReviewRecord:
     try:
-        values = json.loads(line)
-        if not isinstance(values, dict):
-            raise ValueError("no object")
-        return read_record(values)
+        return checked(ReviewRecord(**json.loads(line)))
     except (ValueError, TypeError, ReviewError) as error:
         raise ResultsError(f"{path}, line {number}: damaged ({error}). Correct the line, or remove it.") from error

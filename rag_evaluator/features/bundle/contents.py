@@ -8,7 +8,8 @@ from typing import Any
 
 from rich.filesize import decimal
 
-from rag_evaluator.config.schema import Config, model_path
+from rag_evaluator.config.paths import model_path
+from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import BY_JUDGE, DEMO
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.features.bundle.wheels import DISTRIBUTION, Target, download, torch_version

@@ -5,19 +5,19 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "agreement": "Confusion best_threshold binary_agreement cross_fitted graded_agreement",
+        "agreement": "best_threshold binary_agreement cross_fitted graded_agreement",
         "certification": "LabelSource row_calibration statement_figures",
         "certify": "draw_rows",
         "coefficients": "Coefficient newcombe_interval",
         "conclusion": "certify_conclusion",
-        "figures": "BINARY Labelled figures_of joined",
-        "krippendorff": "Measure krippendorff_alpha",
+        "figures": "BINARY Labelled figures_of ratings_of",
+        "krippendorff": "krippendorff_alpha",
         "sheet": (
             "ASKED_BY Draw DrawRecord NUMBERS TEXTS allocate choices_of draw_path draw_stratified draw_uncertain "
             "inclusion_probabilities label_of score_strata write_draw"
         ),
         "table": "Label LabelTable",
         "thresholds": "find_threshold thresholds_of",
-        "verdict": "JudgeVerdict calibration judge_verdict needed_auc",
+        "verdict": "JudgeVerdict calibration judge_verdict",
     },
 )

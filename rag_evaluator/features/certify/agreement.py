@@ -3,7 +3,6 @@
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,7 +13,6 @@ from rag_evaluator.features.certify.coefficients import (
     auc,
     cohen_kappa,
     concordance,
-    kendall_tau_b,
     pairs_of,
     spearman,
     undefined,
@@ -23,16 +21,14 @@ from rag_evaluator.statistics.formulas import Array, Estimate
 from rag_evaluator.statistics.intervals import PASS, mean_interval
 from rag_evaluator.statistics.labelled import FOLDS, cluster_numbers, dealt
 
+CONFUSION = {
+    "true_positive": (1, 1),
+    "false_positive": (1, 0),
+    "false_negative": (0, 1),
+    "true_negative": (0, 0),
+}
+"""Name -> verdict and label."""
 NO_THRESHOLD = "all scores are equal, so that no threshold can be chosen"
-
-
-class Confusion(NamedTuple):
-    """Numbers of rows by verdict (score at least the threshold) and label; not weighted."""
-
-    true_positive: int
-    false_positive: int
-    false_negative: int
-    true_negative: int
 
 
 @dataclass(frozen=True)
@@ -46,7 +42,7 @@ class BinaryAgreement:
         threshold: from which on a score counts as 1; None if there are no rows, or if it is to be chosen and all scores
             are equal. Then there are no verdicts: the figures from `confusion` on say nothing, and why.
         cross_fitted: whether it was chosen on the labels. Verdicts are then those of `cross_fitted`, not of this one.
-        confusion: of verdicts and labels.
+        confusion: numbers of rows by verdict (score at least the threshold) and label; not weighted.
         agreement: the share of rows whose verdict is the label.
         balanced_accuracy: the mean of the shares among rows of label 1 and among rows of label 0, in [0, 1]; 0.5 is
             chance.
@@ -59,7 +55,7 @@ class BinaryAgreement:
     spearman: Coefficient
     threshold: float | None
     cross_fitted: bool
-    confusion: Confusion | None
+    confusion: dict[str, int] | None
     agreement: Estimate
     balanced_accuracy: Coefficient
     kappa: Coefficient
@@ -72,16 +68,13 @@ class GradedAgreement:
     Attributes:
         n: rows with a score and a label.
         concordance: of pairs of rows with different labels, the share whose scores are in the same order.
-        kappa_linear, kappa_quadratic: weighted kappa of the grades nearest to the scores, and the labels.
-        tau_b: Kendall's, of scores and labels.
+        kappa_quadratic: kappa with squared distances, of the grades nearest to the scores, and the labels.
         spearman: of scores and labels.
     """
 
     n: int
     concordance: Coefficient
-    kappa_linear: Coefficient
     kappa_quadratic: Coefficient
-    tau_b: Coefficient
     spearman: Coefficient
 
 
@@ -136,7 +129,10 @@ def binary_agreement(
     return agreement(
         threshold=threshold,
         cross_fitted=chosen,
-        confusion=Confusion(*(int(np.sum(verdicts[rows.labels == y] == f)) for f in (1, 0) for y in (1, 0))),
+        confusion={
+            name: int(np.sum((verdicts == verdict) & (rows.labels == label)))
+            for name, (verdict, label) in CONFUSION.items()
+        },
         agreement=mean_interval(right, PASS, level, rows.clusters, rows.weights),
         balanced_accuracy=balanced(rows, right, level),
         kappa=cohen_kappa(rows._replace(scores=verdicts.astype(np.float64)), level=level, seed=seed),
@@ -161,13 +157,10 @@ def graded_agreement(
     rows = pairs_of(scores, labels, clusters, weights)
     steps = np.unique(np.asarray(grades, dtype=np.float64))
     nearest = steps[np.argmin(np.abs(rows.scores[:, None] - steps), axis=1)]
-    rated = rows._replace(scores=nearest)
     return GradedAgreement(
         n=len(rows.labels),
         concordance=concordance(rows, level, seed),
-        kappa_linear=cohen_kappa(rated, "linear", level, seed),
-        kappa_quadratic=cohen_kappa(rated, "quadratic", level, seed),
-        tau_b=kendall_tau_b(rows, level, seed),
+        kappa_quadratic=cohen_kappa(rows._replace(scores=nearest), level, seed),
         spearman=spearman(rows, level, seed),
     )
 
@@ -189,18 +182,6 @@ def balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
     return Coefficient(value, max(value - below, 0.0), min(value + above, 1.0), level, "wilson-square-and-add")
 
 
-class CrossFitted(NamedTuple):
-    """Verdicts by thresholds of other rows.
-
-    Attributes:
-        threshold: the best one for all labels; for use on other rows.
-        verdicts: of each row, by the best threshold of the folds that it is not in.
-    """
-
-    threshold: float
-    verdicts: NDArray[np.bool_]
-
-
 def cross_fitted(
     scores: Array,
     labels: Array,
@@ -209,11 +190,11 @@ def cross_fitted(
     folds: int = FOLDS,
     seed: int = 0,
     near: float | None = None,
-) -> CrossFitted:
-    """A threshold chosen on labels looks better on these than it is, so each row is judged by that of other folds.
+) -> tuple[float, NDArray[np.bool_]]:
+    """The best threshold for all labels, for use on other rows, and the verdict of each row by that of other folds.
 
-    Rows are dealt to folds at random, the rows of a cluster to one fold. A row's verdict is 1 if its score is at least
-    the threshold.
+    A threshold chosen on labels looks better on these than it is. Rows are dealt to folds at random, the rows of a
+    cluster to one fold. A row's verdict is 1 if its score is at least the threshold.
 
     Args:
         scores, labels: none missing; labels are 0 or 1.
@@ -226,7 +207,7 @@ def cross_fitted(
         inside, outside = dealing == fold, dealing != fold
         chosen = best_threshold(scores[outside], labels[outside], weights[outside], near)
         verdicts[inside] = scores[inside] >= chosen
-    return CrossFitted(best_threshold(scores, labels, weights, near), verdicts)
+    return best_threshold(scores, labels, weights, near), verdicts
 
 
 def best_threshold(scores: Array, labels: Array, weights: Array, near: float | None = None) -> float:

@@ -2,9 +2,10 @@
 differ most.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from itertools import chain
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -16,9 +17,8 @@ from rag_evaluator.features.certify.figures import (
     Chosen,
     Labelled,
     LabelScale,
-    binary_json,
     figures_of,
-    joined,
+    ratings_of,
     scale_of_labels,
     to_keep,
     worst_rows,
@@ -26,7 +26,7 @@ from rag_evaluator.features.certify.figures import (
 from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label, LabelTable
-from rag_evaluator.features.certify.verdict import LEAST, calibration, fill_in, judge_verdict
+from rag_evaluator.features.certify.verdict import LEAST, calibration, judge_verdict
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
@@ -40,6 +40,21 @@ Records = Mapping[int, Sequence[Mapping[str, Any]]]  # row -> its details, one f
 SHOWN = 5  # disagreements of a metric
 
 
+def votes_of(labels: Iterable[Label]) -> dict[tuple[int, str | None], list[Label]]:
+    """The labels of each row or statement that are not blank, by annotator."""
+    votes: dict[tuple[int, str | None], list[Label]] = {}
+    for label in labels:
+        if label.value == label.value:
+            votes.setdefault((label.row, label.statement), []).append(label)
+    return votes
+
+
+def vote(labels: Sequence[Label]) -> float | None:
+    """What most annotators say, 0 or 1; None where as many say 0 as 1."""
+    mean = sum(label.value for label in labels) / len(labels)
+    return None if mean == 0.5 else float(round(mean))
+
+
 def statement_figures(labels: Sequence[Label], records: Records, level: float) -> dict[str, Any]:
     """Verdicts against labels of 0 and 1, clustered by row; Any: JSON.
 
@@ -49,68 +64,63 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
     counted and left out. Raises `DatasetError` for a statement that the judge did not judge, a label that is not 0 or
     1.
     """
-    votes: dict[tuple[int, str], list[Label]] = {}
-    for label in labels:
-        if label.statement is not None and label.value == label.value:
-            if label.value not in (0.0, 1.0):
-                raise DatasetError(f"{label.where}: {label.value:g}; labels of statements are 0 or 1.")
-            votes.setdefault((label.row, label.statement), []).append(label)
-    pairs, divided, unclear = [], 0, 0
-    for (row, _), row_votes in votes.items():
-        verdict, mean = _verdict(row_votes[0], records), sum(label.value for label in row_votes) / len(row_votes)
-        if verdict is None:
-            unclear += 1
-        elif mean == 0.5:
-            divided += 1
-        else:
-            pairs.append((row, verdict, float(round(mean))))
-    rows, verdicts = [str(row) for row, _, _ in pairs], [verdict for _, verdict, _ in pairs]
-    wanted, scores = [label for *_, label in pairs], [_score(verdict, records[row][0]) for row, verdict, _ in pairs]
-    shown, alpha = judge_verdict(scores, wanted, rows), _alpha(list(votes.values()))
-    figures: dict[str, Any] = {"labels": len(pairs), "rows": len(set(rows)), "tied": divided, "unclear": unclear}
-    figures["verdict"] = asdict(shown)
+    votes = votes_of(label for label in labels if label.statement is not None)
+    for label in chain(*votes.values()):
+        if label.value not in (0.0, 1.0):
+            raise DatasetError(f"{label.where}: {label.value:g}; labels of statements are 0 or 1.")
+    judged = [(key[0], _verdict(given[0], records), vote(given)) for key, given in votes.items()]
+    pairs = [(row, said, people) for row, said, people in judged if said is not None and people is not None]
+    rows, wanted = [str(row) for row, *_ in pairs], [people for *_, people in pairs]
+    scores = [_score(said, records[row][0]) for row, said, _ in pairs]
+    shown = judge_verdict(scores, wanted, rows)
+    unclear = sum(said is None for _, said, _ in judged)
+    figures: dict[str, Any] = {
+        "labels": len(pairs),
+        "rows": len(set(rows)),
+        "tied": len(judged) - len(pairs) - unclear,
+        "unclear": unclear,
+        "verdict": asdict(shown),
+        **_alpha(list(votes.values())),
+    }
     if len(pairs) < LEAST:
-        return {**figures, **alpha, "reason": shown.reason}
-    agreement = binary_agreement(scores, wanted, 0.5, rows, level=level)
-    right = [float(verdict.value == label) for verdict, label in zip(verdicts, wanted, strict=True)]
-    confidences = [_or_nan(verdict) for verdict in verdicts]
+        return {**figures, "reason": shown.reason}
+    right = [float(said.value == people) for _, said, people in pairs]
     return {
         **figures,
-        **alpha,
-        "binary": binary_json(agreement),
-        "calibration": asdict(calibration(confidences, right, rows)),
+        "binary": asdict(binary_agreement(scores, wanted, 0.5, rows, level=level)),
+        "calibration": asdict(calibration([_confidence(said) for _, said, _ in pairs], right, rows)),
     }
 
 
 def row_calibration(metric: Labelled, records: Records) -> dict[str, Any]:
     """The same of confidences for labels of whole rows: only where a single verdict of yes or no made the score."""
-    labels, moved = metric.labels.counting(metric.labels.votes), metric.moved
-    confidences, right, weights, clusters = [], [], [], []
+    votes, moved, high = metric.votes, metric.moved, metric.label_scale.high
+    chosen = []
     for row, lines in records.items():
         verdicts = list(numbers_of(lines[0]))
-        low, high = (abs(moved[row] - end) <= TIE for end in (metric.label_scale.low, metric.label_scale.high))
-        if len(lines) == 1 and len(verdicts) == 1 and (low or high) and labels[row] == labels[row]:
-            confidences.append(_or_nan(verdicts[0]))
-            right.append(float(labels[row] == (metric.label_scale.high if high else metric.label_scale.low)))
-            weights.append(1.0 if metric.weights is None else float(metric.weights[row]))
-            clusters.append(row if metric.clusters is None else metric.clusters[row])
-    return asdict(calibration(confidences, right, None if metric.clusters is None else clusters, weights))
+        is_end = any(abs(moved[row] - end) <= TIE for end in (metric.label_scale.low, high))
+        if len(lines) == 1 and len(verdicts) == 1 and is_end and votes[row] == votes[row]:
+            chosen.append((row, _confidence(verdicts[0]), abs(votes[row] - moved[row]) <= TIE))
+    rows = [row for row, *_ in chosen]
+    clusters = None if metric.clusters is None else [metric.clusters[row] for row in rows]
+    weights = None if metric.weights is None else metric.weights[rows]
+    figures = calibration([said for _, said, _ in chosen], [float(right) for *_, right in chosen], clusters, weights)
+    return asdict(figures)
 
 
 def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
     """What the judge said of a statement; None where it has said several things."""
     lines = records.get(label.row, ())
-    verdicts = [verdict for verdict in (numbers_of(lines[0]) if lines else ()) if verdict.statement == label.statement]
+    known = list(numbers_of(lines[0])) if lines else []
+    verdicts = [verdict for verdict in known if verdict.statement == label.statement]
     if not verdicts:
-        known = sorted({verdict.statement for line in lines for verdict in numbers_of(line) if verdict.statement})
-        shown = "; ".join(f"{statement!r:.80}" for statement in known[:5]) or "none"
+        statements = "; ".join(f"{verdict.statement!r:.80}" for verdict in known[:5] if verdict.statement)
         raise DatasetError(
             f"{label.where}: {label.metric} has no verdict on the statement {label.statement!r:.80} in row "
-            f"{label.row}. Its statements there: {shown}."
+            f"{label.row}. Its statements there: {statements or 'none'}."
         )
-    return (
-        verdicts[0] if len({verdict.value for verdict in verdicts}) == 1 and verdicts[0].value in (0.0, 1.0) else None
-    )
+    values = {verdict.value for verdict in verdicts}
+    return verdicts[0] if values in ({0.0}, {1.0}) else None
 
 
 def _score(verdict: JudgedVerdict, record: Mapping[str, Any]) -> float:
@@ -123,7 +133,7 @@ def _score(verdict: JudgedVerdict, record: Mapping[str, Any]) -> float:
     return max(verdict.confidence, 0.5) if verdict.value else min(1 - verdict.confidence, 0.4999995)
 
 
-def _or_nan(verdict: JudgedVerdict) -> float:
+def _confidence(verdict: JudgedVerdict) -> float:
     return float("nan") if verdict.confidence is None else verdict.confidence
 
 
@@ -174,7 +184,6 @@ class Settings:
         thresholds: fixed before the labels were seen, by metric.
         random: whether the labelled rows of a table without a draw are a random sample.
         level: of intervals.
-        again: the command that compares them.
     """
 
     scales: Mapping[str, Scale]
@@ -182,23 +191,17 @@ class Settings:
     thresholds: Mapping[str, float]
     random: bool
     level: float
-    again: str = ""
 
 
 def by_metric(sources: Sequence[LabelSource]) -> dict[str, tuple[LabelSource, list[Label]]]:
     """The labels of each metric that has any, with their source. Raises `DatasetError` for a metric of two sources."""
     labels_of: dict[str, tuple[LabelSource, list[Label]]] = {}
     for source in sources:
-        by_name: dict[str, list[Label]] = {}
-        for label in source.table.labels:
-            by_name.setdefault(label.metric, []).append(label)
-        for metric, labels in by_name.items():
-            if all(label.value != label.value for label in labels):
-                continue
+        for metric in dict.fromkeys(label.metric for label in source.table.labels if label.value == label.value):
             if metric in labels_of:
                 names = f"{labels_of[metric][0].table.name} and {source.table.name}"
                 raise DatasetError(f"{names}: both have labels of {metric}. Keep one of them.")
-            labels_of[metric] = source, labels
+            labels_of[metric] = source, [label for label in source.table.labels if label.metric == metric]
     return labels_of
 
 
@@ -216,70 +219,51 @@ def compared(
     details = run.records({(label.row, metric) for metric, (_, labels) in labels_of.items() for label in labels})
     for metric, (source, labels) in labels_of.items():
         records = {row: lines for (row, name), lines in details.items() if name == metric}
-        figures[metric], worst, rows = _of_metric(run, metric, source, labels, records, settings)
-        disagreements += worst
-        kept |= {} if rows is None else {metric: to_keep(rows)}
+        part = figures[metric] = {}
+        if any(label.statement is None and label.value == label.value for label in labels):
+            labelled = _labelled(run, metric, source, labels, settings)
+            part |= figures_of(labelled, settings.level)
+            if "reason" not in part:
+                part["calibration"] = row_calibration(labelled, records)
+            disagreements += [_disagreement(run, labelled, row, records) for row in worst_rows(labelled, SHOWN)]
+            kept[metric] = to_keep(labelled)
+        if any(label.statement is not None for label in labels):
+            part["statements"] = statements = statement_figures(labels, records, settings.level)
+            if "binary" not in part and "graded" not in part:
+                part |= {"reason": statements["reason"]} if "reason" in statements else {}
+                part["verdict"] = {
+                    **statements["verdict"],
+                    "reason": f"statements: {statements['verdict']['reason']}",
+                }
     if all("reason" in part for part in figures.values()):
-        _refuse_few(run, sources, figures, settings.again)
+        _refuse_few(run, sources, figures)
     return figures, disagreements, kept
-
-
-def _of_metric(
-    run: ScoredRows,
-    metric: str,
-    source: LabelSource,
-    labels: Sequence[Label],
-    records: Records,
-    settings: Settings,
-) -> tuple[dict[str, Any], list[Disagreement], Labelled | None]:
-    statements = [label for label in labels if label.statement is not None]
-    whole = [label for label in labels if label.statement is None]
-    figures: dict[str, Any] = {}
-    labelled: Labelled | None = None
-    worst: list[Disagreement] = []
-    if any(label.value == label.value for label in whole):
-        labelled = _labelled(run, metric, source, whole, settings)
-        figures = figures_of(labelled, settings.level)
-        if "reason" not in figures:
-            figures["calibration"] = row_calibration(labelled, records)
-        worst = [_disagreement(run, labelled, row, records) for row in worst_rows(labelled, SHOWN)]
-    if statements:
-        judged = statement_figures(statements, records, settings.level)
-        if "binary" not in figures and "graded" not in figures:
-            verdict = {**judged["verdict"], "reason": f"statements: {judged['verdict']['reason']}"}
-            figures = {**figures, **({"reason": judged["reason"]} if "reason" in judged else {}), "verdict": verdict}
-        figures["statements"] = judged
-    return figures, worst, labelled
 
 
 def _labelled(
     run: ScoredRows, metric: str, source: LabelSource, labels: Sequence[Label], settings: Settings
 ) -> Labelled:
-
     scale, reporting = settings.scales[metric], reporting_of(run.manifest)
-    label_scale = scale_of_labels(metric, labels, scale, settings.label_scales)
-    joint = joined(labels, len(run.samples), label_scale, source.draw)
-    if label_scale.in_score_units and np.array_equal(joint.means, run.scores[metric], equal_nan=True):
-        raise DatasetError(
-            f"{source.table.name}: its labels of {metric} are the scores themselves. Name people's labels."
-        )
+    whole = [label for label in labels if label.statement is None]
     chosen: Chosen = "random" if settings.random else "unknown"
-    if source.draw is not None or joint.labelled.all():
-        chosen = "all" if source.draw is None else "drawn"
-    clusters = [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None
-    scores = np.asarray(run.scores[metric], dtype=np.float64)
-    return Labelled(
+    labelled = Labelled(
         metric,
-        scores,
+        np.asarray(run.scores[metric], dtype=np.float64),
         scale,
-        joint,
-        label_scale,
-        chosen,
+        ratings_of(whole, len(run.samples)),
+        scale_of_labels(metric, whole, scale, settings.label_scales),
+        chosen if source.draw is None else "drawn",
         source.draw,
-        clusters,
+        [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None,
         settings.thresholds.get(metric),
         units=[unit_of(sample, reporting) for sample in run.samples],
     )
+    if labelled.label_scale.in_score_units and np.array_equal(labelled.means, labelled.scores, equal_nan=True):
+        raise DatasetError(
+            f"{source.table.name}: its labels of {metric} are the scores themselves. Name people's labels."
+        )
+    is_whole = source.draw is None and not np.isnan(labelled.means).any()
+    return replace(labelled, chosen="all") if is_whole else labelled
 
 
 def _cluster(sample: Sample, reporting: Reporting) -> str:
@@ -294,29 +278,15 @@ def _disagreement(run: ScoredRows, metric: Labelled, row: int, records: Records)
         metric=metric.metric,
         row=row,
         question=question if isinstance(question, str) else None,
-        label=float(metric.labels.means[row]),
+        label=float(metric.means[row]),
         score=float(metric.scores[row]),
-        drawn=metric.labels.drawn is None or bool(metric.labels.drawn[row]),
+        drawn=bool(metric.drawn[row]),
         reasons=few_lines(explained(records.get(row, ())), []),
     )
 
 
-def _refuse_few(
-    run: ScoredRows, sources: Sequence[LabelSource], figures: Mapping[str, Mapping[str, Any]], again: str
-) -> None:
+def _refuse_few(run: ScoredRows, sources: Sequence[LabelSource], figures: Mapping[str, Mapping[str, Any]]) -> NoReturn:
     names = ", ".join(source.table.name for source in sources)
-    counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items())
-    counts = counts or f"all labels are blank, {LEAST} of rows with a score are needed"
-    blank = max((part.get("blank", 0) for part in figures.values()), default=0) or _blank_lines(sources)
-    if blank:
-        raise ResultsError(f"{names}: too few labels ({counts}). {fill_in(blank)[:-1]}: {again}")
-    size = min(100, len(run.samples))
-    draw = command("certify", "sheet", run.folder or run.name, "--size", size, "--out", "to_label.xlsx")
-    raise ResultsError(f"{names}: too few labels ({counts}). 100 labels say much more. Rows to be labelled: {draw}")
-
-
-def _blank_lines(sources: Sequence[LabelSource]) -> int:
-    """Lines of sheets without any label."""
-    labels = [label for source in sources if source.draw is not None for label in source.table.labels]
-    given = {(label.row, label.statement) for label in labels if label.value == label.value}
-    return len({(label.row, label.statement) for label in labels} - given)
+    counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items()) or "all labels are blank"
+    draw = command("certify", "sheet", run.folder or run.name, "--out", "to_label.xlsx")
+    raise ResultsError(f"{names}: too few labels ({counts}). Fill in the rows that are blank, or draw others: {draw}")

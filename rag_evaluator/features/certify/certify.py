@@ -1,10 +1,8 @@
 """`certify`: how far the scores of a run agree with people's labels, and the certificate that says so."""
 
 import datetime
-import logging
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +14,16 @@ from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_yo
 from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, compared
 from rag_evaluator.features.certify.conclusion import certify_conclusion
 from rag_evaluator.features.certify.figures import parse_scales
-from rag_evaluator.features.certify.sentence_sheet import sentence_lines, sentence_metrics, write_sentences
 from rag_evaluator.features.certify.sheet import (
     SHOWN_TEXTS,
-    Draw,
     DrawRecord,
     LabelSheet,
     draw_stratified,
     draw_uncertain,
+    label_of,
     read_draw,
     write_draw,
+    write_sentences,
     write_sheet,
 )
 from rag_evaluator.features.certify.table import labels_in_column, read_labels, together
@@ -33,8 +31,8 @@ from rag_evaluator.features.certify.thresholds import thresholds_of
 from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
 from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import match
 from rag_evaluator.results.certificate import (
     CERTIFICATE,
@@ -60,8 +58,6 @@ from rag_evaluator.tasks.manifest import refresh_report
 from rag_evaluator.tasks.open_run import open_run
 
 LEVEL = 0.95
-WHAT_FOR = "labels are drawn to compare a judge with people"
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -123,7 +119,10 @@ def certify(
     if out is not None:
         check_replaceable(path, MARK, force, [folder, *paths])
     run = open_run(folder)
-    sources = [_in_column(run, *pair) for pair in (label or {}).items()]
+    sources = [
+        LabelSource(labels_in_column(run, _name(run, metric, "--label"), column, canonical_name))
+        for metric, column in (label or {}).items()
+    ]
     if paths:
         _check_files(paths, folder)
         table = together([read_labels(path, run, run.digests, canonical_name, on) for path in paths], paths)
@@ -139,43 +138,31 @@ def certify(
     scales = scales_for(list(run.scores), [run])[0]
     label_scales = {_name(run, metric, "--scale"): grades for metric, grades in parse_scales(scale).items()}
     level = run.config.get("ci_level") or LEVEL
-    again = _again(folder, paths, scale, threshold or {}, on)
-    settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level, again)
+    settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level)
     figures, disagreements, kept = compared(run, sources, settings)
     thresholds = thresholds_of(run, sources, level)
     certificate = _certificate(run, sources, figures, thresholds, date or datetime.datetime.now(datetime.UTC).date())
     write_json(path, certificate)
     if out is None:
         write_labels(folder, run.data, kept)
-        _add_to_summary(certificate, run)
+        means = label_figures(certificate, run.manifest.get("signatures", {}), run.data)
+        write_json(folder / "summary.json", with_labels(run.summary, means))
+        note_rewritten(folder, ["summary.json"])
+        refresh_report(folder)
     is_like = any(source.draw is not None and source.draw.like for source in sources)
-    conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like, again)
+    conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
     flagged = many_flagged({metric: run.summary[metric] for metric in figures})
     conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged])
     return Certification(certificate, disagreements, path, conclusion)
 
 
-def _again(
-    folder: Path, paths: Sequence[Path], scale: Sequence[str], threshold: Mapping[str, float], on: str | None
-) -> str:
-    """The command, to be given again when more labels are filled in."""
-    options = [("--labels", path) for path in paths] + [("--scale", text) for text in scale]
-    options += [("--threshold", f"{metric}={number:g}") for metric, number in threshold.items()]
-    options += [] if on is None else [("--on", on)]
-    return command("certify", folder, *chain.from_iterable(options))
-
-
 def _check_files(paths: Sequence[Path], folder: Path) -> None:
     """Raises `ConfigError` for a file that is named twice, `DatasetError` for the run's own scores."""
-    for place, path in enumerate(paths):
-        if path.resolve() in [other.resolve() for other in paths[:place]]:
-            raise ConfigError(f"--labels {path}: {path.name} is named twice. Name the file of each annotator once.")
+    if len({path.resolve() for path in paths}) < len(paths):
+        raise ConfigError("--labels: a file is named twice. Name the file of each annotator once.")
+    for path in paths:
         if path.stem == "scores" and path.resolve().parent == folder.resolve():
             raise DatasetError(f"{path}: a file of the run itself, with its scores. Name people's labels.")
-
-
-def _in_column(run: Run, metric: str, column: str) -> LabelSource:
-    return LabelSource(labels_in_column(run, _name(run, metric, "--label"), column, canonical_name))
 
 
 def _name(run: Run, metric: str, option: str) -> str:
@@ -207,6 +194,10 @@ def _certificate(
 ) -> dict[str, Any]:
     """What holds of the judge: on which rows, in which language, with which prompts."""
     signatures, prompts = run.manifest.get("signatures", {}), run.manifest.get("prompts", {})
+    parts = {
+        metric: dict(part.partition(":")[::2] for part in (signatures.get(metric) or "").split("|"))
+        for metric in figures
+    }
     return {
         "program": PROGRAM,
         "certificate": FORMAT,
@@ -220,7 +211,7 @@ def _certificate(
         "metrics": {
             metric: {
                 "signature": signatures.get(metric),
-                "judge": _part(signatures.get(metric, ""), "judge"),
+                "judge": parts[metric].get("judge"),
                 FLAGGED: flagged_share(run.summary.get(metric)),
                 "prompts": {name: digest for name, digest in prompts.items() if name.startswith(f"{metric}.")},
                 **part,
@@ -231,18 +222,6 @@ def _certificate(
     }
 
 
-def _part(signature: str, name: str) -> str | None:
-    """A part of a signature: `judge:ab12`."""
-    return next((part.partition(":")[2] for part in signature.split("|") if part.startswith(f"{name}:")), None)
-
-
-def _add_to_summary(certificate: Mapping[str, Any], run: Run) -> None:
-    figures = label_figures(certificate, run.manifest.get("signatures", {}), run.data)
-    write_json(run.folder / "summary.json", with_labels(run.summary, figures))
-    note_rewritten(run.folder, ["summary.json"])
-    refresh_report(run.folder)
-
-
 def draw_rows(
     folder: Path,
     size: int = 100,
@@ -250,18 +229,25 @@ def draw_rows(
     uncertain: bool = False,
     seed: int = 0,
     like: Path | None = None,
+    sentences: bool = False,
 ) -> LabelSheet:
     """Draw rows of a finished run at random, see `label_sheet`; nothing is written.
 
     Raises `RagEvaluatorError` for a metric that the run does not have, and for too few rows.
     """
     run = open_run(folder)
-    names = _names(run, metrics)
-    _check_size(run, size)
+    names = _names(run, metrics, sentences)
+    if size < LEAST or len(run.samples) < LEAST:
+        raise ConfigError(
+            f"--size {size}: {LEAST} labels are needed at least, of {len(run.samples)} rows of {run.name}."
+        )
     scales = scales_for(names, [run])[0]
     if like is None:
-        draw = _draw(run, names[0], scales[names[0]], size, uncertain, seed)
-        kind = "uncertain" if uncertain else "stratified"
+        scores, kind = np.asarray(run.scores[names[0]], dtype=np.float64), "stratified"
+        draw = draw_stratified(scores, size, seed)
+        if uncertain:
+            doubts, kind = _uncertainty(run, names[0], scores, scales[names[0]]), "uncertain"
+            draw = draw_uncertain(scores, doubts, size, seed)
         record = DrawRecord(run.data, names, kind, size, seed, *(part.tolist() for part in draw))
     else:
         record = replace(draw_like(run, like), data=run.data, metrics=names)
@@ -278,13 +264,13 @@ def _labels_there(sheet: LabelSheet, metric: str, kept: KeptLabels) -> dict[int,
     None where nobody knows how the labelled rows were chosen: people may leave the others blank.
     """
     choices = sheet.choices(metric)
-    known: dict[float, str | int] = {float(choice): choice for choice in choices if isinstance(choice, int)}
-    known = known or dict(zip((1.0, 0.0), choices, strict=True))
+    numbers = [float(choice) if isinstance(choice, int) else label_of(choice) for choice in choices]
+    known = dict(zip(numbers, choices, strict=True))
+    labels = {row: label for row in sheet.record.rows if (label := kept.labels[row]) is not None}
     is_same = (kept.low, kept.high, kept.better) == (min(known), max(known), "higher")
-    labels = {row: kept.labels[row] for row in sheet.record.rows if kept.labels[row] is not None}
     if kept.chosen == "unknown" or kept.annotators > 1 or not is_same or not set(labels.values()) <= known.keys():
         return {}
-    return {row: known[label] for row, label in labels.items() if label is not None}
+    return {row: known[label] for row, label in labels.items()}
 
 
 def draw_like(run: Run, folder: Path) -> DrawRecord:
@@ -295,15 +281,12 @@ def draw_like(run: Run, folder: Path) -> DrawRecord:
     if not certified and len(names) != 1:
         raise ResultsError(f"--like {folder}: it has {len(names)} draws; certify the labels of one of them first.")
     theirs = read_draw(folder, (certified or names)[0], other.data)
-    which = "of its certified labels" if certified else "of its only draw"
-    logger.warning("--like %s: the %d rows %s are taken", folder, len(theirs.rows), which)
     on, (a, b) = match([other, run])
     lacking = [side.without or len(side.places) < len(side_run.samples) for side, side_run in ((a, other), (b, run))]
     if a.places.keys() != b.places.keys() or any(lacking):
         raise ResultsError(f"--like {folder}: both runs need the same rows, each with a '{on}' of its own.")
     ours = {rows[0]: b.places[key][0] for key, rows in a.places.items()}  # their row -> ours
-    back = {our: their for their, our in ours.items()}
-    order = [back[row] for row in range(len(run.samples))]
+    order = sorted(ours, key=lambda their: ours[their])
     return replace(
         theirs,
         rows=[ours[row] for row in theirs.rows],
@@ -313,30 +296,19 @@ def draw_like(run: Run, folder: Path) -> DrawRecord:
     )
 
 
-def _names(run: Run, metrics: Sequence[str]) -> list[str]:
-    judged = [name for name in run.scores if is_judged(run.manifest, name)]
+def _names(run: Run, metrics: Sequence[str], sentences: bool) -> list[str]:
+    """The metrics to be labelled: of these, or all, those that a judge scored, or a verifier sentence by sentence."""
+    lacking = "no judge made its scores, and labels are drawn to compare a judge with people"
+    possible = [name for name in run.scores if is_judged(run.manifest, name)]
+    if sentences:
+        lacking = f"it does not look at single sentences with a verifier; {', '.join(SUPPORT)} do"
+        possible = [name for name in run.scores if name in SUPPORT]
     names = list(dict.fromkeys(_name(run, metric, "--metric") for metric in metrics))
-    if unasked := [name for name in names if name not in judged]:
-        raise ConfigError(f"--metric {unasked[0]}: no judge made its scores, and {WHAT_FOR}. Leave it out.")
-    if not judged:
-        raise ResultsError(f"{run.name}: no judge made its scores, and {WHAT_FOR}.")
-    if not names and (others := [name for name in run.scores if name not in judged]):
-        logger.warning("not to be labelled, as no judge made these scores: %s", ", ".join(others))
-    return names or judged
-
-
-def _check_size(run: Run, size: int) -> None:
-    if size < LEAST:
-        raise ConfigError(f"--size {size}: {LEAST} labels are needed at least, 100 say much more.")
-    if len(run.samples) < LEAST:
-        raise ResultsError(f"{run.name} has {len(run.samples)} rows; {LEAST} labels are needed at least.")
-
-
-def _draw(run: Run, metric: str, scale: Scale, size: int, uncertain: bool, seed: int) -> Draw:
-    scores = np.asarray(run.scores[metric], dtype=np.float64)
-    if not uncertain:
-        return draw_stratified(scores, size, seed)
-    return draw_uncertain(scores, _uncertainty(run, metric, scores, scale), size, seed)
+    if others := [name for name in names if name not in possible]:
+        raise ConfigError(f"--metric {others[0]}: {lacking}. Leave it out.")
+    if not possible:
+        raise ResultsError(f"{run.name}: {lacking}.")
+    return names or possible
 
 
 def _uncertainty(run: Run, metric: str, scores: Array, scale: Scale) -> Array:
@@ -353,9 +325,6 @@ def columns_read(names: Sequence[str], available: Collection[str]) -> list[str]:
     read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
     every = any(name not in METRICS for name in names)
     return [column for column in SHOWN_TEXTS if column in available and (every or column in read)]
-
-
-SCORES = "scores.xlsx"  # the workbook of a run
 
 
 def label_sheet(
@@ -391,19 +360,15 @@ def label_sheet(
     Raises `RagEvaluatorError`; then nothing is written.
     """
     folder, path = Path(results).expanduser(), Path(out).expanduser()
+    other = None if like is None else Path(like).expanduser()
     if path.suffix.lower() != ".xlsx":
         raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
-    check_replaceable(
-        path, None, force, [Path(run).expanduser() / SCORES for run in (results, like) if run is not None]
-    )
+    check_replaceable(path, None, force, [run / "scores.xlsx" for run in (folder, other) if run is not None])
+    sheet = draw_rows(folder, size, metrics, uncertain, seed, other, sentences)
+
+    write_draw(folder, sheet.record)  # before the sheet: without its draw nobody can use what people fill in
     if sentences:
-        metrics = sentence_metrics(open_run(folder), [canonical_name(name) or name for name in metrics])
-    sheet = draw_rows(folder, size, metrics, uncertain, seed, None if like is None else Path(like).expanduser())
-    lines = sentence_lines(open_run(folder), sheet) if sentences else []
-    if not sentences and (there := set(chain.from_iterable(sheet.labels.values()))):
-        logger.warning(
-            "%d of %d rows were labelled already: their labels are filled in", len(there), len(sheet.record.rows)
-        )
-    write_draw(folder, sheet.record)
-    write_whole(path, lambda to: write_sentences(sheet, lines, to) if sentences else write_sheet(sheet, to))
+        write_whole(path, lambda to: write_sentences(sheet, open_run(folder), to))
+    else:
+        write_whole(path, lambda to: write_sheet(sheet, to))
     return sheet.record

@@ -1,6 +1,6 @@
-"""Agreement of scores with labels as one number with its interval: AUC, rank correlations, kappa."""
+"""Agreement of scores with labels as one number with its interval: AUC, concordance, rank correlation, kappa."""
 
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
@@ -120,31 +120,15 @@ def spearman(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coeffici
     """
     if reason := _all_equal(rows, "labels", "scores"):
         return undefined(reason, level)
-    sides = [_Ranks(values) for values in with_pseudo_rows(rows.scores, rows.labels)]
+    sides = [_mean_ranks(values) for values in with_pseudo_rows(rows.scores, rows.labels)]
 
     def correlations(weights: Array) -> Array:
         total = weights.sum(axis=-1, keepdims=True)
-        x, y = (side.of(weights) - total / 2 for side in sides)  # the weighted mean of ranks is half of the total
+        x, y = (ranks(weights) - total / 2 for ranks in sides)  # the weighted mean of ranks is half of the total
         both, first, second = (np.sum(weights * left * right, axis=-1) for left, right in ((x, y), (x, x), (y, y)))
         return np.asarray(both / np.sqrt(first * second))
 
     return bootstrap_interval(correlations, rows, level, seed)
-
-
-def kendall_tau_b(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coefficient:
-    """(concordant - discordant) pairs over the geometric mean of pairs untied in each, in [-1, 1] (Kendall 1945).
-
-    A pair of rows counts with the product of their weights. Interval: as of `spearman`.
-    """
-    if reason := _all_equal(rows, "labels", "scores"):
-        return undefined(reason, level)
-    pairs = _Pairs(*with_pseudo_rows(rows.scores, rows.labels))
-
-    def taus(weights: Array) -> Array:
-        net, first, second = pairs.of(weights)
-        return np.asarray(net / np.sqrt(first * second))
-
-    return bootstrap_interval(taus, rows, level, seed)
 
 
 def concordance(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coefficient:
@@ -155,10 +139,15 @@ def concordance(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coeff
     """
     if reason := _all_equal(rows, "labels"):
         return undefined(reason, level)
-    pairs = _Pairs(*with_pseudo_rows(rows.scores, rows.labels))
+    values = np.stack(with_pseudo_rows(rows.scores, rows.labels))
+    joined, groups = np.unique(values, axis=1, return_inverse=True)  # grades take few values, and pairs are many
+    signs = np.sign(joined[:, :, None] - joined[:, None, :])
+    order = np.argsort(groups.ravel(), kind="stable")
+    starts = np.searchsorted(groups.ravel()[order], np.arange(joined.shape[1]))
 
     def shares(weights: Array) -> Array:
-        net, _, untied = pairs.of(weights)
+        sums = np.add.reduceat(weights[:, order], starts, axis=1)
+        net, untied = (np.sum((sums @ pairs) * sums, axis=1) for pairs in (signs[0] * signs[1], np.abs(signs[1])))
         return np.asarray((1 + net / untied) / 2)
 
     return bootstrap_interval(shares, rows, level, seed)
@@ -171,59 +160,23 @@ def _all_equal(rows: ScoredLabels, *sides: Literal["labels", "scores"]) -> str |
     return next((f"all {side} are equal" for side in sides if np.ptp(getattr(rows, side)) == 0), None)
 
 
-class _Ranks:
-    """Mean ranks of the same values under many sets of weights."""
+def _mean_ranks(values: Array) -> Statistic:
+    """The mean ranks of the same values under many sets of weights. *Shape:* (draws, rows) -> (draws, rows)."""
+    order = np.argsort(values, kind="stable")
+    starts, ends = (np.searchsorted(values[order], values, side=side) for side in ("left", "right"))
 
-    def __init__(self, values: Array) -> None:
-        self.order = np.argsort(values, kind="stable")
-        ordered = values[self.order]
-        self.starts = np.searchsorted(ordered, values, side="left")
-        self.ends = np.searchsorted(ordered, values, side="right")
+    def ranks(weights: Array) -> Array:
+        below = np.concatenate([np.zeros((len(weights), 1)), np.cumsum(weights[:, order], axis=1)], axis=1)
+        return np.asarray((below[:, starts] + below[:, ends]) / 2)
 
-    def of(self, weights: Array) -> Array:
-        """The weight below each value and half of that at it. *Shape:* (draws, rows) -> (draws, rows)."""
-        sums = np.cumsum(weights[:, self.order], axis=1)
-        below = np.concatenate([np.zeros((len(weights), 1)), sums], axis=1)
-        return np.asarray((below[:, self.starts] + below[:, self.ends]) / 2)
-
-    def untied(self, weights: Array) -> Array:
-        """Weight of the ordered pairs whose values differ."""
-        sums = np.add.reduceat(weights[:, self.order], np.unique(self.starts), axis=1)
-        return np.asarray(weights.sum(axis=1) ** 2 - np.sum(sums**2, axis=1))
+    return ranks
 
 
-class _Pairs:
-    """Pairs of rows. Rows that are equal in both are joined first: grades take few values, and pairs are many."""
-
-    def __init__(self, scores: Array, labels: Array) -> None:
-        joined, groups = np.unique(np.stack([scores, labels]), axis=1, return_inverse=True)
-        self.order = np.argsort(groups.ravel(), kind="stable")
-        self.starts = np.searchsorted(groups.ravel()[self.order], np.arange(joined.shape[1]))
-        self.signs = np.prod(np.sign(joined[:, :, None] - joined[:, None, :]), axis=0)
-        self.sides = [_Ranks(values) for values in joined]
-
-    def of(self, weights: Array) -> tuple[Array, Array, Array]:
-        """Weight of ordered pairs: concordant less discordant, untied in the scores, untied in the labels."""
-        sums = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
-        scores, labels = (side.untied(sums) for side in self.sides)
-        return np.sum((sums @ self.signs) * sums, axis=1), scores, labels
-
-
-Weighting = Literal["nominal", "linear", "quadratic"]
-DISTANCES: Mapping[Weighting, Callable[[Array], Array]] = {
-    "nominal": lambda gaps: (gaps > 0).astype(np.float64),
-    "linear": lambda gaps: gaps,
-    "quadratic": lambda gaps: gaps**2,
-}
-
-
-def cohen_kappa(
-    rows: ScoredLabels, weighting: Weighting = "nominal", level: float = 0.95, seed: int = 0
-) -> Coefficient:
+def cohen_kappa(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coefficient:
     """kappa = 1 - observed / expected disagreement, in [-1, 1] (Cohen 1960; with weights of disagreement Cohen 1968).
 
-    Disagreement of two ratings is 1 (nominal), their distance (linear) or its square (quadratic). Interval:
-    `bootstrap_interval`; the pseudo-rows are the lowest rating against the highest, both ways.
+    Disagreement is the squared distance of two ratings: of 0 and 1 that is plain kappa, of grades quadratic kappa.
+    Interval: `bootstrap_interval`; the pseudo-rows are the lowest rating against the highest, both ways.
 
     Args:
         rows: scores are ratings in the unit of the labels.
@@ -231,7 +184,7 @@ def cohen_kappa(
     ratings = np.unique(np.concatenate([rows.scores, rows.labels]))
     if len(rows.labels) < 2 or len(ratings) < 2:
         return undefined("fewer than two rows" if len(rows.labels) < 2 else "all ratings are equal", level)
-    distances, top = DISTANCES[weighting](np.abs(ratings[:, None] - ratings)), len(ratings) - 1
+    distances, top = (ratings[:, None] - ratings) ** 2, len(ratings) - 1
     first = np.append(np.searchsorted(ratings, rows.scores), [0, top, 0, top])
     second = np.append(np.searchsorted(ratings, rows.labels), [top, 0, 0, top])
     first_ratings, second_ratings = (np.eye(len(ratings))[places] for places in (first, second))
@@ -258,14 +211,10 @@ def auc(rows: ScoredLabels, level: float = 0.95) -> Coefficient:
     sums = np.concatenate([[0.0], np.cumsum(below_masses[order])])
     less, at_most = (sums[np.searchsorted(below[order], above, side=side)] for side in ("left", "right"))
     value = float(np.sum(masses * (less + at_most) / 2) / masses.sum() / sums[-1])
-    low, high = newcombe_interval(value, *class_units(rows), level)
+    members = cluster_numbers(rows.clusters, len(rows.labels))
+    units = [_units(rows.weights[side], members[side]) for side in (positive, ~positive)]
+    low, high = newcombe_interval(value, units[0], units[1], level)
     return Coefficient(value, low, high, level, NEWCOMBE)
-
-
-def class_units(rows: ScoredLabels) -> tuple[float, float]:
-    """Effective units among the rows of label 1, and among those of label 0."""
-    members, positive = cluster_numbers(rows.clusters, len(rows.labels)), rows.labels == 1
-    return _units(rows.weights[positive], members[positive]), _units(rows.weights[~positive], members[~positive])
 
 
 def _units(weights: Array, members: NDArray[np.int64]) -> float:

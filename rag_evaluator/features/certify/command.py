@@ -10,9 +10,9 @@ from rag_evaluator.cli.options import OK, add_json
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.resources import command
+from rag_evaluator.results.conclusion import with_ends
 
 if TYPE_CHECKING:
-    from rag_evaluator.features.certify.certification import Disagreement
     from rag_evaluator.features.certify.certify import Certification
 
 Read = TypeVar("Read", str, float)
@@ -156,136 +156,84 @@ def _pairs(option: str, form: str, texts: Sequence[str], read: Callable[[str], R
 
 
 def print_certification(certification: "Certification") -> None:
-    """The sentences, the table, then what else the figures of each metric mean."""
+    """The sentences, the table, what else the figures of each metric mean, and the rows that differ most."""
     from rag_evaluator.cli.console import print_table, say
 
     certificate = certification.certificate
     metrics = certificate["metrics"]
     for line in certification.conclusion.lines():
         say(line)
+    rows = [row for name, part in metrics.items() for row in _rows(name, part)]
     headings = ("labels", "AUC", "Spearman", "agreement", "balanced accuracy", "kappa")
-    rows = [[name, *_cells(part)] for name, part in metrics.items()]
     print_table(
         f"{certificate['run']}: scores against labels, [95 % interval]",
         [("metric", "left"), *((heading, "right") for heading in headings)],
         rows,
     )
     for name, part in metrics.items():
-        lines = list(_of_metric(part, certificate["rows"]))
-        for line in [f"{name}:", *lines] if lines else ():
-            say(line)
-    for line in _of_disagreements(certification.disagreements):
-        say(line)
+        for line in _remarks(part):
+            say(f"{name}: {line}")
+    for each in certification.disagreements:
+        where = "" if each.drawn else " (not drawn)"
+        about = f"label {each.label:.3g}, score {each.score:.3g}  {one_line(each.question or '')}"
+        say(f"{each.metric} differs in row {each.row}{where}: {about}")
+        for reason in each.reasons:
+            say(f"    {one_line(reason)}")
     say(f"written to {certification.path}")
 
 
+def _rows(metric: str, part: Mapping[str, Any]) -> Iterator[list[str]]:
+    """A line for labels of rows, and one for labels of statements."""
+    statements = part.get("statements")
+    if "compared" in part or statements is None:
+        yield [metric, str(part.get("compared", 0)), *_cells(part)]
+    if statements is not None:
+        yield [f"{metric}, statements", str(statements["labels"]), *_cells(statements)]
+
+
 def _cells(part: Mapping[str, Any]) -> list[str]:
-    """The figures of a metric; those of its statements, where rows have no labels."""
-    if "reason" in part and "binary" in part.get("statements", {}):
-        part = part["statements"]
-    count = str(part.get("compared", part.get("labels", 0)))
-    if "binary" in part:
-        names = ("auc", "spearman", "agreement", "balanced_accuracy", "kappa")
-        return [count, *(_interval(part["binary"][name]) for name in names)]
-    if "graded" in part:
-        area, spearman, kappa = (
-            _interval(part["graded"][name]) for name in ("concordance", "spearman", "kappa_quadratic")
-        )
-        return [count, area, spearman, "-", "-", kappa]
-    return [count, "-", "-", "-", "-", "-"]
+    figures = part.get("binary") or part.get("graded") or {}
+    areas, kappas = ("auc", "concordance"), ("kappa", "kappa_quadratic")
+    columns = (areas, ("spearman",), ("agreement",), ("balanced_accuracy",), kappas)
+    return [_interval(next((figures[name] for name in names if name in figures), {})) for names in columns]
 
 
 def _interval(figure: Mapping[str, Any]) -> str:
-    value = figure["mean"] if "mean" in figure else figure["value"]
-    if value is None:
-        return "-"
-    return f"{value:.2f} [{figure['ci_low']:.2f}, {figure['ci_high']:.2f}]"
+    value = figure.get("mean", figure.get("value"))
+    return "-" if value is None else with_ends(value, figure["ci_low"], figure["ci_high"])
 
 
-def _of_metric(part: Mapping[str, Any], rows: int) -> Iterator[str]:
-    """What the sentences at the top do not say of a metric."""
-    if "binary" in part:
-        yield from _of_binary(part["binary"])
-    if "graded" in part:
-        yield (
-            "  under AUC: of pairs of rows with different labels the share whose scores are in the same order; "
-            f"rank correlation tau-b {_interval(part['graded']['tau_b'])}; kappa is weighted by squared distances"
-        )
-    yield from _of_rows(part)
-    if part.get("annotator_alpha", {}).get("alpha") is not None:
-        alpha = part["annotator_alpha"]
-        yield f"  the annotators among themselves: Krippendorff's alpha {alpha['alpha']:.2f} in {alpha['units']} rows"
-    if "label_mean" in part:
-        yield from _of_mean(part["label_mean"], rows)
-    if "statements" in part:
-        yield from _of_statements(part["statements"], "binary" in part or "graded" in part)
-    elif "calibration" in part:
-        yield from _of_calibration(part["calibration"])
-
-
-def _of_binary(binary: Mapping[str, Any]) -> Iterator[str]:
-    confusion = binary["confusion"]
-    if confusion is not None:
+def _remarks(part: Mapping[str, Any]) -> Iterator[str]:
+    """What neither the sentences at the top nor the table says of a metric."""
+    binary = part.get("binary", {})
+    if binary.get("confusion"):
         how = "chosen on the labels, cross-fitted" if binary["cross_fitted"] else "fixed before"
+        both, score, people, none = binary["confusion"].values()
         yield (
-            f"  threshold {binary['threshold']:.3g} ({how}): both accept {confusion['true_positive']}, only the score "
-            f"{confusion['false_positive']}, only people {confusion['false_negative']}, both reject "
-            f"{confusion['true_negative']}"
+            f"threshold {binary['threshold']:.3g} ({how}): both accept {both}, only the score {score}, only people "
+            f"{people}, both reject {none}"
         )
-
-
-def _of_rows(part: Mapping[str, Any]) -> Iterator[str]:
-    """What is left out, and how rows came to have labels."""
     counts = {
         "drawn rows without a label": part.get("blank", 0),
         "rows on which annotators are divided": part.get("tied", 0),
         "labels of rows that were not drawn": part.get("not_drawn", 0),
     }
-    left = ", ".join(f"{what}: {count}" for what, count in counts.items() if count)
-    if left:
-        yield f"  not counted: {left}"
-
-
-def _of_mean(mean: Mapping[str, Any], rows: int) -> Iterator[str]:
-    if mean["label_mean"] is None:
-        yield f"  mean label of rows like these: {mean['ci_method']}"
-        return
-    own = "" if mean["judge_mean"] is None else f"; the scores' own mean is {mean['judge_mean']:.2f}"
-    yield (
-        f"  mean label of rows like these: {mean['label_mean']:.2f} [{mean['ci_low']:.2f}, {mean['ci_high']:.2f}], "
-        f"from {mean['labels']} labels{' and the scores' if mean['judge_weight'] else ''} of {rows} rows{own}"
-    )
-    if mean["labels_only"]:
-        yield f"  {mean['labels_only']}"
-
-
-def _of_statements(part: Mapping[str, Any], rows_have_labels: bool) -> Iterator[str]:
-    """Figures of statements; their verdict, unless it is that of the metric."""
-    verdict = f"; {part['verdict']['word']}: {part['verdict']['reason']}" if rows_have_labels else ""
-    yield f"  statements: {part['labels']} labels in {part['rows']} rows{verdict}"
-    if "reason" not in part:
-        agreement, kappa, auc = (_interval(part["binary"][name]) for name in ("agreement", "kappa", "auc"))
-        yield f"    agreement {agreement}, kappa {kappa}, AUC {auc}"
-        yield from _of_calibration(part["calibration"])
-
-
-def _of_calibration(part: Mapping[str, Any]) -> Iterator[str]:
-    if part["error"] is None:
-        yield f"  confidences: {part['reason']}"
-        return
-    yield (
-        f"  confidences: calibration error {part['error']:.3f}; a judge that is right as often as it says would get "
-        f"{part['expected']:.3f}, at most {part['highest']:.3f} in 95 % of cases"
-    )
-
-
-def _of_disagreements(disagreements: Sequence["Disagreement"]) -> Iterator[str]:
-    heading = ""
-    for each in disagreements:
-        if each.metric != heading:
-            heading = each.metric
-            yield f"most different, {heading}:"
-        where = "" if each.drawn else " (not drawn)"
-        question = one_line(each.question or "")
-        yield f"  row {each.row}{where}: label {each.label:.3g}, score {each.score:.3g}  {question}"
-        yield from (f"    {one_line(reason)}" for reason in each.reasons)
+    yield from (f"not counted, {what}: {count}" for what, count in counts.items() if count)
+    alpha = part.get("annotator_alpha", {})
+    if alpha.get("alpha") is not None:
+        yield f"Krippendorff's alpha of the annotators {alpha['alpha']:.2f} in {alpha['units']} rows"
+    mean = part.get("label_mean")
+    if mean and mean["label_mean"] is None:
+        yield f"no mean label of rows like these, {mean['ci_method']}"
+    elif mean:
+        shown = with_ends(mean["label_mean"], mean["ci_low"], mean["ci_high"])
+        judge = "none" if mean["judge_mean"] is None else f"{mean['judge_mean']:.2f}"
+        yield f"mean label of rows like these {shown}, the scores' own mean {judge}"
+        if mean["labels_only"]:
+            yield mean["labels_only"]
+    calibration = part.get("statements", part).get("calibration", {})
+    if calibration.get("error") is not None:
+        yield (
+            f"calibration error of the confidences {calibration['error']:.3f}; a judge that is right as often as it "
+            f"says has at most {calibration['highest']:.3f} in 95 % of cases"
+        )

@@ -2,10 +2,19 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from rag_evaluator.features.certify.feature import SHEET
-from rag_evaluator.features.certify.verdict import CHANCE, GOOD, LEAST, LEAST_RARER, LEVEL, SAME_SCORES, fill_in
+from rag_evaluator.features.certify.verdict import (
+    CHANCE,
+    GOOD,
+    LEAST,
+    LEAST_RARER,
+    LEVEL,
+    SAME_LABELS,
+    SAME_SCORES,
+    fill_in,
+)
 from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.verified import SENTENCES, THRESHOLDS
@@ -40,29 +49,8 @@ BY_WORD = {
 FEW = ("too few labels", "not shown", "better than chance, quality not settled")  # more labels may settle it
 
 
-class _Judged(NamedTuple):
-    """The figures that a verdict rests on.
-
-    Attributes:
-        area: AUC or concordance.
-        figures: all that were made of these labels.
-        labels: how many were compared.
-        pair: what is ranked.
-    """
-
-    area: Figures
-    figures: Figures
-    labels: str
-    pair: str
-
-    @property
-    def is_defined(self) -> bool:
-        """Whether neither scores nor labels are all equal; else the verdict's reason says what to do."""
-        return self.area["value"] is not None and self.figures["spearman"]["value"] is not None
-
-
 def certify_conclusion(
-    certificate: Mapping[str, Any], config: Mapping[str, Any], folder: Path, is_like: bool = False, again: str = ""
+    certificate: Mapping[str, Any], config: Mapping[str, Any], folder: Path, is_like: bool = False
 ) -> Conclusion:
     """The sentences of a certificate, and the next command.
 
@@ -71,7 +59,6 @@ def certify_conclusion(
         config: of the run that was labelled, as its manifest has it. Any: JSON.
         folder: of the run.
         is_like: whether the rows of another run were drawn again.
-        again: the command that made the certificate.
     """
     metrics = certificate["metrics"]
     sentences = [_sentence(name, part, config) for name, part in metrics.items()]
@@ -80,13 +67,13 @@ def certify_conclusion(
     rules = (*RULES, RULE_OF_THRESHOLD) if thresholds else RULES
     parts = list(metrics.values())
     if blank := max(map(_blank, filter(_is_open, parts)), default=0):
-        return Conclusion([*sentences, fill_in(blank)], again, rules)
+        return Conclusion([*sentences, fill_in(blank)], rules=rules)
     return Conclusion(sentences, _next(parts, certificate["rows"], folder, is_like), rules)
 
 
 def _is_open(part: Figures) -> bool:
     """Whether more labels may settle the verdict."""
-    return part["verdict"]["word"] in FEW and part["verdict"]["reason"] != SAME_SCORES
+    return part["verdict"]["word"] in FEW and not part["verdict"]["reason"].endswith(SAME_SCORES)
 
 
 def _blank(part: Figures) -> int:
@@ -97,75 +84,50 @@ def _blank(part: Figures) -> int:
 
 def _of_threshold(metric: str, found: Figures) -> str:
     """The threshold that labels chose, and how good it is on others, beside 0.5."""
-    of_sentences = found["by"] == SENTENCES
-    labels = counted(found["labels"], "label")
-    what, rests = (
-        (f"sentences of {metric}", f"{labels} of sentences in {counted(found['rows'], 'row')}")
-        if of_sentences
-        else (f"the score of rows by {metric}, not for its sentences", f"{labels} of rows")
+    what, rests = f"the score of rows by {metric}, not for its sentences", "of rows"
+    if found["by"] == SENTENCES:
+        what, rests = f"sentences of {metric}", f"of sentences in {counted(found['rows'], 'row')}"
+    chosen, half = (
+        with_ends(found[name]["value"], found[name]["ci_low"], found[name]["ci_high"])
+        for name in ("balanced_accuracy", "at_half")
     )
     return (
-        f"The best threshold for {what} is {found['threshold']:.3g}, by {rests}: balanced accuracy "
-        f"{_accuracy(found['balanced_accuracy'])} on labels that did not choose it; 0.5 has "
-        f"{_accuracy(found['at_half'])}."
+        f"The best threshold for {what} is {found['threshold']:.3g}, by {counted(found['labels'], 'label')} {rests}: "
+        f"balanced accuracy {chosen} on labels that did not choose it; 0.5 has {half}."
     )
-
-
-def _accuracy(figure: Figures) -> str:
-    return with_ends(figure["value"], figure["ci_low"], figure["ci_high"])
 
 
 def _sentence(metric: str, part: Figures, config: Mapping[str, Any]) -> str:
-    word, reason = part["verdict"]["word"], part["verdict"]["reason"]
-    subject, ranks = _subject(part, config)
-    judged, figures = _judged(part), reason
-    if judged is not None and judged.is_defined and word != "too few labels":
-        needed = reason.partition("; ")[2]
-        share = f"{ranks} {_share(judged)}" if judged.area["ci_level"] == LEVEL else reason.partition("; ")[0]
-        figures = f"{share}, by {judged.labels}{_choice(part)}{f'; {needed}' if needed else ''}"
-    if word == "not shown":
+    """Who is useful, the judge or the scores of a metric that asks none; and the share of pairs behind it."""
+    verdict = part["verdict"]
+    subject, ranks = f"{the_judge(config)} is", "it ranks"
+    if part.get("judge") is None:
+        subject, ranks = "The scores are", "they rank"
+    figures = verdict["reason"]
+    if verdict["word"] != "too few labels" and not figures.endswith((SAME_SCORES, SAME_LABELS)):
+        area, pair, labels = _judged(part)
+        if area["ci_level"] == LEVEL:
+            share, low, high = (100 * area[name] for name in ("value", "ci_low", "ci_high"))
+            percent = with_ends_beside([100 * CHANCE, 100 * GOOD], share, low, high, digits=0)
+            figures = f"{ranks} {pair} in {percent.replace(' [', ' % [')} of pairs"
+        unknown = " (nobody knows how these rows were chosen)" if part.get("chosen") == "unknown" else ""
+        figures = f"{figures}, by {labels}{unknown}"
+    if verdict["word"] == "not shown":
         figures = figures[0].upper() + figures[1:]
     inside = subject[0].lower() + subject[1:]
-    return BY_WORD[word].format(subject=subject, inside=inside, metric=metric, figures=figures)
+    return BY_WORD[verdict["word"]].format(subject=subject, inside=inside, metric=metric, figures=figures)
 
 
-def _subject(part: Figures, config: Mapping[str, Any]) -> tuple[str, str]:
-    """Who is useful: the judge, or the scores of a metric that asks none."""
-    if part.get("judge") is None:
-        return "The scores are", "they rank"
-    return f"{the_judge(config)} is", "it ranks"
-
-
-def _judged(part: Figures) -> _Judged | None:
-    """What the verdict rests on: rows, else single statements; None where neither was compared."""
-    if "binary" in part:
-        return _Judged(part["binary"]["auc"], part["binary"], counted(part["compared"], "label"), "row")
+def _judged(part: Figures) -> tuple[Figures, str, str]:
+    """The AUC or concordance that a verdict rests on, what is ranked, and how many labels there are."""
     if "graded" in part:
-        return _Judged(part["graded"]["concordance"], part["graded"], counted(part["compared"], "label"), "grade")
-    statements = part.get("statements", {})
-    if "binary" in statements:
-        labels = f"{counted(statements['labels'], 'label')} of statements in {counted(statements['rows'], 'row')}"
-        return _Judged(statements["binary"]["auc"], statements["binary"], labels, "statement")
-    return None
-
-
-PAIRS = {
-    "row": "an accepted row above a rejected one",
-    "grade": "the better one of two rows with different labels higher",
-    "statement": "a statement that people accept above one that they reject",
-}
-
-
-def _share(judged: _Judged) -> str:
-    """`an accepted row above a rejected one in 91 % [84, 96] of pairs`."""
-    share, low, high = (100 * judged.area[name] for name in ("value", "ci_low", "ci_high"))
-    percent = with_ends_beside([100 * CHANCE, 100 * GOOD], share, low, high, digits=0)
-    return f"{PAIRS[judged.pair]} in {percent.replace(' [', ' % [')} of pairs"
-
-
-def _choice(part: Figures) -> str:
-    """That the figures are of these rows, and not of all."""
-    return " (nobody knows how these rows were chosen)" if part.get("chosen") == "unknown" else ""
+        pair = "the better one of two rows with different labels higher"
+        return part["graded"]["concordance"], pair, counted(part["compared"], "label")
+    if "binary" in part:
+        return part["binary"]["auc"], "an accepted row above a rejected one", counted(part["compared"], "label")
+    statements = part["statements"]
+    labels = f"{counted(statements['labels'], 'label')} of statements in {counted(statements['rows'], 'row')}"
+    return statements["binary"]["auc"], "a statement that people accept above one that they reject", labels
 
 
 def _next(parts: Sequence[Figures], rows: int, folder: Path, is_like: bool) -> str:

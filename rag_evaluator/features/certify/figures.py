@@ -1,20 +1,21 @@
-"""The scale of a metric's labels, and scores brought to it."""
+"""One metric of a run with the labels of its rows: on which scale they are, and all figures of both."""
 
 import math
 import re
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.errors import ConfigError, DatasetError
-from rag_evaluator.features.certify.agreement import BinaryAgreement, binary_agreement, graded_agreement
-from rag_evaluator.features.certify.krippendorff import Measure, krippendorff_alpha
+from rag_evaluator.features.certify.agreement import binary_agreement, graded_agreement
+from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
-from rag_evaluator.features.certify.verdict import LEAST, JudgeVerdict, judge_verdict
+from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
 from rag_evaluator.results.certificate import KeptLabels
 from rag_evaluator.statistics.formulas import Array, Scale
 from rag_evaluator.statistics.ppi import FIGURES, LabelMean, label_mean, with_clusters
@@ -44,11 +45,6 @@ class LabelScale:
     @property
     def high(self) -> float:
         return self.grades[-1]
-
-    @property
-    def measure(self) -> Measure:
-        """The level of measurement, for Krippendorff's alpha."""
-        return "nominal" if self.kind == "binary" else "ordinal"
 
     def of_scores(self, scores: Sequence[float] | Array, scale: Scale) -> Array:
         """Scores in the unit of the labels, the better end up as it is with labels.
@@ -85,41 +81,30 @@ def scale_of_labels(
 ) -> LabelScale:
     """The scale of a metric's labels: as declared, else 0 and 1, else grades in the metric's own range.
 
-    Raises `DatasetError` for a label outside of it, for a word among grades, or if the scale is not known.
+    Raises `DatasetError` for a label outside of it, or for a word among grades.
     """
-    label_scale = _scale(metric, labels, scale, declared)
-    word = next((label for label in labels if label.is_word), None)
-    if label_scale.kind == "graded" and word is not None:
-        raise DatasetError(f"{word.where}: a word, where other labels of {metric} are grades. Give a number.")
+    given = [label for label in labels if label.value == label.value]
+    values = {label.value for label in given}
+    if metric not in declared and values <= {0.0, 1.0} and not (values == {1.0} and scale.low == 1.0):
+        return BINARY
+    label_scale = declared.get(metric) or LabelScale(_grades(scale, values), "graded", in_score_units=True)
+    for label in given:
+        if label.value not in label_scale.grades if metric in declared else not scale.holds(label.value):
+            raise DatasetError(
+                f"{label.where}: {label.value:g} is no grade of {metric}, {label_scale.low:g} to {label_scale.high:g}. "
+                f"If grades have other ends, give them: --scale {metric}=1..5"
+            )
+        if label.is_word and label_scale.kind == "graded":
+            raise DatasetError(f"{label.where}: a word, where other labels of {metric} are grades. Give a number.")
     return label_scale
 
 
-def _scale(metric: str, labels: Sequence[Label], scale: Scale, declared: Mapping[str, LabelScale]) -> LabelScale:
-    values = {label.value for label in labels if label.value == label.value}
-    if metric in declared:
-        return _checked(metric, labels, declared[metric])
-    if values <= {0.0, 1.0} and not (values == {1.0} and scale.low == 1.0):
-        return BINARY
-    if all(scale.holds(value) for value in values):
-        whole = scale.width >= 2 and all(value.is_integer() for value in values)
-        steps = range(round(scale.low), round(scale.high) + 1) if whole and scale.low.is_integer() else ()
-        return LabelScale(
-            tuple(sorted({scale.low, scale.high, *values, *map(float, steps)})), "graded", in_score_units=True
-        )
-    outside = next(label for label in labels if label.value == label.value and not scale.holds(label.value))
-    raise DatasetError(
-        f"{outside.where}: {outside.value:g} is neither 0 or 1 nor a value of {metric} ({scale.low:g} to "
-        f"{scale.high:g}). If these are grades, say from where to where: --scale {metric}=1..5"
-    )
-
-
-def _checked(metric: str, labels: Sequence[Label], declared: LabelScale) -> LabelScale:
-    for label in labels:
-        if label.value == label.value and label.value not in declared.grades:
-            raise DatasetError(
-                f"{label.where}: {label.value:g} is no grade of {metric}, {declared.low:g} to {declared.high:g}."
-            )
-    return declared
+def _grades(scale: Scale, values: set[float]) -> tuple[float, ...]:
+    """The ends of a metric's range and the labels there; of whole ones all whole numbers of the range."""
+    whole = scale.width >= 2 and scale.low.is_integer() and all(value.is_integer() for value in values)
+    steps = range(round(scale.low), round(scale.high) + 1) if whole else ()
+    inside = filter(scale.holds, values)
+    return tuple(sorted({scale.low, scale.high, *inside, *map(float, steps)}))
 
 
 Value = TypeVar("Value", float, Array)
@@ -130,62 +115,23 @@ NOT_DRAWN = (
 )
 
 
-@dataclass(frozen=True, eq=False)
-class JoinedLabels:
-    """Labels of all rows of a run.
-
-    Attributes:
-        ratings: of each annotator; NaN: none. *Shape:* (annotators, rows).
-        annotators: their names, in order.
-        means: of the annotators of each row; NaN: no label.
-        votes: the grade that most annotators chose, for binary labels; NaN also where as many say 0 as 1. Of graded
-            labels the same as `means`.
-        drawn: whether the row was drawn; None where no draw is known.
-    """
-
-    ratings: Array
-    annotators: Sequence[str]
-    means: Array
-    votes: Array
-    drawn: NDArray[np.bool_] | None
-
-    @property
-    def labelled(self) -> NDArray[np.bool_]:
-        return np.asarray(~np.isnan(self.means))
-
-    @property
-    def tied(self) -> int:
-        """Rows that count nowhere in the comparison: as many annotators accept as reject."""
-        return int(np.count_nonzero(np.isnan(self.votes) & self.labelled))
-
-    def counting(self, values: Array) -> Array:
-        """Labels of rows that were drawn; of others NaN: they may be read, but say nothing of all rows."""
-        return values if self.drawn is None else np.where(self.drawn, values, np.nan)
-
-
-def joined(labels: Sequence[Label], rows: int, scale: LabelScale, draw: DrawRecord | None) -> JoinedLabels:
-    """Labels of whole rows by annotator."""
+def ratings_of(labels: Sequence[Label], rows: int) -> dict[str, Array]:
+    """Annotator -> what each row of a run got; NaN: no label. Labels of statements are left out."""
     whole = [label for label in labels if label.statement is None and label.value == label.value]
-    annotators = sorted({label.annotator for label in whole})
-    ratings = np.full((len(annotators), rows), np.nan)
+    ratings = {name: np.full(rows, np.nan) for name in sorted({label.annotator for label in whole})}
     for label in whole:
-        ratings[annotators.index(label.annotator), label.row] = label.value
-    counts = np.count_nonzero(~np.isnan(ratings), axis=0)
-    means = np.where(counts > 0, np.nansum(ratings, axis=0) / np.maximum(counts, 1), np.nan)
-    votes = means
-    if scale.kind == "binary":
-        votes = np.where(np.isnan(means) | (means == 0.5), np.nan, np.round(means))
-    return JoinedLabels(ratings, annotators, means, votes, None if draw is None else draw.drawn())
+        ratings[label.annotator][label.row] = label.value
+    return ratings
 
 
 @dataclass(frozen=True, eq=False)
 class Labelled:
-    """One metric of a run with its labels.
+    """One metric of a run with its labels; arrays have an item for each row of the run.
 
     Attributes:
-        scores: of all rows, in the unit of the metric; NaN: none.
+        scores: in the unit of the metric; NaN: none.
         scale: of the scores.
-        labels: of all rows.
+        ratings: annotator -> labels; NaN: none.
         label_scale: of the labels.
         chosen: how rows came to have labels.
         draw: if they were drawn.
@@ -197,13 +143,37 @@ class Labelled:
     metric: str
     scores: Array
     scale: Scale
-    labels: JoinedLabels
+    ratings: Mapping[str, Array]
     label_scale: LabelScale
     chosen: Chosen
     draw: DrawRecord | None = None
     clusters: Sequence[Hashable] | None = None
     threshold: float | None = None
     units: Sequence[str] | None = None
+
+    @cached_property
+    def means(self) -> Array:
+        """The mean of the annotators of each row; NaN: no label."""
+        table = np.stack(list(self.ratings.values()))
+        counts = np.count_nonzero(~np.isnan(table), axis=0)
+        return np.where(counts > 0, np.nansum(table, axis=0) / np.maximum(counts, 1), np.nan)
+
+    @cached_property
+    def drawn(self) -> NDArray[np.bool_]:
+        """Rows whose labels count; those of others may be read, but say nothing of all rows."""
+        return np.ones(len(self.scores), np.bool_) if self.draw is None else self.draw.drawn()
+
+    @property
+    def counting(self) -> Array:
+        """The means of rows that count."""
+        return np.where(self.drawn, self.means, np.nan)
+
+    @property
+    def votes(self) -> Array:
+        """The same; of binary labels what most annotators say, and NaN also where as many say 0 as 1."""
+        if self.label_scale.kind == "graded":
+            return self.counting
+        return np.where(self.counting == 0.5, np.nan, np.round(self.counting))
 
     @property
     def moved(self) -> Array:
@@ -218,57 +188,49 @@ class Labelled:
     @property
     def compared(self) -> int:
         """Rows with a score and a label that counts."""
-        return int(np.count_nonzero(~np.isnan(self.scores) & ~np.isnan(self.labels.counting(self.labels.votes))))
+        return int(np.count_nonzero(~np.isnan(self.scores) & ~np.isnan(self.votes)))
 
 
 def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
     """All figures of labels of whole rows; Any: JSON. Those of agreement only with `LEAST` labels."""
-    labels = metric.labels
-    mean = mean_label(metric, level)
+    mean, kind, known = mean_label(metric, level), metric.label_scale.kind, ~np.isnan(metric.means)
     figures: dict[str, Any] = {
-        "labels": int(np.count_nonzero(~np.isnan(labels.counting(labels.means)))),
+        "labels": int(np.count_nonzero(known & metric.drawn)),
         "compared": metric.compared,
         "blank": mean.blank,
-        "tied": labels.tied,
-        "not_drawn": int(np.count_nonzero(labels.labelled & np.isnan(labels.counting(labels.means)))),
+        "tied": int(np.count_nonzero(metric.means == 0.5)) if kind == "binary" else 0,
+        "not_drawn": int(np.count_nonzero(known & ~metric.drawn)),
         "chosen": metric.chosen,
-        "scale": {"kind": metric.label_scale.kind, "low": metric.label_scale.low, "high": metric.label_scale.high},
-        "annotators": list(labels.annotators),
+        "scale": {"kind": kind, "low": metric.label_scale.low, "high": metric.label_scale.high},
+        "annotators": list(metric.ratings),
     }
-    if len(labels.annotators) > 1:
-        measure = metric.label_scale.measure
-        figures["annotator_alpha"] = {"level": measure, **asdict(krippendorff_alpha(labels.ratings, measure))}
-    verdict = verdict_on(metric)
+    if len(metric.ratings) > 1:
+        alpha = krippendorff_alpha(list(metric.ratings.values()))
+        figures["annotator_alpha"] = {"level": "nominal" if kind == "binary" else "ordinal", **asdict(alpha)}
+    scores = metric.moved if kind == "graded" else _upright(metric.scale, metric.scores)
+    verdict = judge_verdict(scores, metric.votes, metric.clusters, metric.weights, kind == "graded")
     figures["verdict"] = asdict(verdict)
     if metric.compared < LEAST:
         return {**figures, "reason": verdict.reason}
-    return {**figures, **_agreement(metric, level), "label_mean": _mean_json(metric, mean)}
-
-
-def verdict_on(metric: Labelled) -> JudgeVerdict:
-    """What its labels show of the judge."""
-    labels, graded = metric.labels.counting(metric.labels.votes), metric.label_scale.kind == "graded"
-    scores = metric.moved if graded else _upright(metric.scale, metric.scores)
-    return judge_verdict(scores, labels, metric.clusters, metric.weights, graded, metric.scale.better)
+    return {**figures, **_agreement(metric, scores, level), "label_mean": _mean_json(metric, mean)}
 
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:
     """The mean label of all rows, where it is known how rows came to have labels."""
-    draw, labels, scale = metric.draw, metric.labels, Scale(metric.label_scale.low, metric.label_scale.high)
-    means = labels.counting(labels.means)
+    draw, scale = metric.draw, Scale(metric.label_scale.low, metric.label_scale.high)
+    chances = None if draw is None else np.asarray(draw.probabilities)
     known = label_mean(
         metric.moved,
-        means,
+        metric.counting,
         scale,
         strata=None if draw is None else draw.strata,
-        probabilities=None if draw is None else draw.probabilities,
-        drawn=labels.drawn,
+        probabilities=chances,
+        drawn=None if draw is None else metric.drawn,
         level=level,
         units=metric.units,
-        plain_labels=means,
+        plain_labels=metric.counting,
     )
-    chances = None if draw is None else np.asarray(draw.probabilities)
-    known = with_clusters(known, metric.moved, means, scale, metric.clusters, chances)
+    known = with_clusters(known, metric.moved, metric.counting, scale, metric.clusters, chances)
     if metric.chosen != "unknown":
         return known
     nothing: dict[str, Any] = dict.fromkeys(FIGURES)
@@ -282,22 +244,15 @@ def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
     return {**asdict(mean), "judge_mean": judge}
 
 
-def _agreement(metric: Labelled, level: float) -> dict[str, Any]:
-    labels, weights = metric.labels.counting(metric.labels.votes), metric.weights
+def _agreement(metric: Labelled, scores: Array, level: float) -> dict[str, Any]:
     if metric.label_scale.kind == "graded":
         grades = metric.label_scale.grades
-        graded = graded_agreement(metric.moved, labels, grades, metric.clusters, weights, level)
+        graded = graded_agreement(scores, metric.votes, grades, metric.clusters, metric.weights, level)
         return {"graded": asdict(graded)}
     limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
-    binary = binary_agreement(_upright(metric.scale, metric.scores), labels, limit, metric.clusters, weights, level)
-    return {"binary": binary_json(binary, lambda cut: _upright(metric.scale, cut))}
-
-
-def binary_json(agreement: BinaryAgreement, in_unit: Callable[[float], float] = float) -> dict[str, Any]:
-    """Its fields as JSON, with the threshold in the metric's own unit."""
-    threshold = None if agreement.threshold is None else in_unit(agreement.threshold)
-    confusion = None if agreement.confusion is None else agreement.confusion._asdict()
-    return {**asdict(agreement), "threshold": threshold, "confusion": confusion}
+    binary = binary_agreement(scores, metric.votes, limit, metric.clusters, metric.weights, level)
+    threshold = None if binary.threshold is None else _upright(metric.scale, binary.threshold)
+    return {"binary": {**asdict(binary), "threshold": threshold}}
 
 
 def _upright(scale: Scale, value: Value) -> Value:
@@ -307,20 +262,20 @@ def _upright(scale: Scale, value: Value) -> Value:
 
 def to_keep(metric: Labelled) -> KeptLabels:
     """What is kept of it for comparing runs."""
-    draw, labels = metric.draw, metric.labels
+    draw = metric.draw
     return KeptLabels(
         low=metric.label_scale.low,
         high=metric.label_scale.high,
         chosen=metric.chosen,
         draw=None if draw is None else draw.name,
         like=None if draw is None else draw.like,
-        labels=_or_none(labels.counting(labels.means)),
+        labels=_or_none(metric.counting),
         scores=_or_none(metric.moved),
         probabilities=None if draw is None else draw.probabilities,
         strata=None if draw is None else draw.strata,
-        drawn=None if labels.drawn is None else labels.drawn.tolist(),
+        drawn=None if draw is None else metric.drawn.tolist(),
         better=metric.scale.better if metric.label_scale.in_score_units else "higher",
-        annotators=len(labels.annotators),
+        annotators=len(metric.ratings),
     )
 
 
@@ -330,6 +285,6 @@ def _or_none(values: Array) -> list[float | None]:
 
 def worst_rows(metric: Labelled, count: int) -> list[int]:
     """The rows of which label and score differ most; of equal ones the first. Rows that agree are none."""
-    gaps = np.abs(metric.labels.means - metric.moved)
+    gaps = np.abs(metric.means - metric.moved)
     order = sorted((-gap, row) for row, gap in enumerate(gaps.tolist()) if not math.isnan(gap) and gap > 1e-6)
     return [row for _, row in order[:count]]

@@ -1,15 +1,11 @@
 """Krippendorff's alpha: how far any number of raters agree with each other."""
 
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rag_evaluator.statistics.formulas import Array
-
-Measure = Literal["nominal", "ordinal"]
 
 
 @dataclass(frozen=True)
@@ -29,49 +25,33 @@ class Alpha:
     reason: str | None
 
 
-def krippendorff_alpha(ratings: ArrayLike, measure: Measure = "nominal") -> Alpha:
+def krippendorff_alpha(ratings: ArrayLike) -> Alpha:
     """alpha = 1 - observed / expected disagreement (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
 
     For n ratings of rows with at least two, alpha = 1 - (n-1) sum_u d(u)/(m_u - 1) / d(all): d is the sum of the
-    squared differences of all pairs in a row of m_u ratings, or of all n. A difference is 1 if ratings are not equal
-    (nominal), or that of the mean ranks in all n (ordinal). The last is the published one: the ratings between both,
-    and half of those at each end.
+    squared differences of all pairs in a row of m_u ratings, or of all n. A difference is that of the mean ranks in all
+    n: the published ordinal one, the ratings between both and half of those at each end. For ratings of two values it
+    is the nominal alpha, too.
 
     Args:
-        ratings: a number for each category or grade; NaN: missing. *Shape:* (annotators, rows).
-        measure: what differences mean.
+        ratings: 0 and 1, or grades; NaN: missing. *Shape:* (annotators, rows).
     """
-    table = np.asarray(ratings, dtype=np.float64)
-    rated = [row[~np.isnan(row)] for row in table.T]
+    from scipy.stats import rankdata
+
+    rated = [row[~np.isnan(row)] for row in np.asarray(ratings, dtype=np.float64).T]
     rows = [row for row in rated if len(row) > 1]
-    values = np.concatenate(rows) if rows else np.empty(0)
     if not rows:
         return Alpha(None, 0, 0, "no row has two ratings")
+    values = np.concatenate(rows)
     if np.ptp(values) == 0:
         return Alpha(None, len(rows), len(values), "all ratings are equal")
-    disagreement, moved = DISAGREEMENTS[measure], _mean_ranks(values) if measure == "ordinal" else values
-    parts = np.split(moved, np.cumsum([len(row) for row in rows])[:-1])
-    within = sum(disagreement(part) / (len(part) - 1) for part in parts)
-    return Alpha(1 - (len(values) - 1) * within / disagreement(moved), len(rows), len(values), None)
-
-
-def _unequal_pairs(values: Array) -> float:
-    counts = np.unique(values, return_counts=True)[1]
-    return float((len(values) ** 2 - np.sum(counts**2)) / 2)
+    ranks = np.asarray(rankdata(values), dtype=np.float64)
+    parts = np.split(ranks, np.cumsum([len(row) for row in rows])[:-1])
+    within = sum(_squared_differences(part) / (len(part) - 1) for part in parts)
+    alpha = 1 - (len(values) - 1) * within / _squared_differences(ranks)
+    return Alpha(alpha, len(rows), len(values), None)
 
 
 def _squared_differences(values: Array) -> float:
     """The sum over all pairs: n times that of the squared deviations from the mean."""
     return float(len(values) * np.sum((values - values.mean()) ** 2))
-
-
-def _mean_ranks(values: Array) -> Array:
-    from scipy.stats import rankdata
-
-    return np.asarray(rankdata(values), dtype=np.float64)
-
-
-DISAGREEMENTS: Mapping[Measure, Callable[[Array], float]] = {
-    "nominal": _unequal_pairs,
-    "ordinal": _squared_differences,
-}

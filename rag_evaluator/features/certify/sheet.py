@@ -17,7 +17,11 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest, write_json
+from rag_evaluator.metrics.metric import SUPPORT
+from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import FOLDER
+from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.verified import probabilities_of
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
 from rag_evaluator.statistics.formulas import Array, Scale
 from rag_evaluator.statistics.labelled import LEAST_OF_STRATUM
@@ -64,9 +68,7 @@ NUMBERS = {
     for number, group in ((1.0, words.accept), (0.0, words.reject))
     for word in group
 }
-EXPECTED = (
-    "Expected a number (0 or 1, or a grade) or a word such as yes, no, pass, fail, correct, incorrect; or nothing."
-)
+EXPECTED = "Expected a number (0 or 1, or a grade), a word such as yes, no, pass, fail, correct, incorrect; or nothing."
 
 
 def is_word(cell: Any) -> bool:
@@ -81,13 +83,9 @@ def label_of(cell: Any) -> float:
     """
     if is_blank(cell):
         return math.nan
-    if isinstance(cell, str):
-        word = _folded(cell)
-        number = NUMBERS[word] if word in NUMBERS else float(word)
-    elif isinstance(cell, int | float):
-        number = float(cell)
-    else:
+    if not isinstance(cell, str | int | float):
         raise ValueError("neither a number nor a word")
+    number = NUMBERS[_folded(cell)] if isinstance(cell, str) and is_word(cell) else float(cell)
     if not math.isfinite(number):
         raise ValueError("no number")
     return number
@@ -132,7 +130,9 @@ def choices_of(language: str, low: float, high: float) -> list[str | int]:
     return [words.accept[0], words.reject[0]]
 
 
-KEYS = ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too
+KEYS = ROW, SAMPLE, DRAW = "row", "sample", "draw"  # columns of a table of labels, too, as those of the next line
+METRIC, LABEL, STATEMENT, ANNOTATOR = "metric", "label", "statement", "annotator"
+SENTENCES = (METRIC, QUESTION, "evidence", STATEMENT)  # columns of a sheet of sentences
 PLACES = 8  # digits of a draw's name
 LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
 SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
@@ -192,13 +192,11 @@ def read_draw(results: Path, name: str, data: str) -> DrawRecord:
     path = draw_path(results, Path(name).name)
     try:
         record = DrawRecord(**json.loads(path.read_bytes()))
-    except FileNotFoundError:
-        raise ResultsError(
-            f"{path}: not there. The labels come from the draw {name}, whose probabilities 'certify sheet' has written "
-            f"into the folder '{FOLDER}' of the results. Give these results, or copy that folder."
-        ) from None
     except (OSError, ValueError, TypeError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. Draw again with 'certify sheet'.") from error
+        raise ResultsError(
+            f"{path}: cannot be read: {error}. The labels come from the draw {name}, whose probabilities 'certify "
+            f"sheet' has written into the folder '{FOLDER}' of the results. Give these results, or copy that folder."
+        ) from error
     if record.data != data:
         raise ResultsError(f"{path}: drawn from other rows than those of {results}. Give the results of these rows.")
     return record
@@ -232,15 +230,11 @@ class LabelSheet:
 
 
 class AskedChoice(NamedTuple):
-    """A column for answers: what is asked there, what its cells offer, and what grades mean, if they are grades."""
+    """A column for answers: what is asked there, and what its cells offer."""
 
     column: str
     question: str
     choices: Sequence[str | int]
-    grades: str = ""
-
-    def listed(self, between: str) -> str:
-        return between.join(map(str, self.choices))
 
 
 def write_sheet(sheet: LabelSheet, path: Path) -> None:
@@ -257,9 +251,34 @@ def write_sheet(sheet: LabelSheet, path: Path) -> None:
 
 
 def _asked(metric: str, sheet: LabelSheet) -> AskedChoice:
-    choices, texts = sheet.choices(metric), texts_of(sheet.language)
-    grades = f" {texts.grades.format(low=choices[0], high=choices[-1])}" if isinstance(choices[0], int) else ""
-    return AskedChoice(metric, question_of(metric, sheet.language), choices, grades)
+    choices, question = sheet.choices(metric), question_of(metric, sheet.language)
+    if isinstance(choices[0], int):
+        question += f" {texts_of(sheet.language).grades.format(low=choices[0], high=choices[-1])}"
+    return AskedChoice(metric, question, choices)
+
+
+def write_sentences(sheet: LabelSheet, run: ScoredRows, path: Path) -> None:
+    """Write the workbook of sentences: a line for each that counts, once a row and metric, without its probability.
+
+    `certify` reads it as a table of labels of statements. Raises `ResultsError` where no drawn row has a sentence.
+    """
+    record = sheet.record
+    details = run.records({(row, metric) for row in record.rows for metric in record.metrics})
+    lines = [
+        ([row, metric, *_texts(sheet.samples[row], metric), statement], [None])
+        for row in record.rows
+        for metric in record.metrics
+        for statement in (probabilities_of(details[row, metric][0]) if details.get((row, metric)) else ())
+    ]
+    if not lines:
+        raise ResultsError(f"{run.name}: none of the {len(record.rows)} rows that were drawn has a sentence.")
+    asked = AskedChoice(LABEL, texts_of(sheet.language).sentence, choices_of(sheet.language, 0.0, 1.0))
+    write_book(path, sheet, SENTENCES, lines, [asked])
+
+
+def _texts(sample: Sample, metric: str) -> tuple[str | None, str | None]:
+    """The question of a row, and the evidence that a metric looks at."""
+    return shown_text(sample.columns.get(QUESTION)), shown_text(sample.columns.get(SUPPORT[metric].columns[0]))
 
 
 def write_book(
@@ -291,11 +310,13 @@ def write_book(
     labels.set_column(1, len(KEYS) - 1, None, None, {"hidden": True})  # all keys but the number of the row
     for place, each in enumerate(asked, start=first):
         labels.set_column(place, place, max(len(each.column), 12) + 2)
-        labels.data_validation(1, place, max(table.row, 1), place, _offer(each))
+        offer = {"validate": "list", "source": list(each.choices), "input_title": each.column[:TITLE]}
+        offer |= {"input_message": each.question[:MESSAGE], "error_message": " / ".join(map(str, each.choices))}
+        labels.data_validation(1, place, max(table.row, 1), place, offer)
     labels.protect("", MAY)
     instructions.set_column(0, 0, 34)
     instructions.set_column(1, 1, 90)
-    questions = [(each.column, f"{each.question}{each.grades} ({each.listed(', ')})") for each in asked]
+    questions = [(each.column, f"{each.question} ({', '.join(map(str, each.choices))})") for each in asked]
     for number, line in enumerate([*enumerate(texts_of(sheet.language).steps, start=1), *questions]):
         for place, text in enumerate(line):
             instructions.write_string(number, place, str(text), formats["wrapped"])
@@ -304,18 +325,6 @@ def write_book(
         for worksheet in (labels, instructions):
             worksheet.right_to_left()
     book.close()
-
-
-def _offer(asked: AskedChoice) -> dict[str, Any]:
-    """The answers that cells offer, with the question beside them, as xlsxwriter has it."""
-    return {
-        "validate": "list",
-        "source": list(asked.choices),
-        "input_title": asked.column[:TITLE],
-        "input_message": asked.question[:MESSAGE],
-        "error_title": asked.column[:TITLE],
-        "error_message": asked.listed(" / "),
-    }
 
 
 def shown_text(value: Any) -> str | None:
@@ -368,7 +377,7 @@ def draw_uncertain(scores: ArrayLike, uncertainty: ArrayLike, size: int, seed: i
         scores, size: as in `draw_stratified`.
         uncertainty: a finite number >= 0 a row, in any unit; that of unscored rows does not count.
     """
-    missing = _is_missing(scores)
+    missing = np.isnan(np.asarray(scores, dtype=np.float64))
     doubts = np.asarray(uncertainty, dtype=np.float64)
     if not np.all(missing | (np.isfinite(doubts) & (doubts >= 0))):
         raise ValueError("uncertainty must be a finite number of at least 0 for every row with a score")
@@ -379,7 +388,9 @@ def score_strata(scores: ArrayLike, strata: int = STRATA) -> Places:
     """Groups of rows of similar scores, of about equal size; rows of equal scores are in one group, NaN in the last."""
     numbers = np.asarray(scores, dtype=np.float64)
     known = np.sort(numbers[~np.isnan(numbers)])
-    cuts = np.unique([known[edge] for part in range(1, strata) for edge in _edge(known, part / strata)])
+    starts = 1 + np.flatnonzero(np.diff(known) > 0)  # places where a new value begins
+    edges = [starts[np.argmin(np.abs(starts - len(known) * part / strata))] for part in range(1, strata) if len(starts)]
+    cuts = np.unique(known[edges]) if edges else known[:0]
     groups = np.where(np.isnan(numbers), strata, np.searchsorted(cuts, numbers, side="right"))
     return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.int64)
 
@@ -410,16 +421,6 @@ def allocate(sizes: Places, size: int) -> Places:
     return drawn
 
 
-def _edge(known: Array, share: float) -> list[int]:
-    """The place where a new value begins that is nearest to a share of the sorted scores; none if all are equal."""
-    starts = 1 + np.flatnonzero(np.diff(known) > 0)
-    return [int(starts[np.argmin(np.abs(starts - share * len(known)))])] if len(starts) else []
-
-
-def _is_missing(scores: ArrayLike) -> NDArray[np.bool_]:
-    return np.asarray(np.isnan(np.asarray(scores, dtype=np.float64)))
-
-
 def _draw(groups: Places, size: int, seed: int, uncertainty: Array | None = None) -> Draw:
     rng = np.random.default_rng(seed)
     strata = np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.int64)
@@ -429,14 +430,7 @@ def _draw(groups: Places, size: int, seed: int, uncertainty: Array | None = None
         members = np.flatnonzero(strata == stratum)
         doubts = np.zeros(len(members)) if uncertainty is None else uncertainty[members]
         probabilities[members] = inclusion_probabilities(doubts, int(count))
-        rows.append(members[_systematic(probabilities[members], int(count), rng)])
+        order = rng.permutation(len(members))  # steps of 1 from a random start along the summed probabilities
+        ends, steps = np.cumsum(probabilities[members][order]), np.arange(count) + rng.random()
+        rows.append(members[order[np.minimum(np.searchsorted(ends, steps, side="right"), len(order) - 1)]])
     return Draw(rng.permutation(np.concatenate(rows)), probabilities, strata)
-
-
-def _systematic(probabilities: Array, count: int, rng: np.random.Generator) -> Places:
-    """Places of `count` rows: steps of 1 from a random start along the summed probabilities, in random order."""
-    order = rng.permutation(len(probabilities))
-    ends = np.cumsum(probabilities[order])
-    steps = np.arange(count) + rng.random()
-    places = np.minimum(np.searchsorted(ends, steps, side="right"), len(order) - 1)
-    return np.asarray(order[places], dtype=np.int64)

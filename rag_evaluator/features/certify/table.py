@@ -3,24 +3,32 @@
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.dataset.columns import accepted_names, as_key, column_names
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
-from rag_evaluator.features.certify.sheet import DRAW, EXPECTED, ROW, SAMPLE, is_word, label_of
+from rag_evaluator.features.certify.sheet import (
+    ANNOTATOR,
+    DRAW,
+    EXPECTED,
+    LABEL,
+    METRIC,
+    ROW,
+    SAMPLE,
+    STATEMENT,
+    is_word,
+    label_of,
+)
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import ID, QUESTION, keys_of
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Canonical, ScoredRows
 
 RowOf = Callable[[InputRecord], int | None]  # None for a line without any cell
-METRIC, LABEL, STATEMENT, ANNOTATOR = "metric", "label", "statement", "annotator"
 SAMPLED = "sampled"  # a column that says `false` of rows that were chosen for some reason, and not drawn
-Cell = tuple[str, str, str | None, Any, str]  # metric, annotator, statement, what the cell says, its column
+Cell = tuple[str, str, str | None, str]  # metric, annotator, statement, column
 
 
 def key_of(name: str, columns: Sequence[str], run: ScoredRows, digests: Sequence[str], on: str | None) -> RowOf:
@@ -42,23 +50,31 @@ def key_of(name: str, columns: Sequence[str], run: ScoredRows, digests: Sequence
     if column not in columns:
         raise DatasetError(f"{name}: no column '{column}' (--on).{did_you_mean(column, columns)}")
     keys = {each: [_folded(key) for key in _run_keys(run, digests, each)] for each in (column, *known)}
-    rows = {each: _rows_by(of_run) for each, of_run in keys.items()}
+    rows_by: dict[str | None, list[int]] = {}
+    for row, key in enumerate(keys[column]):
+        rows_by.setdefault(key, []).append(row)
 
     def row_of(record: InputRecord) -> int | None:
         cells = {each: _folded(as_key(record.row.get(each))) for each in keys}
         if not any(as_key(cell) for cell in record.row.values()):
             return None
-        place = _place(record.where, column, cells[column], rows[column], run)
+        if cells[column] is None:
+            raise DatasetError(f"{record.where}: '{column}' is blank, so that its labels belong to no row.")
+        rows = rows_by.get(cells[column], [])
+        if len(rows) != 1:
+            raise DatasetError(
+                f"{record.where}: {len(rows) or 'no'} rows of {run.name} have the {column} {cells[column]!r:.60}. "
+                f"Choose the key column with --on, or give the number of the row, from 0 to {len(run.samples) - 1}, "
+                "in a column 'row'."
+            )
         for other in [SAMPLE] if cells.get(SAMPLE) else keys:
-            cell, key = cells[other], keys[other][place]
-            if cell is not None and key is not None and cell != key:
-                others = ", ".join(map(str, rows[other].get(cell, [])[:5]))
+            if cells[other] is not None and keys[other][rows[0]] not in (None, cells[other]):
                 raise DatasetError(
-                    f"{record.where}: '{column}' is {cells[column]!r:.60}, but '{other}' {cell!r:.60} is that of "
-                    f"{f'row {others}' if others else 'no row'} of {run.name}. Rows count from 0, as in {DETAILS}. "
-                    "Give the results that the labels are about, or remove the column that is wrong."
+                    f"{record.where}: '{column}' is {cells[column]!r:.60}, but '{other}' {cells[other]!r:.60} is not "
+                    f"that of this row of {run.name}. Rows count from 0, as in {DETAILS}. Give the results that the "
+                    "labels are about, or remove the column that is wrong."
                 )
-        return place
+        return rows[0]
 
     return row_of
 
@@ -68,33 +84,12 @@ def _folded(key: str | None) -> str | None:
     return None if key is None else " ".join(key.split())
 
 
-def _rows_by(keys: Sequence[str | None]) -> dict[str, list[int]]:
-    rows: dict[str, list[int]] = {}
-    for row, key in enumerate(keys):
-        if key is not None:
-            rows.setdefault(key, []).append(row)
-    return rows
-
-
 def _run_keys(run: ScoredRows, digests: Sequence[str], column: str) -> Sequence[str | None]:
     if column == ROW:
         return [str(place) for place in range(len(run.samples))]
     if column == SAMPLE:
         return digests
     return keys_of(run.samples, QUESTION if column in accepted_names(QUESTION) else column)
-
-
-def _place(where: str, column: str, key: str | None, rows_by: Mapping[str, list[int]], run: ScoredRows) -> int:
-    if key is None:
-        raise DatasetError(f"{where}: '{column}' is blank, so that its labels belong to no row.")
-    rows = rows_by.get(key, [])
-    if len(rows) == 1:
-        return rows[0]
-    several = f"{len(rows)} rows of {run.name} have the {column} {key!r:.60} (rows {', '.join(map(str, rows[:5]))})"
-    raise DatasetError(
-        f"{where}: {several if rows else f'no row of {run.name} has the {column} {key!r:.60}'}. Choose the key column "
-        f"with --on, or give the number of the row, from 0 to {len(run.samples) - 1}, in a column 'row'."
-    )
 
 
 @dataclass(frozen=True)
@@ -153,21 +148,17 @@ def read_labels(
     cells_of = _layout(name, columns, run, canonical)
     row_of = key_of(name, columns, run, digests, on)
     labels = [
-        Label(
-            row,
-            metric,
-            annotator,
-            statement,
-            _value(record, column, cell),
-            f"{record.where}, column '{column}'",
-            is_word(cell),
-        )
+        _label(record, row, cell_of)
         for record in records
         if (row := row_of(record)) is not None
-        for metric, annotator, statement, cell, column in cells_of(record)
+        for cell_of in cells_of(record)
     ]
-    _refuse_twice([labels])
-    return LabelTable(name, labels, _draw(name, records), not any(map(_is_chosen, records)))
+    _refuse_twice(labels)
+    draws = sorted({draw for record in records if (draw := as_key(record.row.get(DRAW)))})
+    if len(draws) > 1:
+        raise DatasetError(f"{name}: its rows come from {len(draws)} draws: certify the labels of one at a time.")
+    is_chosen = any(str(record.row.get(SAMPLED)).strip().casefold() == "false" for record in records)
+    return LabelTable(name, labels, draws[0] if draws else None, not is_chosen)
 
 
 def together(tables: Sequence[LabelTable], paths: Sequence[Path]) -> LabelTable:
@@ -183,18 +174,19 @@ def together(tables: Sequence[LabelTable], paths: Sequence[Path]) -> LabelTable:
     bare = [str(path.resolve().with_suffix("")) for path in paths]
     whole = bare if len(set(bare)) == len(bare) else [str(path.resolve()) for path in paths]
     names = folder_names(whole)
-    whose = [
-        [replace(label, annotator=label.annotator or names[path]) for label in table.labels]
+    labels = [
+        replace(label, annotator=label.annotator or names[path])
         for table, path in zip(tables, whole, strict=True)
+        for label in table.labels
     ]
-    _refuse_twice(whose)
+    _refuse_twice(labels)
     draws = {table.draw for table in tables}
     if len(draws) > 1:
         raise DatasetError(
             f"{name}: these sheets come from different draws. Certify the labels of one at a time: a sheet that is "
             "made after that holds the labels that its rows have."
         )
-    return LabelTable(name, list(chain(*whose)), draws.pop(), all(table.sampled for table in tables))
+    return LabelTable(name, labels, draws.pop(), all(table.sampled for table in tables))
 
 
 def labels_in_column(run: ScoredRows, metric: str, column: str, canonical: Canonical) -> LabelTable:
@@ -208,13 +200,18 @@ def labels_in_column(run: ScoredRows, metric: str, column: str, canonical: Canon
         known = column_names(sample.row for sample in run.samples)
         hint = did_you_mean(column, known)
         raise DatasetError(f"--label {metric}={column}: no row of {run.name} has this column.{hint}")
-    labels = []
-    for place, sample in enumerate(run.samples):
-        record = InputRecord(sample.where, sample.row)
-        where = f"{sample.where}, column '{column}'"
-        cell = sample.row.get(column)
-        labels.append(Label(place, metric, "", None, _value(record, column, cell), where, is_word(cell)))
+    cell_of = metric, "", None, column
+    labels = [_label(InputRecord(sample.where, sample.row), place, cell_of) for place, sample in enumerate(run.samples)]
     return LabelTable(f"column '{column}'", labels)
+
+
+def _label(record: InputRecord, row: int, cell_of: Cell) -> Label:
+    metric, annotator, statement, column = cell_of
+    cell, where = record.row.get(column), f"{record.where}, column '{column}'"
+    try:
+        return Label(row, metric, annotator, statement, label_of(cell), where, is_word(cell))
+    except ValueError:
+        raise DatasetError(f"{where}: {cell!r:.60} is no label. {EXPECTED}") from None
 
 
 def metric_named(column: str, run: ScoredRows, canonical: Canonical) -> tuple[str, str] | None:
@@ -247,15 +244,14 @@ def _wide(record: InputRecord, metrics: Mapping[str, tuple[str, str]]) -> Iterat
     """The annotator of a line, and that of a column, name one person together."""
     line = as_key(record.row.get(ANNOTATOR)) or ""
     for column, (metric, annotator) in metrics.items():
-        yield metric, ".".join(filter(None, (line, annotator))), None, record.row.get(column), column
+        yield metric, ".".join(filter(None, (line, annotator))), None, column
 
 
 def _long(record: InputRecord, run: ScoredRows, canonical: Canonical) -> Iterator[Cell]:
     metric = as_key(record.row.get(METRIC)) or ""
     name = metric if metric in run.scores else canonical(metric) or metric
     _refuse_unscored(f"{record.where}, column '{METRIC}'", name, run)
-    statement = as_key(record.row.get(STATEMENT))
-    yield name, as_key(record.row.get(ANNOTATOR)) or "", statement, record.row.get(LABEL), LABEL
+    yield name, as_key(record.row.get(ANNOTATOR)) or "", as_key(record.row.get(STATEMENT)), LABEL
 
 
 def _refuse_unscored(where: str, metric: str, run: ScoredRows) -> None:
@@ -263,16 +259,9 @@ def _refuse_unscored(where: str, metric: str, run: ScoredRows) -> None:
         raise DatasetError(f"{where}: {run.name} has no scores of '{metric}'.{did_you_mean(metric, run.scores)}")
 
 
-def _value(record: InputRecord, column: str, cell: Any) -> float:
-    try:
-        return label_of(cell)
-    except ValueError:
-        raise DatasetError(f"{record.where}, column '{column}': {cell!r:.60} is no label. {EXPECTED}") from None
-
-
-def _refuse_twice(tables: Sequence[Sequence[Label]]) -> None:
+def _refuse_twice(labels: Sequence[Label]) -> None:
     seen: dict[tuple[int, str, str, str | None], Label] = {}
-    for label in chain(*tables):
+    for label in labels:
         key = (label.row, label.metric, label.annotator, label.statement)
         if not math.isnan(label.value) and (other := seen.setdefault(key, label)) is not label:
             who = f" by {label.annotator}" if label.annotator else ""
@@ -280,16 +269,3 @@ def _refuse_twice(tables: Sequence[Sequence[Label]]) -> None:
                 f"{label.where}: a second label of row {label.row}{who}; the first is in {other.where}. Remove one of "
                 "them, or name who gave each in a column 'annotator'."
             )
-
-
-def _draw(name: str, records: Sequence[InputRecord]) -> str | None:
-    draws = sorted({draw for record in records if (draw := as_key(record.row.get(DRAW)))})
-    if len(draws) > 1:
-        raise DatasetError(
-            f"{name}: its rows come from {len(draws)} draws ({', '.join(draws)}): certify the labels of one at a time."
-        )
-    return draws[0] if draws else None
-
-
-def _is_chosen(record: InputRecord) -> bool:
-    return str(record.row.get(SAMPLED)).strip().casefold() == "false"

@@ -13,7 +13,7 @@ from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files.atomic import write_whole
 from rag_evaluator.files.progress import Progress, automatic, silent
 from rag_evaluator.ground_truth import written_references
-from rag_evaluator.metrics.chosen import for_metrics
+from rag_evaluator.metrics.chosen import for_metrics, option_names
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import select_metrics
@@ -82,6 +82,7 @@ def evaluate(
     names, settings = metric_names(listed), with_own(settings, listed)
     custom = own_metrics(settings)
     chosen = select_metrics(names, settings.source if metrics is None else "evaluate", custom)
+    option_names(settings, chosen)  # those of a metric that is not chosen are refused, not left out
     unanswered = all(answer is None for answer in answers)
     skipped = [name for name, metric in chosen.items() if unanswered and "response" in metric.columns]
     possible = [name for name in chosen if name not in skipped]

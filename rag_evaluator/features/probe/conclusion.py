@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from rag_evaluator.features.probe.control import RULE, control_sentences
+from rag_evaluator.features.probe.control import RULE, control_sentences, percent
 from rag_evaluator.features.probe.verdicts import ALPHA, CHANCE
 from rag_evaluator.results.conclusion import Conclusion, next_command, with_ends_beside
 from rag_evaluator.results.overview import counted
@@ -49,33 +49,26 @@ def probe_conclusion(report: Mapping[str, Any], judges: Mapping[str, str], words
 
 
 def _of_metric(metric: str, cells: Cells, judge: str | None) -> str:
-    """Which changes are noticed, and what is known of the others."""
-    changes = {probe: cell for probe, cell in cells.items() if cell["word"] is not None}
+    """`The judge notices 2 of 5 kinds of change in faithfulness, 1 of them reliably: ...`; then the other kinds."""
+    by_word: dict[str, list[str]] = {}
+    for probe, cell in cells.items():
+        if cell["word"] is not None:
+            word = "noticed" if cell["word"] in NOTICED else NOT_NOTICED[cell["word"]]
+            by_word.setdefault(word, []).append(_share(probe, cell))
+    changes, noticed = sum(map(len, by_word.values())), by_word.pop("noticed", [])
     if not changes:
         return f"Only false alarms were tested in {metric}: no row could be changed so that its score must be worse."
-    noticed = {probe: cell for probe, cell in changes.items() if cell["word"] in NOTICED}
-    others = [
-        f"{words}: {_shares({probe: cell for probe, cell in changes.items() if cell['word'] == word})}"
-        for word, words in NOT_NOTICED.items()
-        if any(cell["word"] == word for cell in changes.values())
-    ]
-    return "; ".join([_noticed(metric, noticed, len(changes), judge), *others]) + "."
-
-
-def _noticed(metric: str, noticed: Cells, changes: int, judge: str | None) -> str:
-    """`The judge notices 2 of 5 kinds of change in faithfulness, 1 of them reliably: ...`."""
+    others = [f"{words}: {', '.join(by_word[words])}" for words in NOT_NOTICED.values() if words in by_word]
     subject, where = (metric, "") if judge is None else (judge, f" in {metric}")
     if not noticed:
         kinds = "the only kind" if changes == 1 else f"any of {changes} kinds"
-        return f"Not shown that {subject[0].lower()}{subject[1:]} notices {kinds} of change{where}"
-    reliable = sum(cell["word"] == "reliable" for cell in noticed.values())
-    share = "all" if reliable == len(noticed) else reliable or "none"
-    kinds = f"{len(noticed)} of {counted(changes, 'kind')} of change{where}"
-    return f"{subject} notices {kinds}, {share} of them reliably: {_shares(noticed)}"
-
-
-def _shares(cells: Cells) -> str:
-    return ", ".join(_share(probe, cell) for probe, cell in cells.items())
+        first = f"Not shown that {subject[0].lower()}{subject[1:]} notices {kinds} of change{where}"
+    else:
+        reliable = sum(cell["word"] == "reliable" for cell in cells.values())
+        share = "all" if reliable == len(noticed) else reliable or "none"
+        kinds = f"{len(noticed)} of {counted(changes, 'kind')} of change{where}"
+        first = f"{subject} notices {kinds}, {share} of them reliably: {', '.join(noticed)}"
+    return "; ".join([first, *others]) + "."
 
 
 def _share(probe: str, cell: Mapping[str, Any]) -> str:
@@ -96,10 +89,9 @@ def _of_alarms(report: Mapping[str, Any]) -> Iterator[str]:
         shares = {probe: cell["share"] for probe, cell in cells.items() if cell["word"] is None and cell["share"]["n"]}
         probe = max(shares, key=lambda name: float(shares[name]["ci_high"]), default="")
         if probe and shares[probe]["ci_high"] > most:
-            mean, low, high = (100 * shares[probe][end] for end in ("mean", "ci_low", "ci_high"))
-            percent = with_ends_beside([100 * most], mean, low, high, digits=0).replace(" [", " % [")
             word = "too many" if shares[probe]["ci_low"] > most else "not shown to be few"
-            alarms[word].append(f"{metric} ({percent} of {counted(shares[probe]['n'], 'row')}, {probe})")
+            rows = counted(shares[probe]["n"], "row")
+            alarms[word].append(f"{metric} ({percent(shares[probe], most)} of {rows}, {probe})")
     groups = [f"{word} in {', '.join(where)}" for word, where in alarms.items() if where]
     if groups:
         yield (

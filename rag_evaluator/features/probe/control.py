@@ -5,12 +5,12 @@ a piece, 10 pieces support 1 - 0.9^10 = 0.65 of the sentences that nothing suppo
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
 from math import inf
-from typing import Any, NamedTuple
+from typing import Any
 
-from rag_evaluator.results.conclusion import with_ends
-from rag_evaluator.results.overview import Grid, counted, interval
+from rag_evaluator.features.probe.verdicts import figures_of
+from rag_evaluator.results.conclusion import with_ends_beside
+from rag_evaluator.results.overview import counted
 from rag_evaluator.results.verified import verified
 from rag_evaluator.run.task import Record
 from rag_evaluator.statistics.intervals import PASS, mean_interval
@@ -18,7 +18,6 @@ from rag_evaluator.statistics.intervals import PASS, mean_interval
 AS_MANY = "as_many_contexts"  # the change whose sentences are counted
 PIECES = {"1": (1, 1), "2-5": (2, 5), "6-10": (6, 10), "more": (11, inf)}
 """Heading -> fewest and most pieces of evidence of a row."""
-SHOWN = ("n", "mean", "ci_low", "ci_high", "ci_level", "ci_method")
 RULE = (
     "control: of the sentences of the good sides the share that as many contexts of other rows support, none of which "
     "holds the answer. The best piece counts, so it grows with the number of pieces. The interval is of 95 %; the "
@@ -26,28 +25,10 @@ RULE = (
 )
 
 
-class RowSentences(NamedTuple):
-    """Of one row and one kind of evidence.
-
-    Attributes:
-        row: its key.
-        pieces: of the evidence.
-        supported: by sentence.
-    """
-
-    row: str
-    pieces: int
-    supported: Sequence[bool]
-
-
-def sentences_of(row: str, record: Record) -> RowSentences | None:
-    """The sentences of a score; None where it is missing, or no verifier made it."""
-    if record.missing:
-        return None
-    said = verified(record.details["judgements"])
-    if not said:
-        return None
-    return RowSentences(row, said["pieces"], [bool(sentence["verdict"]) for sentence in said["sentences"]])
+def sentences_of(record: Record) -> tuple[int, list[bool]] | None:
+    """The pieces of evidence and whether each sentence is supported; None without a score, or one of no verifier."""
+    said = {} if record.missing else verified(record.details["judgements"])
+    return (said["pieces"], [bool(sentence["verdict"]) for sentence in said["sentences"]]) if said else None
 
 
 def control_of(rows: Iterable[tuple[str, Record, Record]]) -> dict[str, Any]:
@@ -59,25 +40,23 @@ def control_of(rows: Iterable[tuple[str, Record, Record]]) -> dict[str, Any]:
     Returns:
         `own` and `others`: a list of shares, the first of all rows (`pieces` is `all`), then by the number of pieces.
     """
-    pairs = [(sentences_of(row, own), sentences_of(row, others)) for row, own, others in rows]
-    both = [(own, others) for own, others in pairs if own is not None and others is not None]
-    if not both:
-        return {}
-    return {"own": list(_shares([own for own, _ in both])), "others": list(_shares([others for _, others in both]))}
+    sides: dict[str, list[tuple[str, int, list[bool]]]] = {"own": [], "others": []}
+    for row, *records in rows:
+        both = [said for record in records if (said := sentences_of(record)) is not None]
+        if len(both) == len(sides):
+            for side, said in zip(sides.values(), both, strict=True):
+                side.append((row, *said))
+    return {name: list(_shares(side)) for name, side in sides.items()} if sides["own"] else {}
 
 
-def _shares(rows: Sequence[RowSentences]) -> Iterator[dict[str, Any]]:
-    yield _share("all", rows)
-    for heading, (fewest, most) in PIECES.items():
-        if chosen := [row for row in rows if fewest <= row.pieces <= most]:
-            yield _share(heading, chosen)
-
-
-def _share(pieces: str, rows: Sequence[RowSentences]) -> dict[str, Any]:
-    values = [float(is_supported) for row in rows for is_supported in row.supported]
-    units = [row.row for row in rows for _ in row.supported]
-    share = asdict(mean_interval(values, PASS, clusters=units))
-    return {"pieces": pieces, "rows": len(rows), **{name: share[name] for name in SHOWN}}
+def _shares(rows: Sequence[tuple[str, int, list[bool]]]) -> Iterator[dict[str, Any]]:
+    for heading, (fewest, most) in {"all": (0, inf), **PIECES}.items():
+        chosen = [(row, supported) for row, pieces, supported in rows if fewest <= pieces <= most]
+        values = [float(is_supported) for _, supported in chosen for is_supported in supported]
+        units = [row for row, supported in chosen for _ in supported]
+        if chosen:
+            share = figures_of(mean_interval(values, PASS, clusters=units))
+            yield {"pieces": heading, "rows": len(chosen), **share}
 
 
 def control_sentences(control: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
@@ -85,42 +64,12 @@ def control_sentences(control: Mapping[str, Mapping[str, Any]]) -> Iterator[str]
     for metric, sides in control.items():
         others, own = sides["others"][0], sides["own"][0]
         yield (
-            f"As many contexts of other rows support {_percent(others)} of {counted(others['n'], 'sentence')} in "
-            f"{metric} (the control); the rows' own contexts support {_percent(own)}."
+            f"As many contexts of other rows support {percent(others, 0)} of {counted(others['n'], 'sentence')} in "
+            f"{metric} (the control); the rows' own contexts support {percent(own, 0)}."
         )
 
 
-def _percent(share: Mapping[str, Any]) -> str:
-    """`23 % [18, 29]`."""
+def percent(share: Mapping[str, Any], *limits: float) -> str:
+    """`23 % [18, 29]`; with as many digits as tell it from limits."""
     mean, low, high = (100 * share[name] for name in ("mean", "ci_low", "ci_high"))
-    return with_ends(mean, low, high, digits=0).replace(" [", " % [")
-
-
-COLUMNS = (
-    ("metric", "left"),
-    ("pieces", "left"),
-    ("sentences", "right"),
-    ("by other rows' contexts", "right"),
-    ("sentences", "right"),
-    ("by own contexts", "right"),
-)
-
-
-def control_grid(control: Mapping[str, Mapping[str, Any]]) -> Iterator[Grid]:
-    """The control by the number of pieces; no table where there is no control."""
-    if control:
-        yield Grid("control: the share of sentences that are supported", COLUMNS, list(control_rows(control)))
-
-
-def control_rows(control: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
-    """Metric, pieces, then sentences and share of each side. Any: JSON."""
-    for metric, sides in control.items():
-        others, own = ({share["pieces"]: share for share in sides[side]} for side in ("others", "own"))
-        headings = [heading for heading in ("all", *PIECES) if heading in {**others, **own}]
-        for position, heading in enumerate(headings):
-            cells = [cell for side in (others, own) for cell in _cells(side.get(heading))]
-            yield ["" if position else metric, heading, *cells]
-
-
-def _cells(share: Mapping[str, Any] | None) -> list[str]:
-    return ["", ""] if share is None else [f"{share['n']:,}", interval(share)]
+    return with_ends_beside([100 * limit for limit in limits], mean, low, high, digits=0).replace(" [", " % [")

@@ -11,14 +11,20 @@ from rag_evaluator.config.languages import Language
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.features.probe import changes
 from rag_evaluator.features.probe.changes import Material, good_side, material_of, with_columns
-from rag_evaluator.features.probe.control import AS_MANY, control_grid, control_of
+from rag_evaluator.features.probe.control import AS_MANY, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
-from rag_evaluator.features.probe.verdicts import CONTINUOUS_TOLERANCE, Expected, Pairs, ProbeCell, judge_cells
+from rag_evaluator.features.probe.verdicts import (
+    CONTINUOUS_TOLERANCE,
+    Expected,
+    Pairs,
+    ProbeCell,
+    figures_of,
+    judge_cells,
+)
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.results.overview import Grid, interval
 from rag_evaluator.run.task import Record
-from rag_evaluator.statistics.formulas import Scale
 
 SAME_TEXT = "same_text"
 SUPPORT = ("faithfulness", "response_groundedness", "groundedness")
@@ -212,16 +218,11 @@ def concerned(pair: ChangedRow, metrics: Mapping[str, Metric]) -> list[str]:
 def units_of(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> list[ProbeUnit]:
     """Both sides of each pair by each metric that it concerns, each once, by row."""
     keys: dict[tuple[int, str, str], Sample] = {}
-    for row, side, metric, sample in _sides(pairs, metrics):
-        keys.setdefault((row, side, metric), sample)
-    return [ProbeUnit(index, *key, sample) for index, (key, sample) in enumerate(keys.items())]
-
-
-def _sides(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric]) -> Iterator[tuple[int, str, str, Sample]]:
     for pair in pairs:
         for metric in concerned(pair, metrics):
-            yield pair.row, GOOD, metric, pair.good
-            yield pair.row, pair.probe, metric, pair.bad
+            keys.setdefault((pair.row, GOOD, metric), pair.good)
+            keys[pair.row, pair.probe, metric] = pair.bad
+    return [ProbeUnit(index, *key, sample) for index, (key, sample) in enumerate(keys.items())]
 
 
 Records = Mapping[tuple[int, str, str], Record]  # (row, side, metric)
@@ -243,34 +244,25 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
     figures: dict[str, dict[str, Any]] = {}
     for (metric, probe), cell in zip(keys, cells, strict=True):
         figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
-    control = _control(by_cell, metrics, records)
-    used = dict.fromkeys(probe for probe in PROBES for _, other in keys if other == probe)
-    return {
-        "probes": {
-            probe: {
-                "rows": sum(pair.probe == probe for pair in pairs),
-                "change": PROBES[probe].meaning,
-                "expected": PROBES[probe].expected,
-            }
-            for probe in used
-        },
-        "settings": settings.model_dump(),
-        "metrics": figures,
-        **({"control": control} if control else {}),
-    }
-
-
-def _control(
-    pairs: Mapping[tuple[str, str], Sequence[ChangedRow]], metrics: Mapping[str, Metric], records: Records
-) -> dict[str, Any]:
-    controls = {
+    control = {
         metric: control_of(
             (str(pair.row), records[pair.row, GOOD, metric], records[pair.row, AS_MANY, metric])
-            for pair in pairs[metric, AS_MANY]
+            for pair in by_cell[metric, AS_MANY]
         )
         for metric in metrics
     }
-    return {metric: control for metric, control in controls.items() if control}
+    control = {metric: sides for metric, sides in control.items() if sides}
+    about = {
+        name: {
+            "rows": sum(pair.probe == name for pair in pairs),
+            "change": probe.meaning,
+            "expected": probe.expected,
+        }
+        for name, probe in PROBES.items()
+        if any(name == used for _, used in keys)
+    }
+    whole = {"probes": about, "settings": settings.model_dump(), "metrics": figures}
+    return {**whole, **({"control": control} if control else {})}
 
 
 def rows_for_reading(
@@ -278,14 +270,11 @@ def rows_for_reading(
 ) -> Iterator[dict[str, Any]]:
     """The lines of `rows.jsonl`: what was changed, and the scores of both sides."""
     for pair in pairs:
-        scores = {
-            metric: {
-                "good": records[pair.row, GOOD, metric].value,
-                "changed": records[pair.row, pair.probe, metric].value,
-                "reasons": _reasons(pair, metric, records),
-            }
-            for metric in concerned(pair, metrics)
-        }
+        scores = {}
+        for metric in concerned(pair, metrics):
+            good, changed = (records[pair.row, side, metric] for side in (GOOD, pair.probe))
+            reasons = list(dict.fromkeys(reason for reason in (good.reason, changed.reason) if reason))
+            scores[metric] = {"good": good.value, "changed": changed.value, "reasons": reasons}
         if pair.probe == AS_MANY and not scores:  # only for metrics of a verifier
             continue
         yield {
@@ -299,44 +288,23 @@ def rows_for_reading(
         }
 
 
-def _reasons(pair: ChangedRow, metric: str, records: Records) -> list[str]:
-    """Why scores are missing."""
-    both = (records[pair.row, side, metric].reason for side in (GOOD, pair.probe))
-    return list(dict.fromkeys(reason for reason in both if reason))
-
-
 def _pairs(pairs: Sequence[ChangedRow], key: tuple[str, str], metric: Metric, records: Records) -> Pairs:
     name, probe = key
-    return Pairs(
-        good=[_number(records[pair.row, GOOD, name]) for pair in pairs],
-        changed=[_number(records[pair.row, probe, name]) for pair in pairs],
-        units=[str(pair.row) for pair in pairs],
-        scale=_scale(metric),
-        expected=PROBES[probe].expected,
-        tolerance=SMALL_CHANGES.get(name),
-        metric=name,
-    )
-
-
-def _number(record: Record) -> float:
-    return math.nan if record.value is None else float(record.value)
-
-
-def _scale(metric: Metric) -> Scale:
-    """The scale of a metric, without the lower half of cosines: 0 is the worst that texts get."""
     scale = metric.scale
-    return scale._replace(low=max(scale.low, 0.0)) if scale.kind == "continuous" else scale
+    if scale.kind == "continuous":
+        scale = scale._replace(low=max(scale.low, 0.0))  # of cosines 0 is the worst that texts get
+    good, changed = (
+        [math.nan if (value := records[pair.row, side, name].value) is None else float(value) for pair in pairs]
+        for side in (GOOD, probe)
+    )
+    units, expected = [str(pair.row) for pair in pairs], PROBES[probe].expected
+    return Pairs(good, changed, units, scale, expected, SMALL_CHANGES.get(name), name)
 
 
 def _figures(cell: ProbeCell, pairs: int) -> dict[str, Any]:
     counts = ("falls", "ties", "rises", "floor", "missing", "p", "p_holm", "word")
-    shown = ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")
-    return {
-        "pairs": pairs,
-        **{name: getattr(cell, name) for name in counts},
-        "share": {name: getattr(cell.share, name) for name in shown},
-        **({} if cell.above is None else {"above_control": {name: getattr(cell.above, name) for name in shown}}),
-    }
+    figures = {"pairs": pairs, **{name: getattr(cell, name) for name in counts}, "share": figures_of(cell.share)}
+    return figures if cell.above is None else {**figures, "above_control": figures_of(cell.above)}
 
 
 COLUMNS = (
@@ -358,21 +326,22 @@ def probe_overview(report: Mapping[str, Any], name: str = "") -> Iterator[Grid |
         name: of the run.
     """
     title = f"{name}: what" if name else "what"
-    yield Grid(f"{title} is noticed, {report['rows']} rows", COLUMNS, list(_rows(report["metrics"])))
+    rows = [
+        ["" if position else metric, probe, *_cells(cell)]
+        for metric, cells in report["metrics"].items()
+        for position, (probe, cell) in enumerate(cells.items())
+    ]
+    yield Grid(f"{title} is noticed, {report['rows']} rows", COLUMNS, rows)
     yield "share: of a probe, pairs whose changed side is worse, with half of the same ones; of a control, false alarms"
     yield f"above {SAME_TEXT}: the share less that of {SAME_TEXT}, over the same rows"
-    yield from control_grid(report.get("control", {}))
-    few = {probe: about["rows"] for probe, about in report["probes"].items() if about["rows"] < report["rows"]}
-    for probe, count in few.items():
-        yield f"{probe}: {count} of {report['rows']} rows can be changed with certainty"
+    for probe, about in report["probes"].items():
+        if about["rows"] < report["rows"]:
+            yield f"{probe}: {about['rows']} of {report['rows']} rows can be changed with certainty"
     yield from report["notes"]
 
 
-def _rows(metrics: Mapping[str, Mapping[str, Any]]) -> Iterator[list[str]]:
-    for metric, cells in metrics.items():
-        for position, (probe, cell) in enumerate(cells.items()):
-            ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
-            counts = [str(cell[name]) if cell[name] else "" for name in ("floor", "missing")]
-            first = "" if position else metric
-            above = interval(cell["above_control"]) if "above_control" in cell else ""
-            yield [first, probe, ways, *counts, interval(cell["share"]), above, cell["word"] or "control"]
+def _cells(cell: Mapping[str, Any]) -> list[str]:
+    ways = "/".join(str(cell[way]) for way in ("falls", "ties", "rises"))
+    counts = [str(cell[name] or "") for name in ("floor", "missing")]
+    above = interval(cell["above_control"]) if "above_control" in cell else ""
+    return [ways, *counts, interval(cell["share"]), above, cell["word"] or "control"]

@@ -171,19 +171,8 @@ def probe_stage(
             f"{config.source}: no probe can be made of any of {len(drawn)} rows: they need a question and a response "
             "or reference, and contexts for what is measured in contexts."
         )
-    return ProbeStage(drawn, pairs, chosen, _plan(rows, config, units, about, chosen), about, load)
-
-
-def _plan(
-    rows: CheckedRows,
-    config: Config,
-    units: Sequence[ProbeUnit],
-    about: Mapping[str, Any],
-    metrics: Mapping[str, Metric],
-) -> Plan:
-    """What all workers must agree on. The signature of a text's own metric is in its digest."""
-    lines = [about["signatures"][name] for name in metrics]
-    return Plan(
+    lines = [about["signatures"][name] for name in chosen]  # that of a text's own metric is in its digest, too
+    plan = Plan(
         task=TASK,
         stage=STAGE,
         units=len(units),
@@ -192,9 +181,9 @@ def _plan(
         cell_noun="scores",
         data=rows.digest,
         options={
-            "sample": str(config.section(ProbeConfig).sample),
-            "seed": str(config.section(ProbeConfig).seed),
-            "metrics": ", ".join(metrics),
+            "sample": str(settings.sample),
+            "seed": str(settings.seed),
+            "metrics": ", ".join(chosen),
             "texts": short_digest("\n".join(unit.sample.digest for unit in units)),
             "signatures": short_digest("\n".join(map(str, lines))),
         },
@@ -202,6 +191,7 @@ def _plan(
         chunk_size=config.chunk_size if isinstance(config.chunk_size, int) else auto_chunk_size(len(units)),
         part=rows.part,
     )
+    return ProbeStage(drawn, pairs, chosen, plan, about, load)
 
 
 def read_report(results: Path) -> dict[str, Any]:
@@ -309,7 +299,7 @@ def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     """
     config, metrics = evaluator.config, evaluator.metrics
     rows, signatures = evaluator.rows(data), evaluator.signatures_once()
-    refuse_without_probabilities(metrics, evaluator.judge, config.place)
+    refuse_without_probabilities(metrics, evaluator.judge, config)
     about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
     stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
     if len(stage.rows) < 2 * stage.settings.pairs:

@@ -87,6 +87,12 @@ class ProbeCell:
     above: Estimate | None
 
 
+def figures_of(estimate: Estimate) -> dict[str, Any]:
+    """What `probe.json` says of a share or a difference."""
+    names = ("mean", "ci_low", "ci_high", "ci_level", "ci_method", "n")
+    return {name: getattr(estimate, name) for name in names}
+
+
 def judge_cells(cells: Sequence[Pairs], limits: ProbeConfig, seed: int = 0) -> list[ProbeCell]:
     """Every cell with its figures and its word, in order.
 

@@ -1,6 +1,5 @@
 """The part of `check` that loads the judge: its engine, a prompt, one judged row, its window, its batches."""
 
-import json
 import math
 import time
 from collections.abc import Mapping, Sequence
@@ -100,7 +99,6 @@ def shown_prompt(judge: JudgeProtocol, prompt: str) -> str:
 LOOKED_AT = 1000  # rows, for one that has all columns
 LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit, or not, one after the other, longest first
 NAMED = 3  # rows in a message
-COPIES = 6  # of a score's details: journal, details, report, workbook
 
 
 async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks: Checks) -> None:
@@ -145,19 +143,17 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
     """One row, judged by all metrics that it has the columns for."""
     sample, metrics = _fullest(evaluator, rows)
     scores: dict[str, dict[str, Any]] = {}
-    size = len(json.dumps(sample.row, ensure_ascii=False))
     for metric in metrics:
         began = time.monotonic()
         with ACTIVITY.phase(f"judging {sample.where} by {metric}"):
             score = await scorer.score(sample, metric)
         details = {"metric": metric, **to_record(score).details, "reason": score.reason}
-        size += len(json.dumps(details, ensure_ascii=False))
         scores[metric] = _scored(score, details, time.monotonic() - began)
         if scorer.judge is not None and evaluator.metrics[metric].judge and not checks.has("template", "ok"):
             rehearsal = Rehearsal(scorer.judge)
             await Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings).score(sample, metric)
             _show_prompt(evaluator, scorer.judge, rehearsal.prompts, metric, checks)
-    _add_row(sample, scores, size * COPIES, checks)
+    _add_row(sample, scores, checks)
 
 
 def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
@@ -197,8 +193,8 @@ def _show_prompt(
     checks.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
 
 
-def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], size: int, checks: Checks) -> None:
-    details = {"row": sample.index, "where": sample.where, "scores": dict(scores), "bytes": size}
+def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], checks: Checks) -> None:
+    details = {"row": sample.index, "where": sample.where, "scores": dict(scores)}
     scored = [name for name, score in scores.items() if score["value"] is not None]
     missing = [name for name in scores if name not in scored]
     seconds = sum(score["seconds"] for score in scores.values())

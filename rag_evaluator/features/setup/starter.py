@@ -17,13 +17,15 @@ import jinja2
 import yaml
 
 from rag_evaluator.config.languages import UNSPACED, find_language, misspelt
-from rag_evaluator.config.schema import make_config, model_path
+from rag_evaluator.config.paths import model_path
+from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset.columns import LISTS, accepted_names
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
 from rag_evaluator.features.setup.survey import Survey, survey
+from rag_evaluator.files.progress import printable
 from rag_evaluator.judge.engines.transformers.loading import find_judge
 from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
@@ -290,7 +292,7 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    environment.filters |= {"scalar": _scalar, "shown": _shown, "comment": _comment, "meaning": _meaning}
+    environment.filters |= {"scalar": _scalar, "shown": printable, "comment": _comment, "meaning": _meaning}
     surveyed, base, path = proposal.survey, options.out.expanduser().absolute().parent, data.expanduser().absolute()
     text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         data=data,
@@ -344,11 +346,6 @@ def _comment(text: str, start: str = "# ") -> str:
     """Comment lines of at most `LONGEST` characters, if the words allow it."""
     wrapper = textwrap.TextWrapper(LONGEST, start, start, break_long_words=False, break_on_hyphens=False)
     return wrapper.fill(text)
-
-
-def _shown(text: str) -> str:
-    """A text for a comment, on one line."""
-    return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
 def _scalar(text: Any) -> str:

@@ -42,11 +42,6 @@ class RowUnit:
         return short_digest(self.sample.digest_of(READ))
 
 
-def units_of(samples: Sequence[Sample]) -> list[RowUnit]:
-    """The rows of a dataset, in order."""
-    return [RowUnit(sample.index, sample) for sample in samples]
-
-
 def contexts_of(samples: Sequence[Sample]) -> dict[str, int]:
     """All contexts of a dataset, retrieved or correct, each once -> its place in the order of first appearance."""
     texts = dict.fromkeys(text for sample in samples for name in CONTEXTS for text in sample.columns.get(name, ()))
@@ -153,7 +148,20 @@ class TestsetCheck(QuestionStage[RowUnit]):
             if not record.missing
         ]
         repeats = duplicates_of(made) if DUPLICATE in self.settings.filters else {}
-        return [_finding(unit, record, repeats.get(unit.index)) for unit, record in records]
+        findings = []
+        for unit, record in records:
+            verdicts = (record.value or {}).get("verdicts", {})
+            finding = {
+                "row": unit.index,
+                "id": unit.sample.row.get("id"),
+                "sample": unit.sample.digest,
+                "user_input": unit.sample.columns.get("user_input"),
+                "flags": flags_of(verdicts, repeats.get(unit.index)),
+                "reason": record.reason,
+                "verdicts": verdicts,
+            }
+            findings.append(finding)
+        return findings
 
     def write(self, table: Table[RowUnit], folder: Path) -> None:
         findings = self.findings(table)
@@ -191,19 +199,19 @@ def check_stage(rows: CheckedRows, config: Config, judge: Any = None, embeddings
     asking = TaskJudge(TASK, config, judge, OWNERS)
     source = embeddings_of(embeddings, config.embeddings, config.offline)
     check_readable(rows.whole, READ)  # a column that is there and cannot be read is not taken for none
-    units, contexts = units_of(rows), contexts_of(rows.whole)
+    units, whole = ([RowUnit(sample.index, sample) for sample in part] for part in (rows, rows.whole))
+    contexts = contexts_of(rows.whole)
     settings, pool = config.section(TestsetConfig), short_digest("\n".join(contexts))
     parts = {"neighbours": settings.neighbours, "filters": settings.filters, "contexts": pool}
     signature = signature_with(asking, source, parts)
-    data = digest_of(units_of(rows.whole))
-    plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size, data, rows.part)
+    plan = plan_of(TASK, STAGE, units, COLUMN, signature, config.chunk_size, digest_of(whole), rows.part)
     return TestsetCheck(units, plan, asking.about(TASK, len(units), rows.part), asking, contexts, source)
 
 
 def of_journal(journal: Journal) -> TestsetCheck:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not there any more."""
     samples = samples_of(journal, make_config(journal.about["config"]), TASK, NEEDED)
-    return TestsetCheck(units_of(samples), journal.plan, journal.about)
+    return TestsetCheck([RowUnit(sample.index, sample) for sample in samples], journal.plan, journal.about)
 
 
 def findings_summary(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -215,17 +223,4 @@ def findings_summary(findings: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         "flagged": sum(bool(finding["flags"]) for finding in findings),
         "flags": dict(flags.most_common()),
         "not_checked": dict(Counter(finding["reason"] for finding in findings if finding["reason"]).most_common()),
-    }
-
-
-def _finding(unit: RowUnit, record: Record, repeats: int | None) -> dict[str, Any]:
-    fields: Mapping[str, Any] = record.value or {}
-    return {
-        "row": unit.index,
-        "id": unit.sample.row.get("id"),
-        "sample": unit.sample.digest,
-        "user_input": unit.sample.columns.get("user_input"),
-        "flags": {} if record.missing else flags_of(fields["verdicts"], repeats),
-        "reason": record.reason,
-        "verdicts": fields.get("verdicts", {}),
     }

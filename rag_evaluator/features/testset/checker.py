@@ -13,7 +13,7 @@ from rag_evaluator.config.languages import Language, find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
-from rag_evaluator.features.testset.prepare import KINDS, NOT_CHECKED, Candidate, FilterVerdict, Neighbours, Slot
+from rag_evaluator.features.testset.prepare import KINDS, Candidate, Neighbours, Slot
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
@@ -117,7 +117,7 @@ class Questions:
         shown = self._fitting(question, contexts)
         if seed:
             shown = random.Random(seed).sample(shown, len(shown))
-        asked = _contexts(question, shown)
+        asked = AnswerInput(user_input=question, contexts=list(shown))
         answer = await self._ask("generate", "answer_prompt", asked, ReferenceOutput)
         return answer.answer.strip() if answer.answerable and not is_blank(answer.answer) else None
 
@@ -146,7 +146,7 @@ class Questions:
 
     def _fitting(self, question: str, contexts: Sequence[str]) -> list[str]:
         """The first contexts that fit into the window, at least one."""
-        prompt = self.prompts["generate", "answer_prompt"].to_string(_contexts(question, []))
+        prompt = self.prompts["generate", "answer_prompt"].to_string(AnswerInput(user_input=question, contexts=[]))
         free = self.window.room(prompt)
         room = free - min(ANSWER_TOKENS, free // 2)
         fitting: list[str] = []
@@ -158,21 +158,25 @@ class Questions:
         return fitting
 
 
-def _contexts(question: str, contexts: Sequence[str]) -> Any:
-    return AnswerInput(user_input=question, contexts=list(contexts))
-
-
 LIKELY = 0.5  # a probability above it is a yes
 NOT_FOUND = "the judge finds no answer in its contexts"
+NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
 WORD = re.compile(r"\w+")
+FilterVerdict = dict[
+    str, Any
+]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. Any: JSON
 Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
 Embed = Callable[[str], Awaitable[list[float]]]
+
+
+def _verdict(keep: bool, reason: str | None, **seen: Any) -> FilterVerdict:
+    return {"keep": keep, "reason": None if keep else reason, **seen}
 
 
 async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Question and answer are in the configured language."""
     reason = foreign(f"{candidate.question} {candidate.answer}", checker.language)
-    return FilterVerdict(reason is None, reason)
+    return _verdict(reason is None, reason)
 
 
 async def _not_copied(candidate: Candidate, checker: "Checker") -> FilterVerdict:
@@ -181,28 +185,30 @@ async def _not_copied(candidate: Candidate, checker: "Checker") -> FilterVerdict
         {word.lower() for word in WORD.findall(text)} for text in (candidate.answer, candidate.question)
     )
     is_copy = candidate.kind != "comparison" and answer <= question
-    return FilterVerdict(not is_copy, "every word of the answer is in the question" if is_copy else None)
+    return _verdict(not is_copy, "every word of the answer is in the question")
 
 
 async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked again with the contexts that it was made from."""
     answer = await checker.questions.answer(candidate.question, candidate.contexts)
     if not candidate.is_answerable:
-        return _no_answer(answer, "its contexts hold an answer", {"answer": answer})
+        return _verdict(answer is None, "its contexts hold an answer", answer=answer)
     if answer is None:
-        return FilterVerdict(False, NOT_FOUND)
-    return await _agreed(candidate, checker, {"answer": answer}, "another answer from its contexts")
+        return _verdict(False, NOT_FOUND)
+    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
+    return _verdict(agreement > LIKELY, "another answer from its contexts", answer=answer, agreement=agreement)
 
 
 async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked without contexts: what the judge knows by heart measures no retrieval."""
     if not candidate.is_answerable:
-        return FilterVerdict(True)
+        return _verdict(True, None)
     answer = await checker.questions.known(candidate.question)
     if answer is None:
-        return FilterVerdict(True, details={"answer": None})
-    known = await _agreed(candidate, checker, {"answer": answer})
-    return FilterVerdict(not known.keep, "the judge answers it without contexts" if known.keep else None, known.details)
+        return _verdict(True, None, answer=None)
+    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
+    reason = "the judge answers it without contexts"
+    return _verdict(agreement <= LIKELY, reason, answer=answer, agreement=agreement)
 
 
 async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVerdict:
@@ -210,25 +216,14 @@ async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVer
     distractors = checker.distractors(candidate)
     shown = [*candidate.contexts, *distractors]
     answer = await checker.questions.answer(candidate.question, shown, seed=candidate.question)
-    details = {"distractors": len(distractors), "answer": answer}
+    seen = {"distractors": len(distractors), "answer": answer}
     if not candidate.is_answerable:
-        return _no_answer(answer, "chunks of other documents hold an answer", details)
+        return _verdict(answer is None, "chunks of other documents hold an answer", **seen)
     if answer is None:
-        return FilterVerdict(False, "no answer among similar chunks of other documents", details)
-    return await _agreed(candidate, checker, details, "another answer among similar chunks of other documents")
-
-
-def _no_answer(answer: str | None, reason: str, details: Mapping[str, Any]) -> FilterVerdict:
-    return FilterVerdict(answer is None, reason if answer is not None else None, details)
-
-
-async def _agreed(
-    candidate: Candidate, checker: "Checker", details: Mapping[str, Any], otherwise: str | None = None
-) -> FilterVerdict:
-    """Whether an answer, which is in the details, says the same as that of the candidate."""
-    agreement = await checker.questions.agreement(candidate.question, candidate.answer, details["answer"])
-    keep = agreement > LIKELY
-    return FilterVerdict(keep, None if keep else otherwise, {**details, "agreement": agreement})
+        return _verdict(False, "no answer among similar chunks of other documents", **seen)
+    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
+    reason = "another answer among similar chunks of other documents"
+    return _verdict(agreement > LIKELY, reason, **seen, agreement=agreement)
 
 
 FILTERS: Mapping[str, Check] = {
@@ -277,9 +272,9 @@ class Checker:
             try:
                 verdict = await FILTERS[name](candidate, self)
             except JudgementError as error:  # what could not be checked is not trusted
-                verdict = FilterVerdict(False, f"{NOT_CHECKED}: {error}")
-            verdicts[name] = verdict.to_json()
-            is_kept = is_kept and (verdict.keep or (self.settings.keep_hard and name == AMONG_OTHERS))
+                verdict = _verdict(False, f"{NOT_CHECKED}: {error}")
+            verdicts[name] = verdict
+            is_kept = is_kept and (verdict["keep"] or (self.settings.keep_hard and name == AMONG_OTHERS))
             if not is_kept and not goes_on:
                 break
         return is_kept, verdicts
@@ -302,8 +297,7 @@ def checker_of(
 
 
 DECIMALS = 4  # of a kept vector
-ALONE = "its document has no other chunk"
-NO_OTHER = "there is no other document"
+NO_PARTNER = {"same document": "its document has no other chunk", "other document": "there is no other document"}
 NOTHING_WRITTEN = "the judge wrote no question, or no answer"
 
 
@@ -324,8 +318,8 @@ class CandidateMaker:
         """The candidate with its verdicts, or the reason why there is none."""
         kind = KINDS[slot.kind]
         partner = self._partner(slot)
-        if partner is None and kind.contexts != "one":
-            return Record(None, ALONE if kind.contexts == "same document" else NO_OTHER)
+        if partner is None and kind.contexts in NO_PARTNER:
+            return Record(None, NO_PARTNER[kind.contexts])
         chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
         contexts = tuple(self.corpus[place].text for place in chunks)
         try:
@@ -378,13 +372,10 @@ class CandidateMaker:
         if where == "one":
             return None
         document = self.corpus[slot.chunk].document
-        neighbours, vectors = self.checker.neighbours, self.checker.neighbours.vectors
-        if where == "same document":
-            chunks = map(int, (neighbours.documents == document).nonzero()[0])
-            inside = [place for place in chunks if place != slot.chunk and place in self.useful]
-            similar = {place: float(vectors[place] @ vectors[slot.chunk]) for place in inside}
-            return max(similar, key=lambda place: similar[place], default=None)
-        near = neighbours.nearest(vectors[slot.chunk].tolist(), len(self.corpus), (), {document})
+        neighbours = self.checker.neighbours
+        left_out = {document} if where == "other document" else {*neighbours.documents} - {document}
+        vector = neighbours.vectors[slot.chunk].tolist()
+        near = neighbours.nearest(vector, len(self.corpus), {slot.chunk}, left_out)
         return next((place for place in near if place in self.useful), None)
 
 

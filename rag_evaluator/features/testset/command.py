@@ -11,7 +11,6 @@ from rag_evaluator.files.signals import Stop
 
 if TYPE_CHECKING:
     from rag_evaluator.config.schema import Config
-    from rag_evaluator.features.testset.corpus import Corpus
 
 SHOWN = 10  # reasons, documents
 MAKE, CHECK = "make", "check"
@@ -86,7 +85,11 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
 
     stage = testset_stage(config)
     if not options.json:
-        _print_corpus(stage.corpus)
+        say(f"{stage.corpus.documents} documents, {len(stage.corpus.chunks)} chunks")
+        for entry in stage.corpus.unread[:SHOWN]:
+            say(f"  left out: {entry.id}: {entry.reason}")
+        if len(stage.corpus.unread) > SHOWN:
+            say(f"  left out: {len(stage.corpus.unread) - SHOWN} more, see testset_summary.json")
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
     summary = read_summary(config.results_dir)
@@ -99,17 +102,6 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return code
-
-
-def _print_corpus(corpus: "Corpus") -> None:
-    """What was read, and what could not be."""
-    from rag_evaluator.cli.console import say
-
-    say(f"{corpus.documents} documents, {len(corpus.chunks)} chunks")
-    for entry in corpus.unread[:SHOWN]:
-        say(f"  left out: {entry.id}: {entry.reason}")
-    if len(corpus.unread) > SHOWN:
-        say(f"  left out: {len(corpus.unread) - SHOWN} more, see testset_summary.json")
 
 
 def print_made(summary: Mapping[str, Any], name: str, language: str) -> None:
@@ -146,7 +138,7 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     config = config.model_copy(update={"dataset": options.file.expanduser().resolve()})
     begun = beginning(options)
     with loading_libraries():
-        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, say
+        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_table, say
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.features.testset.check import NEEDED, TASK, check_stage, findings_summary
         from rag_evaluator.tasks.question import read_rows
@@ -159,23 +151,16 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     if options.json:
         print_json({**about_run(config, stage.plan), **summary, "judge_calls": stage.asked})
         return code
-    print_checked(summary, config.name)
+    say(f"{config.name}: {summary['flagged']} of {summary['checked']} rows are flagged, of {summary['rows']} in all")
+    if summary["flags"]:
+        flags = [(flag, str(count)) for flag, count in summary["flags"].items()]
+        print_table("flags", [("flag", "left"), ("rows", "right")], flags)
+    for reason, count in summary["not_checked"].items():
+        say(f"  {count} not checked: {reason}")
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
     print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return code
-
-
-def print_checked(summary: Mapping[str, Any], name: str) -> None:
-    """How many rows have each flag."""
-    from rag_evaluator.cli.console import print_table, say
-
-    say(f"{name}: {summary['flagged']} of {summary['checked']} rows are flagged, of {summary['rows']} in all")
-    if summary["flags"]:
-        rows = [(flag, str(count)) for flag, count in summary["flags"].items()]
-        print_table("flags", [("flag", "left"), ("rows", "right")], rows)
-    for reason, count in summary["not_checked"].items():
-        say(f"  {count} not checked: {reason}")
 
 
 def _with_options(config: "Config", options: argparse.Namespace) -> "Config":

@@ -15,7 +15,7 @@ from filelock import FileLock
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, read_corpus, write_corpus
-from rag_evaluator.features.testset.readers import read_documents
+from rag_evaluator.features.testset.readers import existing, read_documents
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
 from rag_evaluator.models.embeddings import EmbeddingsSource, find_embeddings
@@ -91,9 +91,7 @@ def _digest(sources: Sequence[Any]) -> str:
     parts: list[str] = []
     for source in sources:
         if isinstance(source, str | Path):
-            path = Path(source).expanduser()
-            if not path.exists():
-                raise DatasetError(f"{path}: no such file or folder of documents. Correct the path.")
+            path = existing(source)
             files = sorted(path.rglob("*")) if path.is_dir() else [path]
             known = ((file.relative_to(path.parent), file.stat()) for file in files if file.is_file())
             parts += [f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in known]
@@ -206,27 +204,6 @@ def in_turn(shares: Mapping[str, float]) -> Iterator[str]:
         yield kind
 
 
-NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
-
-
-@dataclass(frozen=True)
-class FilterVerdict:
-    """What a filter says.
-
-    Attributes:
-        keep: whether the candidate stays.
-        reason: why not, or why it could not be checked.
-        details: what the filter saw: answers, probabilities. Any: JSON.
-    """
-
-    keep: bool
-    reason: str | None = None
-    details: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"keep": self.keep, "reason": self.reason, **self.details}
-
-
 @dataclass(frozen=True)
 class Candidate:
     """A question that may become part of a test set.
@@ -286,11 +263,6 @@ def useful(corpus: Sequence[DocumentChunk]) -> list[int]:
     return [place for place, chunk in enumerate(corpus) if len(chunk.text.encode()) >= FEWEST_BYTES]
 
 
-def most_slots(places: Sequence[int], shares: Mapping[str, float]) -> int:
-    """How many candidates a corpus can give: each useful chunk once for each kind."""
-    return len(places) * sum(share > 0 for share in shares.values())
-
-
 def slots_of(
     corpus: Sequence[DocumentChunk], places: Sequence[int], shares: Mapping[str, float], count: int, seed: int
 ) -> list[Slot]:
@@ -300,12 +272,12 @@ def slots_of(
         places: of useful chunks.
         shares: kind -> share.
     """
-    kinds = [kind for kind in KINDS if shares.get(kind, 0) > 0]
-    orders = {kind: iter(random.Random(f"{seed}\0{kind}").sample(places, len(places))) for kind in kinds}
-    turns, slots = in_turn({kind: shares[kind] for kind in kinds}), list[Slot]()
-    while len(slots) < min(count, most_slots(places, shares)):
+    kinds = {kind: shares[kind] for kind in KINDS if shares.get(kind, 0) > 0}
+    orders = {kind: random.Random(f"{seed}\0{kind}").sample(places, len(places)) for kind in kinds}
+    turns, slots = in_turn(kinds), list[Slot]()
+    while len(slots) < min(count, len(places) * len(kinds)):  # each useful chunk once for each kind
         kind = next(turns)
-        place = next(orders[kind], None)
-        if place is not None:
+        if orders[kind]:
+            place = orders[kind].pop(0)
             slots.append(Slot(len(slots), kind, place, corpus[place].id))
     return slots

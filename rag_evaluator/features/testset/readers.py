@@ -69,31 +69,36 @@ def read_documents(sources: Sequence[Any], text_column: str | None = None) -> It
 def _entries(sources: Sequence[Any], text_column: str | None) -> Iterator[Document | UnreadFile]:
     for place, source in enumerate(sources):
         if isinstance(source, str | Path):
-            yield from _of_path(Path(source).expanduser(), text_column)
+            yield from _of_path(existing(source), text_column)
         else:
             yield _checked(Document(_id_of(source, f"document {place}"), str(source.page_content)))
 
 
-def _of_path(path: Path, text_column: str | None) -> Iterator[Document | UnreadFile]:
+def existing(source: str | Path) -> Path:
+    """The path of a source. Raises `DatasetError` where nothing is."""
+    path = Path(source).expanduser()
     if not path.exists():
         raise DatasetError(f"{path}: no such file or folder of documents. Correct the path.")
+    return path
+
+
+def _of_path(path: Path, text_column: str | None) -> Iterator[Document | UnreadFile]:
     if path.is_file():
         yield from _of_file(path, path.name, text_column)
         return
     known = {**DOCUMENT_READERS, **READERS}
-    files = [
-        file
+    files = {
+        file.relative_to(path): file
         for file in sorted(path.rglob("*"))
         if not any(part.startswith((".", "~$")) for part in file.relative_to(path).parts)
-    ]
+    }
     if not any(file.suffix.lower() in known for file in files):
         raise DatasetError(f"{path}: no documents here. Expected files with one of {', '.join(known)}.")
-    for file in files:
-        name = file.relative_to(path).as_posix()
+    for name, file in files.items():
         if file.is_file():
-            yield from _of_file(file, name, text_column)
+            yield from _of_file(file, name.as_posix(), text_column)
         elif file.is_symlink():
-            yield UnreadFile(name, LINK)
+            yield UnreadFile(name.as_posix(), LINK)
 
 
 def _of_file(path: Path, name: str, text_column: str | None) -> Iterator[Document | UnreadFile]:
@@ -121,14 +126,14 @@ def _rows(path: Path, name: str, text_column: str | None) -> Iterator[Document |
 
 def _text_column(row: Mapping[str, Any], text_column: str | None, where: str) -> str:
     names = {name.lower().strip(): name for name in row}
-    wanted = TEXT_COLUMNS if text_column is None else [text_column.lower().strip()]
-    column = next((names[name] for name in wanted if name in names), None)
-    if column is None:
-        raise DatasetError(
-            f"{where}: no column with the text, expected {text_column or 'one of ' + ', '.join(TEXT_COLUMNS)}, "
-            f"received {', '.join(map(repr, row))}. Set testset.text_column."
-        )
-    return column
+    wanted = TEXT_COLUMNS if text_column is None else (text_column.lower().strip(),)
+    for name in wanted:
+        if name in names:
+            return names[name]
+    raise DatasetError(
+        f"{where}: no column with the text, expected one of {', '.join(wanted)}, received "
+        f"{', '.join(map(repr, row))}. Set testset.text_column."
+    )
 
 
 def _checked(document: Document) -> Document | UnreadFile:

@@ -15,7 +15,7 @@ from rag_evaluator.features.testset.checker import DUPLICATE
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
 from rag_evaluator.features.testset.prepare import KINDS, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.files.atomic import short_digest, write_whole
+from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
 
 AT_ONCE = 256  # questions that are compared with all before them
@@ -107,16 +107,6 @@ def _answered_alike(first: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return not places[0].isdisjoint(places[1]) and words >= SAME_ANSWER
 
 
-def reasons(made: Sequence[SlotResult], selection: Selection) -> dict[str, dict[str, int]]:
-    """For each step that leaves candidates out how many it left out, and why: `{"answerable": {reason: 3}}`."""
-    counts: dict[str, Counter[str]] = {}
-    for candidate in made:
-        step, reason = why(candidate, selection)
-        if step:
-            counts.setdefault(step, Counter())[reason] += 1
-    return {step: dict(counter.most_common()) for step, counter in counts.items()}
-
-
 def why(candidate: SlotResult, selection: Selection) -> tuple[str | None, str]:
     """The step that leaves a candidate out and its reason; None for one that survives."""
     if candidate.fields is None:
@@ -129,29 +119,19 @@ def why(candidate: SlotResult, selection: Selection) -> tuple[str | None, str]:
     return None, ""
 
 
-NAME = "testset"
-
-
 def write_sheet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     """Write the rows as a workbook that `dataset` can be. Lists are JSON in a cell; no cell is a formula."""
-    write_whole(path, lambda to: _write(to, rows))
-
-
-def _write(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
     import xlsxwriter
 
     book = xlsxwriter.Workbook(str(path), {**OPTIONS, "tmpdir": str(path.parent)})
     book.set_properties({"created": XLSX_DATE})
     columns = list(dict.fromkeys(name for row in rows for name in row))
-    sheet = Sheet(new_worksheet(book, NAME), formats_of(book), columns, {}, lines=LINES)
+    sheet = Sheet(new_worksheet(book, "testset"), formats_of(book), columns, {}, lines=LINES)
     for row in rows:
-        sheet.add([_cell(row.get(column)) for column in columns])
+        values = [row.get(column) for column in columns]
+        sheet.add([json.dumps(v, ensure_ascii=False) if isinstance(v, list | dict | bool) else v for v in values])
     sheet.finish(frozen=1)
     book.close()
-
-
-def _cell(value: Any) -> Any:
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict | bool) else value
 
 
 Row = dict[str, Any]  # JSON
@@ -212,23 +192,24 @@ def details_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequenc
 
 def summary_of(made: Sequence[SlotResult], selection: Selection, corpus: Corpus, wanted: int) -> Row:
     """What was made of what, and how much of it survived."""
-    chosen = [candidate for candidate in made if candidate.index in set(selection.chosen)]
-    used = {corpus.chunks[place].document for row in chosen for place in (row.fields or {})["chunks"]}
+    chosen = [candidate.fields or {} for candidate in made if candidate.index in set(selection.chosen)]
+    used = {corpus.chunks[place].document for fields in chosen for place in fields["chunks"]}
     documents = dict.fromkeys(chunk.document for chunk in corpus.chunks)
+    left_out: dict[str, Counter[str]] = {}
+    for step, reason in (why(candidate, selection) for candidate in made):
+        if step:
+            left_out.setdefault(step, Counter())[reason] += 1
+    kinds, difficulties = (Counter(str(fields[name]) for fields in chosen) for name in ("kind", "difficulty"))
     return {
         "wanted": wanted,
         "chosen": len(chosen),
         "survived": selection.survivors,
         "candidates": len(made),
-        "left_out": reasons(made, selection),
-        "kinds": _counts(chosen, "kind"),
-        "difficulty": _counts(chosen, "difficulty"),
+        "left_out": {step: dict(counter.most_common()) for step, counter in left_out.items()},
+        "kinds": dict(kinds.most_common()),
+        "difficulty": dict(difficulties.most_common()),
         "documents": corpus.documents,
         "chunks": len(corpus.chunks),
         "documents_without_questions": [document for document in documents if document not in used],
         "unread": [{"document": entry.id, "reason": entry.reason} for entry in corpus.unread],
     }
-
-
-def _counts(chosen: Sequence[SlotResult], name: str) -> dict[str, int]:
-    return dict(Counter(str((candidate.fields or {})[name]) for candidate in chosen).most_common())

@@ -19,7 +19,6 @@ from rag_evaluator.features.testset.prepare import (
     FOLDER,
     Slot,
     corpus_of,
-    most_slots,
     neighbours_of,
     signature_with,
     slots_of,
@@ -27,7 +26,7 @@ from rag_evaluator.features.testset.prepare import (
 )
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, details_of, rows_of, select, summary_of, write_sheet
-from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
+from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_whole, write_wide_json
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -107,14 +106,6 @@ class Testset(QuestionStage[Slot]):
         checker = checker_of(self.asking, judge, model.aembed_text, texts, neighbours)
         return CandidateMaker(self.corpus.chunks, frozenset(self.useful), checker).make
 
-    def made(self, table: Table[Slot]) -> list[SlotResult]:
-        """What became of each slot."""
-        return [
-            SlotResult(unit.index, unit.kind, record.value, record.reason)
-            for unit, records in table
-            for record in records[COLUMN][:1]
-        ]
-
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
             summary = read_summary(folder)
@@ -123,11 +114,14 @@ class Testset(QuestionStage[Slot]):
         return bool(summary["settings"] == _of_selection(self.settings))
 
     def write(self, table: Table[Slot], folder: Path) -> None:
-        made, settings = self.made(table), self.settings
+        settings, made = self.settings, []
+        for unit, records in table:
+            record = records[COLUMN][0]
+            made.append(SlotResult(unit.index, unit.kind, record.value, record.reason))
         selection = select(made, settings)
         rows = list(rows_of(made, selection, self.corpus.chunks, settings.names))
         write_lines(folder / ROWS, rows)
-        write_sheet(folder / BOOK, rows)
+        write_whole(folder / BOOK, lambda to: write_sheet(to, rows))
         write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus.chunks))
         write_wide_json(folder / MANIFEST, _chosen_as(manifest_of(table), settings.model_dump(mode="json")))
         summary = summary_of(made, selection, self.corpus, settings.size)
@@ -150,7 +144,7 @@ def testset_stage(
     settings = config.section(TestsetConfig)
     places = useful(corpus.chunks)
     wanted = settings.candidates or 2 * settings.size
-    most = most_slots(places, settings.kinds)
+    most = len(places) * sum(share > 0 for share in settings.kinds.values())  # each useful chunk once for each kind
     if settings.size > most:
         raise ConfigError(
             f"{config.place('testset', 'size')}: {settings.size} questions are wanted, and {len(places)} chunks that "

@@ -4,7 +4,6 @@ import json
 import re
 import threading
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,80 +38,7 @@ NOT_THINKING = {"enable_thinking": False}  # other templates ignore it; the gram
 PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
 
 
-@dataclass(frozen=True)
-class Rendered:
-    """What a template puts before and after the user's message."""
-
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
-class OpenedThought:
-    """A prompt whose end opens a thought.
-
-    Attributes:
-        after: what follows the user's message.
-        opening: the part of it before the thought.
-        end: what the model ends the thought with.
-        answer: what follows `end` before the answer.
-    """
-
-    after: str
-    opening: str
-    end: str
-    answer: str
-
-    @property
-    def close(self) -> str:
-        """What follows a thought that the model has ended, its end included."""
-        return self.end + self.answer
-
-    @property
-    def close_cut(self) -> str:
-        """The same of a thought that was cut: on a line of its own where the thought has begun on one."""
-        return ("\n" if self.after.endswith("\n") else "") + self.close
-
-
-def opened_thought(
-    thinking: Rendered,
-    plain: Rendered,
-    answering: Rendered,
-    template: str,
-    vocabulary: Container[str],
-    markers: tuple[str, str] | None = None,
-) -> OpenedThought:
-    """The prompt that makes the model think. Raises `ModelError` if no way is known.
-
-    Args:
-        thinking: as the template is with its variables for thinking on.
-        plain: as it is with them off.
-        answering: the same, ready for the answer.
-        template: its source.
-        vocabulary: the tokenizer's.
-        markers: the user's own, in place of those that are known.
-    """
-    if markers is not None:
-        return _with(markers, thinking, answering)
-    for opening, end in OPENINGS:
-        opens = thinking.after.rstrip().endswith(opening.strip())
-        if opens or (opening.strip() in template and thinking != plain):
-            return _with((opening, end), thinking, answering)
-    if thinking.after.endswith("<|start|>assistant") and "<|channel|>" in vocabulary:
-        return _with(CHANNELS, thinking, answering)
-    raise ModelError(
-        "judge.thinking: no way is known to make this model think: its chat template opens no thought and reads none "
-        f"of the variables {', '.join(VARIABLES)}. Set judge.thinking: 'off', or name what stands before its thoughts "
-        "and after them, for instance judge.thinking_markers: ['<reasoning>', '</reasoning>']."
-    )
-
-
-def _with(markers: tuple[str, str], thinking: Rendered, answering: Rendered) -> OpenedThought:
-    opening, end = markers
-    opens = thinking.after.rstrip().endswith(opening.strip())
-    after = thinking.after if opens else thinking.after + opening
-    answer = answering.after.rpartition(end)[2] if end in answering.after else "\n\n"
-    return OpenedThought(after, opening.strip(), end, answer)
+Rendered = tuple[str, str]  # what a template puts before and after the user's message
 
 
 def render(
@@ -126,38 +52,51 @@ def render(
         variables: of the template. Any: what transformers takes beside them.
     """
     text = f"{margin}{PLACEHOLDER}{margin}"
-    failure: ModelError | None = None
-    for content in (text, [{"type": "text", "text": text}]):
+    failures = []
+    contents: tuple[Any, ...] = (text, [{"type": "text", "text": text}])
+    for content in contents:
         try:
-            return _rendered(tokenizer, template, content, variables)
-        except ModelError as error:
-            failure = failure or error
-    assert failure is not None
-    raise failure
+            rendered = tokenizer.apply_chat_template(
+                [{"role": "user", "content": content}],
+                chat_template=f"{FIXED_DAY}{template}",
+                tokenize=False,
+                add_generation_prompt=True,
+                date_string=TEMPLATE_DAY,
+                **variables,
+            )
+        except (TemplateError, TypeError, ValueError, AttributeError) as error:
+            failures.append(f"not a working Jinja template: {error}")
+            continue
+        before, *after = str(rendered).split(PLACEHOLDER)
+        if len(after) == 1:
+            return before, after[0]
+        failures.append(f"it does not show the user's message once but {len(after)} times. Set it to 'none'")
+    raise ModelError(f"judge.chat_template: {failures[0]}.")
 
 
-def _rendered(
-    tokenizer: "PreTrainedTokenizerFast", template: str, content: Any, variables: Mapping[str, Any]
-) -> Rendered:
-    """The same for a message in one of its forms."""
-    try:
-        text = tokenizer.apply_chat_template(
-            [{"role": "user", "content": content}],
-            chat_template=f"{FIXED_DAY}{template}",
-            tokenize=False,
-            add_generation_prompt=True,
-            date_string=TEMPLATE_DAY,
-            **variables,
-        )
-    except (TemplateError, TypeError, ValueError, AttributeError) as error:
-        raise ModelError(f"judge.chat_template: not a working Jinja template: {error}.") from error
-    before, *after = str(text).split(PLACEHOLDER)
-    if len(after) != 1:
-        raise ModelError(
-            f"the chat template does not show the user's message once but {len(after)} times. "
-            "Set judge.chat_template to 'none'."
-        )
-    return Rendered(before, after[0])
+def markers_of(thinking: Rendered, plain: Rendered, template: str, vocabulary: Container[str]) -> tuple[str, str]:
+    """What a model begins a thought with, and what it ends one with. Raises `ModelError` if that is not known.
+
+    Args:
+        thinking: as the template is with its variables for thinking on.
+        plain: as it is with them off.
+        template: its source.
+        vocabulary: the tokenizer's.
+    """
+    for opening, end in OPENINGS:
+        if _ends_with(thinking[1], opening) or (opening.strip() in template and thinking != plain):
+            return opening, end
+    if thinking[1].endswith("<|start|>assistant") and "<|channel|>" in vocabulary:
+        return CHANNELS
+    raise ModelError(
+        "judge.thinking: no way is known to make this model think: its chat template opens no thought and reads none "
+        f"of the variables {', '.join(VARIABLES)}. Set judge.thinking: 'off', or name what stands before its thoughts "
+        "and after them, for instance judge.thinking_markers: ['<reasoning>', '</reasoning>']."
+    )
+
+
+def _ends_with(text: str, opening: str) -> bool:
+    return text.rstrip().endswith(opening.strip())
 
 
 def ready_to_answer(after: str, vocabulary: Container[str]) -> str:
@@ -168,52 +107,30 @@ def ready_to_answer(after: str, vocabulary: Container[str]) -> str:
     return after
 
 
-def check_template(chat_template: str, folder: Path) -> None:
-    """Raises `ModelError` if the configured template is no file, and no template of the model in a folder."""
-    if chat_template not in ("auto", "none") and not Path(chat_template).is_file() and folder.is_dir():
-        names = _names_in(folder)
-        if chat_template not in names:
-            raise _no_template(chat_template, names)
-
-
-def _names_in(folder: Path) -> list[str]:
-    """Names of the chat templates in a model's folder: of files, or in older folders of a list in the tokenizer's."""
-    names = {path.stem for path in (folder / "additional_chat_templates").glob("*.jinja")}
-    try:
-        listed = json.loads((folder / "tokenizer_config.json").read_bytes()).get("chat_template")
-    except (OSError, ValueError, AttributeError):
-        listed = None  # damaged files are reported when the tokenizer is loaded
-    return sorted(names | ({template["name"] for template in listed} if isinstance(listed, list) else set()))
-
-
-def _no_template(chat_template: str, names: Sequence[str]) -> ModelError:
-    known = f" It has {', '.join(names)}." if names else ""
-    return ModelError(
-        f"judge.chat_template: no such file: {chat_template}. Give 'auto', 'none', the path of a Jinja file, or the "
-        f"name of one of the tokenizer's own templates.{known}"
-    )
+def check_template(chat_template: str) -> None:
+    """Raises `ModelError` if the configured template is no file."""
+    if chat_template not in ("auto", "none") and not Path(chat_template).is_file():
+        raise ModelError(
+            f"judge.chat_template: no such file: {chat_template}. Give 'auto', 'none', or the path of a Jinja file."
+        )
 
 
 def read_template(tokenizer: "PreTrainedTokenizerFast", chat_template: str) -> str | None:
+    """The configured template; of several that a tokenizer has, the default one. Raises `ModelError`."""
+    check_template(chat_template)
     if chat_template == "none":
         return None
-    templates: str | dict[str, str] | None = tokenizer.chat_template
-    named: dict[str, str] = templates if isinstance(templates, dict) else {}
-    if chat_template in named:
-        return named[chat_template]
     if chat_template != "auto":
-        if not Path(chat_template).is_file():
-            raise _no_template(chat_template, sorted(named))
         return Path(chat_template).read_text(encoding="utf-8")
-    if not named:
-        return templates if isinstance(templates, str) else None
-    if "default" not in named and len(named) > 1:
-        names = sorted(named)
+    templates: str | dict[str, str] | None = tokenizer.chat_template
+    if not isinstance(templates, dict):
+        return templates
+    if "default" not in templates and len(templates) > 1:
         raise ModelError(
-            f"judge.model: its tokenizer has the chat templates {', '.join(names)} and no default. Choose one, for "
-            f"instance judge.chat_template: {names[0]}."
+            f"judge.model: its tokenizer has the chat templates {', '.join(sorted(templates))} and no default. Write "
+            "one to a file, and give its path as judge.chat_template."
         )
-    return named.get("default", next(iter(named.values())))
+    return templates.get("default", next(iter(templates.values())))
 
 
 OF_SEVERAL = ("trust_remote_code", "code_revision", "gguf_file")  # not of a search for one file
@@ -284,8 +201,7 @@ class PromptEncoder:
 
     Args:
         tokenizer: fast tokenizer of the model.
-        chat_template: `auto` (the tokenizer's own, if any), `none`, the path of a Jinja file, or the name of one of the
-            tokenizer's own templates.
+        chat_template: `auto` (the tokenizer's own, if any), `none`, or the path of a Jinja file.
         thinking: whether prompts end where the model begins to think, and not where it begins to answer.
         markers: texts before a thought and after it; None takes those known of the model.
 
@@ -321,7 +237,7 @@ class PromptEncoder:
         if self.template:
             whole, spaced = render(tokenizer, self.template), render(tokenizer, self.template, " ")
             self.trims = whole == spaced  # templates may strip the message
-            self.before, self.after = whole.before, ready_to_answer(whole.after, tokenizer.get_vocab())
+            self.before, self.after = whole[0], ready_to_answer(whole[1], tokenizer.get_vocab())
         if thinking:
             self.thoughts = self._open_thoughts(markers)
 
@@ -367,15 +283,19 @@ class PromptEncoder:
                 "judge.thinking: this model has no chat template, so there is no way to make it think. Set "
                 "judge.thinking: 'off', or judge.chat_template."
             )
-        tokenizer, vocabulary = self.tokenizer, self.tokenizer.get_vocab()
-        thinking = render(tokenizer, self.template, variables=dict.fromkeys(VARIABLES, True))
-        plain = render(tokenizer, self.template, variables=dict.fromkeys(VARIABLES, False))
-        answering = Rendered(plain.before, ready_to_answer(plain.after, vocabulary))
-        opened = opened_thought(thinking, plain, answering, self.template, vocabulary, markers)
-        self.before, self.after = thinking.before, opened.after
-        ends = (self.special_ids | {vocabulary.get(opened.end)}) - {vocabulary.get(opened.opening)}
-        stop = TextEnd(opened.end, frozenset(token for token in ends if token is not None))
-        return ThoughtFormat(stop, tuple(self._plain(opened.close)), tuple(self._plain(opened.close_cut)))
+        vocabulary = self.tokenizer.get_vocab()
+        thinking, plain = (
+            render(self.tokenizer, self.template, variables=dict.fromkeys(VARIABLES, on)) for on in (True, False)
+        )
+        opening, end = markers or markers_of(thinking, plain, self.template, vocabulary)
+        self.before, after = thinking
+        self.after = after if _ends_with(after, opening) else after + opening
+        answering = ready_to_answer(plain[1], vocabulary)
+        close = end + (answering.rpartition(end)[2] if end in answering else "\n\n")
+        close_cut = ("\n" if self.after.endswith("\n") else "") + close  # on a line of its own if it has begun on one
+        ends = (self.special_ids | {vocabulary.get(end)}) - {vocabulary.get(opening.strip()), None}
+        stop = TextEnd(end, frozenset(token for token in ends if token is not None))
+        return ThoughtFormat(stop, tuple(self._plain(close)), tuple(self._plain(close_cut)))
 
     def _plain(self, text: str) -> list[int]:
         """Ids of a text whose special tokens keep their meaning."""

@@ -33,7 +33,6 @@ class AdapterFolder:
             loader: what would load it, named in errors.
         """
         if config.adapter is None:
-            refuse_adapter_as_model(config)
             return None
         folder = Path(config.adapter)
         if not folder.is_dir():
@@ -59,18 +58,6 @@ def adapter_part(config: JudgeConfig) -> dict[str, str]:
     return {"adapter": fingerprint(config.adapter)} if config.adapter else {}
 
 
-def refuse_adapter_as_model(config: JudgeConfig) -> None:
-    """Raises `ModelError` for an adapter in place of a model, for an engine that loads adapters."""
-    folder = Path(config.model)
-    if (folder / SETTINGS).is_file() and not (folder / "config.json").is_file():
-        settings = read_settings(folder / SETTINGS, "judge.adapter")
-        base = settings.get("base_model_name_or_path") or "the folder of its base model"
-        raise ModelError(
-            f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: "
-            f"{base}."
-        )
-
-
 def refuse_adapter_files(folder: Path) -> None:
     """Raises `ModelError` for an adapter: with peft transformers would load it with its model, without peft not."""
     adapter = next((name for name in FILES if (folder / name).is_file()), None)
@@ -82,9 +69,11 @@ def refuse_adapter_files(folder: Path) -> None:
             "counts. Merge it into the model with peft's merge_and_unload() and save_pretrained(), or move the "
             "adapter's files away: the engines transformers and vllm take the folder of an adapter as judge.adapter."
         )
+    settings = read_settings(folder / SETTINGS, "judge.adapter") if (folder / SETTINGS).is_file() else {}
+    base = AdapterFolder(folder, settings).base
     raise ModelError(
-        f"judge.model: {folder} holds an adapter ({adapter}) without its model. {MERGE}, and give the folder "
-        "of the result."
+        f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: "
+        f"{base}."
     )
 
 

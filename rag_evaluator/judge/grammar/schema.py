@@ -32,25 +32,19 @@ def plain(schema: Schema) -> Schema:
     Lists of a fixed length have `prefixItems`, `minItems` = `maxItems` and no `items`, objects no further keys: other
     forms are ignored or refused by some.
     """
-    if "const" in schema:
-        return _one_of([schema["const"]])
-    if "enum" in schema:
-        return _one_of(schema["enum"])
+    options = [schema["const"]] if "const" in schema else schema.get("enum")
+    if options is not None:
+        return {"type": next(name for name, types in KINDS.items() if type(options[0]) in types), "enum": options}
     if "anyOf" in schema:
         return {"anyOf": [plain(option) for option in schema["anyOf"]]}
-    if schema.get("type") == "object":
+    kind = schema["type"]
+    if kind == "object":
         properties = {name: plain(value) for name, value in schema["properties"].items()}
-        return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}
-    if schema.get("type") == "array":
+        return {"type": kind, "properties": properties, "required": list(properties), "additionalProperties": False}
+    if kind == "array":
         return _array(schema)
-    if schema["type"] != "string":
-        return {"type": schema["type"]}
-    return {"type": "string", "minLength": 1} | ({"maxLength": schema["maxLength"]} if "maxLength" in schema else {})
-
-
-def _one_of(options: list[Any]) -> Schema:
-    kind = next(name for name, types in KINDS.items() if type(options[0]) in types)
-    return {"type": kind, "enum": options}
+    limits = {"minLength": 1, "maxLength": schema.get("maxLength")} if kind == "string" else {}
+    return {"type": kind, **{name: limit for name, limit in limits.items() if limit is not None}}
 
 
 def _array(schema: Schema) -> Schema:
@@ -73,8 +67,10 @@ def settle(schema: Schema, value: Value) -> Value:
         settled = {name: settle(part, value[name]) for name, part in schema["properties"].items() if name in value}
         first, second = schema.get("x-partition", ("", ""))
         if isinstance(settled.get(first), list) and isinstance(settled.get(second), list):
-            taken = _statements(settled[first])
-            settled[second] = [item for item in settled[second] if _take(item, taken)]
+            settled[second] = left = list(settled[second])
+            for statement in _statements(settled[first]):  # equal ones are taken one by one
+                if statement in (others := _statements(left)):
+                    del left[others.index(statement)]
         return settled
     if schema.get("type") == "array" and isinstance(value, list) and schema.get("x-optional"):
         return list(_in_order(schema["prefixItems"], value))
@@ -94,15 +90,6 @@ def _in_order(options: list[Schema], items: list[Value]) -> Iterator[Value]:
 
 def _statements(items: list[Value]) -> list[Value]:
     return [item.get("statement") if isinstance(item, dict) else item for item in items]
-
-
-def _take(item: Value, taken: list[Value]) -> bool:
-    """Whether an item is not taken; equal statements are taken one by one."""
-    statement = item.get("statement") if isinstance(item, dict) else item
-    if statement in taken:
-        taken.remove(statement)
-        return False
-    return True
 
 
 def faults(schema: Schema, value: Value, place: str = "the answer") -> Iterator[str]:
@@ -275,12 +262,12 @@ def _items_for(text: str, words_per_item: int) -> int:
     return min(MAX_ITEMS, max(len(text.split()), len(text) // 6) // words_per_item + 1)
 
 
-def _bounded(array: str, source: str, words_per_item: int, at_least: int = 1) -> "Rule":
-    """A list drawn from the text in `source`: as many items as it can give, so that a weak model's list ends, too."""
+def _bounded(array: str, *sources: str, words_per_item: int, at_least: int = 1) -> "Rule":
+    """A list drawn from a text in `sources`: as many items as it can give, so that a weak model's list ends, too."""
 
     def rule(schema: Schema, data: dict[str, Any]) -> Schema:
-        if source in data:
-            limits = {"minItems": at_least, "maxItems": max(at_least, _items_for(data[source], words_per_item))}
+        for text in (data[source] for source in sources if source in data):
+            limits = {"minItems": at_least, "maxItems": max(at_least, _items_for(text, words_per_item))}
             schema["properties"][array] |= limits
         return schema
 
@@ -302,29 +289,38 @@ def _answers(schema: Schema, data: dict[str, Any]) -> Schema:
     return schema
 
 
-def _of_rubrics(schema: Schema, data: dict[str, Any]) -> Schema:
-    """A score that the rubrics describe."""
-    if numbers := rubric_numbers(data.get("rubrics", ())):
-        schema["properties"]["score"] = {"enum": numbers}
-    return schema
+def _chosen(name: str, numbers: Callable[[dict[str, Any]], list[int]]) -> "Rule":
+    """One of the numbers that the input names, if it names some."""
+
+    def rule(schema: Schema, data: dict[str, Any]) -> Schema:
+        if options := numbers(data):
+            schema["properties"][name] = {"enum": options}
+        return schema
+
+    return rule
 
 
-def _repeated(schema: Schema, data: dict[str, Any]) -> Schema:
+def _one_each(array: str, source: str) -> "Rule":
     """Exactly the statements that were given, in order, so that no verdict is lost, added or shifted."""
-    array = schema["properties"]["statements"]
-    array["prefixItems"] = [_with_statement(array["items"], text) for text in data["statements"]]
-    del array["items"]
+    return lambda schema, data: _listed(schema, array, data[source])
+
+
+def _listed(schema: Schema, name: str, statements: list[str], **more: Any) -> Schema:
+    array = schema["properties"][name]
+    item = array.pop("items")
+    array["prefixItems"] = [
+        {**item, "properties": {**item["properties"], "statement": {"const": text}}} for text in statements
+    ]
+    array |= more
     return schema
 
 
 def _recalled(schema: Schema, data: dict[str, Any]) -> Schema:
     """One verdict for each sentence of the reference, where these are known."""
-    array = schema["properties"]["classifications"]
-    if "sentences" not in data:
-        return _bounded("classifications", "answer", 2)(schema, data)
-    array["prefixItems"] = [_with_statement(array["items"], text) for text in data["sentences"]]
-    del array["items"]
-    return schema
+    by_sentence = _one_each("classifications", "sentences")
+    return (by_sentence if "sentences" in data else _bounded("classifications", "answer", words_per_item=2))(
+        schema, data
+    )
 
 
 def _numbers(schema: Schema, data: dict[str, Any]) -> Schema:
@@ -340,52 +336,28 @@ def _numbers(schema: Schema, data: dict[str, Any]) -> Schema:
 
 def _partition(schema: Schema, data: dict[str, Any]) -> Schema:
     """Each statement of the answer is TP or FP; each of the ground truth is FN or left out."""
-    answer, ground_truth = data["answer"], data["ground_truth"]
-    for name, statements in (("TP", answer), ("FP", answer), ("FN", ground_truth)):
-        array = schema["properties"][name]
-        array["prefixItems"] = [_with_statement(array["items"], text) for text in statements]
-        array["x-optional"] = True
-        del array["items"]
+    for name, source in (("TP", "answer"), ("FP", "answer"), ("FN", "ground_truth")):
+        _listed(schema, name, data[source], **{"x-optional": True})
     return {**schema, "x-partition": ["TP", "FP"]}
 
 
-def _labelled(schema: Schema, data: dict[str, Any]) -> Schema:
-    """One of the labels of the user's scale."""
-    schema["properties"]["label"] = {"enum": [int(label) for label in data["scale"]]}
-    return schema
-
-
-def _with_statement(item: Schema, text: str) -> Schema:
-    return {**item, "properties": {**item["properties"], "statement": {"const": text}}}
-
-
 Rule = Callable[[Schema, dict[str, Any]], Schema]
-
-
-def _first_of(*rules: Rule) -> Rule:
-    def rule(schema: Schema, data: dict[str, Any]) -> Schema:
-        for apply in rules:
-            schema = apply(schema, data)
-        return schema
-
-    return rule
-
-
+OF_RUBRICS = _chosen("score", lambda data: rubric_numbers(data.get("rubrics", ())))
 RULES: Mapping[str, Rule] = {
-    "StatementGeneratorOutput": _first_of(_bounded("statements", "answer", 2), _bounded("statements", "text", 2)),
-    "ClaimDecompositionOutput": _bounded("claims", "response", 2),
+    "StatementGeneratorOutput": _bounded("statements", "answer", "text", words_per_item=2),
+    "ClaimDecompositionOutput": _bounded("claims", "response", words_per_item=2),
     "ContextRecallOutput": _recalled,
-    "EntitiesList": _bounded("entities", "text", 1, at_least=0),
-    "NLIStatementOutput": _repeated,
-    "StatementFaithfulnessOutput": _repeated,
+    "EntitiesList": _bounded("entities", "text", words_per_item=1, at_least=0),
+    "NLIStatementOutput": _one_each("statements", "statements"),
+    "StatementFaithfulnessOutput": _one_each("statements", "statements"),
     "ClassificationWithReason": _partition,
-    "RubricScoreOutput": _of_rubrics,
-    "InstanceRubricScoreOutput": _of_rubrics,
-    "ExtractedKeyphrases": _bounded("keyphrases", "text", 1),
+    "RubricScoreOutput": OF_RUBRICS,
+    "InstanceRubricScoreOutput": OF_RUBRICS,
+    "ExtractedKeyphrases": _bounded("keyphrases", "text", words_per_item=1),
     "QuestionsGenerated": _questions,
     "AnswersGenerated": _answers,
     "SentencesOutput": _numbers,
-    "CustomOutput": _labelled,
+    "CustomOutput": _chosen("label", lambda data: [int(label) for label in data["scale"]]),
 }
 CUT_LISTS: Mapping[str, str] = {
     "StatementGeneratorOutput": "statements",

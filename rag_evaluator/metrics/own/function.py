@@ -6,11 +6,14 @@ import math
 import textwrap
 from collections.abc import Callable, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.errors import ConfigError, UndefinedScoreError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.models.hub import UNNAMED
+
+if TYPE_CHECKING:
+    from rag_evaluator.models.ragas_library import MetricResult
 
 # Any in this module: arguments and values of users' functions.
 
@@ -36,22 +39,11 @@ class FunctionName(str):
     __hash__ = str.__hash__
 
 
-def find_function(name: str) -> Callable[..., Any]:
-    """The function that was given, or that a module has. Raises `ConfigError`, which begins with the name."""
-    if isinstance(name, FunctionName):
-        return name.function
-    function = find_object(name)
-    function = getattr(function, "function", function)  # `@metric` keeps it there
-    if not callable(function):
-        raise ConfigError(f"'{name}', which is no function.")
-    return function  # type: ignore[no-any-return]  # callable() says it
-
-
 def find_object(name: str) -> Any:
     """The object that was given, or that a module has. Raises `ConfigError`, which begins with the name."""
     if isinstance(name, FunctionName):
         return name.function
-    module, colon, path = name.partition(":")
+    module, colon, path = str(name).partition(":")
     if not colon:
         raise ConfigError(f"'{name}': expected module:function, such as 'my_metrics:short'.")
     try:
@@ -66,8 +58,14 @@ def find_object(name: str) -> Any:
     return found
 
 
+def find_function(name: str) -> Callable[..., Any]:
+    """The same for a function, without the `@metric` around it."""
+    function: Callable[..., Any] = find_object(name)
+    return getattr(function, "function", function)
+
+
 def check_arguments(name: str, columns: Sequence[str]) -> None:
-    """Raises `ConfigError` if the function does not take the columns as arguments; see `find_function`."""
+    """Raises `ConfigError` if it is no function that takes the columns as arguments; see `find_object`."""
     try:
         inspect.signature(find_function(name)).bind(**dict.fromkeys(columns))
     except TypeError as error:
@@ -101,6 +99,20 @@ def digest_of_source(source: Any, fields: Sequence[Any]) -> str:
         return UNNAMED
 
 
+def as_result(value: Any, reason: Any, ends: Sequence[float]) -> "MetricResult":
+    """A value of users' code as a score. Raises `UndefinedScoreError` where it is no number from `ends`."""
+    from rag_evaluator.models.ragas_library import MetricResult
+
+    value = value.item() if hasattr(value, "item") else value  # numpy and torch
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        raise UndefinedScoreError(reason or "it gave no value")
+    if not isinstance(value, int | float):
+        raise UndefinedScoreError(f"it gave {value!r:.40}: expected a number, true or false, or None")
+    if not ends[0] <= value <= ends[1]:
+        raise UndefinedScoreError(f"it gave {value:g}, which is outside its range, {ends[0]:g} to {ends[1]:g}")
+    return MetricResult(value=float(value), reason=None if reason is None else str(reason))
+
+
 class FunctionScore:
     """The value of a function, which may be asynchronous.
 
@@ -114,20 +126,10 @@ class FunctionScore:
     def __init__(self, function: str, range: Sequence[float]) -> None:
         self.function, self.range = find_function(function), range
 
-    async def ascore(self, **values: Any) -> Any:
-        """A `MetricResult`. Raises `UndefinedScoreError` where there is no value, and what the function raises."""
-        from rag_evaluator.models.ragas_library import MetricResult
-
+    async def ascore(self, **values: Any) -> "MetricResult":
+        """Raises `UndefinedScoreError` where there is no value, and what the function raises."""
         answer = self.function(**values)
         if inspect.isawaitable(answer):
             answer = await answer
         value, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, None)
-        value = value.item() if hasattr(value, "item") else value  # numpy and torch
-        if value is None or (isinstance(value, float) and math.isnan(value)):
-            raise UndefinedScoreError(reason or "the function gave no value")
-        if not isinstance(value, int | float):
-            raise UndefinedScoreError(f"the function gave {value!r:.40}: expected a number, true or false, or None")
-        low, high = self.range
-        if not low <= value <= high:
-            raise UndefinedScoreError(f"the function gave {value:g}, which is outside its range, {low:g} to {high:g}")
-        return MetricResult(value=float(value), reason=None if reason is None else str(reason))
+        return as_result(value, reason, self.range)

@@ -15,7 +15,7 @@ from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.prompts.pack import option_texts
 from rag_evaluator.results.rows import VERIFIED
 from rag_evaluator.verifiers.batches import DECIMALS, confidence
-from rag_evaluator.verifiers.counted import Sentence, claims_of, not_counted, sentences_of
+from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
 from rag_evaluator.verifiers.verifier import LEAST, UNLIMITED, Support
 
@@ -78,44 +78,53 @@ class SupportMetric(BaseMetric):
         claims = claims_of(sentences, self.text)
         judge = None if self.verifier else JudgeVerifier(self.llm, self.prompt, self.language, self.each)
         asked: SentenceVerifier = judge or self.verifier  # type: ignore[assignment]  # one of them is there
-        supports = await asked.supports(contexts, [claim.text for claim in claims], user_input)
-        self._record(sentences, claims, supports, is_sure=judge is None or self.llm.gives_probabilities)
+        texts = [claim.text for claim in claims]
+        supports = await asked.supports(contexts, texts, user_input)
+        is_sure = judge is None or self.llm.gives_probabilities
+        places = range(len(contexts)) if self.source == CONTEXTS else ()
+        note_supports(self.llm, texts, supports, self.threshold, places, not_counted(sentences), is_sure=is_sure)
         count = max(support.pieces for support in supports)
         reason = f"{count} piece{'s' if count > 1 else ''} of evidence"
         if judge is not None:
             reason = DISAGREE if judge.disagreed else AGREE
-        return MetricResult(value=self._value([support.probability for support in supports]), reason=reason)
+        probabilities = [support.probability for support in supports]
+        return MetricResult(value=MODES[self.mode](probabilities, self.threshold), reason=reason)
 
-    def _value(self, probabilities: Sequence[float]) -> float:
-        return MODES[self.mode](probabilities, self.threshold)
 
-    def _record(
-        self, sentences: Sequence[Sentence], claims: Sequence[Sentence], supports: Sequence[Support], is_sure: bool
-    ) -> None:
-        """Write what is said of each sentence.
+def note_supports(
+    recorder: "Recorder",
+    statements: Sequence[str],
+    supports: Sequence[Support],
+    threshold: float,
+    places: Sequence[int],
+    more: Mapping[str, object],
+    values: Mapping[str, Any] | None = None,
+    is_sure: bool = True,
+) -> list[int]:
+    """Record what is said of each statement; returns the verdicts, 1 from the threshold on.
 
-        Args:
-            is_sure: whether probabilities are known; of a judge that says yes or no they are not.
-        """
-        rows: list[dict[str, Any]] = []
-        sureness = []
-        for claim, support in zip(claims, supports, strict=True):
-            is_supported = support.probability >= self.threshold
-            rows.append(
-                {
-                    "statement": claim.text,
-                    "verdict": int(is_supported),
-                    "probability": support.probability,
-                    "contexts": list(support.piece.contexts) if self.source == CONTEXTS else [],
-                    "piece": support.place,
-                    **({"spans": [list(span) for span in support.spans]} if support.spans else {}),
-                }
-            )
-            sureness.append(confidence(support.probability, is_supported))
-        most = max(support.pieces for support in supports)
-        self.llm.note(
-            VERIFIED, {"sentences": rows, "pieces": most, **not_counted(sentences)}, sureness if is_sure else ()
-        )
+    Args:
+        places: of the texts of the evidence among the retrieved contexts; empty: they are none of these.
+        more: what else the record holds.
+        values: what the statements are about, as the input of the judge's question.
+        is_sure: whether probabilities are known; of a judge that says yes or no they are not.
+    """
+    verdicts = [int(support.probability >= threshold) for support in supports]
+    rows = [
+        {
+            "statement": statement,
+            "verdict": verdict,
+            "probability": support.probability,
+            "contexts": [places[number] for number in support.piece.contexts] if places else [],
+            "piece": support.place,
+            **({"spans": [list(span) for span in support.spans]} if support.spans else {}),
+        }
+        for statement, support, verdict in zip(statements, supports, verdicts, strict=True)
+    ]
+    sure = [confidence(row.probability, bool(verdict)) for row, verdict in zip(supports, verdicts, strict=True)]
+    response = {"sentences": rows, "pieces": max(support.pieces for support in supports), **more}
+    recorder.note(VERIFIED, response, sure if is_sure else (), values)
+    return verdicts
 
 
 class Groundedness(SupportMetric):
@@ -142,19 +151,12 @@ class ReferenceAgreement(SupportMetric):
     text, source = "response", "reference"
 
 
-def _share(probabilities: Sequence[float], threshold: float) -> float:
-    return sum(probability >= threshold for probability in probabilities) / len(probabilities)
-
-
-def _mean(probabilities: Sequence[float], threshold: float) -> float:
-    return math.fsum(probabilities) / len(probabilities)
-
-
-def _min(probabilities: Sequence[float], threshold: float) -> float:
-    return min(probabilities)
-
-
-MODES: Mapping[Mode, Callable[[Sequence[float], float], float]] = {"share": _share, "mean": _mean, "min": _min}
+MODES: Mapping[Mode, Callable[[Sequence[float], float], float]] = {
+    "share": lambda probabilities, threshold: sum(p >= threshold for p in probabilities) / len(probabilities),
+    "mean": lambda probabilities, threshold: math.fsum(probabilities) / len(probabilities),
+    "min": lambda probabilities, threshold: min(probabilities),
+}
+"""Mode -> the value, from the probabilities of all sentences and the threshold."""
 
 
 class JudgeVerifier:
@@ -182,21 +184,18 @@ class JudgeVerifier:
         asked = itertools.product(evidence, hypotheses, ORDERS)
         texts = [self._text(piece.text, claim, question, order) for piece, claim, order in asked]
         shares = iter(await self.llm.achoose_all(texts, CHOICES))
-        found: dict[tuple[int, int], float] = {}
-        for place in range(len(evidence)):
-            for number in range(len(hypotheses)):
-                first, second = next(shares)[FIRST], next(shares)[SECOND]
-                self.disagreed |= (first >= 0.5) != (second >= 0.5)
-                found[place, number] = round((first + second) / 2, DECIMALS)
+        found = [[self._probability(next(shares), next(shares)) for _ in hypotheses] for _ in evidence]
+        places = range(len(evidence))
+        best = [max(places, key=lambda place: found[place][number]) for number in range(len(hypotheses))]
         return [
-            self._best(evidence, [found[place, number] for place in range(len(evidence))])
-            for number in range(len(hypotheses))
+            Support(found[place][number], evidence[place], len(evidence), place) for number, place in enumerate(best)
         ]
 
-    @staticmethod
-    def _best(evidence: Sequence[EvidencePiece], probabilities: Sequence[float]) -> Support:
-        place = probabilities.index(max(probabilities))
-        return Support(probabilities[place], evidence[place], len(evidence), place)
+    def _probability(self, first: Mapping[str, float], second: Mapping[str, float]) -> float:
+        """That of support, from the answers in both orders of the options."""
+        yes, also = first[FIRST], second[SECOND]
+        self.disagreed |= (yes >= 0.5) != (also >= 0.5)
+        return round((yes + also) / 2, DECIMALS)
 
     def _text(self, premise: str, claim: str, question: str, order: int) -> str:
         options = list(self.options)[::order]

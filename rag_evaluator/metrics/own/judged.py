@@ -44,15 +44,10 @@ class ContextRelevancy(BaseMetric):
 
     llm: "InstructorBaseRagasLLM"
 
-    def __init__(
-        self,
-        llm: "InstructorBaseRagasLLM",
-        language: Language = LANGUAGES["english"],
-        name: str = "context_relevancy",
-    ) -> None:
+    def __init__(self, llm: "InstructorBaseRagasLLM", language: Language = LANGUAGES["english"]) -> None:
         self.llm, self.language = llm, language
         self.prompt = OwnPrompt("context_relevancy", "prompt")
-        super().__init__(name=name)
+        super().__init__(name="context_relevancy")
 
     async def ascore(self, user_input: str, retrieved_contexts: Sequence[str]) -> MetricResult:  # type: ignore[override]  # as in ragas
         """The value; the reason is one of the outcomes of its row. Raises `JudgementError`."""
@@ -112,10 +107,10 @@ class AnswerRubric(BaseMetric):
 
     llm: Any  # a ragas LLM; `achoose` is no part of ragas' own class
 
-    def __init__(self, llm: Any, expected: bool = False, name: str = "answer_rubric") -> None:
+    def __init__(self, llm: Any, expected: bool = False) -> None:
         self.llm, self.expected = llm, expected
         self.prompt = OwnPrompt("answer_rubric", "prompt")
-        super().__init__(name=name)
+        super().__init__(name="answer_rubric")
 
     async def ascore(self, user_input: str, response: str, reference: str) -> MetricResult:  # type: ignore[override]  # as in ragas
         """The value, with the judge's reason. Raises `JudgementError`."""
@@ -129,9 +124,6 @@ class AnswerRubric(BaseMetric):
         shares = await self.llm.achoose(prompt, list(options.values()))
         total = math.fsum(shares.values())  # 1 but for rounding
         return round(math.fsum(VALUES[label] * shares[option] for label, option in options.items()) / total, DECIMALS)
-
-
-MissingReference = Literal["unknown", "unanswerable"]
 
 
 class RefusalCorrectness(BaseMetric):
@@ -148,13 +140,12 @@ class RefusalCorrectness(BaseMetric):
     def __init__(
         self,
         llm: "InstructorBaseRagasLLM",
-        missing_reference: MissingReference = "unknown",
-        name: str = "refusal_correctness",
+        missing_reference: Literal["unknown", "unanswerable"] = "unknown",
     ) -> None:
         self.llm, self.missing_reference = llm, missing_reference
         self.answerable_prompt = OwnPrompt("refusal_correctness", "answerable_prompt")
         self.refused_prompt = OwnPrompt("refusal_correctness", "refused_prompt")
-        super().__init__(name=name)
+        super().__init__(name="refusal_correctness")
 
     async def ascore(  # type: ignore[override]  # as in ragas
         self,
@@ -169,24 +160,21 @@ class RefusalCorrectness(BaseMetric):
         Whether the question can be answered is what `answerable` says, else what a missing reference means, else judged
         from the contexts. Raises `UndefinedScoreError` where none of them is there.
         """
-        known = self._known(answerable, reference)
+        known = answerable
+        if known is None and self.missing_reference == "unanswerable":
+            known = reference is not None
         if known is None and not retrieved_contexts:
             raise UndefinedScoreError("neither answerable nor retrieved_contexts say whether there is an answer")
+        refused = self._is_refused(user_input, response)
         if known is None:
-            can, refused = await asyncio.gather(
-                self._can_be_answered(user_input, retrieved_contexts or []), self._is_refused(user_input, response)
+            known, has_refused = await asyncio.gather(
+                self._can_be_answered(user_input, retrieved_contexts or []), refused
             )
         else:
-            can, refused = known, await self._is_refused(user_input, response)
-        is_right = can != refused
-        outcome = f"{'rightly' if is_right else 'wrongly'} {'refused' if refused else 'answered'}"
+            has_refused = await refused
+        is_right = known != has_refused
+        outcome = f"{'rightly' if is_right else 'wrongly'} {'refused' if has_refused else 'answered'}"
         return MetricResult(value=float(is_right), reason=outcome)
-
-    def _known(self, answerable: bool | None, reference: str | None) -> bool | None:
-        """Whether the row says that the question can be answered; None where it says nothing."""
-        if answerable is None and self.missing_reference == "unanswerable":
-            return reference is not None
-        return answerable
 
     async def _can_be_answered(self, user_input: str, contexts: Sequence[str]) -> bool:
         prompt = self.answerable_prompt.to_string(AnswerableInput(user_input=user_input, contexts=list(contexts)))

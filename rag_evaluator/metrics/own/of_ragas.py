@@ -16,8 +16,6 @@ from rag_evaluator.models.ragas_library import (
     extract_quoted_spans,
 )
 
-UNSEEN = "«»‹›「」『』《》〈〉"  # marks of quotations that ragas does not look for
-
 
 class DefinedQuotes(QuotedSpansAlignment):
     """ragas' own, refused without quotations (ragas gives 1), and where spaces do not count their words."""
@@ -30,9 +28,7 @@ class DefinedQuotes(QuotedSpansAlignment):
                 "quotations are found by the number of words between spaces, and this script writes none"
             )
         if not extract_quoted_spans(response, min_len=self.min_span_words):
-            unseen = "".join(mark for mark in UNSEEN if mark in response)
-            hint = f"; {unseen} are not read as quotation marks" if unseen else ""
-            raise UndefinedScoreError(f"the response quotes no span of {self.min_span_words} words or more{hint}")
+            raise UndefinedScoreError(f"the response quotes no span of {self.min_span_words} words or more")
         result: MetricResult = await super().ascore(response=response, retrieved_contexts=list(retrieved_contexts))
         return result
 

@@ -4,11 +4,12 @@ import copy
 import inspect
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
-from rag_evaluator.errors import ConfigError, UndefinedScoreError
-from rag_evaluator.metrics.own.function import FunctionName, digest_of_source, find_object
+from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.own.function import as_result, digest_of_source, find_object
 from rag_evaluator.models.ragas_library import (
     MetricResult,
     MetricWithEmbeddings,
@@ -31,14 +32,14 @@ class ObjectFacts:
     """What an object says of itself.
 
     Attributes:
-        columns: its own name of a column -> the column.
+        columns: its own names of columns.
         optional: columns that it also takes from rows that have them.
         values: value in lower case -> number, of a metric that gives words; empty: it gives numbers.
         range: the lowest and the highest number.
         asks: whether it asks the judge.
     """
 
-    columns: Mapping[str, str]
+    columns: Sequence[str]
     optional: Sequence[str]
     values: Mapping[str, float]
     range: tuple[float, float]
@@ -53,20 +54,28 @@ def is_ragas_object(metric: Any) -> bool:
     return not is_builtin and not type(metric).__module__.startswith("ragas.metrics.collections")
 
 
-def facts_of(metric: Any) -> ObjectFacts:
-    """Raises `ConfigError`, which says how the metric can be made another way."""
-    if isinstance(metric, OldMetric):
-        return _of_subclass(metric)
-    parameters = _parameters(metric)
-    columns = {name: name for name in parameters if name != "llm"}
-    if not columns:
+def facts_of(name: str) -> ObjectFacts:
+    """Those of an object by its name. Raises `ConfigError`, which says how the metric can be made another way."""
+    metric = find_object(name)
+    if not is_ragas_object(metric):
         raise ConfigError(
-            f"'{metric.name}' reads no column. Name them in its prompt as {{user_input}}, {{response}}, "
-            "{retrieved_contexts} or {reference}, or as parameters of the function."
+            f"'{name}', which is no metric made with ragas: expected an object of DiscreteMetric, NumericMetric or a "
+            "subclass of MetricWithLLM."
         )
+    facts = _of_subclass(metric) if isinstance(metric, OldMetric) else _of_simple(metric)
+    if not facts.columns:
+        raise ConfigError(
+            f"'{metric.name}' reads no column. Name them in its prompt as {{user_input}} or {{response}}, as "
+            "parameters of the function, or in _required_columns={MetricType.SINGLE_TURN: {'user_input', 'response'}}."
+        )
+    return facts
+
+
+def _of_simple(metric: SimpleBaseMetric) -> ObjectFacts:
+    parameters = _parameters(metric)
     values, ends = _scale(metric)
     asks = isinstance(metric, SimpleLLMMetric) or "llm" in parameters or hasattr(metric, "llm")
-    return ObjectFacts(columns, (), values, ends, asks)
+    return ObjectFacts([name for name in parameters if name != "llm"], (), values, ends, asks)
 
 
 def _parameters(metric: SimpleBaseMetric) -> list[str]:
@@ -81,54 +90,34 @@ def _scale(metric: SimpleBaseMetric) -> tuple[dict[str, float], tuple[float, flo
     allowed = metric.allowed_values
     if isinstance(allowed, tuple | range) and len(allowed) >= 2:
         return {}, (float(min(allowed)), float(max(allowed)))
-    if isinstance(allowed, list):
-        words = [str(value).strip().lower() for value in allowed]
-        for pair in NAMED:
-            if sorted(words) == sorted(pair):
-                return dict(zip(pair, (0.0, 1.0), strict=True)), (0.0, 1.0)
-        numbers = {word: number for word in words if (number := _number(word)) is not None}
-        if len(numbers) == len(words) > 1:
+    words = [str(value).strip().lower() for value in allowed] if isinstance(allowed, list) else []
+    for pair in NAMED:
+        if sorted(words) == sorted(pair):
+            return dict(zip(pair, (0.0, 1.0), strict=True)), (0.0, 1.0)
+    with suppress(ValueError):
+        numbers = {word: float(word) for word in words}
+        if len(numbers) > 1 and all(map(math.isfinite, numbers.values())):
             return numbers, (min(numbers.values()), max(numbers.values()))
-        listed = ", ".join(map(repr, allowed))
-        raise ConfigError(
-            f"'{metric.name}' has the values {listed}, and nothing says which is better. Make a CustomMetric of it, "
-            f"with the values from the worst to the best: CustomMetric({metric.name!r}, question=..., columns=[...], "
-            "scale=[worst, ..., best])."
-        )
     raise ConfigError(
-        f"'{metric.name}' is a {type(metric).__name__} with allowed_values={allowed!r}, which is no score of a row. "
-        "`sort` orders contexts; DiscreteMetric and NumericMetric give scores."
+        f"'{metric.name}' has allowed_values={allowed!r}, and nothing says which is better. Make a CustomMetric of it, "
+        f"with the values from the worst to the best: CustomMetric({metric.name!r}, question=..., columns=[...], "
+        "scale=[worst, ..., best])."
     )
 
 
-def _number(word: str) -> float | None:
-    try:
-        number = float(word)
-    except ValueError:
-        return None
-    return number if math.isfinite(number) else None
-
-
 def _of_subclass(metric: Any) -> ObjectFacts:
-    kind = type(metric).__name__
-    if not isinstance(metric, SingleTurnMetric):
-        raise ConfigError(f"'{metric.name}' ({kind}) scores chats of several turns; rows here have one question.")
-    if isinstance(metric, MetricWithEmbeddings):
+    if not isinstance(metric, SingleTurnMetric) or isinstance(metric, MetricWithEmbeddings):
         raise ConfigError(
-            f"'{metric.name}' ({kind}) compares embeddings, which a metric of one's own gets from no run. Make a "
-            "function with @metric of it, and call the embeddings there: docs/custom-metrics.md."
+            f"'{metric.name}' ({type(metric).__name__}) scores chats of several turns, or compares embeddings. Make a "
+            "function with @metric of it: docs/custom-metrics.md."
         )
     with_optional = metric.get_required_columns(with_optional=True).get("SINGLE_TURN", set())
     required = metric.required_columns.get("SINGLE_TURN", set())
-    if not required:
-        raise ConfigError(
-            f"'{metric.name}' ({kind}) names no column. Set _required_columns={{MetricType.SINGLE_TURN: "
-            "{'user_input', 'response'}}."
-        )
     ends = getattr(metric, "allowed_values", None) or (0.0, 1.0)
-    columns = {name: name for name in sorted(required)}
     values = (float(min(ends)), float(max(ends)))
-    return ObjectFacts(columns, sorted(with_optional - required), {}, values, isinstance(metric, MetricWithLLM))
+    return ObjectFacts(
+        sorted(required), sorted(with_optional - required), {}, values, isinstance(metric, MetricWithLLM)
+    )
 
 
 def object_digest(name: str) -> str:
@@ -171,33 +160,13 @@ class ObjectScore:
         if hasattr(metric, "llm"):
             metric.llm = self.llm  # the judge of this row
         if isinstance(metric, SingleTurnMetric):
-            value, reason = await metric._single_turn_ascore(SingleTurnSample(**row), []), None
-        else:
-            value, reason = await self._of_object(metric, row)
-        number = self._number(value, reason)
-        low, high = self.range
-        if not low <= number <= high:
-            raise UndefinedScoreError(
-                f"the value {number:g} is outside {low:g} to {high:g}, the allowed_values: set those of your scale"
-            )
-        return MetricResult(value=number, reason=reason)
-
-    async def _of_object(self, metric: Any, row: Mapping[str, Any]) -> tuple[Any, str | None]:
+            return as_result(await metric._single_turn_ascore(SingleTurnSample(**row), []), None, self.range)
         arguments = {name: row[column] for name, column in self.columns.items()}
         if isinstance(metric, SimpleLLMMetric) or "llm" in _parameters(metric):
             arguments["llm"] = self.llm
         result = await metric.ascore(**arguments)
-        return result.value, result.reason
-
-    def _number(self, value: Any, reason: str | None) -> float:
-        if self.values and str(value).strip().lower() in self.values:
-            return self.values[str(value).strip().lower()]
-        value = value.item() if hasattr(value, "item") else value  # numpy and torch
-        if self.values or not isinstance(value, int | float) or math.isnan(value):
-            raise UndefinedScoreError(reason or f"the metric gave {value!r:.40}")
-        return float(value)
-
-
-def definition_of(metric: Any) -> dict[str, Any]:
-    """What `custom_metrics` says of an object."""
-    return {"metric": FunctionName(metric)}
+        value, reason = result.value, result.reason
+        if self.values:
+            value = self.values.get(str(value).strip().lower())
+            reason = reason or f"it gave {result.value!r:.40}" if value is None else reason
+        return as_result(value, reason, self.range)

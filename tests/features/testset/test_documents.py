@@ -32,11 +32,6 @@ def test_each_format_gives_its_text_and_headings(tmp_path: Path) -> None:
     assert found["e.pdf"].strip() == "The bridge of Arlen is 412 metres long."
 
 
-def test_the_charset_that_a_page_declares_is_used(tmp_path: Path) -> None:
-    (tmp_path / "a.html").write_bytes('<meta charset="iso-8859-1"><p>Größe</p>'.encode("latin-1"))
-    assert read(tmp_path) == {"a.html": "Größe"}
-
-
 def test_a_table_gives_a_document_a_row_named_by_its_id(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,Text,cuerpo\nx,one,uno\nx,two,dos\n,three,tres\n", encoding="utf-8")
     assert read(tmp_path) == {"a.csv#x": "one", "a.csv#x (2)": "two", "a.csv#2": "three"}
@@ -85,19 +80,14 @@ def test_a_row_without_text_and_a_broken_end_are_named_and_the_other_rows_are_re
     assert reasons["rows.jsonl#1"].startswith("no text in it") and "broken JSON" in reasons["rows.jsonl"]
 
 
-def test_links_that_are_not_followed_are_named(tmp_path: Path) -> None:
-    (tmp_path / "a.txt").write_text("one")
+def test_links_that_are_not_followed_are_named_and_hidden_files_and_office_locks_are_not(tmp_path: Path) -> None:
+    for name in (".git/config.txt", "~$open.docx", "a.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text("one")
     (tmp_path / "again").symlink_to(tmp_path)
     (tmp_path / "gone.txt").symlink_to(tmp_path / "nothing.txt")
     assert read(tmp_path) == {"a.txt": "one"}
     assert list(unread(tmp_path)) == ["again", "gone.txt"]
-
-
-def test_hidden_files_and_office_locks_are_no_documents(tmp_path: Path) -> None:
-    for name in (".git/config.txt", "~$open.docx", "a.txt"):
-        (tmp_path / name).parent.mkdir(exist_ok=True)
-        (tmp_path / name).write_text("x")
-    assert [entry.id for entry in read_documents([tmp_path])] == ["a.txt"]
 
 
 @pytest.mark.parametrize("make", [lambda folder: folder / "no", lambda folder: folder])

@@ -163,15 +163,7 @@ def test_more_candidates_begin_with_the_same_ones_and_only_new_ones_are_asked(tm
 def test_a_failing_judge_loses_nothing_each_failure_has_its_reason(tmp_path: Path) -> None:
     judge = Knowing("english").judge()
     judge.choices = None
-    documents = write_documents(tmp_path / "documents", "english")
-    made = make_testset(
-        [documents],
-        3,
-        judge=judge,
-        embeddings=Letters(),
-        config={"metrics": ["faithfulness"], "testset": {"kinds": {"single_fact": 1}, "candidates": 12}},
-        output_dir=tmp_path / "out",
-    )
+    made = make_with(judge, tmp_path)
     assert made.rows == []
     reasons = [slot["reason"] for slot in details(made).values()]
     assert sum("could not be checked: the script has no choices" in reason for reason in reasons) >= 8
@@ -179,14 +171,13 @@ def test_a_failing_judge_loses_nothing_each_failure_has_its_reason(tmp_path: Pat
 
 def test_one_path_need_not_be_in_a_list_and_other_things_are_refused(tmp_path: Path) -> None:
     documents = write_documents(tmp_path / "documents", "english")
+    options: dict[str, Any] = {
+        "judge": Knowing("english").judge(),
+        "embeddings": Letters(),
+        "output_dir": tmp_path / "o",
+    }
     config = {"metrics": ["faithfulness"], "testset": {"kinds": {"single_fact": 1}}}
-
-    def made(given: Any) -> MadeTestset:
-        judge = Knowing("english").judge()
-        return make_testset(
-            given, 2, judge=judge, embeddings=Letters(), config=config, output_dir=tmp_path / type(given).__name__
-        )
-
-    assert made(str(documents)).rows == made(documents).rows == made([documents]).rows
+    one, several = (make_testset(given, 2, config=config, **options) for given in (str(documents), [documents]))
+    assert one.rows == several.rows
     with pytest.raises(DatasetError, match="document 1: expected a path or a LangChain Document, received int"):
-        made([documents, 3])
+        make_testset([documents, 3], 2, config=config, **options)

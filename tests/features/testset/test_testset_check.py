@@ -40,21 +40,10 @@ def flags(checked: CheckedTestset) -> dict[str, list[str]]:
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
-def test_good_rows_are_not_accused(tmp_path: Path, language: str) -> None:
-    checked = check(tmp_path, rows_of(language), language)
-    assert flags(checked) == {}
-    assert checked.summary == {
-        "rows": len(TOWNS) - 2,
-        "checked": len(TOWNS) - 2,
-        "flagged": 0,
-        "flags": {},
-        "not_checked": {},
-    }
-
-
-@pytest.mark.parametrize("language", LANGUAGES)
 def test_each_planted_fault_is_found_and_nothing_else(tmp_path: Path, language: str) -> None:
     rows, words = rows_of(language), LANGUAGES[language]
+    clean = check(tmp_path / "clean", rows, language)
+    assert (clean.summary["checked"], clean.summary["flagged"], flags(clean)) == (len(rows), 0, {})
     by_id = {row["id"]: row for row in rows}
     by_id["Arlen"]["reference"], by_id["Tesk"]["reference"] = by_id["Tesk"]["reference"], by_id["Arlen"]["reference"]
     by_id["Corvania"]["user_input"] = words.width.format(town="Corvania")

@@ -1,4 +1,3 @@
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -6,8 +5,7 @@ import pytest
 import tiny_models
 from transformers import AutoTokenizer, PreTrainedTokenizerFast
 
-from rag_evaluator import Judge, ModelError
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator import ModelError
 from rag_evaluator.judge import PromptEncoder
 
 HARMONY = "<|end|><|start|>assistant<|channel|>final<|message|>"
@@ -20,16 +18,13 @@ def encoder(folder: Path, template: str = "auto") -> PromptEncoder:
     return PromptEncoder(tokenizer, template)
 
 
-def test_a_chat_model_gets_its_own_template(model_folder: Callable[..., Path]) -> None:
+def test_without_a_template_the_prompt_ends_without_the_blank_that_the_answer_begins_with(
+    model_folder: Callable[..., Path],
+) -> None:
     chat = encoder(model_folder("qwen2-chat"))
     text = chat.tokenizer.decode(chat.encode(PROMPT))
     assert text == f"<|im_start|>user\n{PROMPT}<|im_end|>\n<|im_start|>assistant\n"
     assert chat.answer_prefix == ""
-
-
-def test_without_a_template_the_prompt_ends_without_the_blank_that_the_answer_begins_with(
-    model_folder: Callable[..., Path],
-) -> None:
     plain = encoder(model_folder("llama-bytelevel"))
     assert plain.tokenizer.decode(plain.encode(PROMPT)).endswith("Output:")
     assert plain.answer_prefix == " "
@@ -49,29 +44,40 @@ def test_control_tokens_in_the_data_are_plain_text(model_folder: Callable[..., P
     clean, hostile = enc.encode("x y"), enc.encode("x <|im_end|></s><s><think><|endoftext|> y")
     specials = set(enc.tokenizer.all_special_ids)
     assert [i for i in hostile if i in specials] == [i for i in clean if i in specials]
+    assert clean[0] == hostile[0]
 
 
-def test_the_same_prompt_gives_the_same_tokens_whether_or_not_it_needs_protection(
-    model_folder: Callable[..., Path],
+@pytest.mark.parametrize(
+    ("template", "prompt", "text"),
+    [
+        ("Q: {{ messages[0].content }}\nA:", "hello", "Q: hello\nA:"),
+        ("[{{ messages[0].content | trim }}]", "  hello ", "[hello]"),
+        (
+            "{{ strftime_now('%Y-%m-%d') }} {{ date_string }} {{ messages[0].content }}",
+            "x",
+            "26 Jul 2024 26 Jul 2024 x",
+        ),
+        ("{{ messages[0].content }}<|start|>assistant", "x", "x<|start|>assistant"),  # no channels in its vocabulary
+    ],
+)
+def test_a_template_may_be_a_file_and_gives_the_same_prompt_every_day(
+    model_folder: Callable[..., Path], tmp_path: Path, template: str, prompt: str, text: str
 ) -> None:
-    enc = encoder(model_folder("qwen2-chat"))
-    plain, hostile = enc.encode("a b"), enc.encode("a b<|im_end|>")
-    assert plain[:4] == hostile[:4]
-    assert plain[-6:] == hostile[-6:]
+    (tmp_path / "t.jinja").write_text(template)
+    enc = encoder(model_folder("gpt2"), str(tmp_path / "t.jinja"))
+    assert enc.tokenizer.decode(enc.encode(prompt)) == text
 
 
-def test_a_template_may_be_a_file(model_folder: Callable[..., Path], tmp_path: Path) -> None:
-    template = tmp_path / "t.jinja"
-    template.write_text("Q: {{ messages[0].content }}\nA:")
-    enc = encoder(model_folder("gpt2"), str(template))
-    assert enc.tokenizer.decode(enc.encode("hello")) == "Q: hello\nA:"
-
-
-def test_a_template_without_the_message_is_refused(model_folder: Callable[..., Path], tmp_path: Path) -> None:
-    template = tmp_path / "t.jinja"
-    template.write_text("nothing")
-    with pytest.raises(ModelError, match="does not show the user's message once but 0 times"):
-        encoder(model_folder("gpt2"), str(template))
+@pytest.mark.parametrize(
+    ("template", "message"), [("nothing", "0 times"), ("{% for %}", "not a working Jinja"), (None, "no such file")]
+)
+def test_a_file_that_is_no_template_is_refused(
+    model_folder: Callable[..., Path], tmp_path: Path, template: str | None, message: str
+) -> None:
+    if template is not None:
+        (tmp_path / "t.jinja").write_text(template)
+    with pytest.raises(ModelError, match=rf"judge\.chat_template: .*{message}"):
+        encoder(model_folder("gpt2"), str(tmp_path / "t.jinja"))
 
 
 LISTS = {  # templates of vision-text models, by what they do with a message
@@ -95,25 +101,6 @@ def test_a_template_gets_the_message_in_the_form_that_it_reads(model_folder: Cal
     encoder = PromptEncoder(tokenizer)
     expected = "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n" if name == "all parts" else "[Who?]"
     assert encoder.decode(encoder.encode("Who?")) == expected
-
-
-def test_a_missing_template_file_is_named(model_folder: Callable[..., Path], tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match=r"no such file: .*gone\.jinja"):
-        encoder(model_folder("gpt2"), str(tmp_path / "gone.jinja"))
-
-
-def test_a_template_that_is_no_jinja_is_told(model_folder: Callable[..., Path], tmp_path: Path) -> None:
-    template = tmp_path / "t.jinja"
-    template.write_text("{% for %}")
-    with pytest.raises(ModelError, match="not a working Jinja template"):
-        encoder(model_folder("gpt2"), str(template))
-
-
-def test_a_template_that_strips_the_message_gets_it_stripped(model_folder: Callable[..., Path], tmp_path: Path) -> None:
-    template = tmp_path / "t.jinja"
-    template.write_text("[{{ messages[0].content | trim }}]")
-    enc = encoder(model_folder("gpt2"), str(template))
-    assert enc.tokenizer.decode(enc.encode("  hello ")) == "[hello]"
 
 
 USER = "{{ messages[0].content }}"
@@ -144,64 +131,16 @@ def test_the_answer_is_written_after_the_thought_and_in_the_final_channel(
     assert PromptEncoder(tokenizer).after == after
 
 
-def test_another_model_that_ends_in_start_assistant_has_no_channels(model_folder: Callable[..., Path]) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
-    tokenizer.chat_template = USER + "<|start|>assistant"
-    assert PromptEncoder(tokenizer).after == "<|start|>assistant"
-
-
-@pytest.mark.parametrize(
-    "templates, chosen, text",
-    [
-        ({"default": USER + " D", "rag": USER + " R"}, "auto", "x D"),
-        ({"rag": USER + " R"}, "auto", "x R"),
-        ({"rag": USER + " R", "tool_use": USER + " T"}, "tool_use", "x T"),
-        ({"default": USER + " D", "rag": USER + " R"}, "rag", "x R"),
-    ],
-)
-def test_a_named_template_is_taken_by_its_name_or_because_it_is_the_only_one(
-    model_folder: Callable[..., Path], templates: dict[str, str], chosen: str, text: str
+@pytest.mark.parametrize("templates", [{"default": USER + " D", "rag": USER + " R"}, {"rag": USER + " D"}])
+def test_of_several_templates_the_default_or_the_only_one_is_taken(
+    model_folder: Callable[..., Path], templates: dict[str, str]
 ) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
     tokenizer.chat_template = templates
-    assert tokenizer.decode(PromptEncoder(tokenizer, chosen).encode("x")) == text
-
-
-def test_several_named_templates_without_a_default_are_named(model_folder: Callable[..., Path]) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
+    assert tokenizer.decode(PromptEncoder(tokenizer).encode("x")) == "x D"
     tokenizer.chat_template = {"rag": USER, "tool_use": USER}
-    expected = r"chat templates rag, tool_use and no default\. Choose one, for instance judge\.chat_template: rag"
-    with pytest.raises(ModelError, match=expected):
+    with pytest.raises(ModelError, match=r"rag, tool_use and no default.*judge\.chat_template"):
         PromptEncoder(tokenizer)
-
-
-def test_a_name_that_is_neither_a_template_nor_a_file_is_told_with_the_names_there_are(
-    model_folder: Callable[..., Path], tmp_path: Path
-) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
-    tokenizer.chat_template = {"rag": USER}
-    with pytest.raises(ModelError, match=r"no such file: ragg\. .* It has rag\."):
-        PromptEncoder(tokenizer, "ragg")
-
-
-def test_a_named_template_of_a_model_folder_passes_the_checks_before_loading(
-    model_folder: Callable[..., Path], tmp_path: Path
-) -> None:
-    tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
-    tokenizer.chat_template = {"default": USER, "rag": "R " + USER}
-    folder = Path(shutil.copytree(model_folder("gpt2"), tmp_path / "model"))
-    tokenizer.save_pretrained(folder)
-    judge = Judge.from_config(JudgeConfig(model=str(folder), chat_template="rag"))
-    assert judge.encoder.tokenizer.decode(judge.encoder.encode("x")) == "R x"
-
-
-def test_a_template_that_names_the_day_gives_the_same_prompt_every_day(
-    model_folder: Callable[..., Path], tmp_path: Path
-) -> None:
-    template = tmp_path / "t.jinja"
-    template.write_text("{{ strftime_now('%Y-%m-%d') }} {{ date_string }} {{ messages[0].content }}")
-    enc = encoder(model_folder("gpt2"), str(template))
-    assert enc.tokenizer.decode(enc.encode("x")) == "26 Jul 2024 26 Jul 2024 x"
 
 
 def test_a_pad_token_that_is_an_ordinary_word_stays_one(model_folder: Callable[..., Path]) -> None:

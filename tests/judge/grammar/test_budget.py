@@ -25,14 +25,12 @@ def test_dictated_text_does_not_count_against_what_the_model_may_choose() -> Non
     statements = ["w" * 1000, "v" * 1000]
     schema = tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=statements))
     assert share_out(schema, 200, 10_000, len).string_tokens > 80
+    assert share_out(nli(1), 100_000, 100_000, len).string_tokens == MAX_STRING
+    assert share_out(nli(9), 64, 100_000, len).string_tokens == MIN_STRING
 
 
 def _item() -> dict[str, object]:
     return {"statement": "x", "reason": "", "verdict": 0}
-
-
-def test_a_wide_budget_does_not_make_strings_endless() -> None:
-    assert share_out(nli(1), 100_000, 100_000, len).string_tokens == MAX_STRING
 
 
 def test_lists_that_cannot_all_be_long_end_early_instead_of_their_strings_being_cut_to_nothing() -> None:
@@ -40,10 +38,6 @@ def test_lists_that_cannot_all_be_long_end_early_instead_of_their_strings_being_
     budget = share_out(schema, 1200, 100_000, len)
     assert budget.string_tokens >= 32
     assert budget.reserve > 2 * budget.string_tokens
-
-
-def test_a_budget_that_is_too_small_still_gives_every_string_a_few_tokens() -> None:
-    assert share_out(nli(9), 64, 100_000, len).string_tokens == MIN_STRING
 
 
 @pytest.mark.parametrize("words", [1, 10, 400])

@@ -2,7 +2,6 @@ from typing import get_args
 
 import pytest
 from pydantic import BaseModel, ValidationError
-from ragas.metrics.collections.answer_accuracy.util import AnswerAccuracyOutput
 from ragas.metrics.collections.answer_correctness.util import ClassificationWithReason, CorrectnessClassifierInput
 from ragas.metrics.collections.context_entity_recall.util import EntitiesList, ExtractEntitiesInput
 from ragas.metrics.collections.context_recall.util import ContextRecallInput, ContextRecallOutput
@@ -59,24 +58,29 @@ def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
     assert {model for model, _ in SCALES} <= names | nested
 
 
-@pytest.mark.parametrize(
-    ("model", "name", "scale"),
-    [
-        (FilterOutput, "verdict", [0, 1]),
-        (CompareOutput, "choice", [1, 2]),
-        (ReferenceOutput, "answerable", [0, 1]),
-        (SupportOutput, "verdict", [0, 1]),
-        (ChunkOutput, "verdict", [0, 1]),
-        (MatchOutput, "verdict", [0, 1]),
-        (AnswerableOutput, "verdict", [0, 1]),
-        (RefusedOutput, "verdict", [0, 1]),
-        (VerifyOutput, "choice", [1, 2]),
-        (DuelOutput, "choice", [1, 2]),
-        (RubricOutput, "label", [1, 2, 3, 4, 5]),
-        (KnownOutput, "known", [0, 1]),
-        (AgreeOutput, "verdict", [0, 1]),
-    ],
-)
+OWN: dict[type[BaseModel], tuple[str, list[int]]] = {
+    FilterOutput: ("verdict", [0, 1]),
+    CompareOutput: ("choice", [1, 2]),
+    ReferenceOutput: ("answerable", [0, 1]),
+    SupportOutput: ("verdict", [0, 1]),
+    ChunkOutput: ("verdict", [0, 1]),
+    MatchOutput: ("verdict", [0, 1]),
+    AnswerableOutput: ("verdict", [0, 1]),
+    RefusedOutput: ("verdict", [0, 1]),
+    VerifyOutput: ("choice", [1, 2]),
+    DuelOutput: ("choice", [1, 2]),
+    RubricOutput: ("label", [1, 2, 3, 4, 5]),
+    KnownOutput: ("known", [0, 1]),
+    AgreeOutput: ("verdict", [0, 1]),
+}
+BY_THE_INPUT = {SentencesOutput, CustomOutput, MadeOutput}  # numbers of sentences, and of the question; no number
+
+
+def test_the_scales_of_all_our_own_models_are_named_here() -> None:
+    assert {answer for _, answer in prompt_models().values()} - BY_THE_INPUT == set(OWN)
+
+
+@pytest.mark.parametrize(("model", "name", "scale"), [(model, *row) for model, row in OWN.items()])
 def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name: str, scale: list[int]) -> None:
     """And the prompt still shows the judge a plain integer, as ragas does."""
     assert not any(kind == model.__name__ for kind, _ in SCALES)
@@ -89,29 +93,6 @@ def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name
     assert getattr(model.model_validate({name: "1", **others}), name) == 1  # as LLMs without a grammar may write it
 
 
-def test_the_names_of_our_own_models_are_tried_for_all_of_them() -> None:
-    by_the_input = {SentencesOutput, CustomOutput}  # their numbers are those of the sentences, and of the question
-    assert {answer for _, answer in prompt_models().values()} - by_the_input - {MadeOutput} == {
-        FilterOutput,
-        CompareOutput,
-        ReferenceOutput,
-        SupportOutput,
-        ChunkOutput,
-        MatchOutput,
-        AnswerableOutput,
-        RefusedOutput,
-        VerifyOutput,
-        DuelOutput,
-        RubricOutput,
-        KnownOutput,
-        AgreeOutput,
-    }
-
-
-def test_answer_accuracy_is_rated_zero_two_or_four() -> None:
-    assert tighten(AnswerAccuracyOutput)["properties"]["rating"] == {"enum": [0, 2, 4]}
-
-
 def test_nli_must_return_the_given_statements_in_order() -> None:
     schema = tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=["B.", "A.", "B."]))
     items = schema["properties"]["statements"]["prefixItems"]
@@ -119,33 +100,36 @@ def test_nli_must_return_the_given_statements_in_order() -> None:
     assert all(item["properties"]["verdict"] == {"enum": [0, 1]} for item in items)
 
 
-def test_statements_are_at_least_one_and_no_more_than_the_answer_can_give() -> None:
-    array = tighten(StatementGeneratorOutput, StatementGeneratorInput(question="q", answer="one two three four"))
-    assert array["properties"]["statements"]["minItems"] == 1
-    assert array["properties"]["statements"]["maxItems"] == 3
-
-
-@pytest.mark.parametrize(("answer", "most"), [("", 1), ("巴黎是法国的首都，位于塞纳河畔，人口超过两百万。", 3)])
-def test_texts_without_blanks_are_counted_by_characters(answer: str, most: int) -> None:
-    schema = tighten(ContextRecallOutput, ContextRecallInput(question="q", context="c", answer=answer))
-    assert schema["properties"]["classifications"]["maxItems"] == most
-
-
-def test_a_text_may_hold_no_entity_at_all() -> None:
-    array = tighten(EntitiesList, ExtractEntitiesInput(text="Ada, Bo, Cy"))["properties"]["entities"]
-    assert (array["minItems"], array["maxItems"]) == (0, 4)
+@pytest.mark.parametrize(
+    ("model", "data", "name", "limits"),
+    [
+        (StatementGeneratorOutput, StatementGeneratorInput(question="q", answer="a b c d"), "statements", (1, 3)),
+        (ContextRecallOutput, ContextRecallInput(question="q", context="c", answer=""), "classifications", (1, 1)),
+        (
+            ContextRecallOutput,
+            ContextRecallInput(question="q", context="c", answer="巴黎是法国的首都，位于塞纳河畔，人口超过两百万。"),
+            "classifications",
+            (1, 3),
+        ),
+        (EntitiesList, ExtractEntitiesInput(text="Ada, Bo, Cy"), "entities", (0, 4)),
+    ],
+)
+def test_lists_have_no_more_items_than_a_text_can_give(
+    model: type[BaseModel], data: BaseModel, name: str, limits: tuple[int, int]
+) -> None:
+    array = tighten(model, data)["properties"][name]
+    assert (array["minItems"], array["maxItems"]) == limits
 
 
 def test_correctness_takes_statements_only_from_the_side_they_belong_to() -> None:
     data = CorrectnessClassifierInput(question="q", answer=["a1", "a2"], ground_truth=["g1"])
     schema = tighten(ClassificationWithReason, data)
-    sides = {name: [_const(item) for item in schema["properties"][name]["prefixItems"]] for name in ("TP", "FP", "FN")}
-    assert sides == {"TP": ["a1", "a2"], "FP": ["a1", "a2"], "FN": ["g1"]}
+    sides = [
+        [item["properties"]["statement"]["const"] for item in schema["properties"][name]["prefixItems"]]
+        for name in ("TP", "FP", "FN")
+    ]
+    assert sides == [["a1", "a2"], ["a1", "a2"], ["g1"]]
     assert schema["x-partition"] == ["TP", "FP"]
-
-
-def _const(item: dict[str, dict[str, dict[str, str]]]) -> str:
-    return item["properties"]["statement"]["const"]
 
 
 def test_models_of_the_users_own_are_left_as_they_are() -> None:

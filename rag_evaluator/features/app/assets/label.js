@@ -30,10 +30,6 @@ class LabelPage {
     on(".back", () => this.move(-1));
     on(".back-to", () => this.ask(this.items.length - 1));
     on(".close-draw", () => this.close());
-    this.part("form.draw").addEventListener("submit", (event) => {
-      event.preventDefault();
-      this.draw(event.target);
-    });
     onKeys((key) => {
       if (this.part(".asking").hidden) return undefined;
       const choice = this.choices?.find(([own]) => own === key);
@@ -43,7 +39,7 @@ class LabelPage {
   }
 
   show(...parts) {
-    for (const part of [".overview", ".asking", ".ending", ".agreement"]) this.part(part).hidden = !parts.includes(part);
+    for (const part of [".overview", ".asking", ".ending", ".closed", ".failed"]) this.part(part).hidden = !parts.includes(part);
   }
 
   address(kind, values = {}) {
@@ -54,8 +50,8 @@ class LabelPage {
     try {
       await this.begin();
     } catch (error) {
-      this.show(".agreement");
-      this.part(".agreement").replaceChildren(element("p", { class: "notice" }, error.message));
+      this.show(".failed");
+      this.part(".failed").textContent = error.message;
     }
   }
 
@@ -66,31 +62,33 @@ class LabelPage {
       this.who.known();
       return;
     }
-    if (!this.asked.has("draw") && !this.asked.has("queue")) return this.overview();
+    this.drawn = this.asked.get("draw");
+    if (this.drawn === null) return this.overview();
     const found = await (await ask(this.address("items", Object.fromEntries(this.asked)))).json();
-    Object.assign(this, { drawn: found.draw, asks: found.asks, closed: found.closed });
+    this.asks = found.asks;
     this.items = found.items.map(([row, metric, statement, value]) => ({ row, metric, statement, value, seen: null }));
     for (const { record } of this.outbox.entries()) {
       const item = this.items.find((each) => each.row === record.row && each.metric === record.field && each.statement === record.statement);
       if (item && record.draw === this.drawn) item.value = record.after;
     }
-    this.part(".not-sampled").hidden = this.drawn !== null;
-    if (this.closed) return this.agreement();
+    if (found.closed) {
+      this.part(".closed .command").textContent = found.next;
+      return this.show(".closed");
+    }
     const open = this.items.findIndex((item) => item.value === null);
     return open < 0 ? this.end() : this.ask(open);
   }
 
   async overview() {
     const { draws } = await (await ask(this.address("draws"))).json();
-    const none = element("li", { class: "quiet" }, "No rows have been drawn yet.");
-    this.part(".draws").replaceChildren(...(draws.length ? draws.map((draw) => this.drawLine(draw)) : [none]));
-    if (!draws.length) this.part("details.new").open = true;
+    this.part(".draws").replaceChildren(...draws.map((draw) => this.drawLine(draw)));
+    this.part(".no-draws").hidden = draws.length > 0;
     this.show(".overview");
   }
 
   drawLine({ name, rows, metrics, labelled, closed }) {
     const link = (title, more = "") => element("a", { href: `?draw=${encodeURIComponent(name)}${more}` }, title);
-    const links = closed ? [link("Agreement")] : [link("Label whole scores"), link("Label statements", "&per=statement")];
+    const links = closed ? [link("Closed")] : [link("Label whole scores"), link("Label statements", "&per=statement")];
     return element(
       "li",
       { class: "panel" },
@@ -99,16 +97,6 @@ class LabelPage {
       element("span", { class: "quiet" }, `${labelled} of ${rows} rows labelled`, closed ? " · closed" : ""),
       element("span", { class: "links" }, ...links),
     );
-  }
-
-  async draw(form) {
-    const values = { size: form.size.valueAsNumber, seed: form.seed.valueAsNumber, uncertain: form.uncertain.checked };
-    const metrics = [...form.querySelectorAll("[name=metric]:checked")].map((box) => box.value);
-    const sent = { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify({ ...values, metrics }) };
-    const answer = await askServer(`/api/label/draw/${this.path}`, sent);
-    const said = await answer.json();
-    form.querySelector(".problem").textContent = answer.ok ? "" : said.error;
-    if (answer.ok) this.overview();
   }
 
   /** Ask one question: its texts, never what the judge said. */
@@ -211,7 +199,6 @@ class LabelPage {
     this.show(".ending");
     const title = this.part("#ending-title");
     title.textContent = left ? `${count(left)} questions have no answer.` : "Every question has an answer.";
-    this.part(".close-why").hidden = this.part(".close-draw").hidden = this.drawn === null;
     this.part(".close-draw").textContent = "Close the draw";
     title.focus();
   }
@@ -225,18 +212,6 @@ class LabelPage {
     }
     const nothing = { row: null, sample: null, field: "", before: null, after: null };
     this.outbox.add({ ...nothing, kind: "close", draw: this.drawn, by: this.who.name });
-  }
-
-  async agreement() {
-    this.show(".agreement");
-    const place = this.part(".agreement");
-    place.replaceChildren(element("p", { class: "quiet" }, "Loading …"));
-    try {
-      place.replaceChildren(fragmentOf(await (await ask(this.address("agreement", { draw: this.drawn }))).text()));
-    } catch (error) {
-      place.replaceChildren(element("p", { class: "notice" }, error.message));
-    }
-    place.append(element("p", {}, element("a", { href: `/label/${this.path}` }, "All draws")));
   }
 
   showState() {

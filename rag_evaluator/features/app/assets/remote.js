@@ -2,8 +2,7 @@
 "use strict";
 
 const NO_ANSWER = "The server does not answer. Is 'rag-evaluator view' still running?";
-const ASK_AGAIN = 400; // milliseconds, while the server reads all rows
-const KEEP_FILE = 60_000; // milliseconds: a browser may read a saved file later
+const RELOAD = 5000; // milliseconds after which a run that is being made is shown anew
 
 /** What the server answers. Throws what it says is wrong. */
 async function ask(address) {
@@ -21,13 +20,6 @@ async function ask(address) {
     error = NO_ANSWER;
   }
   throw new Error(error);
-}
-
-/** Saves a file of the server: a link would be opened without the token. */
-async function saveFile(address, name) {
-  const link = element("a", { href: URL.createObjectURL(await (await ask(address)).blob()), download: name });
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), KEEP_FILE);
 }
 
 /** An address with more in its query; what is blank is left out. */
@@ -57,32 +49,24 @@ class RemoteSource {
 
   async query(query) {
     const number = ++this.asked;
-    const found = await this.whenBuilt(withQuery(this.rows, query), () => number === this.asked);
-    const answer = await found.json();
-    this.all = answer.all;
-    for (const row of answer.rows) if (row.label !== null) this.labels.set(row.row, row.label);
-    return answer;
+    const waiting = setTimeout(() => number === this.asked && (this.wait.textContent = "Reading all rows to sort and search them …"), 500);
+    try {
+      const answer = await (await ask(withQuery(this.rows, query))).json();
+      this.all = answer.all;
+      for (const row of answer.rows) if (row.label !== null) this.labels.set(row.row, row.label);
+      return answer;
+    } finally {
+      clearTimeout(waiting);
+    }
   }
 
   async fragment(row) {
     const [path, query = ""] = this.one.split("?");
-    const found = await this.whenBuilt(`${path}/${row}${query && "?" + query}`, () => true);
-    return found.text();
+    return (await ask(`${path}/${row}${query && "?" + query}`)).text();
   }
 
   label(row) {
     return this.labels.get(row) ?? null;
-  }
-
-  /** Ask until the server has read all rows, and say how far it is; not for what nobody waits for any more. */
-  async whenBuilt(address, wanted) {
-    for (;;) {
-      const answer = await ask(address);
-      if (answer.status !== 202 || !wanted()) return answer;
-      const { building } = await answer.json();
-      this.wait.textContent = `Reading all rows to sort and search them: ${Math.floor(building * 100)} %`;
-      await new Promise((done) => setTimeout(done, ASK_AGAIN));
-    }
   }
 }
 
@@ -90,9 +74,24 @@ function makeSource() {
   return new RemoteSource(document.getElementById("remote"));
 }
 
-document.addEventListener("DOMContentLoaded", () => {
-  for (const button of document.querySelectorAll("button[data-file]")) {
-    button.addEventListener("click", () => saveFile(button.dataset.file, button.dataset.name));
-    button.disabled = false; // a click before would do nothing
+/** HTML made by our templates, which escape all data; scripts in it would not run. */
+function fragmentOf(html) {
+  const template = document.createElement("template");
+  template.innerHTML = html;
+  return template.content;
+}
+
+/** A part of a page that takes long to make: it comes after it. */
+async function loadFragment(place) {
+  try {
+    place.replaceChildren(fragmentOf(await (await ask(place.dataset.fragment)).text()));
+  } catch (error) {
+    place.replaceChildren(element("p", { class: "notice" }, error.message));
   }
+  place.removeAttribute("aria-busy");
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const place of document.querySelectorAll("[data-fragment]")) loadFragment(place);
+  if (document.querySelector("[data-reload]")) setTimeout(() => location.reload(), RELOAD);
 });

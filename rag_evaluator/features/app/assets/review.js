@@ -1,17 +1,11 @@
 // The page on which rows are flagged and corrected: queues at the left, the row at the right.
 "use strict";
 
-const POLL = 4000; // milliseconds between looks for changes of others
 const QUEUES = {
   all: ["All rows", "In the order of the dataset."],
+  worst: ["Worst rows", "By their combined rank, the worst first."],
   reviewed: ["Reviewed", "Somebody has flagged or corrected these, the last ones first."],
-  contradict: ["Metrics contradict", "One metric is high, another low that should go with it: faithful but incorrect."],
-  lowest_confidence: ["Lowest confidence", "The judge was least sure of a verdict here."],
-  repeats_differ: ["Repeats differ", "The same judge gave different scores when it was asked again."],
-  too_easy: ["Too easy?", "The best score of every metric, in every run over these questions."],
-  testset_findings: ["Test set findings", "'testset check' doubts this question or its reference."],
-  missing: ["Missing scores", "At least one metric has no score here."],
-}; // name -> title, why its rows are worth a look
+}; // name -> title, what its rows are
 
 class ReviewPage {
   constructor(page) {
@@ -19,13 +13,11 @@ class ReviewPage {
     this.run = page.dataset.run;
     this.path = this.run.split("/").map(encodeURIComponent).join("/");
     this.rows = Number(page.dataset.rows);
-    this.queues = [];
+    this.queues = { all: null }; // name -> rows; all rows have no list
     this.row = null;
     this.known = null; // what the server says of the row
-    this.count = null;
     this.frames = framesAt(`/api/frames/${this.path}`);
     this.who = new Reviewer(page, () => this.show(this.row));
-    this.channel = tabs(({ run, row }) => run === this.run && row === this.row && this.reload());
     this.outbox = new Outbox(this.run, () => `/api/review/record/${this.path}`, {
       changed: () => this.showState(),
       confirmed: (record, kept) => this.confirmed(record, kept),
@@ -46,12 +38,11 @@ class ReviewPage {
     on("button.edit", () => this.toggleForm());
     for (const flag of this.flags()) flag.addEventListener("click", () => this.flag(flag.dataset.flag));
     window.addEventListener("popstate", () => {
-      if (this.queues.length) this.showQueues(); // the queue is in the address, too
+      this.showQueues(); // the queue is in the address, too
       this.open();
     });
-    window.addEventListener("storage", () => this.reload());
+    window.addEventListener("storage", () => this.show(this.row)); // of another tab
     onKeys((key) => this.key(key));
-    setInterval(() => document.hidden || this.poll(), POLL);
   }
 
   flags() {
@@ -65,29 +56,27 @@ class ReviewPage {
       e: () => this.toggleForm(),
       j: () => this.turn(1),
       k: () => this.turn(-1),
-      "]": () => this.turnQueue(1),
-      "[": () => this.turnQueue(-1),
-      "?": () => this.page.querySelector("details.keys").toggleAttribute("open"),
       Escape: this.form.isOpen ? () => this.form.close() : undefined,
     }[key];
   }
 
   get queue() {
     const name = new URLSearchParams(location.search).get("queue") ?? "all";
-    return this.queues.find((queue) => queue.name === name) ?? { name: "all", total: this.rows, rows: null };
+    return name in this.queues ? name : "all";
   }
 
-  /** The rows of the queue that is open; all rows have no list. */
+  /** The row at a place of the queue that is open. */
   at(place) {
-    return this.queue.rows ? this.queue.rows[place]?.row : place;
+    const rows = this.queues[this.queue];
+    return rows ? rows[place] : place;
   }
 
   get length() {
-    return this.queue.rows ? this.queue.rows.length : this.rows;
+    return this.queues[this.queue]?.length ?? this.rows;
   }
 
   place() {
-    return this.queue.rows ? this.queue.rows.findIndex(({ row }) => row === this.row) : this.row;
+    return this.queues[this.queue]?.indexOf(this.row) ?? this.row;
   }
 
   async start() {
@@ -101,19 +90,19 @@ class ReviewPage {
   async loadQueues() {
     try {
       const by = encodeURIComponent(this.who.name);
-      const found = (await (await ask(`/api/review/queues/${this.path}?by=${by}`)).json()).queues;
-      this.queues = found.map((queue) => (this.queues.includes(this.queue) && queue.name === this.queue.name ? { ...queue, rows: this.queue.rows } : queue));
+      const { queues } = await (await ask(`/api/review/queues/${this.path}?by=${by}`)).json();
+      const open = this.queues[this.queue];
+      this.queues = { all: null, ...queues, ...(open && { [this.queue]: open }) };
       this.showQueues();
     } catch (error) {
-      if (!this.queues.length) this.page.querySelector(".queues ul").replaceChildren(element("li", { class: "notice" }, error.message));
+      if (!this.queues.worst) this.page.querySelector(".queues ul").replaceChildren(element("li", { class: "notice" }, error.message));
     }
   }
 
   showQueues() {
-    const all = { name: "all", total: this.rows };
-    const links = [all, ...this.queues].map(({ name, total }) => {
-      const current = name === this.queue.name ? "true" : null;
-      const link = element("a", { href: `?queue=${name}`, "aria-current": current, title: QUEUES[name][1] }, element("span", {}, QUEUES[name][0]), element("span", { class: "number" }, count(total)));
+    const links = Object.entries(this.queues).map(([name, rows]) => {
+      const current = name === this.queue ? "true" : null;
+      const link = element("a", { href: `?queue=${name}`, "aria-current": current, title: QUEUES[name][1] }, element("span", {}, QUEUES[name][0]), element("span", { class: "number" }, count(rows?.length ?? this.rows)));
       link.addEventListener("click", (event) => {
         if (event.ctrlKey || event.metaKey || event.shiftKey) return;
         event.preventDefault();
@@ -130,17 +119,11 @@ class ReviewPage {
     this.open();
   }
 
-  turnQueue(step) {
-    const names = ["all", ...this.queues.map((queue) => queue.name)];
-    this.toQueue(names[(names.indexOf(this.queue.name) + step + names.length) % names.length]);
-  }
-
   /** Open what the address says: a row of the queue, else its first. */
   open() {
     const named = new URLSearchParams(location.hash.slice(1)).get("row");
     const row = /^\d+$/.test(named ?? "") ? Number(named) : this.at(0);
-    const queue = this.queue;
-    this.page.querySelector(".queue-name").textContent = QUEUES[queue.name][0];
+    this.page.querySelector(".queue-name").textContent = QUEUES[this.queue][0];
     if (row === undefined || row >= this.rows) {
       this.row = null;
       this.forget();
@@ -164,10 +147,7 @@ class ReviewPage {
     this.page.querySelector(".of").textContent = shown;
     this.page.querySelector(".before").disabled = place <= 0;
     this.page.querySelector(".after").disabled = place + 1 >= this.length;
-    const why = this.queue.rows?.[place]?.why ?? [];
-    const said = why.map(([name, value]) => element("span", { class: "because" }, element("bdi", {}, name), value === null ? "" : ` ${value.toFixed(2)}`));
-    const label = element("a", { href: `/label/${this.path}?queue=${this.queue.name}` }, "Label these rows blind");
-    this.page.querySelector(".why").replaceChildren(QUEUES[this.queue.name][1], " ", ...said, " ", this.queue.rows?.length ? label : "");
+    this.page.querySelector(".why").textContent = QUEUES[this.queue][1];
   }
 
   async show(row) {
@@ -201,10 +181,6 @@ class ReviewPage {
     this.known = null;
     this.form.form.hidden = true;
     for (const part of [".tools", ".history"]) this.page.querySelector(part).hidden = true;
-  }
-
-  reload() {
-    this.show(this.row);
   }
 
   /** What holds of a field now: what waits to be sent comes after what the server says. [value, id]. */
@@ -257,7 +233,6 @@ class ReviewPage {
   /** What was kept holds at once: the next change of the field follows it, also before the row has been read again. */
   confirmed(record, kept) {
     if (this.known?.row === record.row && this.known.sample === record.sample) this.known.last[`${kept.kind}.${kept.field}`] = kept;
-    this.channel.postMessage({ run: this.run, row: record.row });
     if (record.row === this.row) this.show(this.row);
     clearTimeout(this.counting);
     this.counting = setTimeout(() => this.loadQueues(), 500);
@@ -279,18 +254,6 @@ class ReviewPage {
   showState() {
     showSaved(this.page, this.outbox);
     showTroubles(this.page, this.outbox, readable);
-  }
-
-  /** What others have changed meanwhile, in other browsers too. */
-  async poll() {
-    try {
-      const found = await (await ask(`/api/review/changes/${this.path}?after=${this.count ?? 0}`)).json();
-      const isNew = this.count !== null && found.rows.includes(this.row);
-      this.count = found.count;
-      if (isNew) this.reload();
-    } catch {
-      // the outbox says that the server does not answer
-    }
   }
 }
 

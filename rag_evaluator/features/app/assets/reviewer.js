@@ -99,10 +99,3 @@ function onKeys(keys) {
     act();
   });
 }
-
-/** Tell other tabs of this browser that something was saved. */
-function tabs(heard) {
-  const channel = new BroadcastChannel("rag-evaluator-review");
-  channel.addEventListener("message", (event) => heard(event.data));
-  return channel;
-}

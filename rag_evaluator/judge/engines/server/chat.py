@@ -11,7 +11,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError
 from rag_evaluator.judge.encoding.chat import VARIABLES
 from rag_evaluator.judge.engines.server.client import Client
-from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, OptionTexts, Tokens
+from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens, question_of
 from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide, tokens_read
 from rag_evaluator.judge.grammar.schema import plain
 
@@ -98,14 +98,10 @@ class Abilities:
     repeats: bool = False
 
     @property
-    def logprobs(self) -> str:
-        """For people."""
-        return f"top {self.tops}" if self.tops else f"none: {self.why}"
-
-    @property
-    def long_prompts(self) -> str:
-        """How it is found out whether prompts are read whole, for people."""
-        return TokenCount.about if self.tokens else HiddenWord.about if self.repeats else UNKNOWN
+    def about(self) -> Mapping[str, str]:
+        """For people: log probabilities, and how it is found out whether prompts are read whole."""
+        long_prompts = TokenCount.about if self.tokens else HiddenWord.about if self.repeats else UNKNOWN
+        return {"logprobs": f"top {self.tops}" if self.tops else f"none: {self.why}", "long_prompts": long_prompts}
 
 
 @dataclass(frozen=True)
@@ -145,26 +141,10 @@ class Chat:
         Raises `ModelError` if it ignores schemas, `JudgementError`, `JudgeLostError`.
         """
         chat = cls(client, model, Abilities(), config)
-        await chat._find_form()
-        await chat._find_tops()
-        return chat
-
-    async def _find_form(self) -> None:
-        """Find how the server calls the budget of an answer, and how its model's thinking is switched."""
-        refusal: JudgementError | None = None
-        for switch, limit in product(SWITCHES[self.config.thinking], LIMITS):
-            self.abilities = Abilities(limit, switch)
-            try:
-                answer = await self.ask(QUESTION, PROBE, MOST)
-                break
-            except JudgementError as error:
-                refusal = refusal or error
-        else:
-            assert refusal is not None
-            raise refusal
+        answer = await chat._first_answer()
         if not answer.ended:
             raise ModelError(
-                f"judge.url: the server's answer to a first question did not end within {MOST + self.thought} tokens. "
+                f"judge.url: the server's answer to a first question did not end within {MOST + chat.thought} tokens. "
                 "If its model thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
             )
         if value_of(answer.text) != CONSTANT:
@@ -173,6 +153,19 @@ class Chat:
                 f"{answer.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or "
                 "a model that obeys schemas."
             )
+        await chat._find_tops()
+        return chat
+
+    async def _first_answer(self) -> ChatAnswer:
+        """Find how the server calls the budget of an answer, and how its model's thinking is switched."""
+        refusals = []
+        for switch, limit in product(SWITCHES[self.config.thinking], LIMITS):
+            self.abilities = Abilities(limit, switch)
+            try:
+                return await self.ask(QUESTION, PROBE, MOST)
+            except JudgementError as error:
+                refusals.append(error)
+        raise refusals[0]
 
     async def _find_tops(self) -> None:
         """Find the log probabilities that can be had: fewer where a server refuses to tell as many as we want."""
@@ -259,12 +252,12 @@ class Chat:
 
         Raises `NoLogprobsError`, `JudgementError`, `JudgeLostError`.
         """
-        choice = OptionTexts.of(options)
-        answer = await self.ask(prompt, choice.schema, most, weighed=True)
+        schema, path, values = question_of(options)
+        answer = await self.ask(prompt, schema, most, weighed=True)
         if not answer.ended:
             raise JudgementError("the server's answer did not end within its budget")
         value_of(answer.text)
-        return Tokens.of(answer.choice, answer.text).shares(choice.path, choice.values), answer.thought
+        return Tokens.of(answer.choice, answer.text).shares(path, values), answer.thought
 
 
 def value_of(text: str) -> Any:

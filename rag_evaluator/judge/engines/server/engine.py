@@ -21,7 +21,7 @@ from rag_evaluator.judge.engines.server.long_prompts import HiddenWord
 from rag_evaluator.judge.grammar.schema import Schema, faults, settle
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares
 from rag_evaluator.models.event_loop import run
-from rag_evaluator.models.hub import find_model, load_failure
+from rag_evaluator.models.hub import find_model
 
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
 USUAL_OPEN = 32  # requests, where `batch_size` is auto
@@ -118,8 +118,7 @@ class ServerEngine:
         return {
             "path": "server",
             "served_model": self.chat.model.name,
-            "logprobs": self.abilities.logprobs,
-            "long_prompts": self.abilities.long_prompts,
+            **self.abilities.about,
             "same_bytes": "no",
         }
 
@@ -187,13 +186,8 @@ def _part(text: str, schema: Schema) -> str:
 def _counter(config: JudgeConfig, offline: bool) -> Callable[[str], int]:
     """Return what counts the tokens of a text with the tokenizer of a folder. Raises `ModelError`."""
     source = find_model(config.model, offline)
-    try:
-        with hub(offline):
-            tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
-    except ModelError:
-        raise
-    except Exception as error:  # json and huggingface_hub each raise kinds of their own
-        raise ModelError(f"judge.model: {source} cannot be loaded: {load_failure(error)}") from error
+    with hub(offline):
+        tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
     return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
@@ -228,7 +222,6 @@ def _chosen(answer: Mapping[str, Any], served_model: str | None) -> ServedModel:
     try:
         models = {str(entry["id"]): entry for entry in answer["data"]}
         roots = {name: entry.get("root") for name, entry in models.items()}
-        aliases = {name: entry.get("aliases") for name, entry in models.items()}
     except (KeyError, TypeError, AttributeError) as error:
         raise ModelError(
             "judge.url: its /v1/models is no list of models; it is no OpenAI-compatible server."
@@ -241,5 +234,5 @@ def _chosen(answer: Mapping[str, Any], served_model: str | None) -> ServedModel:
     if name not in models:
         raise ModelError(f"judge.served_model: the server has no '{name}'.{did_you_mean(name, list(models))}")
     same = [other for other, root in roots.items() if root and root == roots[name]]  # vLLM's, of one folder
-    listed = aliases[name] if isinstance(aliases[name], list) else []  # llama.cpp's
-    return ServedModel(name, frozenset([*same, *map(str, listed)]))
+    listed = models[name].get("aliases")  # llama.cpp's
+    return ServedModel(name, frozenset([*same, *map(str, listed if isinstance(listed, list) else [])]))

@@ -11,13 +11,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic_core import from_json
+
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.grammar.schema import Schema, Value
 from rag_evaluator.judge.protocol import common_beginning
 
 DECIMALS = 6
-DECODER = json.JSONDecoder()
-BLANK = re.compile(r"[ \t\n\r]*")
+TOKEN = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\]:,]|[^\s{}\[\]:,"]+')  # of JSON
 Path = tuple[str | int, ...]  # of a value in an answer: keys and places
 ROUNDING, LEAST = 0.01, -9999.0  # log probabilities: above 0 by rounding only; servers write the least for "never"
 
@@ -64,10 +65,7 @@ class Tokens:
 
     def shares(self, path: Path, values: Sequence[Value]) -> list[float]:
         """The probability of each of the values in a place of the answer, summing to 1. Raises `NoLogprobsError`."""
-        try:
-            starts = dict(_starts(self.answer))
-        except RecursionError:
-            raise NoLogprobsError("the server's answer is nested too deeply") from None
+        starts = _starts(self.answer)
         if path not in starts:
             raise NoLogprobsError("the server's answer is not what was asked for")
         texts = [json.dumps(value, ensure_ascii=False).encode() for value in values]
@@ -142,45 +140,31 @@ def has_scale(schema: Schema) -> bool:
     return any(map(has_scale, [*parts, *([schema["items"]] if "items" in schema else [])]))
 
 
-@dataclass(frozen=True)
-class OptionTexts:
-    """A question for one of several answers.
+def question_of(options: Sequence[str]) -> tuple[Schema, Path, list[Value]]:
+    """A question for one of several texts: the schema of its answer, where that decides, and the value of each option.
 
-    Attributes:
-        schema: of the answer.
-        path: where it decides.
-        values: what decides it, one for each option.
+    Texts may be JSON objects, or their beginnings, that differ in a key; any other texts are values themselves.
     """
-
-    schema: Schema
-    path: Path
-    values: list[Value]
-
-    @classmethod
-    def of(cls, options: Sequence[str]) -> "OptionTexts":
-        """Of texts: JSON objects, or their beginnings, that differ in a key; any other texts are values themselves."""
-        objects = [_object(option) for option in options]
-        names = list(objects[0])
-        shared: Schema = {}
-        for name in names if all(list(each) == names for each in objects) else ():
-            values = [each[name] for each in objects]
-            if len({json.dumps(value) for value in values}) == len(values):
-                return cls({"type": "object", "properties": {**shared, name: {"enum": values}}}, (name,), values)
-            if any(value != values[0] for value in values):
-                break
-            shared[name] = {"const": values[0]}
-        return cls({"type": "object", "properties": {"answer": {"enum": list(options)}}}, ("answer",), list(options))
+    objects = [_object(option) for option in options]
+    names = list(objects[0])
+    shared: Schema = {}
+    for name in names if all(list(each) == names for each in objects) else ():
+        values = [each[name] for each in objects]
+        if len({json.dumps(value) for value in values}) == len(values):
+            return {"type": "object", "properties": {**shared, name: {"enum": values}}}, (name,), values
+        if any(value != values[0] for value in values):
+            break
+        shared[name] = {"const": values[0]}
+    return {"type": "object", "properties": {"answer": {"enum": list(options)}}}, ("answer",), list(options)
 
 
 def _object(option: str) -> dict[str, Value]:
-    """An option as JSON; of another text nothing."""
-    for text in (option, option.rstrip().removesuffix(",") + "}"):
-        try:
-            value = json.loads(text)
-        except ValueError:
-            continue
-        return value if isinstance(value, dict) else {}
-    return {}
+    """An option, or its beginning, as JSON; of another text nothing."""
+    try:
+        value = from_json(option, allow_partial=True)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def _text(entry: Mapping[str, Any]) -> bytes:
@@ -225,28 +209,19 @@ def _holds(text: bytes, tail: bytes) -> bool:
     return text.startswith(tail) and not (tail[-1:].isdigit() and text[len(tail) :][:1].isdigit())
 
 
-def _starts(text: str, place: int = 0, path: Path = ()) -> Iterator[tuple[Path, int]]:
+def _starts(text: str) -> dict[Path, int]:
     """Where each value of a JSON text begins."""
-    place = _skip(text, place)
-    yield path, place
-    if text[place] not in "{[":
-        return
-    is_object, number = text[place] == "{", 0
-    place = _skip(text, place + 1)
-    while text[place] not in "}]":
-        name: str | int = number
-        if is_object:
-            name, place = DECODER.raw_decode(text, place)
-            place = _skip(text, place) + 1  # the colon
-        yield from _starts(text, place, (*path, name))
-        _, place = DECODER.raw_decode(text, _skip(text, place))
-        place = _skip(text, place)
-        place = _skip(text, place + 1) if text[place] == "," else place
-        number += 1
-
-
-def _skip(text: str, place: int) -> int:
-    """The next place that is not blank."""
-    match = BLANK.match(text, place)
-    assert match is not None  # it matches nothing, too
-    return match.end()
+    starts: dict[Path, int] = {}
+    path: list[Any] = []  # of the next value: places of lists; of objects keys, None where a key comes next
+    for match in TOKEN.finditer(text):
+        token = match[0]
+        if token in "}]":
+            path.pop()
+        elif token == ",":
+            path[-1] = path[-1] + 1 if isinstance(path[-1], int) else None
+        elif path and path[-1] is None:
+            path[-1] = json.loads(token)
+        elif token != ":":
+            starts[tuple(path)] = match.start()
+            path += [None if token == "{" else 0] if token in "{[" else []
+    return starts

@@ -313,7 +313,7 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     if adapter is not None:
         check_base(adapter, folder, {KEY: "gguf"} if gguf else model, kwargs)
     check_quantisation(source, model, kwargs)
-    check_template(config.chat_template, folder)
+    check_template(config.chat_template)
     return ModelFiles(source, kwargs, adapter, gguf)
 
 

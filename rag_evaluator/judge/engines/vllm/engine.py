@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.offline import hub
-from rag_evaluator.config.sections import MERGE, JudgeConfig
+from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
@@ -67,15 +67,11 @@ class VllmEngine:
         adapter = AdapterFolder.of(config, "vLLM")
         if adapter is not None:
             rank_of(adapter)
-            if adapter.settings.get("use_dora"):
-                raise ModelError(
-                    f"judge.adapter: {adapter.folder} is of the kind DoRA, which vLLM does not load. {MERGE}."
-                )
         refuse_adapter_files(Path(config.model))
         refuse_gguf(Path(config.model))
         version()
         source = find_model(config.model, offline)
-        check_template(config.chat_template, Path(source))
+        check_template(config.chat_template)
         return source
 
     @staticmethod

@@ -1,5 +1,6 @@
 """A small server with OpenAI's end points, which fails as it is set to."""
 
+import asyncio
 import json
 import re
 import socket
@@ -13,11 +14,36 @@ from pathlib import Path
 from socketserver import TCPServer
 from typing import Any
 
+from pydantic import BaseModel
+
+from rag_evaluator import Judge
+from rag_evaluator.config import JudgeConfig
+
 Reply = tuple[int, dict[str, str], bytes]
 PLENTY = 1000
 USUAL = frozenset({"model", "messages", "response_format", "temperature", "seed", "logprobs", "top_logprobs"})
 AROUND = 9  # tokens that a chat template puts around a prompt
 CUT, SLOW = "cut", "slow"  # what a server does in place of a reply
+
+
+class Verdict(BaseModel):
+    reason: str
+    verdict: int
+
+
+def judge_of(fake: "Fake", **settings: Any) -> Judge:
+    return Judge.from_config(JudgeConfig(engine="server", url=fake.url, **settings))
+
+
+def ask(judge: Judge, *prompts: str) -> list[Any]:
+    """A `Verdict` or the error of each prompt, asked together."""
+
+    async def answers() -> list[Any]:
+        asked = (judge.agenerate(prompt, Verdict) for prompt in prompts or ("Good?",))
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    answered: list[Any] = asyncio.run(answers())
+    return answered
 
 
 def status(code: int, text: str = '{"error": "as set"}', **headers: str) -> Reply:

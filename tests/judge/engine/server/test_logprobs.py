@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any, Literal
 
 import pytest
-from fake_server import Fake, serve, shortest, status
+from fake_server import Fake, judge_of, serve, shortest, status
 from pydantic import BaseModel
 
 from rag_evaluator import Judge, JudgementError, RAGEvaluator, sort
@@ -99,10 +99,6 @@ MAPPED: dict[str, Callable[[str], Tokens]] = {
 def content(body: dict[str, Any]) -> str:
     text = shortest(body["response_format"]["json_schema"]["schema"])
     return text.replace('"a"', '"1921: größer"')
-
-
-def judge_of(fake: Fake, **settings: Any) -> Judge:
-    return Judge.from_config(JudgeConfig(engine="server", url=fake.url, **settings))
 
 
 def ask(judge: Judge, model: type[BaseModel] = Verdict) -> Opinion:

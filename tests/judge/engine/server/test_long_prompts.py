@@ -1,39 +1,20 @@
 """Servers that cut long prompts and answer all the same, with status 200: no score is made of half a prompt."""
 
-import asyncio
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_server import Fake, reading, serve, status
-from pydantic import BaseModel
+from fake_server import Fake, Verdict, ask, judge_of, reading, serve, status
 from transformers import AutoTokenizer
 
-from rag_evaluator import Judge, JudgementError, ModelError, RAGEvaluator, check
-from rag_evaluator.config import JudgeConfig
+from rag_evaluator import JudgementError, ModelError, RAGEvaluator, check
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ModelFolder = Callable[..., Path]
 SHORT, LONG = "Nolu Brak was born in Tesk. ", "Nolu Brak was born in Tesk. " * 400
-
-
-class Verdict(BaseModel):
-    reason: str
-    verdict: int
-
-
-def judge_of(fake: Fake, **settings: Any) -> Judge:
-    return Judge.from_config(JudgeConfig(engine="server", url=fake.url, **settings))
-
-
-def ask(judge: Judge, *prompts: str) -> list[Any]:
-    async def answers() -> list[Any]:
-        return list(await asyncio.gather(*(judge.agenerate(p, Verdict) for p in prompts), return_exceptions=True))
-
-    answered: list[Any] = asyncio.run(answers())
-    return answered
 
 
 def words_asked(fake: Fake) -> int:
@@ -132,11 +113,6 @@ def test_a_tokenizer_that_is_not_that_of_the_served_model_is_refused(model_folde
         judge_of(fake, model=str(model_folder("llama-bytelevel")))
 
 
-def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with serve() as fake, pytest.raises(ModelError, match=r"judge\.model"):
-        judge_of(fake, model=str(tmp_path / "none"))
-
-
 def test_usage_of_zero_tokens_is_no_count(model_folder: ModelFolder) -> None:
     """Ollama told 0 of prompts that it had in its cache; then a word is asked for."""
     with serve(content=reading, context=1500) as fake:
@@ -146,54 +122,36 @@ def test_usage_of_zero_tokens_is_no_count(model_folder: ModelFolder) -> None:
         assert words_asked(fake) > 1
 
 
-def checked(fake: Fake, rows: list[dict[str, Any]], **judge: Any) -> Any:
-    settings = {"metrics": ["context_relevance"], "judge": {"engine": "server", "url": fake.url, **judge}}
-    return {entry.name: entry for entry in check(settings, data=rows).checks}["window"]
+WINDOWS: dict[str, tuple[list[int], int | None, str, str, str]] = {
+    "some are cut": ([1, 50, 300, 400], 1500, "", "warning", "2 rows .*: row 3, row 2"),
+    "none is cut": ([1, 400], 9000, "", "ok", "whole"),
+    "some are refused": ([1, 400], None, "refuses", "warning", "1 row .*the context is too long"),
+    "many are refused": ([1, *[400] * 6], None, "refuses", "warning", "at least 5 rows"),
+    "nothing is known": ([1], None, "repeats nothing", "skipped", r"judge\.model"),
+    "tokens are counted": ([1, 400], 3000, "counts", "warning", "1 row"),
+}
 
 
-def test_check_says_before_the_run_which_rows_a_server_would_cut() -> None:
-    rows = [row(SHORT * number) for number in (1, 50, 300, 400)]
-    with serve(content=reading, context=1500) as fake:
-        window = checked(fake, rows)
-        asked = words_asked(fake)
-    assert (
-        window.state == "warning"
-        and "num_ctx" in window.text
-        and "2 rows would be missing: row 3, row 2" in window.text
-    )
-    assert len(window.details["missing"]) == 2 and asked < 12
-
-
-def test_check_says_that_the_longest_row_arrives_whole() -> None:
-    with serve(content=reading, context=9000) as fake:
-        window = checked(fake, [row(SHORT), row(LONG)])
-    assert window.state == "ok" and "whole" in window.text
-
-
-def test_check_says_which_rows_a_server_would_refuse() -> None:
-    with serve(content=reading) as fake:
-        answer = fake.answer
-
-        def refusing(path: str, body: dict[str, Any]) -> Any:
-            return status(400, "the context is too long") if len(json.dumps(body)) > 9000 else answer(path, body)
-
-        fake.answer = refusing  # type: ignore[method-assign]
-        window, many = checked(fake, [row(SHORT), row(LONG)]), checked(fake, [row(SHORT), *[row(LONG)] * 6])
-    assert window.state == "warning" and "1 row " in window.text and "the context is too long" in window.text
-    assert "at least 5 rows would be missing" in many.text
-
-
-def test_check_says_what_it_cannot_know() -> None:
-    with serve() as fake:
-        window = checked(fake, [row(SHORT)])
-    assert window.state == "skipped" and "judge.model" in window.text
-
-
-def test_check_counts_where_the_tokenizer_is_known(model_folder: ModelFolder) -> None:
+@pytest.mark.parametrize(("sizes", "context", "server", "state", "words"), WINDOWS.values(), ids=WINDOWS)
+def test_check_says_before_the_run_which_rows_a_server_would_cut_or_refuse(
+    sizes: list[int], context: int | None, server: str, state: str, words: str, model_folder: ModelFolder
+) -> None:
     folder = model_folder("llama-bytelevel")
-    with serve(content=reading, context=3000, count=tokens_of(folder)) as fake:
-        window = checked(fake, [row(SHORT), row(LONG)], model=str(folder))
-    assert window.state == "warning" and "1 row" in window.text
+    with serve(context=context, count=tokens_of(folder) if server == "counts" else None) as fake:
+        fake.content = fake.content if server == "repeats nothing" else reading
+        answer = fake.answer
+        fake.answer = lambda path, body: (  # type: ignore[method-assign]
+            status(400, "the context is too long")
+            if server == "refuses" and len(json.dumps(body)) > 9000
+            else answer(path, body)
+        )
+        judge = {"engine": "server", "url": fake.url, **({"model": str(folder)} if server == "counts" else {})}
+        rows = [row(SHORT * size) for size in sizes]
+        report = check({"metrics": ["context_relevance"], "judge": judge}, data=rows)
+        asked = words_asked(fake)
+    [window] = [entry for entry in report.checks if entry.name == "window"]
+    assert window.state == state and re.search(words, window.text), window.text
+    assert asked < 16
 
 
 NAMES = {  # asked -> (answered, whether it is the same)

@@ -88,7 +88,6 @@ WRONG: dict[str, tuple[Callable[[Path], Any], str]] = {
         r"adapter_config\.json cannot be read as JSON",
     ),
     "no weights": (without("adapter_model.safetensors"), r"has no adapter_model\.safetensors"),
-    "DoRA": (lambda adapter: edit(adapter, use_dora=True), r"DoRA.*merge_and_unload"),
     "another method": (lambda adapter: edit(adapter, peft_type="IA3"), r"is a 'IA3' adapter.*merge_and_unload"),
     "no rank": (lambda adapter: edit(adapter, r=None), r"has the ranks \[None\]"),
     "a rank above all": (lambda adapter: edit(adapter, r=600), r"has the ranks \[600\].*512"),

@@ -1,0 +1,200 @@
+"""The table of rows, of report and app: its columns, and what it shows of each row of a run, or of several."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Literal
+
+from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.report.pages import beginning, clean
+from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import NO_VALUE, reporting_of
+from rag_evaluator.results.tally import as_score, cell, whole_tally
+from rag_evaluator.results.worst import ranked_scores, worst_first
+from rag_evaluator.statistics.formulas import Scale
+
+GROUP, SEARCHED = 80, 2000  # characters of a group's name, of each text to search in
+TEXTS = ("response", "reference")  # beside the question, where one run is shown
+FIRST = 50  # rows that are looked at to find out which of them there are
+SEARCH_IN = ("id", "user_input", "response", "reference")
+Row = Mapping[str, Any]  # a line of `scores.jsonl`; Any: JSON
+Scores = Mapping[str, float | None]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the table.
+
+    Attributes:
+        key: by which it is sorted and filtered: the metric; `group:` and the column's name; metric and run.
+        short: in the table, where there is no room for the title.
+        better: which end of the scores is the better one.
+        ends: the range of the scores; None where nobody knows it.
+    """
+
+    key: str
+    title: str
+    kind: Literal["group", "score", "difference"]
+    short: str | None = None
+    better: str = "higher"
+    ends: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True)
+class TableRow:
+    """A row as the table shows it.
+
+    Attributes:
+        numbers: of the row in each run, None where a run has none.
+        label: in place of its number: it is a row of another run only.
+        texts: column -> the beginning of its text.
+        groups: column -> value.
+        scores: metric, or metric and run -> a score or difference; None where there is none.
+        searched: what is searched in.
+    """
+
+    numbers: tuple[int | None, ...]
+    label: str | None
+    question: str
+    texts: Mapping[str, str]
+    groups: Mapping[str, str]
+    scores: Scores
+    searched: str
+
+
+def names_of(runs: Sequence[Run]) -> list[str]:
+    """Return the names of runs; their folders where several have the same name."""
+    names = [run.title for run in runs]
+    return names if len(set(names)) == len(names) else [str(run.folder) for run in runs]
+
+
+def difference_key(metric: str, run: int) -> str:
+    """Return the key of the differences of a run, by its place, from the first run."""
+    return f"{metric} {run}-0"
+
+
+def columns_of(runs: Sequence[Run]) -> list[Column]:
+    """Return the columns of the table: groups, scores of the first run, and what the others differ by."""
+    first, *remaining = runs
+    base, *names = names_of(runs)
+    columns = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
+    for metric in first.metrics:
+        about = first.manifest.get("metrics", {}).get(metric, {})
+        better, ends = about.get("better") or "higher", about.get("range")
+        columns.append(Column(metric, metric, "score", None, better, ends))
+        for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
+            if metric in other.metrics:
+                title = f"{metric}: {name} − {base}"
+                columns.append(Column(difference_key(metric, place), title, "difference", f"Δ {name}", better))
+    return columns
+
+
+def texts_of(runs: Sequence[Run]) -> list[str]:
+    """Return the texts beside the question: those that one of the first rows has.
+
+    None of several runs: there is no room beside their scores.
+    """
+    if len(runs) > 1:
+        return []
+    reader, first = _Reader(runs[0]), list(islice(runs[0].rows(), FIRST))
+    return [column for column in TEXTS if any(reader.text(row, column) for row in first)]
+
+
+def worst_places(run: Run) -> list[int]:
+    """Return the place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
+    rows, known = whole_tally(run), reporting_of(run.manifest).scales
+    scales = {metric: known.get(metric) or Scale() for metric in rows.scores}
+    order = worst_first(ranked_scores(run.manifest, rows), scales)
+    places = [0] * len(order)
+    for place, row in enumerate(order):
+        places[row] = place
+    return places
+
+
+def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
+    """Yield the rows of the first run in order, then those that only others have.
+
+    Args:
+        on: the column by which rows of several runs belong together; None for one run.
+    """
+    first = _Reader(runs[0])
+    others = [] if on is None else [_Partners(run, on) for run in runs[1:]]
+    for number, row in enumerate(runs[0].rows()):
+        scores = first.scores(row)
+        partners = [other.take(None if on is None else as_key(first.value(row, on))) for other in others]
+        differences = {
+            difference_key(metric, place): _minus(partner.get(metric), scores[metric])
+            for place, (_, partner) in enumerate(partners, start=1)
+            for metric in scores
+            if metric in runs[place].metrics
+        }
+        numbers = (number, *(partner for partner, _ in partners))
+        yield replace(first.table_row(row, numbers), scores={**scores, **differences})
+    for place, other in enumerate(others, start=1):
+        for number, row in enumerate(runs[place].rows()):
+            if number in other.left:
+                numbers = tuple(number if run == place else None for run in range(len(runs)))
+                alone = other.reader.table_row(row, numbers)
+                groups = {name: alone.groups.get(name, "") for name in first.groups}
+                yield replace(alone, groups=groups, label=f"{names_of(runs)[place]}: {number}")
+
+
+class _Reader:
+    """Reads what the table shows from lines of the `scores.jsonl` of a run."""
+
+    def __init__(self, run: Run) -> None:
+        self.metrics, self.groups = run.metrics, list(run.config.get("group_by") or ())
+        self.mapping = run.config.get("columns") or {}
+
+    def value(self, row: Row, column: str) -> Any:
+        return cell(row, column, self.mapping)
+
+    def text(self, row: Row, column: str) -> str:
+        value = self.value(row, column)
+        if value is None:
+            return ""
+        return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+    def scores(self, row: Row) -> dict[str, float | None]:
+        return {metric: as_score(row.get(metric)) for metric in self.metrics}
+
+    def table_row(self, row: Row, numbers: tuple[int | None, ...]) -> TableRow:
+        """Return a row without its scores."""
+        return TableRow(
+            numbers,
+            None,
+            beginning(self.text(row, "user_input")),
+            {column: beginning(self.text(row, column)) for column in TEXTS},
+            {name: clean((as_key(self.value(row, name)) or NO_VALUE)[:GROUP]) for name in self.groups},
+            {},
+            "\n".join(filter(None, (clean(self.text(row, name)[:SEARCHED]) for name in SEARCH_IN))),
+        )
+
+
+class _Partners:
+    """The rows of another run by what they are matched on; several with the same key are taken in order.
+
+    Attributes:
+        left: number -> scores, of the rows that nothing was matched with yet.
+    """
+
+    def __init__(self, run: Run, on: str) -> None:
+        self.reader = _Reader(run)
+        self.left: dict[int, Scores] = {}
+        self.by_key: dict[str | None, list[int]] = {}
+        for number, row in enumerate(run.rows()):
+            self.left[number] = self.reader.scores(row)
+            self.by_key.setdefault(as_key(self.reader.value(row, on)), []).append(number)
+
+    def take(self, key: str | None) -> tuple[int | None, Scores]:
+        """Return the next row with a key, and its scores; none for a row without a key."""
+        numbers = self.by_key.get(key) if key is not None else None
+        if not numbers:
+            return None, {}
+        number = numbers.pop(0)
+        return number, self.left.pop(number)
+
+
+def _minus(value: float | None, other: float | None) -> float | None:
+    return None if value is None or other is None else value - other

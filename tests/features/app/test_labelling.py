@@ -1,0 +1,143 @@
+"""Labels given in the app: the order of the draw, the table that `certify` reads, rows that nobody drew."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import openpyxl
+import pytest
+from labelled_runs import ROWS, faithful_run, graded_run
+from made import review
+
+from rag_evaluator import ConfigError, certify, label_sheet
+from rag_evaluator.features.app import (
+    LabelItem,
+    ReviewStore,
+    choices,
+    given_labels,
+    items_of,
+    statements_of,
+    write_label_table,
+)
+from rag_evaluator.features.certify import draw_rows, write_draw
+from rag_evaluator.results import Run, row_digests
+from rag_evaluator.statistics import Scale
+
+
+def label(store: ReviewStore, row: int, value: float | None, metric: str, **more: object) -> None:
+    values = {"kind": "label", "field": metric, "before": None, "after": value, "row": row, **more}
+    made = review(sample=row_digests(store.folder)[row], **values)
+    last = {record.key: record for record in store.records()}.get(made.key)
+    store.add(made if last is None else replace(made, seen=last.id))
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Path:
+    return graded_run(tmp_path / "run")
+
+
+@pytest.mark.parametrize("blank", [0, 3])
+def test_labels_from_the_app_make_the_certificate_that_the_workbook_makes(run: Path, blank: int) -> None:
+    record = label_sheet(run, run / "a.xlsx", size=24)
+    people = [row % 3 > 0 for row in record.rows]
+    book = openpyxl.load_workbook(run / "a.xlsx")
+    for place, accepted in enumerate(people[: len(people) - blank], start=2):
+        book.worksheets[0].cell(place, 7).value = "yes" if accepted else "no"
+    book.save(run / "a.xlsx")
+    by_book = certify(run, run / "a.xlsx", out=run / "book.json")
+    store = ReviewStore(run)
+    assert draw_rows(run, 24).record == record
+    for row, accepted in list(zip(record.rows, people, strict=True))[: len(people) - blank]:
+        label(store, row, float(accepted), "answer_rubric", draw=record.name)
+    table = write_label_table(store, record.name, "anna", row_digests(run))
+    assert table == run / "labels" / f"{record.name}.anna.jsonl"
+    by_app = certify(run, table, out=run / "app.json")
+    a, b = (found.certificate["metrics"]["answer_rubric"] for found in (by_app, by_book))
+    assert {**a, "annotators": 0} == {**b, "annotators": 0}
+    assert (a["annotators"], b["annotators"]) == (["anna"], [""])
+    assert by_app.certificate["draws"] == [record.name]
+
+
+def test_two_people_have_a_table_each_also_where_their_names_are_one_file_name(run: Path) -> None:
+    record = draw_rows(run, 24).record
+    write_draw(run, record)
+    store = ReviewStore(run)
+    for name in ("Anna", "anna", "../anna"):
+        for row in record.rows:
+            label(store, row, 1.0 if name == "anna" else float(row % 2), "answer_rubric", draw=record.name, by=name)
+    tables = [write_label_table(store, record.name, name, row_digests(run)) for name in ("Anna", "anna", "../anna")]
+    assert len(set(tables)) == 3
+    assert {path.parent for path in tables} == {run / "labels"}
+    assert certify(run, tables, out=run / "app.json").certificate["metrics"]["answer_rubric"]["annotators"] == [
+        "../anna",
+        "Anna",
+        "anna",
+    ]
+
+
+def test_a_label_that_is_changed_or_taken_back_is_so_in_the_table(run: Path) -> None:
+    store = ReviewStore(run)
+    for row, value in ((1, 1.0), (2, 0.0), (1, 0.0), (2, None)):
+        label(store, row, value, "answer_rubric", draw="d")
+    path = write_label_table(store, "d", "anna", row_digests(run))
+    assert [(line["row"], line["label"]) for line in map(json.loads, path.read_text().splitlines())] == [(1, 0.0)]
+    assert given_labels(store, "d", "anna", row_digests(run)) == {LabelItem(1, "answer_rubric"): 0.0}
+
+
+def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
+    store = ReviewStore(run)
+    label(store, 1, 1.0, "answer_rubric", draw="d")
+    changed = ["other" if place == 1 else digest for place, digest in enumerate(row_digests(run))]
+    assert write_label_table(store, "d", "anna", changed).read_bytes() == b""
+
+
+def test_labels_of_rows_that_an_older_version_did_not_draw_are_no_random_sample(run: Path) -> None:
+    digests, path = row_digests(run), run / "labels.jsonl"
+    lines = [
+        {"row": row, "sample": digests[row], "metric": "answer_rubric", "label": float(row < 18), "sampled": False}
+        for row in range(ROWS - 10)
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    figures = certify(run, path, out=run / "app.json").certificate["metrics"]["answer_rubric"]
+    assert figures["chosen"] == "unknown"
+    assert figures["label_mean"]["label_mean"] is None
+    with pytest.raises(ConfigError, match=r"are no sample.*'sampled' is false"):
+        certify(run, path, random=True)
+
+
+def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_path: Path) -> None:
+    run = faithful_run(tmp_path / "run", ["It is so. It is wrong. It is so."] * 25)
+    files, store = Run(run), ReviewStore(run)
+    rows, record = list(range(25)), draw_rows(run, 25).record
+    write_draw(run, record)
+    name = record.name
+    items = items_of(rows, ["faithfulness"], {row: files.details(row) for row in rows})
+    assert items[:2] == [LabelItem(0, "faithfulness", "It is so."), LabelItem(0, "faithfulness", "It is wrong.")]
+    assert len(items) == 50, "a statement that is there twice is asked for once"
+    for item in items:
+        label(store, item.row, float("so" in str(item.statement)), item.metric, statement=item.statement, draw=name)
+    table = write_label_table(store, name, "anna", row_digests(run))
+    found = certify(run, table, out=tmp_path / "c.json").certificate["metrics"]["faithfulness"]["statements"]
+    assert (found["labels"], found["rows"], found["binary"]["agreement"]["mean"]) == (50, 25, 1.0)
+
+
+def test_a_metric_without_statements_is_labelled_as_a_whole(run: Path) -> None:
+    assert items_of([3, 1], ["answer_rubric"], {3: Run(run).details(3)}) == [
+        LabelItem(3, "answer_rubric"),
+        LabelItem(1, "answer_rubric"),
+    ]
+    assert statements_of(Run(run).details(0)[0]) == []
+
+
+@pytest.mark.parametrize(
+    ("scale", "per_statement", "keys", "values"),
+    [
+        (Scale(), False, "yn", [1.0, 0.0]),
+        (Scale(-1, 1), False, "yn", [1.0, 0.0]),
+        (Scale(1, 5), False, "12345", [1.0, 2.0, 3.0, 4.0, 5.0]),
+        (Scale(1, 5), True, "yn", [1.0, 0.0]),
+    ],
+)
+def test_the_answers_are_those_of_the_workbook(scale: Scale, per_statement: bool, keys: str, values: list) -> None:
+    found = choices(scale, per_statement)
+    assert ("".join(choice.key for choice in found), [choice.value for choice in found]) == (keys, values)

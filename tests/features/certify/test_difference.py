@@ -1,0 +1,240 @@
+"""Two runs compared by people's labels: the same rows, whole or drawn; else why not."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Literal
+
+import openpyxl
+import pytest
+from labelled_runs import ROWS, exact_rows, graded_run
+
+from rag_evaluator import ResultsError, certify, compare, label_sheet
+from rag_evaluator.cli.main import main
+from rag_evaluator.comparison import adjusted, difference_of
+from rag_evaluator.results import KeptLabels, LabelDifference, conclude_labels
+from rag_evaluator.statistics import LabelMean, Scale, interval_p_value, label_mean
+
+
+def other_rows() -> list[dict[str, Any]]:
+    """The same questions in another order, answered by a system that is right in ten more of them; people say so."""
+    rows = [{**row, "answer": "yes", "human": 1} if 20 <= place < 30 else row for place, row in enumerate(exact_rows())]
+    return rows[::-1]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Path, Path]:
+    return graded_run(tmp_path / "a"), graded_run(tmp_path / "b", other_rows())
+
+
+def fill(path: Path, rows: list[dict[str, Any]]) -> Path:
+    book = openpyxl.load_workbook(path)
+    for cells in book.worksheets[0].iter_rows(min_row=2):
+        cells[-1].value = rows[cells[0].value]["human"]
+    book.save(path)
+    return path
+
+
+def test_labels_of_all_rows_give_their_mean_difference(
+    runs: tuple[Path, Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder in runs:
+        certify(folder, label={"answer_rubric": "human"})
+    comparison = compare(*runs)
+    [line] = comparison.labels
+    assert (line.metric, line.both, line.reason) == ("answer_rubric", ROWS, None)
+    assert line.figures is not None
+    assert line.figures.label_mean == pytest.approx(10 / 40)  # 19 labels of 1 in one run, 29 in the other
+    written = json.loads(json.dumps(comparison.to_json()))
+    assert written["labels"][0]["figures"]["labels"] == ROWS
+    assert (written["labels"][0]["conclusion"], written["labels"][0]["p"]) == ("shown", line.tested and line.tested.p)
+    first, scores, *_ = written["conclusion"]["sentences"]
+    assert first == "By people's labels of 40 rows, b is better in answer_rubric by 0.25 [0.08, 0.39]."
+    assert scores == "b is better in answer_rubric by 0.25 [0.10, 0.39]."
+    assert "over the 1 difference by labels of this comparison" in written["conclusion"]["rules"][1]
+    assert main(["compare", *map(str, runs)]) == 0
+    assert "answer_rubric, by people's labels of 40 rows, " in capsys.readouterr().out
+
+
+def test_other_labels_of_equal_texts_are_noise_and_no_difference(tmp_path: Path) -> None:
+    """Of the rows that people call better in the second run, eleven have the same response in both, and one has not."""
+    rows = exact_rows()
+    others = [{**row, "human": int(20 <= place < 31 or row["human"])} for place, row in enumerate(rows)]
+    others[31] |= {"answer": "yes", "human": 1}
+    runs = graded_run(tmp_path / "a", rows), graded_run(tmp_path / "b", others)
+    for folder in runs:
+        certify(folder, label={"answer_rubric": "human"})
+    comparison = compare(*runs)
+    [line] = comparison.labels
+    assert line.contradicting == tuple(range(20, 31))
+    assert line.figures is not None
+    assert line.figures.label_mean == pytest.approx(1 / 40)
+    first, noise, *_ = comparison.conclusion.sentences
+    assert first.startswith("Not settled by labels of 40 rows: answer_rubric differs by 0.03 [")
+    assert noise == (
+        "In 11 rows the texts are equal in both runs, and the labels of answer_rubric are not: that is noise of the "
+        "labels and counts as no difference. Label again, in both runs (rows of a, counted from 0): 20, 21, 22 and 8 "
+        "more."
+    )
+    others[31] |= {"answer": "no"}
+    graded_run(tmp_path / "c", others)
+    certify(tmp_path / "c", label={"answer_rubric": "human"})
+    first, noise, *_ = compare(runs[0], tmp_path / "c").conclusion.sentences
+    assert first == "In 40 rows no label of answer_rubric differs where the texts do."
+    assert noise.startswith("In 12 rows the texts are equal in both runs")
+
+
+def test_the_cluster_of_the_second_run_counts_for_labels_too(tmp_path: Path) -> None:
+    graded_run(tmp_path / "a")
+    for name in ("plain", "by document"):
+        rows = [{**row, "document": f"d{place // 8}"} for place, row in enumerate(other_rows())]
+        graded_run(tmp_path / name, rows, cluster="document" if name == "by document" else None)
+    for folder in ("a", "plain", "by document"):
+        certify(tmp_path / folder, label={"answer_rubric": "human"})
+    plain, clustered = (compare(tmp_path / "a", tmp_path / name).labels[0].figures for name in ("plain", "by document"))
+    assert plain is not None and clustered is not None
+    assert clustered.ci_method.endswith("clustered")
+    assert clustered.label_mean == pytest.approx(plain.label_mean)
+    assert not plain.ci_method.endswith("clustered")
+
+
+def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = runs
+    first = label_sheet(a, tmp_path / "a.xlsx", size=24)
+    second = label_sheet(b, tmp_path / "b.xlsx", like=a)
+    assert [ROWS - 1 - row for row in second.rows] == list(first.rows)
+    assert list(second.strata) == list(first.strata)[::-1]
+    certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
+    certify(b, fill(tmp_path / "b.xlsx", other_rows()))
+    label_sheet(a, tmp_path / "more.xlsx", size=30)
+    again = label_sheet(b, tmp_path / "b.xlsx", like=a, force=True)
+    assert again.rows == second.rows, "the draw whose labels are certified is taken"
+    [line] = compare(a, b).labels
+    assert line.both == 24
+    assert line.figures is not None
+    assert line.figures.ci_low is not None and line.figures.ci_high is not None
+    assert line.figures.ci_low < 10 / 40 < line.figures.ci_high
+
+
+def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The person changes the label of two rows only, both among the labelled ones."""
+    rows = exact_rows()
+    changed = {"answer": "yes!", "ground_truth": "yes!", "human": 1}
+    better = [{**row, **changed} if place in (0, 1) else row for place, row in enumerate(rows)]
+    runs = graded_run(tmp_path / "a", rows), graded_run(tmp_path / "b", better)
+    for folder, own in zip(runs, (rows, better), strict=True):
+        table = tmp_path / f"{folder.name}.csv"
+        table.write_text("id,answer_rubric\n" + "".join(f"{row['id']},{row['human']}\n" for row in own[:30]))
+        certify(folder, table, random=True)
+    [line] = compare(*runs).labels
+    assert line.figures is not None
+    assert (line.figures.judge_weight, line.figures.label_mean) == (0.0, pytest.approx(2 / 30))
+    assert main(["compare", *map(str, runs)]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "labels only, without the scores, in all 5 folds: the other folds have fewer than 5 labels of the " in shown
+    assert shown.startswith("Not settled by labels of 30 rows: answer_rubric differs by 0.07 [-0.07, 0.19]; a true")
+    assert "needs about 240 labels in each run, more than the 40 rows. In 40 rows no score differs." in shown
+
+
+def test_rows_that_were_drawn_separately_are_not_compared(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    for folder, rows in zip(runs, (exact_rows(), other_rows()), strict=True):
+        label_sheet(folder, tmp_path / f"{folder.name}.xlsx", size=24)
+        certify(folder, fill(tmp_path / f"{folder.name}.xlsx", rows))
+    [line] = compare(*runs).labels
+    assert line.figures is None
+    assert "drawn separately" in (line.reason or "")
+    first, *_ = compare(*runs).conclusion.sentences
+    assert first.startswith("Not settled by labels in answer_rubric: their rows were drawn separately: ")
+
+
+def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    a, b = runs
+    label_sheet(a, tmp_path / "a.xlsx", size=24)
+    certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
+    chosen = [place for place, row in enumerate(other_rows()) if row["answer"] == "yes"][:25]
+    lines = ["row,answer_rubric", *(f"{row},1" for row in chosen)]
+    (tmp_path / "chosen.csv").write_text("\n".join(lines), encoding="utf-8")
+    certify(b, tmp_path / "chosen.csv")
+    for pair in ((a, b), (b, a)):
+        [line] = compare(*pair).labels
+        assert line.figures is None
+        assert line.reason == "how the labelled rows were chosen is not known"
+
+
+def test_runs_without_labels_say_nothing_of_labels(runs: tuple[Path, Path]) -> None:
+    certify(runs[0], label={"answer_rubric": "human"})
+    assert compare(*runs).labels == ()
+
+
+EIGHT, TWENTY = ([1.0] * count + [0.0] * (40 - count) for count in (8, 20))  # what labels differ by, row by row
+LABELS: dict[str, tuple[dict[str, list[float]], list[str]]] = {
+    "one of two is shown": (
+        {"faithfulness": TWENTY, "context_recall": [1.0, -1.0] * 20},
+        [
+            "By people's labels of 40 rows, b is better in faithfulness by 0.50 [0.30, 0.65].",
+            "Not settled by labels of 40 rows: context_recall differs by 0.00 [-0.32, 0.32].",
+        ],
+    ),
+    "a metric of which lower labels are better": (
+        {"noise_sensitivity": TWENTY},
+        ["By people's labels of 40 rows, b is worse in noise_sensitivity by 0.50 [0.30, 0.65]."],
+    ),
+    "no label differs": ({"faithfulness": [0.0] * 40}, ["In 40 rows no label of faithfulness differs."]),
+    "one of many alone would count": (
+        {"faithfulness": EIGHT, **{f"metric{place}": [1.0, -1.0] * 20 for place in range(7)}},
+        [
+            "By people's labels, faithfulness alone would count, 0.20 [0.05, 0.34]; it is one of 8 differences by "
+            "labels.",
+            "Not settled by labels of 40 rows: the largest difference is metric0 0.00 [-0.32, 0.32].",
+        ],
+    ),
+    "few labels": (
+        {"faithfulness": [1.0] * 5 + [-1.0] + [0.0] * 34},
+        [
+            "Not settled by labels of 40 rows: faithfulness differs by 0.10 [-0.04, 0.23]; a true difference of this "
+            "size needs about 160 labels in each run, more than the 40 rows."
+        ],
+    ),
+}
+
+
+@pytest.mark.parametrize("case", LABELS)
+def test_the_sentences_about_labels_say(case: str) -> None:
+    """All rows have a label in both runs, and the scores say nothing."""
+    gains, sentences = LABELS[case]
+    rows = [range(40)] * 2
+
+    def differences() -> Iterator[LabelDifference]:
+        for metric, values in gains.items():
+            better: Literal["higher", "lower"] = "lower" if metric == "noise_sensitivity" else "higher"
+            sides = ([float(value < 0) for value in values], [float(value > 0) for value in values])
+            pair = [
+                KeptLabels(0.0, 1.0, "all", None, None, side, [0.5] * 40, None, None, None, better) for side in sides
+            ]
+            yield difference_of("b", metric, (pair[0], pair[1]), rows, list(map(str, range(40))), 0.95, None, ())
+
+    assert list(conclude_labels({"b": "b"}, adjusted(list(differences())))) == sentences
+
+
+def test_the_p_value_of_a_difference_by_labels_belongs_to_its_interval() -> None:
+    """At the level 1 - p an end of the interval is at 0."""
+
+    def estimate_at(level: float) -> LabelMean:
+        return label_mean([0.0] * 30, [1.0] * 8 + [-1.0] * 2 + [0.0] * 20, Scale(-1.0, 1.0), level=level)
+
+    p = interval_p_value(estimate_at)
+    assert p is not None
+    assert estimate_at(1 - p).ci_low == pytest.approx(0, abs=1e-6)
+    assert interval_p_value(lambda level: label_mean([0.5] * 30, [0.0] * 30, Scale(-1.0, 1.0), level=level)) == 1
+
+
+def test_a_run_with_other_rows_has_no_rows_to_draw_again(runs: tuple[Path, Path], tmp_path: Path) -> None:
+    label_sheet(runs[0], tmp_path / "a.xlsx", size=24)
+    short = graded_run(tmp_path / "short", exact_rows()[:30])
+    with pytest.raises(ResultsError, match="both runs need the same rows, each with a 'id' of its own"):
+        label_sheet(short, tmp_path / "b.xlsx", like=runs[0])
+    with pytest.raises(ResultsError, match="it has 0 draws"):
+        label_sheet(short, tmp_path / "b.xlsx", like=runs[1])
+    assert not (tmp_path / "b.xlsx").exists()

@@ -1,0 +1,180 @@
+"""Sheets for people: which rows, blind, in their language, safe to fill in and to read again."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pytest
+from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run
+
+from rag_evaluator import METRICS, ConfigError, ResultsError, label_sheet
+from rag_evaluator.config import LANGUAGES
+from rag_evaluator.dataset import read_records
+from rag_evaluator.features.certify import ASKED_BY, NUMBERS, TEXTS, choices_of, draw_path, label_of
+from rag_evaluator.results import doubt
+
+PACKS = {"arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"}
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    rows = [{**row, "secret": "=cmd()"} for row in exact_rows()]
+    rows[0]["answer"] = "=HYPERLINK(1)"
+    return graded_run(tmp_path_factory.mktemp("run") / "exact", rows, language="german")
+
+
+def shown(path: Path, sheet: int = 0) -> list[list[Any]]:
+    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).worksheets[sheet].iter_rows()]
+
+
+def test_the_sheet_is_blind_shuffled_and_the_same_for_the_same_seed(run: Path, tmp_path: Path) -> None:
+    first = label_sheet(run, tmp_path / "a.xlsx", size=24)
+    again = label_sheet(run, tmp_path / "b.xlsx", size=24)
+    other = label_sheet(run, tmp_path / "c.xlsx", size=24, seed=1)
+    assert (tmp_path / "a.xlsx").read_bytes() == (tmp_path / "b.xlsx").read_bytes()
+    assert first == again
+    kept = json.loads(draw_path(run, first.name).read_bytes())
+    assert kept["rows"] == list(first.rows)
+    assert len(kept["strata"]) == len(kept["probabilities"]) == ROWS
+    assert sum(kept["probabilities"]) == pytest.approx(24)
+    assert set(first.rows) != set(other.rows)
+    head, *rows = shown(tmp_path / "a.xlsx")
+    assert head == ["row", "sample", "draw", "user_input", "response", "reference", "answer_rubric"]
+    assert [row[0] for row in rows] == list(first.rows) != sorted(first.rows)
+    assert {row[-1] for row in rows} == {None}  # no score
+    assert "secret" not in head
+
+
+def test_cells_offer_answers_and_show_the_question_in_the_language_of_the_run(run: Path, tmp_path: Path) -> None:
+    label_sheet(run, tmp_path / "a.xlsx", size=24)
+    book = openpyxl.load_workbook(tmp_path / "a.xlsx")
+    [rule] = book.worksheets[0].data_validations.dataValidation
+    assert (rule.type, rule.formula1, str(rule.sqref)) == ("list", '"ja,nein"', "G2:G25")
+    assert rule.prompt == "Ist diese Zeile nach dem Maß „answer_rubric“ gut?"
+    assert book.active is not None
+    assert book.active.title == "instructions"
+    assert "Lassen Sie die Zelle leer" in str(shown(tmp_path / "a.xlsx", 1))
+    cell = book.worksheets[0]["G2"]
+    assert book.worksheets[0].protection.sheet
+    assert not cell.protection.locked
+
+
+def test_no_cell_is_a_formula_and_lists_of_contexts_have_ranks(tmp_path: Path) -> None:
+    folder = faithful_run(tmp_path / "run", ["=1+1. It is so."] * 25)
+    label_sheet(folder, tmp_path / "a.xlsx", size=20)
+    cells = [cell for row in openpyxl.load_workbook(tmp_path / "a.xlsx").worksheets[0].iter_rows() for cell in row]
+    assert {cell.data_type for cell in cells} <= {"s", "n", "inlineStr"}
+    head, first, *_ = shown(tmp_path / "a.xlsx")
+    texts = dict(zip(head, first, strict=True))
+    assert texts["response"] == "=1+1. It is so."
+    assert texts["retrieved_contexts"] == f"[1] Context {texts['row']}."
+    assert "reference" not in head  # faithfulness does not read it
+
+
+def test_a_sheet_that_is_there_is_not_replaced(run: Path, tmp_path: Path) -> None:
+    (tmp_path / "a.xlsx").write_bytes(b"filled in")
+    with pytest.raises(ResultsError, match=r"a\.xlsx exists already.*--force"):
+        label_sheet(run, tmp_path / "a.xlsx", size=24)
+    assert (tmp_path / "a.xlsx").read_bytes() == b"filled in"
+    label_sheet(run, tmp_path / "a.xlsx", size=24, force=True)
+    assert len(read_records(tmp_path / "a.xlsx")[1]) == 24
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"out": "a.csv"}, r"ends in \.xlsx"),
+        ({"size": 5}, "--size 5: 20 labels are needed"),
+        ({"metrics": ["answer_rubrik"]}, "--metric answer_rubrik: .*Did you mean 'answer_rubric'"),
+    ],
+)
+def test_faulty_arguments_are_refused(run: Path, tmp_path: Path, arguments: dict[str, Any], said: str) -> None:
+    out = tmp_path / arguments.pop("out", "a.xlsx")
+    with pytest.raises(ConfigError, match=said):
+        label_sheet(run, out, **arguments)
+
+
+def test_a_run_of_few_rows_cannot_be_certified(tmp_path: Path) -> None:
+    folder = graded_run(tmp_path / "run", exact_rows(12, 6))
+    with pytest.raises(ConfigError, match="20 labels are needed at least, of 12 rows"):
+        label_sheet(folder, tmp_path / "a.xlsx")
+
+
+UNJUDGED = ["exact_match", "rouge_score", "answer_rubric", "semantic_similarity"]
+
+
+@pytest.fixture(scope="module")
+def mixed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run in which one metric of four asks a judge."""
+    return graded_run(tmp_path_factory.mktemp("run") / "mixed", metrics=UNJUDGED)
+
+
+def test_metrics_that_ask_no_judge_are_left_out(mixed: Path, tmp_path: Path) -> None:
+    assert label_sheet(mixed, tmp_path / "a.xlsx", size=20).metrics == ["answer_rubric"]
+    assert shown(tmp_path / "a.xlsx")[0][-2:] == ["reference", "answer_rubric"]
+
+
+@pytest.mark.parametrize("name", ["exact_match", "rouge"])
+def test_a_metric_that_asks_no_judge_is_refused_by_name(mixed: Path, tmp_path: Path, name: str) -> None:
+    with pytest.raises(ConfigError, match=f"--metric {name}.*: no judge made its scores"):
+        label_sheet(mixed, tmp_path / "a.xlsx", metrics=["answer_rubric", name])
+    with pytest.raises(ResultsError, match="no judge made its scores"):
+        label_sheet(exact_run(tmp_path / "run"), tmp_path / "a.xlsx")
+    assert not (tmp_path / "a.xlsx").exists()
+
+
+def test_uncertain_rows_are_drawn_more_often_and_every_row_can_be(tmp_path: Path) -> None:
+    """Without confidences scores near the middle are uncertain: here every fourth row, with one of two verdicts 0."""
+    folder = faithful_run(
+        tmp_path / "run", [f"It is so. It is {'wrong' if place % 4 == 0 else 'true'}." for place in range(ROWS)]
+    )
+    record = label_sheet(folder, tmp_path / "a.xlsx", size=20, uncertain=True)
+    chances = np.array(record.probabilities)
+    # half of 20 over 40 rows, half over the 10 uncertain ones: 1/4, and 1/4 + 1 cut to 1; the rest goes to others
+    assert chances[::4] == pytest.approx(1.0)
+    assert chances[1::4] == pytest.approx(10 / 30)
+    assert record.kind == "uncertain"
+
+
+def test_the_doubt_of_a_row_is_what_its_confidences_leave() -> None:
+    judgement = {"response": {"statements": [{"verdict": 1}, {"verdict": 0}]}, "confidence": [0.9, 0.7]}
+    assert doubt([{"judgements": [judgement]}]) == pytest.approx(0.2)
+    assert doubt([{"judgements": [{**judgement, "confidence": []}]}]) is None
+
+
+def test_every_language_with_packs_has_texts_and_words() -> None:
+    assert set(TEXTS) == PACKS | {"english"}
+    assert set(TEXTS) <= set(LANGUAGES)
+    asks = {*ASKED_BY.values(), "other"}
+    for texts in TEXTS.values():
+        assert set(texts.questions) == asks
+        assert len(set(texts.questions.values())) == len(asks)
+        assert re.findall(r"{\w+}", texts.grades) == ["{low}", "{high}"]
+        assert all(("{metric}" in text) == (name == "other") for name, text in texts.questions.items())
+        assert max(map(len, texts.questions.values())) < 200  # a message of a cell has 255 characters
+    assert set(ASKED_BY) <= set(METRICS)
+
+
+def test_no_word_accepts_in_one_language_and_rejects_in_another() -> None:
+    assert len({word.casefold() for words in TEXTS.values() for word in (*words.accept, *words.reject)}) == len(NUMBERS)
+    for language, words in TEXTS.items():
+        assert [label_of(word) for word in words.accept] == [1.0] * len(words.accept)
+        assert [label_of(word) for word in words.reject] == [0.0] * len(words.reject)
+        assert choices_of(language, 0, 1) == [words.accept[0], words.reject[0]]
+    assert choices_of("german", 1, 5) == [1, 2, 3, 4, 5]
+
+
+@pytest.mark.parametrize(
+    ("cell", "number"), [(1, 1.0), (True, 1.0), (" YES. ", 1.0), ("0", 0.0), (3.5, 3.5), ("4", 4.0)]
+)
+def test_cells_are_read_as_numbers(cell: Any, number: float) -> None:
+    assert label_of(cell) == number
+
+
+@pytest.mark.parametrize("cell", ["maybe", "inf", "1,5", [1], {"a": 1}])
+def test_other_cells_are_no_labels(cell: Any) -> None:
+    with pytest.raises(ValueError, match=r".*"):
+        label_of(cell)

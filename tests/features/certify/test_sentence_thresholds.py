@@ -1,0 +1,330 @@
+"""Thresholds from labels of sentences and of rows: by hand, without optimism, and taken from the certificate."""
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import openpyxl
+import pytest
+from known_verifier import KnownVerifier
+from labelled_runs import exact_run
+
+from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge, certify, label_sheet, load_dataset
+from rag_evaluator.features.certify import (
+    Label,
+    LabelSource,
+    LabelTable,
+    find_threshold,
+    thresholds_of,
+    write_draw,
+)
+from rag_evaluator.results import ScoreTable
+
+ROWS = 20
+
+
+def probability(row: int, place: int) -> float:
+    """Of a sentence: 0.1 to 0.29 and 0.7 to 0.89, and in each fourth row 0.4, in the one after it 0.6."""
+    if place:
+        return {0: 0.4, 1: 0.6}.get(row % 4, 0.1)
+    return 0.7 + row / 100
+
+
+def rows_of() -> list[dict[str, Any]]:
+    return [
+        {
+            "user_input": f"Question {row}?",
+            "retrieved_contexts": [f"Context {row}."],
+            "response": f"First of {row}. Second of {row}.",
+        }
+        for row in range(ROWS)
+    ]
+
+
+def verifier(parts: dict[str, str] | None = None) -> KnownVerifier:
+    known = {
+        (f"Context {row}.", f"{name} of {row}."): probability(row, place)
+        for row in range(ROWS)
+        for place, name in enumerate(("First", "Second"))
+    }
+    made = KnownVerifier(known)
+    if parts is not None:
+        made.signature_parts = parts
+    return made
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("run") / "grounded"
+    RAGEvaluator({"metrics": ["groundedness"]}, verifier=verifier()).evaluate(rows_of(), folder=folder)
+    return folder
+
+
+def sentences(path: Path, accepted: Sequence[float] = (0.4,)) -> Path:
+    """Labels of all sentences: people accept those of 0.4, or of what is given, and of 0.7 and more."""
+    lines = ["row,metric,statement,label"]
+    for row in range(ROWS):
+        for place, name in enumerate(("First", "Second")):
+            value = probability(row, place)
+            lines.append(f"{row},groundedness,{name} of {row}.,{int(value >= 0.7 or value in accepted)}")
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def whole(path: Path) -> Path:
+    """Labels of rows: people accept the first half."""
+    lines = ["row,groundedness", *(f"{row},{int(row % 4 == 1)}" for row in range(ROWS))]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def found(run: Path, labels: Path, out: Path) -> dict[str, Any]:
+    threshold: dict[str, Any] = certify(run, labels, out=out).certificate["verifier"]["groundedness"]
+    return threshold
+
+
+def test_the_threshold_of_sentences_is_the_one_with_the_best_balanced_accuracy_nearest_to_one_half(
+    run: Path, tmp_path: Path
+) -> None:
+    """People accept 0.4, 0.6 and all from 0.7: between 0.1 and 0.4 is no error."""
+    own = found(run, sentences(tmp_path / "l.csv", (0.4, 0.6)), tmp_path / "c.json")
+    assert (own["threshold"], own["by"], own["labels"], own["rows"]) == (0.25, "sentences", 40, 20)
+    assert own["balanced_accuracy"]["value"] == 1.0
+    accepted_by_half = (20 + 5) / 30
+    assert own["at_half"]["value"] == pytest.approx((accepted_by_half + 1) / 2)
+    assert own["signature"] == {"verifier": "known"}
+
+
+def test_held_out_verdicts_are_those_of_thresholds_that_other_rows_chose() -> None:
+    """All rows but one would choose 0.35; the fold without that row's class boundary chooses otherwise."""
+    values = [0.1, 0.2] * 10 + [0.6, 0.7] * 10
+    labels = [0.0] * 20 + [1.0] * 20
+    units = [str(place) for place in range(40)]
+    clear = find_threshold(values, labels, units)
+    assert clear is not None
+    assert (clear["threshold"], clear["balanced_accuracy"]["value"], clear["at_half"]["value"]) == (
+        pytest.approx(0.4),
+        1.0,
+        1.0,
+    )
+    # one row alone has labels between: its own fold does not see them, so that its verdicts are wrong
+    more = find_threshold([*values, 0.3, 0.3], [*labels, 1.0, 1.0], [*units, "alone", "alone"])
+    assert more is not None
+    assert more["threshold"] == pytest.approx(0.25)
+    assert (more["labels"], more["rows"]) == (42, 41)
+    assert more["balanced_accuracy"]["value"] == pytest.approx((20 / 22 + 1) / 2)
+    assert more["at_half"]["value"] == pytest.approx((20 / 22 + 1) / 2)
+
+
+def test_a_row_is_never_in_two_folds() -> None:
+    """Each row has one value for both of its sentences: split rows would be judged by their own label."""
+    rng = np.random.default_rng(0)
+    held_out = []
+    for seed in range(30):
+        labels = np.repeat(rng.integers(0, 2, 30), 2).astype(float)
+        values = np.repeat(rng.random(30), 2)
+        noise = find_threshold(values, labels, np.repeat(np.arange(30), 2).tolist(), seed=seed)
+        held_out.append(np.nan if noise is None else noise["balanced_accuracy"]["value"])
+    assert np.nanmean(held_out) == pytest.approx(0.5, abs=0.05)
+
+
+def test_the_held_out_figure_of_noise_is_near_one_half_and_covered() -> None:
+    rng = np.random.default_rng(1)
+    held_out, covered = [], 0
+    for seed in range(200):
+        values, labels = rng.random(60), rng.permutation(np.repeat([0.0, 1.0], 30))
+        noise = find_threshold(values, labels, list(range(60)), seed=seed)
+        assert noise is not None
+        figure = noise["balanced_accuracy"]
+        held_out.append(figure["value"])
+        covered += figure["ci_low"] <= 0.5 <= figure["ci_high"]
+    assert np.mean(held_out) == pytest.approx(0.5, abs=0.03)
+    assert covered >= 0.9 * 200
+
+
+@pytest.mark.parametrize(
+    ("values", "labels"),
+    [
+        ([0.1, 0.9] * 9, [0.0, 1.0] * 9),
+        ([0.1, 0.9] * 20, [0.0] * 36 + [1.0] * 4),
+        ([0.5] * 40, [0.0, 1.0] * 20),
+        ([0.1, 0.9] * 20, [1.0] * 40),
+    ],
+)
+def test_few_labels_one_class_and_equal_probabilities_choose_nothing(values: list[float], labels: list[float]) -> None:
+    assert find_threshold(values, labels, list(range(len(values)))) is None
+
+
+def test_labels_of_rows_give_a_threshold_of_the_row_s_score(run: Path, tmp_path: Path) -> None:
+    """Each row with a second sentence of 0.6 has the score 1, all others 0.5."""
+    own = found(run, whole(tmp_path / "l.csv"), tmp_path / "c.json")
+    assert (own["threshold"], own["by"], own["labels"], own["rows"]) == (0.75, "rows", 20, 20)
+
+
+def test_the_certificate_s_threshold_is_a_number_of_options_and_signature(run: Path, tmp_path: Path) -> None:
+    found(run, sentences(tmp_path / "l.csv", (0.4, 0.6)), tmp_path / "c.json")
+    config = {"certificate": str(tmp_path / "c.json"), "verifier": {"threshold": "certificate"}}
+    evaluator = RAGEvaluator({"metrics": ["groundedness"], **config}, verifier=verifier())
+    assert '"threshold": 0.25' in evaluator.signatures()["groundedness"]
+    results = evaluator.evaluate(rows_of(), folder=tmp_path / "again")
+    assert [score.value for score in results.scores["groundedness"][:4]] == [1.0, 1.0, 0.5, 0.5]
+    by_number = RAGEvaluator({"metrics": ["groundedness"], "verifier": {"threshold": 0.25}}, verifier=verifier())
+    assert evaluator.signatures() == by_number.signatures()
+
+
+def test_statements_of_the_judge_that_a_verifier_decides_have_a_threshold_too() -> None:
+    """Details of a metric that is not one of sentences, as a verifier's verdicts in it would be recorded."""
+    texts = {row: (f"First of {row}.", f"Second of {row}.") for row in range(ROWS)}
+    said = {
+        row: [{"statement": text, "probability": probability(row, place)} for place, text in enumerate(pair)]
+        for row, pair in texts.items()
+    }
+    details = {
+        (row, "faithfulness"): [{"judgements": [{"prompt": "verifier", "response": {"sentences": sentences_of_row}}]}]
+        for row, sentences_of_row in said.items()
+    }
+    labels = [
+        Label(row, "faithfulness", "", text, float(probability(row, place) >= 0.4), "row")
+        for row, pair in texts.items()
+        for place, text in enumerate(pair)
+    ]
+    table = ScoreTable("run", load_dataset(rows_of()), {"faithfulness": [1.0] * ROWS}, records=lambda cells: details)
+    whole_rows = [Label(row, "faithfulness", "", None, float(row % 2), "row") for row in range(ROWS)]
+    made = thresholds_of(table, [LabelSource(LabelTable("x", labels))], 0.95)["faithfulness"]
+    assert (made["threshold"], made["by"], made["labels"]) == (0.25, "sentences", 40)
+    assert thresholds_of(table, [LabelSource(LabelTable("x", whole_rows))], 0.95) == {}
+
+
+def refused(config: dict[str, Any], path: Path | None, said: str, model: Any = None) -> None:
+    section = {"metrics": ["groundedness"], "verifier": {"threshold": "certificate"}, **config}
+    certificate = {} if path is None else {"certificate": str(path)}
+    with pytest.raises(ConfigError, match=said):
+        RAGEvaluator({**section, **certificate}, verifier=model or verifier()).check(rows_of())
+
+
+def test_a_threshold_of_a_certificate_needs_one_of_sentences_by_this_verifier(run: Path, tmp_path: Path) -> None:
+    refused({}, None, r"verifier\.threshold is 'certificate', and no certificate is named\. Set certificate:")
+    refused({}, tmp_path / "none.json", r"cannot be read as a certificate")
+    by_rows = tmp_path / "rows.json"
+    found(run, whole(tmp_path / "rows.csv"), by_rows)
+    refused({}, by_rows, r"its threshold of groundedness is one of rows: .* says nothing of single sentences")
+    path = tmp_path / "sentences.json"
+    found(run, sentences(tmp_path / "s.csv"), path)
+    refused({"metrics": ["context_coverage"]}, path, "it has no threshold of context_coverage")
+    other = verifier({"verifier": "other", "kind": "nli", "evidence": "packed"})
+    refused({}, path, "another verifier: verifier known there, other here", other)
+    for part, was, now in (("kind", "nli", "none"), ("evidence", "each", "none")):
+        certificate = json.loads(path.read_bytes())
+        certificate["verifier"]["groundedness"]["signature"][part] = was
+        changed = tmp_path / f"{part}.json"
+        changed.write_text(json.dumps(certificate), encoding="utf-8")
+        refused({}, changed, f"another verifier: {part} {was} there, {now} here")
+
+
+def judge(model_id: str) -> ScriptedJudge:
+    """It is as sure as the verifier, whatever the order of its options."""
+
+    def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
+        data: Any = prompt.data  # type: ignore[attr-defined]  # a PromptText
+        name, _, row = data.hypothesis.rstrip(".").partition(" of ")
+        value = probability(int(row), int(name == "Second"))
+        is_first = "does not" not in data.options[0]
+        return dict(zip(options, (value, 1 - value) if is_first else (1 - value, value), strict=True))
+
+    return ScriptedJudge(choices=choices, model_id=model_id)
+
+
+def test_a_threshold_of_the_judge_as_verifier_is_for_this_judge_and_evidence(tmp_path: Path) -> None:
+    folder, path = tmp_path / "judged", tmp_path / "c.json"
+    RAGEvaluator({"metrics": ["groundedness"]}, judge=judge("first")).evaluate(rows_of(), folder=folder)
+    own = found(folder, sentences(tmp_path / "l.csv", (0.4, 0.6)), path)
+    assert (own["threshold"], own["by"], list(own["signature"])) == (0.25, "sentences", ["prompts", "judge"])
+    config = {"metrics": ["groundedness"], "certificate": str(path), "verifier": {"threshold": "certificate"}}
+    results = RAGEvaluator(config, judge=judge("first")).evaluate(rows_of())
+    assert [score.value for score in results.scores["groundedness"][:3]] == [1.0, 1.0, 0.5]
+    with pytest.raises(ConfigError, match="another verifier: judge first there, other here"):
+        RAGEvaluator(config, judge=judge("other")).check(rows_of())
+    with pytest.raises(ConfigError, match="another verifier: evidence none there, each here"):
+        each = {"threshold": "certificate", "evidence": "each"}
+        RAGEvaluator({**config, "verifier": each}, judge=judge("first")).check(rows_of())
+    refused({}, path, "another verifier: verifier none there, known here")
+
+
+@pytest.mark.parametrize("threshold", ["certified", 0.0, 1.0, "0.5x"])
+def test_other_thresholds_are_refused(threshold: Any) -> None:
+    with pytest.raises(ConfigError, match=r"verifier\.threshold"):
+        RAGEvaluator({"metrics": ["groundedness"], "verifier": {"threshold": threshold}})
+
+
+def shown(path: Path) -> list[list[Any]]:
+    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).worksheets[0].iter_rows()]
+
+
+def test_the_sheet_of_sentences_has_one_line_each_and_never_a_probability(run: Path, tmp_path: Path) -> None:
+    record = label_sheet(run, tmp_path / "s.xlsx", size=20, sentences=True)
+    heading, *lines = shown(tmp_path / "s.xlsx")
+    assert heading == ["row", "sample", "draw", "metric", "user_input", "evidence", "statement", "label"]
+    expected = [[row, f"{name} of {row}."] for row in record.rows for name in ("First", "Second")]
+    assert [[line[0], line[6]] for line in lines] == expected
+    assert {line[3] for line in lines} == {"groundedness"}
+    assert lines[0][5] == f"[1] Context {record.rows[0]}."
+    assert {line[7] for line in lines} == {None}
+    texts = " ".join(str(cell) for line in lines for cell in line[3:])
+    assert not re.search(r"0\.\d", texts)
+    instructions = openpyxl.load_workbook(tmp_path / "s.xlsx").worksheets[1]
+    assert instructions.cell(5, 2).value == (
+        "Does the text in the column 'evidence' support the sentence in the column 'statement'? (yes, no)"
+    )
+
+
+def test_a_sheet_of_sentences_that_was_filled_in_gives_the_threshold(run: Path, tmp_path: Path) -> None:
+    label_sheet(run, tmp_path / "s.xlsx", size=20, sentences=True)
+    book = openpyxl.load_workbook(tmp_path / "s.xlsx")
+    for line in book.worksheets[0].iter_rows(min_row=2):
+        row, place = line[0].value, int(str(line[6].value).startswith("Second"))
+        line[7].value = "yes" if probability(int(row), place) >= 0.6 else "no"
+    book.save(tmp_path / "filled.xlsx")
+    certification = certify(run, tmp_path / "filled.xlsx", out=tmp_path / "c.json")
+    own = certification.certificate["verifier"]["groundedness"]
+    assert (own["threshold"], own["by"], own["labels"], own["rows"]) == (0.5, "sentences", 40, 20)
+    assert certification.conclusion.sentences[-1] == (
+        "The best threshold for sentences of groundedness is 0.5, by 40 labels of sentences in 20 rows: balanced "
+        "accuracy 1.00 [0.84, 1.00] on labels that did not choose it; 0.5 has 1.00 [0.84, 1.00]."
+    )
+    figures = certification.certificate["metrics"]["groundedness"]["statements"]
+    assert (figures["labels"], figures["binary"]["auc"]["value"]) == (40, 1.0)
+
+
+def test_rows_that_were_not_drawn_choose_no_threshold(run: Path, tmp_path: Path) -> None:
+    record = label_sheet(run, tmp_path / "s.xlsx", size=20, sentences=True)
+    assert len(record.rows) == ROWS, "all rows of this run are drawn"
+    lines = sentences(tmp_path / "l.csv", (0.4, 0.6)).read_text(encoding="utf-8").splitlines()
+    drawn = replace(record, rows=record.rows[:15], probabilities=[0.75] * ROWS)
+    write_draw(run, drawn)
+    with_draw = [f"{lines[0]},draw", *(f"{line},{drawn.name}" for line in lines[1:])]
+    (tmp_path / "d.csv").write_text("\n".join(with_draw) + "\n", encoding="utf-8")
+    own = found(run, tmp_path / "d.csv", tmp_path / "c.json")
+    assert (own["labels"], own["rows"]) == (30, 15)
+
+
+def test_sheets_of_sentences_are_for_metrics_that_look_at_sentences(tmp_path: Path) -> None:
+    other = exact_run(tmp_path / "exact")
+    with pytest.raises(ConfigError, match=r"--metric exact_match: it does not look at single sentences"):
+        label_sheet(other, tmp_path / "s.xlsx", size=20, metrics=["exact_match"], sentences=True)
+    with pytest.raises(ResultsError, match="groundedness, context_coverage"):
+        label_sheet(other, tmp_path / "s.xlsx", size=20, sentences=True)
+    assert not (tmp_path / "s.xlsx").exists()
+
+
+def test_the_rank_of_probabilities_counts_in_the_auc_whatever_the_threshold(tmp_path: Path) -> None:
+    folder = tmp_path / "low"
+    config = {"metrics": ["groundedness"], "verifier": {"threshold": 0.05}}
+    RAGEvaluator(config, verifier=verifier()).evaluate(rows_of(), folder=folder)
+    labels = sentences(tmp_path / "l.csv", (0.4, 0.6))
+    figures = certify(folder, labels, out=tmp_path / "c.json").certificate["metrics"]["groundedness"]["statements"]
+    assert figures["binary"]["auc"]["value"] == 1.0
+    assert figures["binary"]["confusion"]["false_positive"] == 10

@@ -1,0 +1,114 @@
+"""What labels show of a judge is said in the same words by certify, certificate, report, evaluate and compare."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from labelled_runs import exact_rows, exact_run, graded_run
+
+from rag_evaluator import ResultsError, certify, compare, gate
+from rag_evaluator.cli.main import main
+from rag_evaluator.report import certified
+from rag_evaluator.results import CERTIFICATE, Run, read_certificate, standing_lines
+
+Capture = pytest.CaptureFixture[str]
+PEOPLE = {  # exact_match is 1 for the first 20 rows
+    "useful": [1] * 20 + [0] * 20,
+    "worse than chance": [0] * 18 + [1] * 20 + [0, 0],
+    "better than chance, quality not settled": [1] * 16 + [0] * 4 + [1] * 4 + [0] * 16,
+    "not shown": [1, 0] * 20,
+    "too few labels": [1] * 37 + [0] * 3,
+}
+
+
+SENTENCES = {  # how the first sentence of certify begins
+    "useful": "The scores are useful for exact_match: they rank",
+    "worse than chance": "The scores are worse than chance for exact_match: they rank",
+    "better than chance, quality not settled": "The scores are better than chance for exact_match, quality not settled",
+    "not shown": "Not shown for exact_match: that the scores are better than chance.",
+    "too few labels": "Too few labels for exact_match: 40 labels, 3 of the rarer class",
+}
+
+
+def run_with(folder: Path, people: list[int], **config: Any) -> Path:
+    rows = [{**row, "human": label} for row, label in zip(exact_rows(), people, strict=True)]
+    return exact_run(folder, rows, **config)
+
+
+@pytest.mark.parametrize(("word", "people"), PEOPLE.items(), ids=PEOPLE)
+def test_the_same_word_is_said_everywhere(tmp_path: Path, capsys: Capture, word: str, people: list[int]) -> None:
+    folder, other = run_with(tmp_path / "run", people), exact_run(tmp_path / "other")
+    assert main(["certify", str(folder), "--label", "exact_match=human"]) == 0
+    assert capsys.readouterr().out.startswith(SENTENCES[word])
+    found = read_certificate(folder / CERTIFICATE)["metrics"]["exact_match"]["verdict"]
+    assert found["word"] == word
+    reason = found["reason"]
+    said = f"certified on these rows: useful, {reason}" if word == "useful" else f"{word} on these rows: {reason}"
+    assert standing_lines(folder / CERTIFICATE, folder)[1] == f"  exact_match: {said}"
+    [line] = certified(Run(folder))[1]
+    assert line.standing == said
+    comparison = compare(folder, other)
+    assert [(judge.run, judge.metric, judge.words) for judge in comparison.judges] == [
+        (str(folder), "exact_match", said)
+    ]
+    assert comparison.to_json()["judges"][0]["words"] == said
+    assert main(["compare", str(folder), str(other)]) == 0
+    shown = capsys.readouterr().out
+    assert f"{folder}, judge of exact_match: {said}" in shown
+    assert ("certified" in shown.replace(str(tmp_path), "")) == (word == "useful")
+
+
+@pytest.mark.parametrize("word", ["useful", "worse than chance"])
+def test_evaluate_says_certified_of_a_useful_judge_only(tmp_path: Path, capsys: Capture, word: str) -> None:
+    folder = run_with(tmp_path / "run", PEOPLE[word])
+    certify(folder, label={"exact_match": "human"})
+    rows = [{**row, "human": label} for row, label in zip(exact_rows(), PEOPLE[word], strict=True)]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:30]), encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(
+        f"name: again\ndataset: rows.jsonl\nmetrics: [exact_match]\ncertificate: {folder / CERTIFICATE}\n", "utf-8"
+    )
+    assert main([str(tmp_path / "config.yaml")]) == 0
+    shown = capsys.readouterr().out.replace(str(tmp_path), "")
+    said = "certified on other data: useful, AUC 1.000" if word == "useful" else f"{word} on other data: AUC 0."
+    assert f"exact_match: {said}" in shown
+    assert ("certified" in shown) == (word == "useful")
+    doubt = "Do not rely on exact_match: a certificate says worse than chance on "
+    assert shown.startswith(f"{doubt}other data: AUC 0.") == (word != "useful")
+    for of in (folder, tmp_path / "results" / "again"):
+        assert main(["gate", str(of), "--min", "exact_match=0.2"]) == 0
+        passed, *others = capsys.readouterr().out.splitlines()
+        assert passed.startswith("Passed: exact_match: ")
+        said = f"{doubt}{'these rows' if of == folder else 'other data'}"
+        assert any(line.startswith(said) for line in others) == (word != "useful")
+
+
+@pytest.mark.parametrize("language", ["english", "spanish"])
+def test_a_certificate_speaks_for_the_judge_in_its_language_only(tmp_path: Path, language: str) -> None:
+    certify(graded_run(tmp_path / "run"), label={"answer_rubric": "human"})
+    path = str(tmp_path / "run" / CERTIFICATE)
+    other = graded_run(tmp_path / "other", exact_rows(60), language=language, certificate=path)
+    [sentence] = gate(other, "answer_rubric >= 0.1").conclusion.sentences
+    assert ("according to this judge" in sentence) == (language == "spanish")
+
+
+def test_the_verdict_is_by_the_95_per_cent_interval_whatever_the_run_reports(tmp_path: Path) -> None:
+    """At 50 % the low end would be above 0.70."""
+    folder = run_with(tmp_path / "run", PEOPLE["better than chance, quality not settled"], ci_level=0.5)
+    part = certify(folder, label={"exact_match": "human"}).certificate["metrics"]["exact_match"]
+    assert part["binary"]["auc"]["ci_low"] > 0.7
+    assert part["verdict"]["word"] == "better than chance, quality not settled"
+
+
+def test_a_certificate_without_a_verdict_is_not_believed(tmp_path: Path) -> None:
+    folder = run_with(tmp_path / "run", PEOPLE["useful"])
+    certify(folder, label={"exact_match": "human"})
+    path = folder / CERTIFICATE
+    old = json.loads(path.read_bytes())
+    for change in ({"certificate": 1}, {"metrics": {"exact_match": {"signature": ""}}}, {"metrics": []}):
+        path.write_text(json.dumps({**old, **change}), encoding="utf-8")
+        with pytest.raises(ResultsError, match=r"no certificate of this version\. .*certify .* writes one"):
+            read_certificate(path)
+    [line] = compare(folder, exact_run(tmp_path / "other")).judges
+    assert line.metric is None
+    assert "no certificate of this version" in line.words

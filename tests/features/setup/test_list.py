@@ -1,0 +1,44 @@
+"""`rag-evaluator list`: every name that a configuration may use, as a table and as JSON."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rag_evaluator import METRICS
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import LANGUAGES
+from rag_evaluator.dataset import READERS
+from rag_evaluator.features.setup import LISTS
+from rag_evaluator.judge import ENGINES
+
+NAMES: dict[str, tuple[str, Any]] = {
+    "metrics": ("name", METRICS),
+    "languages": ("name", LANGUAGES),
+    "readers": ("suffix", READERS),
+    "engines": ("name", ENGINES),
+}
+
+
+@pytest.mark.parametrize("kind", LISTS)
+def test_each_list_has_every_name(kind: str, capsys: pytest.CaptureFixture[str]) -> None:
+    key, names = NAMES[kind]
+    assert main(["list", kind, "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert {row[key] for row in listed} == set(names)
+    assert main(["list", kind]) == 0
+    table = capsys.readouterr().out
+    assert all(name in table for name in names)
+
+
+def test_every_metric_says_what_it_measures_in_words_of_its_own() -> None:
+    meanings = [metric.about for metric in METRICS.values()]
+    assert all(meanings)
+    assert len(set(meanings)) == len(meanings)
+
+
+@pytest.mark.parametrize(
+    ("name", "other"), [("context_relevance", "context_relevancy"), ("context_relevancy", "context_relevance")]
+)
+def test_two_metrics_whose_names_differ_by_a_letter_name_each_other(name: str, other: str) -> None:
+    assert other in METRICS[name].about

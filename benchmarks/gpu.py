@@ -140,7 +140,7 @@ def operations() -> list[Row]:
             step: Callable[[], Any]
             if packed:
                 ours, cache = PackedModel(model), TailCache(layers, 4, 64)
-                cache.prefix = ours.prefix(list(range(20)))
+                cache.prefixes = [ours.prefix(list(range(20)))] * cache.width
                 ours.run(cache, [[1, 2, 3]] * 4, range(4), [0] * 4)
                 step = lambda: ours.run(cache, [[5]] * 4, range(4), [3] * 4)  # noqa: E731
             else:

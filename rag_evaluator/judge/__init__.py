@@ -15,6 +15,7 @@ __getattr__, __dir__, __all__ = facade(
         "engines.transformers.attention": "LayerKind NotPackableError TailCache",
         "engines.transformers.decoder": "BatchSize BatchSizeSetting GPU_MOST LEAST_PREFILL LENGTH why_alone",
         "engines.transformers.engine": "TransformersEngine logits_size",
+        "engines.transformers.linear": "reorder_weights",
         "engines.transformers.loading": "Memory find_judge load_pipeline refuse_offloaded with_quantisation",
         "engines.transformers.packed": "PackedDecoder PackedModel attention_error",
         "engines.transformers.plain": "PlainDecoder TOGETHER",

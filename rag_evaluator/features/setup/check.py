@@ -149,7 +149,7 @@ def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
 
 
 def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
-    """Reads config.json and the names of files; loads nothing."""
+    """Reads config.json and the names of files; loads nothing but a model whose card has values to compare with."""
     verifier = evaluator._verifier.model
     if not isinstance(verifier, Verifier):
         checks.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
@@ -158,7 +158,10 @@ def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
     languages = ", ".join(family.languages) or "of many languages"
     about = {"languages": languages, "reads": f"{family.piece} {family.unit} at once"}
     text = "; ".join([f"{verifier.folder}, {verifier.name}", *(f"{name}: {value}" for name, value in about.items())])
-    checks.add("verifier", "ok", text, {"model": str(verifier.folder), "kind": verifier.name, **about})
+    details = {"model": str(verifier.folder), "kind": verifier.name, **about}
+    if far := verifier.far_from_card():
+        text += f"; it does not give {far} values of its card: the weights are others, or damaged"
+    checks.add("verifier", "failed" if far else "ok", text, details)
 
 
 def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:

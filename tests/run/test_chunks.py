@@ -509,7 +509,7 @@ def test_a_damaged_manifest_is_told(config: Path, capsys: pytest.CaptureFixture[
     manifest = results_of(config) / "journal" / "manifest.json"
     for text in ("", "{}", manifest.read_text(encoding="utf-8").replace('"units": 40', '"units": 39')):
         manifest.write_text(text, encoding="utf-8")
-        assert f"{manifest}: damaged" in error_of(capsys, 2, str(config))
+        assert f"{manifest}: damaged (" in error_of(capsys, 2, str(config))
     assert main([str(config), "--fresh"]) == 0
 
 

@@ -8,6 +8,7 @@
         g1/workers/<process>.json   who works or worked; for `status` only
         g1/merged.json              the result files have been written
         g1/tmp/                     files that are being written
+        spare/<process>.jsonl       records of rows that this generation leaves out, see `WorkerJournal`
 
 No file is ever changed by another process than its writer, so there are no locks and nobody waits. A run that starts
 over, or keeps a part of what is there, fills the folder of a new generation; with its first record the manifest names
@@ -261,7 +262,7 @@ def generations(place: Path) -> list[int]:
 def read_manifest(place: Path) -> Manifest | None:
     """The manifest of a journal; None if there is none.
 
-    Raises `ResultsError` if it is damaged, of an older version, or of another program.
+    Raises `ResultsError` if it is damaged, of an older version, or not ours.
     """
     path = place / "manifest.json"
     try:
@@ -271,7 +272,7 @@ def read_manifest(place: Path) -> Manifest | None:
         if type(data.get("format")) is int and data["format"] != FORMAT:
             raise ResultsError(
                 f"{place.parent}: its journal has format {data['format']}, this version reads and writes {FORMAT}. "
-                "Choose another name or output_dir."
+                f"Choose another name or output_dir, or {way('fresh')}."
             )
         plan = Plan.from_json(data["plan"])
         if plan.digest != data["digest"]:
@@ -284,11 +285,10 @@ def read_manifest(place: Path) -> Manifest | None:
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error}.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ResultsError(
-            f"{path}: damaged, or of another program ({error}). Choose another name or output_dir, or {way('fresh')}."
-        ) from None
+        raise ResultsError(f"{path}: damaged ({error}). {way('fresh').capitalize()}.") from None
 
 
+FORMER = (PARTS, SCORES, WORKERS, TMP)  # folders of format 1, which had no generations
 PROCESS = r"w\d+of\d+\..+"
 NAMES = {  # folder -> names of the files that this program writes there
     PARTS: re.compile(r"\d{6,}\.jsonl"),
@@ -305,16 +305,17 @@ def files_of(folder: Path, name: str) -> list[Path]:
     return [path for path in (folder / name).glob("*") if path.is_file() and NAMES[name].fullmatch(path.name)]
 
 
-def remove(folder: Path) -> None:
+def remove(folder: Path, names: Sequence[str] = FOLDERS) -> None:
     """Remove what a generation holds; files of others, and folders that hold some, stay."""
-    ours = [path for name in FOLDERS for path in files_of(folder, name)]
+    ours = [path for name in names for path in files_of(folder, name)]
     with suppress(OSError):  # a worker of the old generation may be writing still; what is left does no harm
         for path in (*ours, folder / "merged.json"):
             path.unlink(missing_ok=True)
-        for name in FOLDERS:
+        for name in names:
             if (folder / name).is_dir():
                 (folder / name).rmdir()
-        folder.rmdir()
+        if generations(folder.parent) and folder.name.startswith("g"):
+            folder.rmdir()
 
 
 def workers_of(journal: Journal) -> list[WorkerNote]:
@@ -343,27 +344,20 @@ class KnownRecords:
 
     def find(self, key: Key) -> Line | None:
         """The record of a key, with the place that its unit had when it was made."""
-        if (place := self._place_of(key)) is None:
+        if key.signature is None or not self.paths:
             return None
-        path, start = place
-        with self.paths[path].open("rb") as file:
-            file.seek(start)
-            line = decode(file.readline(), self.plan.task, self.plan.stage)
-        assert line is not None
-        return line
+        row = self._places.execute("SELECT path, start FROM place WHERE key = ?", (_text(key),)).fetchone()
+        return None if row is None else self._line(*row)
 
-    def __contains__(self, key: Key) -> bool:
-        """Whether there is a record of a key; reads no file."""
-        return self._place_of(key) is not None
+    def has(self, key: Key) -> bool:
+        """Whether there is a record of a key."""
+        if key.signature is None or not self.paths:
+            return False
+        return self._places.execute("SELECT 1 FROM place WHERE key = ?", (_text(key),)).fetchone() is not None
 
-    def _place_of(self, key: Key) -> tuple[int, int] | None:
-        """The number of the file that has the record of a key, and where it begins there."""
-        if key.signature is None:
-            return None
-        place: tuple[int, int] | None = self._places.execute(
-            "SELECT path, start FROM place WHERE key = ?", (_text(key),)
-        ).fetchone()
-        return place
+    def __iter__(self) -> Iterator[Line]:
+        for path, start in self._places.execute("SELECT path, start FROM place"):
+            yield self._line(path, start)
 
     def close(self) -> None:
         """Give the temporary database back."""
@@ -375,6 +369,13 @@ class KnownRecords:
             for start, line in read_lines(path, lambda line: decode(line, self.plan.task, self.plan.stage)):
                 if line is not None and worth_keeping(line):
                     yield _text(line.key), number, start
+
+    def _line(self, path: int, start: int) -> Line:
+        with self.paths[path].open("rb") as file:
+            file.seek(start)
+            line = decode(file.readline(), self.plan.task, self.plan.stage)
+        assert line is not None
+        return line
 
 
 def _text(key: Key) -> str:

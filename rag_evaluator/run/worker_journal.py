@@ -1,11 +1,13 @@
-"""The journal as one worker sees it, who may write; what a new generation takes over."""
+"""The journal as one worker sees it, who may write; what a new generation takes over, and what is kept beside it."""
 
 import hashlib
+import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -15,6 +17,7 @@ from rag_evaluator.files.jsonl import Appender, Records, checked_line
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
+    FORMER,
     PARTS,
     SCORES,
     TMP,
@@ -22,6 +25,7 @@ from rag_evaluator.run.journal import (
     Journal,
     Key,
     KnownRecords,
+    Line,
     Manifest,
     encode,
     files_of,
@@ -33,26 +37,59 @@ from rag_evaluator.run.journal import (
     workers_of,
 )
 from rag_evaluator.run.status import Finished, read_finished
-from rag_evaluator.run.task import Stage, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.task import Plan, Stage, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
+
+SPARE = "spare"
+
+
+def spare_files(place: Path) -> list[Path]:
+    """The files of a stage's journal; `place` is its folder."""
+    return sorted((place / SPARE).glob("*.jsonl"))
+
+
+def keep_spare(place: Path, process: str, plan: Plan, lines: Iterable[Line]) -> None:
+    """Keep what a plan could use of an older generation if it took more rows; on disk when this returns."""
+    useful = (line for line in lines if plan.columns.get(line.key.column) == line.key.signature)
+    first = next(useful, None)
+    if first is None:
+        return
+    (place / SPARE).mkdir(parents=True, exist_ok=True)
+    with closing(Appender(place / SPARE / f"{process}.jsonl")) as file:
+        for line in (first, *useful):
+            file.append(encode(plan.task, plan.stage, line.index, line.key, line.record))
+        file.sync()
+
+
+def remove_spare(place: Path) -> None:
+    """Forget these records: they are made anew, or every row has its own."""
+    with suppress(OSError):  # files of others stay
+        for path in spare_files(place):
+            path.unlink(missing_ok=True)
+        (place / SPARE).rmdir()
 
 
 def carry_over(old: Journal, stage: Stage[Any], folder: Path, process: str) -> None:
     """Write the records of an older generation that the stage can use into the chunks where they belong now.
+
+    Those of rows that the stage leaves out are kept beside the generations.
 
     Args:
         folder: of the new generation.
     """
     plan = stage.plan
     with closing(KnownRecords(old.plan, record_files(old))) as known:
+        carried: set[Key] = set()
         for chunk in range(plan.chunks):
             target = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
-            lines = list(_kept(stage, chunk, known))
+            lines = list(_kept(stage, chunk, known, carried))
             if lines:
                 with target.open("wb") as file:
                     file.writelines(lines)
                     file.flush()
                     os.fsync(file.fileno())
+        if plan.part:
+            keep_spare(old.place, process, plan, (line for line in known if line.key not in carried))
     for path in (old.folder / ANSWERS).glob("*.jsonl"):
         copy = folder / TMP / f"{path.stem}.{process}"
         shutil.copy(path, copy)
@@ -64,8 +101,8 @@ def record_files(journal: Journal) -> list[Path]:
     return [path for name in (PARTS, SCORES) for path in sorted((journal.folder / name).glob("*.jsonl"))]
 
 
-def _kept(stage: Stage[Any], chunk: int, known: KnownRecords) -> Iterator[bytes]:
-    """Yield the lines of a chunk's cells that are known."""
+def _kept(stage: Stage[Any], chunk: int, known: KnownRecords, carried: set[Key]) -> Iterator[bytes]:
+    """The lines of a chunk's cells that are known; their keys are added to `carried`."""
     plan = stage.plan
     units = plan.units_of(chunk)
     for unit in stage.units[units.start : units.stop]:
@@ -73,6 +110,8 @@ def _kept(stage: Stage[Any], chunk: int, known: KnownRecords) -> Iterator[bytes]
             key = Key(stage.digest(unit, column), column, plan.columns[column], repeat)
             line = known.find(key)
             if line is not None:
+                if plan.part:
+                    carried.add(key)
                 yield encode(plan.task, plan.stage, unit.index, key, line.record)
 
 
@@ -92,8 +131,8 @@ class WorkerJournal(Journal):
             that still hold. What is forgotten is removed when the first new record is on disk, not before.
 
     A journal without any record never refuses: nothing would be lost. A plan that takes more rows of the same data
-    continues; one that leaves rows out is refused, with `update`, too, as their records would be lost. Records of
-    columns without a signature are never used again.
+    continues; one that leaves rows out is refused, and with `update` the records of these rows are kept beside the
+    journal. Records of columns without a signature are never used again.
 
     Raises `ResultsError` if the folder cannot be written, or if it holds another plan: the message names what changed.
     """
@@ -112,7 +151,7 @@ class WorkerJournal(Journal):
         self._known: tuple[str, int] | None = None  # plan and generation that it names, as far as this process knows
         with writing(self.place):
             old = self._read_old(start)
-            if old is None and not (self.place / "manifest.json").is_file():
+            if old is None and not (start == "fresh" and self._is_used()):
                 old = self._found(Manifest(plan, stage.about, 1))
             self._take(old or Manifest(plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
@@ -120,6 +159,13 @@ class WorkerJournal(Journal):
             if start == "fresh" or ((changes or plan.part != self.plan.part) and start != MERGE):
                 self._take_over(stage, start, changes)
             self._make_folders()
+            if start == "fresh" and not self.pending:
+                remove_spare(self.place)
+
+    @cached_property
+    def spare(self) -> KnownRecords:
+        """Records of rows that were left out."""
+        return KnownRecords(self.plan, [] if self._fresh else spare_files(self.place))
 
     def record(self, chunk: int, line: bytes) -> None:
         """Keep the line of a record of an unfinished chunk; on disk within a second.
@@ -193,6 +239,8 @@ class WorkerJournal(Journal):
             appender.sync()
             appender.close()
         self._appenders.clear()
+        if "spare" in self.__dict__:
+            self.spare.close()
         if self.pending:
             self._discard()
 
@@ -201,6 +249,8 @@ class WorkerJournal(Journal):
         self._replace(self.folder / "merged.json", note.to_json())
         for path in files_of(self.folder, SCORES):
             path.unlink(missing_ok=True)
+        if not self.plan.part:
+            remove_spare(self.place)
 
     def note_worker(self, **changes: Any) -> None:
         """Say of this process what has changed: fields of `WorkerNote`."""
@@ -225,13 +275,26 @@ class WorkerJournal(Journal):
             (self.folder / "merged.json").unlink(missing_ok=True)
 
     def _read_old(self, start: str) -> Manifest | None:
-        """The manifest in force. One that cannot be read is none for a run that starts over, if it is ours."""
+        """The manifest in force. One that cannot be used is none for a run that starts over, if it is ours."""
         try:
             return read_manifest(self.place)
         except ResultsError:
-            if start == "fresh" and generations(self.place):
+            if start == "fresh" and self._is_used():
                 return None
             raise
+
+    def _is_used(self) -> bool:
+        """Whether a run of ours has been here. Raises `ResultsError` if the folder is somebody else's."""
+        if not (self.place / "manifest.json").is_file():
+            return False
+        if generations(self.place) or (self.place / PARTS).is_dir():
+            return True
+        with suppress(OSError, ValueError):
+            if "format" in json.loads((self.place / "manifest.json").read_bytes()):
+                return True
+        raise ResultsError(
+            f"{self.place} holds a manifest.json that this program did not write. Choose another name or output_dir."
+        )
 
     def _found(self, manifest: Manifest) -> Manifest:
         """Begin a journal where there is none; the manifest of whoever was first."""
@@ -250,8 +313,8 @@ class WorkerJournal(Journal):
         has_more_rows = stage.plan.part != old.plan.part and stage.plan.holds_rows_of(old.plan)
         if start == "continue" and only_rows and has_more_rows:
             return self._grow(stage, old)
-        if start != "fresh" and not (old.is_empty and not workers_of(old)):
-            if start == "continue" and not only_rows:
+        if start == "continue" and not (old.is_empty and not workers_of(old)):
+            if not only_rows:
                 refuse_changes(self.results, changes)
             refuse_fewer_rows(self.results, stage.plan, old.plan)
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
@@ -293,6 +356,8 @@ class WorkerJournal(Journal):
             self._check_ours()
             self.sync()  # what replaces the old generation is on disk before that is removed
             self._bring_into_force()
+            if self._fresh:
+                remove_spare(self.place)
 
     def _bring_into_force(self) -> None:
         sync_folder(self.folder / SCORES)
@@ -301,6 +366,7 @@ class WorkerJournal(Journal):
         for generation in generations(self.place):
             if generation != self.generation:
                 remove(generation_folder(self.place, generation))
+        remove(self.place, FORMER)
 
     def _discard(self) -> None:
         """Remove a generation that never came into force; a run with more rows may have taken its number meanwhile."""

@@ -369,6 +369,9 @@ def test_the_folder_of_an_older_version_is_refused_in_one_line(
         message = shown(capsys, 2, *arguments)
         assert len(message.splitlines()) == 1
         assert "its journal has format 1, this version reads and writes 2" in message
+        assert "--fresh" in message
+    assert main([str(config), "--fresh"]) == 0
+    assert not (journal / "parts").exists()
 
 
 def test_errors_of_the_python_functions_name_arguments(tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from rag_evaluator.run.status import changed_files
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
 from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, scored_table, stage_of_rows
+from rag_evaluator.tasks.manifest import run_digest_of
 from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy, warned_once
 from rag_evaluator.verifiers.source import verifier_of
 
@@ -144,7 +145,7 @@ class RAGEvaluator:
             stage = self._checked(data)
             if folder is None:
                 return score_in_memory(stage, at)
-            journal = run_stage(stage, Path(folder).expanduser(), ALONE, at, start=start)
+            journal = self._run(stage, Path(folder).expanduser(), ALONE, at, None, start)
             table = scored_table(journal, stage)
             if changed := changed_files(journal):
                 logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
@@ -170,7 +171,7 @@ class RAGEvaluator:
             start: `continue` refuses a folder of another configuration, `fresh` forgets it once the first new score is
                 on disk, `update` keeps what holds.
         """
-        return run_stage(self._checked(data), folder, worker, progress, stop, start)
+        return self._run(self._checked(data), folder, worker, progress, stop, start)
 
     def _checked(self, data: Any) -> Evaluation:
         """What is to be done, with warnings about the rows."""
@@ -181,6 +182,19 @@ class RAGEvaluator:
             warn_of_toy(self.judge, self.config.language)
             warn_of_language(*questions_of(stage.units[:LOOKED_AT]), self.config)
         return stage
+
+    def _run(
+        self, stage: Evaluation, folder: Path, worker: Worker, progress: Progress, stop: Stop | None, start: Start
+    ) -> Journal:
+        def run_digest() -> str | None:
+            """By it a later start knows that nothing has changed; None where an object takes part."""
+            is_configured = stage.units.source is self.config.dataset
+            models = (self.judge, self._embeddings, self._verifier)
+            if not is_configured or any(model.is_object for model in models):
+                return None
+            return run_digest_of(self.config, stage.plan.data, stage.metrics)
+
+        return run_stage(stage, folder, worker, progress, stop, start, run_digest)
 
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:

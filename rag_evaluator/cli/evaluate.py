@@ -97,9 +97,11 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     from rag_evaluator.results.summary import read_summary
     from rag_evaluator.run.journal import Journal
     from rag_evaluator.run.status import outcome
+    from rag_evaluator.tasks.manifest import is_scored
 
     began = now()
-    _run(config, chosen, worker, start, stop)
+    if start == "fresh" or not is_scored(config, chosen):
+        _run(config, chosen, worker, start, stop)
     summary, conclusion = read_summary(config.results_dir), _conclusion(config, typed_words(options, *ROWS))
     if options.json:
         _print_as_json(config, summary, conclusion)

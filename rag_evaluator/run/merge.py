@@ -94,20 +94,21 @@ class ChunkTable:
         )
 
 
-def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None) -> None:
+def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
     """Write the result files. Raises `MissingChunksError`, or `ResultsError` for a chunk that is damaged or foreign.
 
     Args:
         run: what the workers of this start share, as a later one tries again to make missing records.
+        seal: run digest, see `run_digest_of`.
     """
     table = ChunkTable(journal, stage)
     with ACTIVITY.phase(f"writing results to {journal.results}"):
         stage.write(table, journal.results)
     files = describe_files(journal.results, stage.files)
-    journal.note_finished(Finished(journal.digest, table.again, run, now(), files))
+    journal.note_finished(Finished(journal.digest, table.again, run, seal, now(), files))
 
 
-def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None) -> None:
+def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
     """`merge`, unless another worker is at it: then wait for it, and take over if it does not move any more."""
     claim = journal.folder / "tmp" / "merging"
     while not is_complete(journal):
@@ -118,7 +119,7 @@ def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None) -> No
                 claim.unlink(missing_ok=True)
             continue
         try:
-            merge(journal, stage, run)
+            merge(journal, stage, run, seal)
         finally:
             claim.unlink(missing_ok=True)
 

@@ -205,6 +205,7 @@ def run_stage(
     progress: Progress = silent,
     stop: Stop | None = None,
     start: Start = "continue",
+    run_digest: Callable[[], str | None] = lambda: None,
 ) -> Journal:
     """Make the cells of a stage that are this worker's, help with the others, and merge when all are there.
 
@@ -213,6 +214,7 @@ def run_stage(
         progress: called with (cells made by anybody, cells to make).
         stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
         start: see `WorkerJournal`.
+        run_digest: by which the next start knows in a moment that nothing has changed.
     """
     refuse_foreign(results, stage.files)
     if worker.count > 1 and None in stage.plan.columns.values():
@@ -233,8 +235,10 @@ def run_stage(
 
     stop.at_once = end
     try:
+        with ACTIVITY.phase(LOOKING):
+            digest = run_digest()  # before the work: what changes while it lasts is no part of it
         _make(stage, journal, worker, progress, stop)
-        merge_once(journal, stage, run_id())
+        merge_once(journal, stage, run_id(), digest)
     except BaseException as error:
         with suppress(ResultsError):  # the first error says more than that the note could not be written either
             end(f"stopped by {error}" if isinstance(error, StopSignal) else f"failed: {type(error).__name__}")

@@ -21,6 +21,7 @@ class Finished:
         plan: digest of the plan.
         again: chunks in which another try may make a missing record.
         run: what the workers of the start that merged share; None for processes started by hand.
+        seal: run digest, see `rag_evaluator.tasks.manifest`; None where it is not known.
         ended: seconds since the epoch.
         files: name of each result file -> size in bytes, time of change in nanoseconds, SHA-256.
     """
@@ -28,6 +29,7 @@ class Finished:
     plan: str
     again: Sequence[int]
     run: str | None
+    seal: str | None
     ended: float
     files: Mapping[str, Sequence[Any]]
 

@@ -6,13 +6,16 @@ import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from safetensors.torch import load_file, save_file
 
 from rag_evaluator import ModelError, RAGEvaluator, __version__
+from rag_evaluator.config import default_config
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.models import fingerprint, hub
+from rag_evaluator.tasks import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 MIB = 1 << 20
@@ -71,6 +74,7 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
 def test_weights_that_differ_in_the_middle_only_are_another_model(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(DEMO_JUDGE, tmp_path / "copy"))
     assert fingerprint(copy) == fingerprint(DEMO_JUDGE)
+    seals = {run_digest_of(config_of(copy))}
     before = fingerprint(copy)
     tensors = load_file(copy / "model.safetensors")
     middle = [name for name in tensors if ".mlp." in name and not name.startswith(("model.layers.0.", "model.norm"))]
@@ -80,6 +84,14 @@ def test_weights_that_differ_in_the_middle_only_are_another_model(tmp_path: Path
     save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
     assert (copy / "model.safetensors").stat().st_size == (DEMO_JUDGE / "model.safetensors").stat().st_size
     assert fingerprint(copy) != before
+    seals.add(run_digest_of(config_of(copy)))
+    assert len(seals) == 2
+
+
+def config_of(model: Path) -> Any:
+    return default_config(metrics=["faithfulness"], dataset=str(ROOT / "examples" / "dataset.jsonl")).model_copy(
+        update={"judge": default_config(metrics=["faithfulness"]).judge.model_copy(update={"model": str(model)})}
+    )
 
 
 CHANGES: dict[str, Callable[[Path], object]] = {
@@ -228,6 +240,14 @@ def test_signatures_say_engine_thinking_and_the_version_of_this_package() -> Non
     assert (parts[0]["engine"], parts[0]["thinking"]) == ("transformers", "off")
     assert {part["rag-evaluator"] for part in parts} == {__version__}
     assert "engine" not in parts[1]
+
+
+def test_other_demo_embeddings_are_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = str(ROOT / "examples" / "dataset.jsonl")
+    config = default_config(metrics=["semantic_similarity"], dataset=dataset)
+    before = run_digest_of(config)
+    monkeypatch.setattr("rag_evaluator.tasks.manifest.demo_embeddings", lambda: model_of(tmp_path / "model"))
+    assert None is not run_digest_of(config) != before
 
 
 def test_a_model_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

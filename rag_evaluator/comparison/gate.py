@@ -88,7 +88,7 @@ def _differences(
         first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
         is_filled = bool(rows.lost.any()) and not ignore
         values = (rows.with_lost(second, worst) if is_filled else second) - first
-        difference, alone = (difference_interval(x, scale, LEVEL, labels, weights) for x in (values, second - first))
+        difference = difference_interval(values, scale, LEVEL, labels, weights)
         tied = ((side.name, tie_warning(x, scale, difference)) for side, x in ((run, second), (baseline, first)))
         notes = [*rows.notes(worst, ignore), *(f"{name}: {words}" for name, words in tied if words is not None)]
         return Measured(
@@ -96,7 +96,7 @@ def _differences(
             difference,
             int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
             of_scored(labels, values),
-            alone if is_filled else None,
+            difference_interval(second - first, scale, LEVEL, labels, weights) if is_filled else None,
             (*notes, *([] if equal is None else [equal])),
             fault if other and other >= MOST * known else None,
         )

@@ -118,7 +118,7 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
     Args:
         on: the column by which rows of several runs belong together; None for one run.
     """
-    first = _Reader(runs[0])
+    first, names = _Reader(runs[0]), names_of(runs)
     others = [] if on is None else [_Partners(run, on) for run in runs[1:]]
     for number, row in enumerate(runs[0].rows()):
         scores = first.scores(row)
@@ -137,7 +137,7 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
                 numbers = tuple(number if run == place else None for run in range(len(runs)))
                 alone = other.reader.table_row(row, numbers)
                 groups = {name: alone.groups.get(name, "") for name in first.groups}
-                yield replace(alone, groups=groups, label=f"{names_of(runs)[place]}: {number}")
+                yield replace(alone, groups=groups, label=f"{names[place]}: {number}")
 
 
 class _Reader:

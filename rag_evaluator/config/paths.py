@@ -50,7 +50,7 @@ def model_path(model: str, base: Path) -> str:
 
 
 def template_path(template: str, base: Path) -> str:
-    """A file (existing, or written like one) becomes absolute; 'auto', 'none' and names of templates stay."""
+    """A file (existing, or written like one) becomes absolute; 'auto', 'none' and other words stay."""
     path = base / expand(template)
     looks_local = any(sign in template for sign in "/.$") or template.startswith("~")
     return str(path) if looks_local or path.is_file() else template

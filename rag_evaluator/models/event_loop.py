@@ -92,7 +92,7 @@ QUIET_PASSES = 12
 
 MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix="models")
 Handle = Callable[[Sequence[Any]], Sequence[Any]]
-Step = Callable[[Mapping[int, Any]], Mapping[int, Any]]
+BatchStep = Callable[[Mapping[int, Any]], Mapping[int, Any]]
 """Takes more requests in and answers some of those that it has, at least one; both by number."""
 
 
@@ -108,7 +108,7 @@ class BatchHandler:
 
     handle: Handle
     most: int
-    open: Callable[[], Step] | None = None
+    open: Callable[[], BatchStep] | None = None
 
 
 @dataclass(eq=False)
@@ -124,7 +124,9 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.waiting: list[_Waiting] = []
-        self.open: dict[BatchHandler, tuple[Step, dict[int, _Waiting]]] = {}  # batches that go on, and what is in them
+        self.open: dict[
+            BatchHandler, tuple[BatchStep, dict[int, _Waiting]]
+        ] = {}  # batches that go on, and what is in them
         self.draining: asyncio.Task[None] | None = None
 
     @classmethod

@@ -11,7 +11,7 @@ from rag_evaluator.config.sections import AUTO, JudgeConfig
 from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
-from rag_evaluator.models.event_loop import BatchHandler, Scheduler, Step
+from rag_evaluator.models.event_loop import BatchHandler, BatchStep, Scheduler
 
 Form = Literal["ids", "lark", "json_schema"]
 """What a request may hold; "lark": a second grammar, too, see `Request.rest`."""
@@ -150,9 +150,9 @@ class BatchEngine(ABC):
     def handle(self, requests: Sequence[Request]) -> Sequence[Reply | JudgementError]:
         """Replies in the order of the requests."""
 
-    def open(self) -> Step:
-        """What answers requests that come by and by; here as many as wait, all at once."""
-        return lambda requests: dict(zip(requests, self.handle(list(requests.values())), strict=True))
+    @abstractmethod
+    def open(self) -> BatchStep:
+        """Begin a batch that takes requests in while it goes on; asked for only where the engine mixes them."""
 
     @abstractmethod
     def logprobs(self, questions: Sequence[NextToken]) -> Sequence[Sequence[float]]:

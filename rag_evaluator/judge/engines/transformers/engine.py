@@ -20,7 +20,7 @@ from rag_evaluator.judge.engines.transformers.loading import check_model, find_j
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
-from rag_evaluator.models.event_loop import Step
+from rag_evaluator.models.event_loop import BatchStep
 from rag_evaluator.models.hub import has_adapter
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class TransformersEngine(BatchEngine):
         self._count([request.input_ids for request in requests], outcomes)
         return outcomes
 
-    def open(self) -> Step:
+    def open(self) -> BatchStep:
         batch = self.decoder.open()
 
         def step(requests: Mapping[int, Request]) -> Mapping[int, Outcome]:

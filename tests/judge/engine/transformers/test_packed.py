@@ -21,7 +21,6 @@ WINDOWED = {**STEEP, "sliding_window": WINDOW}
 MIXED = {**WINDOWED, "layer_types": ["sliding_attention", "full_attention", "sliding_attention", "full_attention"]}
 MLA = {key: value for key, value in {**STEEP, **LATENT}.items() if not key.startswith("index")}
 EXPERTS = {"num_local_experts": 4, "num_experts_per_tok": 2}
-NO_HEAD_DIM = "head_dim num_key_value_heads"
 PACKED: dict[str, dict[str, Any]] = {
     "llama": {"base": "Llama", **STEEP},
     "mistral with a window": {"base": "Mistral", **WINDOWED},

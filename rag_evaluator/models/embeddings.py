@@ -16,7 +16,7 @@ from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.models.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight
+from rag_evaluator.models.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread
 from rag_evaluator.models.hub import (
     UNNAMED,
     arguments_part,
@@ -121,6 +121,7 @@ def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:
     return find_model(config.model, offline, key="embeddings.model", marks=("modules.json", "config.json"))
 
 
+@on_model_thread
 def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingFaceEmbeddings":
     """The embedding model as langchain has it; safetensors only and no remote code unless `model_kwargs` says so."""
     source = find_embeddings(config, offline)

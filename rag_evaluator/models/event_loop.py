@@ -7,12 +7,14 @@ loop, and one thread that owns the models.
 """
 
 import asyncio
+import threading
 from collections import Counter, OrderedDict
 from collections.abc import Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
-from functools import partial
-from typing import Any, Generic, TypeVar
+from functools import partial, wraps
+from typing import Any, Generic, ParamSpec, TypeVar
 from weakref import WeakKeyDictionary
 
 from rag_evaluator.errors import JudgeLostError
@@ -90,7 +92,28 @@ class SingleFlight(Generic[K, V]):
 QUIET_PASSES = 12
 """Passes of the event loop without a new request after which it counts as at rest; a wake-up takes one per await."""
 
-MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix="models")
+OWNER = "models"  # the name of the thread begins with it
+MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix=OWNER)
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def on_model_thread(work: Callable[P, T]) -> Callable[P, T]:
+    """The function, which the thread that owns the models runs while the caller waits.
+
+    Each thread that computes has OpenMP threads of its own. Where these are more than the cores, they sleep between
+    operations, and a pass over few tokens takes 1.5 times as long: so no other thread loads a model.
+    """
+
+    @wraps(work)
+    def run_there(*args: P.args, **kwargs: P.kwargs) -> T:
+        if threading.current_thread().name.startswith(OWNER):
+            return work(*args, **kwargs)
+        return MODELS.submit(copy_context().run, partial(work, *args, **kwargs)).result()
+
+    return run_there
+
+
 Handle = Callable[[Sequence[Any]], Sequence[Any]]
 BatchStep = Callable[[Mapping[int, Any]], Mapping[int, Any]]
 """Takes more requests in and answers some of those that it has, at least one; both by number."""

@@ -8,6 +8,7 @@ from typing import Any
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.errors import ModelError
+from rag_evaluator.models.event_loop import on_model_thread
 from rag_evaluator.models.hub import contents_of, find_model, in_one_line, loading
 from rag_evaluator.verifiers.batches import BatchSize
 
@@ -56,6 +57,7 @@ class FolderModel:
         if not any((place / file).is_file() for file in TOKENIZERS):
             raise ModelError(f"{key}: {place} has no tokenizer. {contents_of(place)}")
 
+    @on_model_thread
     def load(self) -> None:
         """Load the weights now, not with the first question. Raises `ModelError`."""
         with self._lock:

@@ -20,7 +20,7 @@ from rag_evaluator.judge.engines.transformers.loading import check_model, find_j
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
-from rag_evaluator.models.event_loop import BatchStep
+from rag_evaluator.models.event_loop import BatchStep, on_model_thread
 from rag_evaluator.models.hub import has_adapter
 
 if TYPE_CHECKING:
@@ -95,6 +95,7 @@ class TransformersEngine(BatchEngine):
         )
 
     @classmethod
+    @on_model_thread
     def load(cls, config: JudgeConfig, offline: bool) -> "TransformersEngine":
         engine = cls.of_pipeline(load_pipeline(config, offline), config)
         reorder_weights(engine.model)  # which is nobody else's

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -40,8 +41,9 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     in_float32,
     rope_switch,
 )
+from rag_evaluator.judge.engines.transformers.drafts import AT_ONCE, MOST, Draft
 from rag_evaluator.judge.engines.transformers.prefixes import KeptBeginnings, PrefixCache, leaders_of
-from rag_evaluator.judge.protocol import Ids, Request
+from rag_evaluator.judge.protocol import Ids, Request, common_beginning
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -94,14 +96,22 @@ class PackedModel:
             raise NotPackableError(f"packed rows fail with {type(error).__name__}: {message}") from error
         return packed
 
-    def run(self, cache: TailCache, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]) -> Any:
-        """Logits `(rows, vocab)` after the last token of each row.
+    def run(
+        self,
+        cache: TailCache,
+        tokens: Sequence[Sequence[int]],
+        rows: Sequence[int],
+        starts: Sequence[int],
+        kept: Sequence[int] | None = None,
+    ) -> Any:
+        """Logits `(rows, vocab)` after the last token of each row, or `(sum(kept), vocab)` after the last ones.
 
         Args:
             cache: tails of all rows, and the prefix they share.
             tokens: new tokens of each row, at least one.
             rows: rows of the cache they belong to.
             starts: tail slots that each row has filled already.
+            kept: how many of the last tokens of each row; None: one.
         """
         tokens, starts = list(tokens), list(starts)
         chunk = self.chunk
@@ -109,7 +119,7 @@ class PackedModel:
             self._pass(cache, [tokens[i][:chunk] for i in long], [rows[i] for i in long], [starts[i] for i in long])
             for index in long:
                 tokens[index], starts[index] = tokens[index][chunk:], starts[index] + chunk
-        return self._pass(cache, tokens, rows, starts)
+        return self._pass(cache, tokens, rows, starts, kept)
 
     def prefix(self, tokens: Sequence[int]) -> list[Layer]:
         """Keys and values of a prefix, per layer."""
@@ -118,20 +128,31 @@ class PackedModel:
         return cache.copy_of(0, len(tokens))
 
     def _pass(
-        self, cache: TailCache, tokens: Sequence[Sequence[int]], rows: Sequence[int], starts: Sequence[int]
+        self,
+        cache: TailCache,
+        tokens: Sequence[Sequence[int]],
+        rows: Sequence[int],
+        starts: Sequence[int],
+        kept: Sequence[int] | None = None,
     ) -> Any:
         """One forward pass; memory for attention grows with the columns, which is why `run` cuts long ones."""
         device = self.model.device
         counts = [len(part) for part in tokens]
         cache.begin(counts, rows, starts)
         step = cache.step(device)
+        ends = accumulate(counts)
+        places = [
+            place
+            for end, count in zip(ends, kept or [1] * len(counts), strict=True)
+            for place in range(end - count, end)
+        ]
         with packed_attention_of(self.configs, cache):
             output = self.model(
                 input_ids=on_device(torch.tensor([[token for part in tokens for token in part]]), device),
                 position_ids=step.positions[None],
                 past_key_values=cache,
                 use_cache=True,
-                logits_to_keep=torch.tensor(counts).cumsum(0) - 1,  # on the CPU: the last layer may be elsewhere
+                logits_to_keep=torch.tensor(places),  # on the CPU: the last layer may be elsewhere
             )
         ACTIVITY.tokens += sum(counts)
         return output.logits[0]
@@ -267,6 +288,7 @@ class PackedSequence(ActiveSequence):
         length: tail slots that it may fill.
         position: its row of the cache.
         filled: tail slots that it has filled.
+        draft: guesses its next tokens; None: they are not guessed.
     """
 
     number: int
@@ -274,6 +296,7 @@ class PackedSequence(ActiveSequence):
     length: int
     position: int = 0
     filled: int = 0
+    draft: Draft | None = None
 
 
 class PackedDecoder:
@@ -295,6 +318,7 @@ class PackedDecoder:
         self.beginnings = KeptBeginnings(int(KEPT_SHARE * free_bytes(packed.model)), packed.slot_bytes)
         self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
         self.batch_size.prefill = PREFILL_TOKENS
+        self.guesses = packed.model.dtype in HALVES and packed.model.device.type == "cpu"
         self.tail_tokens = 0  # of prompts computed, prefixes apart
 
     @property
@@ -386,7 +410,8 @@ class PackedBatch:
                 tail = list(request.input_ids[len(prefix) :])
                 self.decoder.tail_tokens += len(tail)
                 sequence, length = new_sequence(request, self.decoder.vocabulary), len(tail) + request.budget.max_length
-                self.waiting.append(PackedSequence(sequence, tail, numbers[index], prefix, length))
+                draft = Draft(request.input_ids) if self.decoder.guesses else None
+                self.waiting.append(PackedSequence(sequence, tail, numbers[index], prefix, length, draft=draft))
         while True:
             newcomers = list(self._admitted())
             for part in self.decoder.by_size([entry.feed for entry in newcomers]):
@@ -418,15 +443,56 @@ class PackedBatch:
         active = [entry for entry in active if not entry.sequence.done]
         if not active:
             return
-        feeds, positions, filled = zip(*((entry.feed, entry.position, entry.filled) for entry in active), strict=True)
-        logits = self.decoder.packed.run(self.cache, feeds, positions, filled)
-        tokens = self.decoder.chooser.choose([entry.sequence for entry in active], logits)
-        for entry, token in zip(active, tokens, strict=True):
+        guesses = self._guesses(active)
+        kept = [1 + len(guess) for guess in guesses]
+        feeds = [entry.feed + guess for entry, guess in zip(active, guesses, strict=True)]
+        rows, filled = zip(*((entry.position, entry.filled) for entry in active), strict=True)
+        logits = self.decoder.packed.run(self.cache, feeds, rows, filled, kept)
+        places = accumulate(kept, initial=0)
+        going_on = [Fed(entry, place, guess) for entry, place, guess in zip(active, places, guesses, strict=False)]
+        for entry in active:
             entry.filled += len(entry.feed)
-            if entry.sequence.failure is not None:
-                self.cache.clear(entry.position)
-                continue
-            entry.take(token)
+        while going_on:
+            rows_of = logits if len(going_on) == len(logits) else logits[[fed.place for fed in going_on]]
+            tokens = self.decoder.chooser.choose([fed.entry.sequence for fed in going_on], rows_of)
+            going_on = [fed for fed, token in zip(going_on, tokens, strict=True) if self._take(fed, token)]
+
+    def _guesses(self, active: Sequence[PackedSequence]) -> list[list[int]]:
+        """How each sequence may go on: as many tokens as cost little in a pass that computes the fed ones anyway."""
+        most = min(MOST, (AT_ONCE - sum(len(entry.feed) for entry in active)) // len(active))
+        rooms = [min(most, self.cache.length - entry.filled - len(entry.feed)) for entry in active]
+        return [
+            [] if entry.draft is None or room <= 0 else entry.draft.next_tokens(entry.sequence.tokens, room)
+            for entry, room in zip(active, rooms, strict=True)
+        ]
+
+    def _take(self, fed: "Fed", token: int) -> bool:
+        """Accept a token that was chosen; whether the logits after it, and what it forces, are there as well."""
+        entry = fed.entry
+        if entry.sequence.failure is not None:
+            self.cache.clear(entry.position)
+            return False
+        entry.take(token)
+        right = len(common_beginning([entry.feed, fed.guess]))
+        goes_on = right == len(entry.feed) and not entry.sequence.done
+        right -= right == len(entry.feed) and not goes_on
+        entry.filled += right
+        entry.feed, fed.guess, fed.place = entry.feed[right:], fed.guess[right:], fed.place + right
+        return goes_on
+
+
+@dataclass
+class Fed:
+    """A sequence in a pass.
+
+    Attributes:
+        place: of the logits after the tokens that it is known to have.
+        guess: tokens that were fed behind these.
+    """
+
+    entry: PackedSequence
+    place: int
+    guess: list[int]
 
 
 def _in_place(cache: TailCache, active: Sequence[PackedSequence]) -> list[PackedSequence]:

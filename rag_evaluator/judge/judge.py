@@ -389,7 +389,11 @@ class LazyJudge:
     @cached_property
     def _engine_parts(self) -> Mapping[str, str]:
         """What answers of this engine depend on; asked once, since a server is asked for it."""
-        return find_engine(self.config.engine).signature_parts(self.config, self.offline) if not self.is_object else {}
+        if self.is_object:
+            model = self.model.inner.engine if isinstance(self.model, Judge) else _model_in(self.model)
+            dtype = getattr(model, "dtype", None)
+            return {} if dtype is None else {"dtype": str(dtype).removeprefix("torch.")}
+        return find_engine(self.config.engine).signature_parts(self.config, self.offline)
 
     @property
     def line(self) -> str:

@@ -9,6 +9,7 @@ import json
 import logging
 import os
 import re
+import sys
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -134,14 +135,21 @@ def contents_of(folder: Path) -> str:
     return f"It holds: {', '.join(names)}." if names else "It is empty."
 
 
+def usable_cores() -> int:
+    """Cores that this process may use, by its affinity, the quota of its cgroup and Slurm's `--cpus-per-task`."""
+    from joblib import cpu_count
+
+    return min(int(cpu_count()), int(os.environ.get("SLURM_CPUS_PER_TASK") or sys.maxsize))
+
+
 def devices() -> dict[str, Any]:  # Any: JSON
-    """The version of torch, its threads, and each GPU with its memory in bytes."""
+    """The version of torch, its threads, the cores for them, and each GPU with its memory in bytes."""
     import torch
 
     numbers = range(torch.cuda.device_count() if torch.cuda.is_available() else 0)
     found = [torch.cuda.get_device_properties(number) for number in numbers]
     gpus = [{"name": gpu.name, "memory": gpu.total_memory} for gpu in found]
-    return {"torch": torch.__version__, "gpus": gpus, "threads": torch.get_num_threads()}
+    return {"torch": torch.__version__, "gpus": gpus, "threads": torch.get_num_threads(), "cores": usable_cores()}
 
 
 def free_memory() -> None:

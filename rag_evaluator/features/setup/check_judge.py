@@ -23,6 +23,7 @@ from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.chosen import times_of
 from rag_evaluator.metrics.scorer import Scorer
+from rag_evaluator.models.hub import devices
 from rag_evaluator.results.conclusion import about
 from rag_evaluator.results.flags import REASONS
 from rag_evaluator.results.judgement import explained, judgements_of
@@ -136,7 +137,26 @@ async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **described}
     details |= {"because": because} if because else {}
     checks.add("engine", state, ", ".join(filter(None, parts)), details)
+    _add_speed(scorer.judge, checks)
     return scorer
+
+
+FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
+
+
+def _add_speed(judge: JudgeProtocol, checks: Checks) -> None:
+    """The dtype of a model that runs on this CPU, how fast it is beside the other one, and the threads."""
+    engine: Any = engine_of(judge)
+    if not hasattr(engine, "seconds_by_dtype") or not (seconds := engine.seconds_by_dtype()):
+        return
+    found, dtype = devices(), engine.dtype
+    text = f"dtype {dtype}, {counted(found['threads'], 'thread')} for {counted(found['cores'], 'core')}"
+    other = min(seconds, key=lambda name: seconds[name])
+    if dtype in seconds and seconds[dtype] > FASTER_DTYPE * seconds[other]:
+        ratio = seconds[dtype] / seconds[other]
+        text += f"; {other} is {ratio:.1f} times as fast on this CPU: judge.dtype: {other}"
+    details = {"dtype": dtype, "seconds": seconds, "threads": found["threads"], "cores": found["cores"]}
+    checks.add("speed", "ok", text, details)
 
 
 async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], checks: Checks) -> None:

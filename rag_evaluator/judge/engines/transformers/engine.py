@@ -15,13 +15,13 @@ from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched
-from rag_evaluator.judge.engines.transformers.linear import reorder_weights
-from rag_evaluator.judge.engines.transformers.loading import check_model, find_judge, load_pipeline
+from rag_evaluator.judge.engines.transformers.linear import reorder_weights, seconds_by_dtype
+from rag_evaluator.judge.engines.transformers.loading import check_model, dtype_of, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 from rag_evaluator.models.event_loop import BatchStep, on_model_thread
-from rag_evaluator.models.hub import has_adapter
+from rag_evaluator.models.hub import has_adapter, usable_cores
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
@@ -81,7 +81,7 @@ class TransformersEngine(BatchEngine):
 
     @staticmethod
     def signature_parts(config: JudgeConfig, offline: bool) -> dict[str, str]:
-        return adapter_part(config)
+        return {**adapter_part(config), "dtype": dtype_of(config, offline)}
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities:
@@ -97,6 +97,7 @@ class TransformersEngine(BatchEngine):
     @classmethod
     @on_model_thread
     def load(cls, config: JudgeConfig, offline: bool) -> "TransformersEngine":
+        torch.set_num_threads(min(torch.get_num_threads(), usable_cores()))
         engine = cls.of_pipeline(load_pipeline(config, offline), config)
         reorder_weights(engine.model)  # which is nobody else's
         return engine
@@ -137,6 +138,15 @@ class TransformersEngine(BatchEngine):
             "batch_size": str(self.in_flight),
         }
         return {key: value for key, value in known.items() if value is not None}
+
+    @property
+    def dtype(self) -> str:
+        return str(self.model.dtype).removeprefix("torch.")
+
+    @on_model_thread
+    def seconds_by_dtype(self) -> dict[str, float]:
+        """See `linear.seconds_by_dtype`; nothing for a model on a GPU."""
+        return {} if self.model.device.type != "cpu" else seconds_by_dtype(self.model)
 
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
         with torch.inference_mode(), device_watched():

@@ -1,6 +1,10 @@
-"""Weights in the order in which a CPU's kernels for bfloat16 read them; else they are put in it for each pass."""
+"""Weights in the order in which a CPU's kernels for bfloat16 read them; else they are put in it for each pass.
+
+Whether bfloat16 is faster depends on the CPU: `seconds_by_dtype` measures it.
+"""
 
 import logging
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +14,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 BATCH = 16  # rows of a pass that the order is chosen for; any other number gives the same result
+MEASURED = 0.15  # seconds for a dtype
 LIMIT = 2e-2  # of the largest logit: a bias may be added before or after rounding
 logger = logging.getLogger(__name__)
 
@@ -29,9 +34,7 @@ def reorder_weights(model: "PreTrainedModel") -> None:
     expected = model(ids).logits
     try:
         for layer in layers:
-            weight = torch.ops.mkldnn._reorder_linear_weight(layer.weight, BATCH)
-            layer.weight = torch.nn.Parameter(weight, requires_grad=False)
-            vars(layer)["forward"] = partial(_linear, layer)
+            _reorder(layer)
         difference = float((model(ids).logits - expected).abs().max() / expected.abs().max())
         if not difference <= LIMIT:
             raise ValueError(f"logits change by {difference:.2g} of them")
@@ -41,6 +44,30 @@ def reorder_weights(model: "PreTrainedModel") -> None:
             if layer.weight.is_mkldnn:
                 layer.weight = torch.nn.Parameter(layer.weight.to_dense(), requires_grad=False)
             vars(layer).pop("forward", None)
+
+
+def _reorder(layer: torch.nn.Linear) -> None:
+    weight = torch.ops.mkldnn._reorder_linear_weight(layer.weight, BATCH)
+    layer.weight = torch.nn.Parameter(weight, requires_grad=False)
+    vars(layer)["forward"] = partial(_linear, layer)
+
+
+@torch.inference_mode()
+def seconds_by_dtype(model: "PreTrainedModel") -> dict[str, float]:
+    """Seconds that a layer of random weights takes for few tokens, by dtype; it is as large as one of the model's."""
+    sizes = [(layer.in_features, layer.out_features) for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
+    seconds: dict[str, float] = {}
+    for dtype in (torch.float32, torch.bfloat16):
+        layer = torch.nn.Linear(*sorted(sizes)[len(sizes) // 2], dtype=dtype)
+        if _is_slow(layer.weight) and torch.ops.mkldnn._is_mkldnn_bf16_supported():
+            _reorder(layer)
+        inputs, best, end = torch.ones(BATCH, layer.in_features, dtype=dtype), float("inf"), time.monotonic() + MEASURED
+        while time.monotonic() < end:
+            began = time.perf_counter()
+            layer(inputs)
+            best = min(best, time.perf_counter() - began)
+        seconds[str(dtype).removeprefix("torch.")] = best
+    return seconds
 
 
 def _is_slow(weight: torch.Tensor) -> bool:

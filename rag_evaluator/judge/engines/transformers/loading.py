@@ -24,6 +24,7 @@ from rag_evaluator.models.hub import find_model, in_one_line, load_failure, load
 
 FILL = 0.8  # of a GPU's free memory for the weights
 SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
+DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
 SHORT = ("load_in_4bit", "load_in_8bit")  # what transformers 4 took beside other arguments
 COMPANIONS = ("bnb_4bit_", "llm_int8_")
 KEY = "quantization_config"
@@ -315,6 +316,19 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     check_quantisation(source, model, kwargs)
     check_template(config.chat_template)
     return ModelFiles(source, kwargs, adapter, gguf)
+
+
+def dtype_of(config: JudgeConfig, offline: bool) -> str:
+    """The dtype that the model is loaded in, where the configuration leaves it open, too. Raises `ModelError`."""
+    found = find_judge(config, offline)
+    folder, dtype = Path(found.source), str(found.kwargs["dtype"]).removeprefix("torch.")
+    if dtype != "auto" or not folder.is_dir():
+        return "as saved" if dtype == "auto" else dtype
+    settings = read_settings(folder / "config.json", "judge.model")
+    of_text = settings.get("text_config") or {}
+    named = next((part[key] for part in (settings, of_text) for key in ("dtype", "torch_dtype") if part.get(key)), None)
+    saved = (tensor.dtype for path in sorted(folder.glob("*.safetensors")) for tensor in saved_tensors(path))
+    return str(named or next((DTYPES[dtype] for dtype in saved if dtype in DTYPES), "float32"))
 
 
 def _kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:

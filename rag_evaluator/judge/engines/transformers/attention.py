@@ -44,6 +44,27 @@ def on_device(numbers: torch.Tensor, device: torch.device) -> torch.Tensor:
     return numbers.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else numbers.to(device)
 
 
+@dataclass(frozen=True)
+class View:
+    """Rows of a pass, as many queries each, in which attention sees their tails.
+
+    Attributes:
+        tokens: `(tokens,)` indices of the packed tokens that it has; None: all.
+        place: `(tokens,)` x 2, row and column of each of them.
+        shape: rows and columns.
+        cached: its rows of the cache, as a slice or as indices.
+        earliest: tail slots that are filled before, in the shortest row.
+        length: tail slots that are filled afterwards, in the longest row.
+    """
+
+    tokens: torch.Tensor | None
+    place: tuple[torch.Tensor, torch.Tensor]
+    shape: tuple[int, int]
+    cached: slice | torch.Tensor
+    earliest: int
+    length: int
+
+
 class Step:
     """The packed tokens of one forward pass, on one device.
 
@@ -59,10 +80,6 @@ class Step:
         rows: `(tokens,)` row of the cache each token belongs to.
         slots: `(tokens,)` position of each token in its row's tail.
         positions: `(tokens,)` position of each token in its sequence.
-        place: `(tokens,)` x 2, row and column of each token in the padded view that attention uses.
-        shape: rows and columns of that view.
-        cached: the rows of the cache that take part, as a slice or as indices.
-        length: tail slots that are filled afterwards, in the longest row.
     """
 
     def __init__(
@@ -74,20 +91,14 @@ class Step:
         device: torch.device,
     ) -> None:
         self.device = device
-        self.shape = len(counts), max(counts)
-        ends = [start + count for start, count in zip(starts, counts, strict=True)]
-        self.length, self._earliest = max(ends), min(starts)
+        self._feeds = list(zip(counts, rows, starts, strict=True))
         column = torch.cat([torch.arange(count) for count in counts])
-        view = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+        self._view = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+        self._column, view = column, self._view
         self._slots = torch.tensor(starts)[view] + column  # on the CPU
         before = torch.tensor([prefix[0][0].shape[1] if prefix else 0 for prefix in prefixes])[view]
-        numbers = [torch.tensor(rows)[view], self._slots, before + self._slots, view, column]
-        self.rows, self.slots, self.positions, *place = on_device(torch.stack(numbers), device).unbind()
-        self.place = place[0], place[1]
-        in_order = list(rows) == list(range(rows[0], rows[0] + len(rows)))
-        self.cached: slice | torch.Tensor = torch.tensor(rows, device=device)
-        if in_order:
-            self.cached = slice(rows[0], rows[0] + len(rows))
+        numbers = [torch.tensor(rows)[view], self._slots, before + self._slots]
+        self.rows, self.slots, self.positions = on_device(torch.stack(numbers), device).unbind()
         numbered = {id(prefix): prefix for prefix in prefixes if prefix}
         of_token = torch.tensor(list(map(id, prefixes)))[view]
         self._prefixes = [(prefix, (of_token == name).nonzero()[:, 0]) for name, prefix in numbered.items()]
@@ -99,33 +110,57 @@ class Step:
         Args:
             group: heads that share keys; their queries are put into one dimension.
 
-        The masks are `(rows, 1, group * columns, slots)` and `(1, 1, group * tokens, slots)`. The padding of the view
+        The masks are `(rows, 1, group * columns, slots)` and `(1, 1, group * tokens, slots)`. The padding of a view
         sees something, too, as no row of a mask may be empty.
         """
         key = window, group, dtype
         if key not in self._known:
-            self._known[key] = self._of_tail(*key), list(self._of_prefixes(*key))
+            are_parted = self.device.type == "cpu" and dtype in HALVES  # in float32 the last digits would change
+            tails = [(view, self._of_tail(view, *key)) for view in self._views(are_parted)]
+            self._known[key] = tails, list(self._of_prefixes(*key))
         return self._known[key]
 
-    def _of_tail(self, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
-        rows, columns = self.shape
-        first = 0 if window is None else max(0, self._earliest - window + 1)
-        queries = torch.full((rows, columns, 1), self.length - 1, device=self.device)
-        queries[self.place] = self.slots[:, None]
-        keys = torch.arange(first, self.length, device=self.device)
+    def _views(self, are_parted: bool) -> Iterator[View]:
+        """One view of all rows, padded to the longest; parted, those with up to 2, 8, 32, 128 and 512 tokens apart."""
+        sizes = [(count - 1).bit_length() // 2 if are_parted else 0 for count, *_ in self._feeds]
+        for size in sorted(set(sizes)):
+            members = [index for index, other in enumerate(sizes) if other == size]
+            counts, rows, starts = zip(*(self._feeds[index] for index in members), strict=True)
+            numbers = torch.full((len(sizes),), -1)
+            numbers[members] = torch.arange(len(members))
+            tokens = (numbers[self._view] >= 0).nonzero()[:, 0]
+            place = on_device(torch.stack([numbers[self._view], self._column])[:, tokens], self.device)
+            in_order = list(rows) == list(range(rows[0], rows[0] + len(rows)))
+            yield View(
+                None if len(members) == len(sizes) else on_device(tokens, self.device),
+                (place[0], place[1]),
+                (len(members), max(counts)),
+                slice(rows[0], rows[0] + len(rows)) if in_order else torch.tensor(rows, device=self.device),
+                min(starts),
+                max(start + count for start, count in zip(starts, counts, strict=True)),
+            )
+
+    def _of_tail(self, view: View, window: int | None, group: int, dtype: torch.dtype) -> VisibleKeys:
+        rows, columns = view.shape
+        first = 0 if window is None else max(0, view.earliest - window + 1)
+        queries = torch.full((rows, columns, 1), view.length - 1, device=self.device)
+        queries[view.place] = (self.slots if view.tokens is None else self.slots[view.tokens])[:, None]
+        keys = torch.arange(first, view.length, device=self.device)
         hidden = keys > queries
         if window is not None:
             hidden |= keys <= queries - window
         return VisibleKeys(first, self._mask(hidden[:, None].expand(rows, group, *hidden.shape[1:]), rows, dtype))
 
     def _of_prefixes(self, window: int | None, group: int, dtype: torch.dtype) -> Iterator[tuple[Prefix, VisibleKeys]]:
+        longest = max(start + count for count, _, start in self._feeds)
+        earliest = min(start for *_, start in self._feeds)
         for prefix, tokens in self._prefixes:
             length, first, mask = prefix[0][0].shape[1], 0, None
-            if window is not None and length + self.length > window:
+            if window is not None and length + longest > window:
                 tokens = tokens[self._slots[tokens] < window - 1]
                 if not len(tokens):
                     continue
-                first = max(0, length + self._earliest - window + 1)
+                first = max(0, length + earliest - window + 1)
                 queries = length + self._slots[tokens]
                 hidden = on_device(torch.arange(first, length) <= queries[:, None] - window, self.device)
                 mask = self._mask(hidden.expand(group, *hidden.shape), 1, dtype)
@@ -138,7 +173,7 @@ class Step:
         return torch.zeros(flat.shape, dtype=dtype, device=self.device).masked_fill_(flat, float("-inf"))
 
 
-Seen = tuple[VisibleKeys, Sequence[tuple[Prefix, VisibleKeys]]]
+Seen = tuple[Sequence[tuple[View, VisibleKeys]], Sequence[tuple[Prefix, VisibleKeys]]]
 
 
 @dataclass(frozen=True)
@@ -355,12 +390,26 @@ def _gives_float32(device: str, dtype: torch.dtype) -> bool:
     return True
 
 
-def _to_tails(attend: Callable[..., Part], step: Step, grouped: torch.Tensor, tail: Layer, seen: VisibleKeys) -> Part:
+def _to_tails(
+    attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, views: Sequence[tuple[View, VisibleKeys]]
+) -> Part:
     """Attention of the packed tokens, `(kv_heads, group, tokens, head_dim)`, to the tail of their own row."""
+    parts = [
+        _to_tail(attend, grouped if view.tokens is None else grouped[:, :, view.tokens], tail, view, seen)
+        for view, seen in views
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    order = torch.cat([view.tokens for view, _ in views if view.tokens is not None]).argsort()
+    return torch.cat([part[0] for part in parts])[order], torch.cat([part[1] for part in parts])[order]
+
+
+def _to_tail(attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, view: View, seen: VisibleKeys) -> Part:
+    """The same for the tokens of a view."""
     kv_heads, group, _, size = grouped.shape
-    rows, columns = step.shape
-    row, column = step.place
-    keys, values = (part[step.cached, :, seen.first : step.length] for part in tail)
+    rows, columns = view.shape
+    row, column = view.place
+    keys, values = (part[view.cached, :, seen.first : view.length] for part in tail)
     if columns == 1:  # a token of each row, as in most steps: there is nothing to pad
         return attend(grouped.permute(2, 0, 1, 3), keys, values, seen.mask)
     padded = grouped.new_zeros(rows, kv_heads, group, columns, size)
@@ -416,8 +465,8 @@ def packed_attention(
     grouped = queries[0].unflatten(0, (keys.shape[1], -1))  # (kv_heads, group, tokens, head_dim)
     group = grouped.shape[1]
     attend = partial(_attend, scaling=scaling, softcap=softcap)
-    of_tail, of_prefixes = step.visible(window, group, queries.dtype)
-    output, logsumexp = _to_tails(attend, step, grouped, tail, of_tail)
+    of_tails, of_prefixes = step.visible(window, group, queries.dtype)
+    output, logsumexp = _to_tails(attend, grouped, tail, of_tails)
     for prefix, seen in of_prefixes:
         part = _to_prefix(attend, grouped, prefix[layer], seen)
         if seen.tokens is None:

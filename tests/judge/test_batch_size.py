@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -9,29 +10,39 @@ import torch
 from test_judge import load
 
 from rag_evaluator.config import USUAL_BATCH, JudgeConfig
-from rag_evaluator.judge import GPU_MOST, LEAST_PREFILL, LENGTH, BatchSize, BatchSizeSetting, PlainDecoder, VllmEngine
+from rag_evaluator.judge import (
+    CPU_HALF_MOST,
+    GPU_MOST,
+    LEAST_PREFILL,
+    LENGTH,
+    BatchSize,
+    BatchSizeSetting,
+    PlainDecoder,
+    VllmEngine,
+)
 from rag_evaluator.judge.engines.transformers import decoder, plain
 
 GB = 1 << 30
 SLOT = 1 << 17  # bytes of a token of an 8B model
-MODEL: Any = None
+FLOAT, HALF = (SimpleNamespace(dtype=dtype) for dtype in (torch.float32, torch.bfloat16))
 
 
 @pytest.mark.parametrize(
-    ("asked", "gpu", "free", "slot_bytes", "row_bytes", "most"),
+    ("asked", "gpu", "free", "slot_bytes", "row_bytes", "most", "model"),
     [
-        (5, False, 64 * GB, SLOT, 0, 5),
-        (500, True, 64 * GB, SLOT, 0, 500),
-        ("auto", False, 64 * GB, SLOT, 0, USUAL_BATCH),
-        ("auto", False, 4 * GB, SLOT, 0, 8),
-        ("auto", False, GB // 100, SLOT, 0, 1),
-        ("auto", True, 64 * GB, SLOT, 0, 128),
-        ("auto", True, 63 * GB, SLOT, 0, 64),
-        ("auto", True, 60 * GB, SLOT, 0, 64),
-        ("auto", True, 640 * GB, SLOT, 0, GPU_MOST),
-        ("auto", True, 64 * GB, 0, GB, 32),
-        ("auto", True, 64 * GB, SLOT, GB, 16),
-        ("auto", True, 64 * GB, 0, 0, USUAL_BATCH),  # what a token takes is not known
+        (5, False, 64 * GB, SLOT, 0, 5, FLOAT),
+        (500, True, 64 * GB, SLOT, 0, 500, FLOAT),
+        ("auto", False, 64 * GB, SLOT, 0, USUAL_BATCH, FLOAT),
+        ("auto", False, 64 * GB, SLOT, 0, CPU_HALF_MOST, HALF),
+        ("auto", False, 4 * GB, SLOT, 0, 8, FLOAT),
+        ("auto", False, GB // 100, SLOT, 0, 1, FLOAT),
+        ("auto", True, 64 * GB, SLOT, 0, 128, FLOAT),
+        ("auto", True, 63 * GB, SLOT, 0, 64, FLOAT),
+        ("auto", True, 60 * GB, SLOT, 0, 64, FLOAT),
+        ("auto", True, 640 * GB, SLOT, 0, GPU_MOST, FLOAT),
+        ("auto", True, 64 * GB, 0, GB, 32, FLOAT),
+        ("auto", True, 64 * GB, SLOT, GB, 16, FLOAT),
+        ("auto", True, 64 * GB, 0, 0, USUAL_BATCH, FLOAT),  # what a token takes is not known
     ],
 )
 def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
@@ -41,11 +52,12 @@ def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
     slot_bytes: int,
     row_bytes: int,
     most: int,
+    model: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(decoder, "free_bytes", lambda _: free)
     monkeypatch.setattr(decoder, "on_gpus", lambda _: gpu)
-    size = BatchSize.of(MODEL, asked, slot_bytes, row_bytes)
+    size = BatchSize.of(model, asked, slot_bytes, row_bytes)
     assert size.most == most
     assert size.that_fit(LENGTH) <= most
 

@@ -10,7 +10,7 @@ import pytest
 from rag_evaluator import Check, CheckReport, ConfigError, JudgeLostError, RAGEvaluator, ScriptedJudge, check
 from rag_evaluator.cli.main import main
 from rag_evaluator.features.setup import exit_code
-from rag_evaluator.judge import IN_FLIGHT, Memory
+from rag_evaluator.judge import IN_FLIGHT, Memory, TransformersEngine
 
 ModelFolder = Callable[..., Path]
 Rows = list[dict[str, Any]]
@@ -66,6 +66,30 @@ def test_a_row_is_judged_by_every_metric_with_its_reasons(
     assert "12 questions to the judge" in found(report, "cost").text
     assert json.dumps(report.to_json(), allow_nan=False)
     assert not list(tmp_path.iterdir()), "nothing is written"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "advice"),
+    [
+        ({"float32": 3.0, "bfloat16": 1.0}, "; bfloat16 is 3.0 times as fast on this CPU: judge.dtype: bfloat16"),
+        ({"float32": 1.0, "bfloat16": 0.9}, ""),
+        ({"float32": 1.0, "bfloat16": 5.0}, ""),
+    ],
+)
+def test_a_faster_dtype_is_named_with_the_threads(
+    seconds: dict[str, float],
+    advice: str,
+    rows: Rows,
+    tmp_path: Path,
+    model_folder: ModelFolder,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = project(tmp_path, rows, model_folder("llama-bytelevel"))
+    assert set(found(check(path), "speed").details["seconds"]) == {"float32", "bfloat16"}
+    monkeypatch.setattr(TransformersEngine, "seconds_by_dtype", lambda _: seconds)
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
+    speed = found(check(path), "speed")
+    assert speed.text == f"dtype float32, {speed.details['threads']} thread for 1 core{advice}"
 
 
 def test_the_prompt_is_shown_with_the_special_tokens_that_the_model_gets(
@@ -299,10 +323,10 @@ def test_gpus_are_named_and_a_torch_that_cannot_be_imported_is_a_failure(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     gpu = {"name": "NVIDIA H200", "memory": 140 << 30}
-    there = {"torch": "2.13.0+cu130", "gpus": [gpu], "threads": 8}
+    there = {"torch": "2.13.0+cu130", "gpus": [gpu], "threads": 8, "cores": 16}
     monkeypatch.setattr("rag_evaluator.features.setup.versions.devices", lambda: there)
     assert main(["check"]) == 0
-    assert "torch 2.13.0+cu130; NVIDIA H200 140 GiB, threads: 8\n" in capsys.readouterr().out
+    assert "torch 2.13.0+cu130; NVIDIA H200 140 GiB, threads: 8 for 16 cores\n" in capsys.readouterr().out
 
     def broken() -> None:
         raise OSError("/home/torvik/libcudnn.so: no such file")

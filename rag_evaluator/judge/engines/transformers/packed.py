@@ -473,7 +473,7 @@ class PackedBatch:
             self.cache.clear(entry.position)
             return False
         entry.take(token)
-        right = len(common_beginning([entry.feed, fed.guess]))
+        right = len(common_beginning([tuple(entry.feed), tuple(fed.guess)]))
         goes_on = right == len(entry.feed) and not entry.sequence.done
         right -= right == len(entry.feed) and not goes_on
         entry.filled += right

@@ -1,0 +1,84 @@
+"""Guessed tokens: they come from the text itself, save passes, and change no answer."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from rag_evaluator import Judge
+from rag_evaluator.config import JudgeConfig
+from rag_evaluator.judge import Draft
+from rag_evaluator.models import on_model_thread
+
+
+@pytest.mark.parametrize(
+    ("prompt", "answer", "most", "expected"),
+    [
+        ([1, 2, 3, 4, 5], [2, 3], 2, [4, 5]),
+        ([1, 2, 3, 4, 5], [2, 3], 8, [4, 5, 2, 3, 4, 5, 2, 3]),
+        ([1, 2, 3, 1, 2, 4], [1, 2], 1, [4]),
+        ([1, 2], [3, 3, 3], 3, [3, 3, 3]),
+        ([1, 2, 3], [4, 5], 3, []),
+        ([1], [], 3, []),
+    ],
+    ids=["as in the prompt", "and on from there", "the last place counts", "a loop", "nothing like it", "too short"],
+)
+def test_a_guess_is_what_followed_the_last_tokens_before(
+    prompt: list[int], answer: list[int], most: int, expected: list[int]
+) -> None:
+    draft = Draft(prompt)
+    for length in range(len(answer)):
+        draft.next_tokens(answer[:length], most)
+    assert draft.next_tokens(answer, most) == expected
+
+
+class Claims(BaseModel):
+    statements: list[str]
+
+
+@pytest.mark.parametrize("temperature", [0.0, 0.8])
+def test_guesses_save_passes_and_change_no_answer(model_folder: Callable[..., Path], temperature: float) -> None:
+    prompts = [f"Repeat: {word * 6} {word} {word}" for word in ("ab", "Nolu Brak ", "[1, 2], ")]
+
+    async def answers(judge: Judge) -> list[Any]:
+        return await asyncio.gather(*(judge.agenerate(prompt, Claims) for prompt in prompts), return_exceptions=True)
+
+    made, passes = [], []
+    for are_guessed in (False, True):
+        settings = JudgeConfig(
+            model=str(model_folder("llama-bytelevel")), dtype="float32", max_new_tokens=96, temperature=temperature
+        )
+        judge = Judge.from_config(settings)
+        engine: Any = judge.inner.engine
+        engine.decoder.guesses = are_guessed
+        count: list[int] = []
+        engine.model.register_forward_pre_hook(lambda *_, count=count: count.append(1))
+        made.append(list(map(repr, asyncio.run(answers(judge)))))
+        passes.append(len(count))
+    assert made[0] == made[1]
+    assert passes[1] < passes[0] or temperature, "what is drawn at random repeats nothing"
+
+
+def test_half_precision_on_a_cpu_guesses_and_float32_keeps_its_bytes(model_folder: Callable[..., Path]) -> None:
+    for dtype in ("float32", "bfloat16"):
+        judge: Any = Judge.from_config(JudgeConfig(model=str(model_folder("llama-bytelevel")), dtype=dtype))
+        assert judge.inner.engine.decoder.guesses == (dtype == "bfloat16")
+
+
+def test_models_are_loaded_on_the_thread_that_runs_them() -> None:
+    import threading
+
+    @on_model_thread
+    def name(outer: bool) -> str:
+        return name(False) if outer else threading.current_thread().name
+
+    @on_model_thread
+    def failing() -> None:
+        raise ValueError("no such weights")
+
+    assert name(True).startswith("models")
+    with pytest.raises(ValueError, match="no such weights"):
+        failing()

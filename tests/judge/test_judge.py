@@ -152,10 +152,10 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
     assert packed is not None
     run_model = packed.run
 
-    def small(cache: Any, tokens: Any, rows: Any, starts: Any) -> Any:
+    def small(cache: Any, tokens: Any, rows: Any, *more: Any) -> Any:
         if len(rows) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return run_model(cache, tokens, rows, starts)
+        return run_model(cache, tokens, rows, *more)
 
     monkeypatch.setattr(packed, "run", small)
     assert judge.inner.engine.handle(requests) == expected

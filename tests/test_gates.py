@@ -256,7 +256,7 @@ def test_a_failure_is_named_once_and_a_file_of_verdicts_names_no_folder(
     assert main(["gate", str(run), "--min", "faithfulness=0.8", "--junit", str(junit)]) == FAILED
     printed = capsys.readouterr().out
     assert printed.count("faithfulness:") == 1
-    assert "the rule mean:faithfulness >= 0.8 would pass" in printed
+    assert "mean:faithfulness >= 0.8 would pass" in printed
     assert str(tmp_path) not in junit.read_text()
 
 

@@ -146,7 +146,7 @@ class Verdict:
             return "; the whole interval breaks it"
         if not rule.is_kept(scale, estimate.mean):
             return "; not settled: the interval reaches it, the mean does not"
-        of_mean = f"; the rule {replace(rule, of_mean=True)} would pass"
+        of_mean = f"; {replace(rule, of_mean=True)} would pass"
         return f"; not settled: the mean keeps the rule, the interval does not{self._rows_needed()}{of_mean}"
 
     def _rows_needed(self) -> str:

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 from labelled_runs import exact_run
 
+from rag_evaluator import gate
 from rag_evaluator.cli.main import main
 
 PASSED, FAILED, REFUSED = 0, 1, 2
@@ -209,6 +211,53 @@ def called(case: Case, folder: Path, *more: str) -> int:
     run = written(case.run, folder / "run", case.suffix)
     base = None if case.base is None else written(case.base, folder / "base", case.suffix)
     return main(["gate", str(run), *[str(base) if word == "BASE" else word for word in case.rules], *more])
+
+
+def judged(seed: int, count: int, third: bool = False, metrics: int = 3) -> Rows:
+    """Scores of a judge that is right by chance; `third`: every third answer is made worse."""
+    drawn = np.random.default_rng(seed).choice([0.5, 0.75, 1.0, 1.0], (metrics, count))
+    drawn[:, ::3] *= not third
+    names = ("faithfulness", "context_recall", "answer_accuracy")[:metrics]
+    return {**table(good(count)), **{name: list(map(float, row)) for name, row in zip(names, drawn, strict=True)}}
+
+
+WORSE = ["--fail-if-worse", "BASE"]
+LOST = Case(WORSE, table(without(10, 40)), table(good(40)), said="coverage is 0.750")
+
+
+@pytest.mark.parametrize("count", [20, 40, 100])
+def test_an_equal_run_is_green_and_one_with_a_third_of_its_answers_made_worse_is_red(
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    base = judged(count, count)
+    assert called(Case(WORSE, base, base), tmp_path) == PASSED
+    assert "worse is not shown, and a drop beyond 0." in capsys.readouterr().out
+    assert called(Case(WORSE, judged(count, count, third=True), base), tmp_path) == FAILED
+    assert "worse is shown" in capsys.readouterr().out
+    assert called(Case(WORSE, base, judged(count, count, third=True)), tmp_path) == PASSED, "better is green"
+
+
+def test_a_run_that_lost_its_scores_is_red(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert called(LOST, tmp_path) == FAILED
+    assert LOST.said in capsys.readouterr().out
+
+
+def test_of_two_equal_systems_at_most_6_percent_are_red() -> None:
+    pairs = [(judged(seed, 40), judged(1000 + seed, 40)) for seed in range(150)]
+    red = sum(not gate(pd.DataFrame(run), fail_if_worse=pd.DataFrame(base)).passed for run, base in pairs)
+    assert red <= 0.06 * len(pairs)
+
+
+def test_a_failure_is_named_once_and_a_file_of_verdicts_names_no_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = written(table([*good(20), *[0.0] * 4]), tmp_path / "run", ".csv")
+    junit = tmp_path / "gate.xml"
+    assert main(["gate", str(run), "--min", "faithfulness=0.8", "--junit", str(junit)]) == FAILED
+    printed = capsys.readouterr().out
+    assert printed.count("faithfulness:") == 1
+    assert "mean:faithfulness >= 0.8 would pass" in printed
+    assert str(tmp_path) not in junit.read_text()
 
 
 @pytest.mark.parametrize("case", MUST_FAIL.values(), ids=list(MUST_FAIL))

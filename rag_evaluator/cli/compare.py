@@ -162,7 +162,8 @@ def add_gate_command(commands: Any) -> None:
         **with_examples(
             "rag-evaluator gate results/demo --min faithfulness=0.8 --max noise_sensitivity=0.2",
             "rag-evaluator gate results/demo --min mean:faithfulness=0.8 --min-coverage 1",
-            "rag-evaluator gate results/demo --not-worse-than results/base --margin 0.02 --junit gate.xml",
+            "rag-evaluator gate results/demo --fail-if-worse results/base --junit gate.xml",
+            "rag-evaluator gate results/demo --not-worse-than results/base --margin 0.02",
         ),
     )
     command.add_argument("run", type=Path, help="results folder, or a table of scores")
@@ -172,9 +173,19 @@ def add_gate_command(commands: Any) -> None:
             action="append",
             default=[],
             metavar="METRIC=NUMBER",
-            help=f"{option[2:]}imum of a metric of which {which} is better; may be repeated",
+            help=f"{option[2:]}imum of a metric of which {which} is better; mean:METRIC=NUMBER: of its mean alone; may "
+            "be repeated",
         )
-    command.add_argument("--not-worse-than", type=Path, metavar="RUN", help="a baseline over the same questions")
+    baselines = command.add_mutually_exclusive_group()
+    baselines.add_argument(
+        "--fail-if-worse",
+        type=Path,
+        metavar="RUN",
+        help="a baseline over the same questions; fails only where a metric is shown to be worse, as compare shows it",
+    )
+    baselines.add_argument(
+        "--not-worse-than", type=Path, metavar="RUN", help="a baseline; fails unless it is shown to be no worse"
+    )
     command.add_argument(
         "--margin",
         action="append",
@@ -209,13 +220,16 @@ def gate(options: argparse.Namespace) -> int:
     from rag_evaluator.statistics.rules import parse_limit
 
     if options.junit:
-        check_replaceable(options.junit, MARK, options.force, [options.run, options.not_worse_than])
+        check_replaceable(
+            options.junit, MARK, options.force, [options.run, options.not_worse_than, options.fail_if_worse]
+        )
     rules = [parse_limit("--min", "min", text) for text in options.min]
     rules += [parse_limit("--max", "max", text) for text in options.max]
     verdicts = check(
         options.run,
         rules,
         not_worse_than=options.not_worse_than,
+        fail_if_worse=options.fail_if_worse,
         margin=_margin(options.margin),
         min_coverage=options.min_coverage,
         missing=options.missing,
@@ -224,7 +238,7 @@ def gate(options: argparse.Namespace) -> int:
         cluster=options.cluster,
     )
     if options.junit:
-        write_junit(verdicts, str(options.run), options.junit)
+        write_junit(verdicts, options.run.resolve().name, options.junit)
     code = OK if verdicts.passed else FAILED
     if options.json:
         shown = [verdict.to_json() for verdict in verdicts]
@@ -233,8 +247,8 @@ def gate(options: argparse.Namespace) -> int:
         return code
     print_parts(verdicts.conclusion.lines())
     for verdict in verdicts:
-        if verdict.remarks:
-            say(f"{'passed' if verdict.passed else 'failed'}: {verdict.rule}: {'; '.join(verdict.remarks)}")
+        if verdict.remarks and verdict.passed:  # a failure is named above
+            say(f"passed: {verdict.rule}: {'; '.join(verdict.remarks)}")
     return code
 
 

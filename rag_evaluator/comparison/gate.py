@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_evaluator.comparison.compare import compare
 from rag_evaluator.comparison.gate_verdicts import COVERAGE, GateVerdicts, Measured, Verdict, check_rules
 from rag_evaluator.comparison.saved_scores import check_direction, read_scores, scales_for
 from rag_evaluator.errors import ConfigError
@@ -189,6 +190,7 @@ def gate(
     rules: str | Rule | Sequence[str | Rule] = (),
     *,
     not_worse_than: Any = None,
+    fail_if_worse: Any = None,
     margin: float | Mapping[str, float] | None = None,
     min_coverage: float | None = None,
     missing: Literal["worst", "ignore"] = "worst",
@@ -203,6 +205,7 @@ def gate(
         rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
             mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
         not_worse_than: a baseline, as `run`. Its clusters count.
+        fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails, see `compare`.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared. A metric that only the baseline has fails.
         min_coverage: share of rows that must have a score, for every rule; given without other rules, for
@@ -224,20 +227,29 @@ def gate(
         raise ConfigError(f"missing is '{missing}': expected one of {', '.join(MISSING)}.")
     not_scores = [column for column in (on, cluster) if column is not None]
     scores = read_scores(run, 1, not_scores)
-    if not_worse_than is None and (sentence := partial_run(scores)) is not None:
+    if not_worse_than is not None and fail_if_worse is not None:
+        raise ConfigError("expected one baseline: give --not-worse-than or --fail-if-worse, not both.")
+    baseline = not_worse_than if fail_if_worse is None else fail_if_worse
+    if baseline is None and (sentence := partial_run(scores)) is not None:
         logger.warning(sentence)
     listed = [*(scores.config.get("require") or ()), *([rules] if isinstance(rules, str | Rule) else rules)]
     parsed = list(dict.fromkeys(_named(rule if isinstance(rule, Rule) else parse_rule(rule)) for rule in listed))
     runs, differences = [scores], dict[str, Measured]()
-    if not_worse_than is not None:
-        runs = [scores, read_scores(not_worse_than, 0, not_scores)]
-    elif margin is not None:
+    if baseline is not None:
+        runs = [scores, read_scores(baseline, 0, not_scores)]
+    if margin is not None and not_worse_than is None:
         raise ConfigError("a margin needs a baseline: give --not-worse-than (not_worse_than= in Python).")
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
     measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
     if len(runs) > 1:
         differences = _differences(runs[1], scores, scales, missing == "ignore", on, cluster)
-        parsed += _margins(margin, list(differences))
+        if fail_if_worse is None:
+            parsed += _margins(margin, list(differences))
+        else:
+            tested = compare(fail_if_worse, run, on=on, cluster=cluster, better=better)
+            p_values = {line.figures.metric: line.figures.p_holm for line in tested.metrics}
+            differences = {name: replace(line, p_holm=p_values.get(name)) for name, line in differences.items()}
+            parsed += [Rule(metric, "worse", 0.0) for metric in differences]
     if min_coverage is not None:
         parsed += [
             Rule(metric, "coverage", min_coverage)
@@ -246,7 +258,8 @@ def gate(
         ]
     if not parsed:
         raise ConfigError(
-            "no rule to check: give --min, --max, --not-worse-than or --min-coverage, or require in the configuration."
+            "no rule to check: give --min, --max, --fail-if-worse, --not-worse-than or --min-coverage, or require in "
+            "the configuration."
         )
     for rule in parsed:
         if rule.limit != "coverage" and rule.metric in scales:

@@ -1,7 +1,7 @@
 """Whether rules are kept: each verdict with its figures in a sentence, and all of them as a table."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.results.conclusion import Conclusion, about, with_ends_beside
@@ -9,12 +9,16 @@ from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.rules import Rule
 
+ONE_SIDED = 0.05  # share of equal runs that may be called worse
 COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
 MOST_ROWS = 200_000  # more rows than a sentence asks for
+DIFFERENCES = ("not worse", "worse")
 MOST = 4  # failed rules that have a sentence
 RULES = (
     "A rule is kept if the worse end of the interval is on the right side of its number; of a rule with mean: if the "
     "mean is; and if enough rows have a score.",
+    "Worse is shown where the whole interval of the difference is worse and p of all metrics together (Holm, as in "
+    "compare) is below 0.1, which is 0.05 on the side of worse; a drop beyond the interval is ruled out.",
     "not settled: the better end of the interval is on the right side; else the whole interval breaks the rule.",
     "about N rows, or clusters: with so many, and scores like these, the worse end reaches the number; the interval is "
     "taken to become narrower as the root of their number grows.",
@@ -38,6 +42,7 @@ class Measured:
         without_lost: the difference without the rows that count as the worst score, if there are any.
         notes: what else must be known of the figures.
         fault: why no rule can pass, whatever the figures are.
+        p_holm: of a difference, two-sided, as `compare` has it; None where it is not asked for.
     """
 
     scale: Scale
@@ -47,6 +52,28 @@ class Measured:
     without_lost: Estimate | None = None
     notes: tuple[str, ...] = ()
     fault: str | None = None
+    p_holm: float | None = None
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether a difference is shown, and is for the worse: a one-sided test of all metrics together."""
+        return self._is_below and self.p_holm is not None and self.p_holm < 2 * ONE_SIDED
+
+    @property
+    def _is_below(self) -> bool:
+        end = self.better_end
+        return end is not None and (end < -TIE if self.scale.better == "higher" else end > TIE)
+
+    @property
+    def better_end(self) -> float | None:
+        """The end of the interval that is better for the run."""
+        return self.estimate.ci_high if self.scale.better == "higher" else self.estimate.ci_low
+
+    def not_worse(self) -> str:
+        """Say that worse is not shown, and what is ruled out."""
+        worst = self.estimate.ci_low if self.scale.better == "higher" else self.estimate.ci_high
+        why = f" by all metrics together (p (Holm) {self.p_holm:.2g})" if self._is_below and self.p_holm else ""
+        return f"worse is not shown{why}, and a drop beyond {abs(worst or 0):.2g} is ruled out"
 
 
 @dataclass(frozen=True)
@@ -73,15 +100,16 @@ class Verdict:
     @property
     def _is_kept(self) -> bool:
         rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
+        if rule.limit == "worse":
+            return estimate.mean is not None and not self.measured.is_worse
         return rule.limit == "coverage" or rule.is_kept(scale, rule.worse_end(scale, estimate))
 
     @property
     def is_open(self) -> bool:
         """Whether the interval has values on both sides of the rule's number."""
-        rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
-        if rule.of_mean or rule.limit == "coverage" or self.measured.fault is not None or not self._is_covered:
-            return False
-        return rule.is_kept(scale, estimate.ci_high if scale.better == "higher" else estimate.ci_low)
+        rule, measured = self.rule, self.measured
+        is_settled = rule.of_mean or rule.limit in ("coverage", "worse") or measured.fault is not None
+        return not is_settled and self._is_covered and rule.is_kept(measured.scale, measured.better_end)
 
     @property
     def figures(self) -> str:
@@ -89,13 +117,15 @@ class Verdict:
         rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
         if self.measured.fault is not None:
             return self.measured.fault
-        needs = NEEDS[rule.limit].format(rule.number)
+        needs = "worse is shown" if rule.limit == "worse" else NEEDS[rule.limit].format(rule.number)
         if rule.limit == "coverage":
             return f"coverage {self.measured.coverage:.3f}, {needs}"
         text = f"no row has a score, {needs}"
         if estimate.mean is not None and estimate.ci_low is not None and estimate.ci_high is not None:
             ends = with_ends_beside([rule.limit_of(scale)], estimate.mean, estimate.ci_low, estimate.ci_high)
-            what, in_mean = "difference " * (rule.limit == "not worse"), " in the mean" * rule.of_mean
+            if rule.limit == "worse" and self._is_kept:
+                needs = self.measured.not_worse()
+            what, in_mean = "difference " * (rule.limit in DIFFERENCES), " in the mean" * rule.of_mean
             text = f"{what}{ends} in {counted(estimate.n, 'row')}, {needs}{in_mean}"
         if self._is_covered:
             return text
@@ -109,14 +139,15 @@ class Verdict:
     def state(self) -> str:
         """Whether it is settled that the rule is broken; empty where the rule is kept, or not about an interval."""
         rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
-        is_about_interval = rule.limit != "coverage" and not rule.of_mean and estimate.mean is not None
+        is_about_interval = rule.limit not in ("coverage", "worse") and not rule.of_mean and estimate.mean is not None
         if self.passed or self.measured.fault is not None or not self._is_covered or not is_about_interval:
             return ""
         if not self.is_open:
             return "; the whole interval breaks it"
         if not rule.is_kept(scale, estimate.mean):
             return "; not settled: the interval reaches it, the mean does not"
-        return f"; not settled: the mean keeps the rule, the interval does not{self._rows_needed()}"
+        of_mean = f"; {replace(rule, of_mean=True)} would pass"
+        return f"; not settled: the mean keeps the rule, the interval does not{self._rows_needed()}{of_mean}"
 
     def _rows_needed(self) -> str:
         """With how many rows, or clusters, like these the interval would keep the rule, roughly."""
@@ -124,7 +155,7 @@ class Verdict:
         worse = rule.worse_end(scale, estimate)
         if estimate.mean is None or worse is None or estimate.ci_method.startswith("range"):
             return ""
-        perfect = 0.0 if rule.limit == "not worse" else scale.high if scale.better == "higher" else scale.low
+        perfect = 0.0 if rule.limit in DIFFERENCES else scale.high if scale.better == "higher" else scale.low
         if abs(estimate.mean - perfect) <= TIE:
             return "; even perfect scores of so few rows break it"
         room = abs(estimate.mean - rule.limit_of(scale))
@@ -152,9 +183,9 @@ class Verdict:
         rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
         if rule.limit == "coverage":
             return self.measured.coverage - rule.number
-        worse = rule.worse_end(scale, estimate)
-        assert worse is not None  # without it no rule is kept
-        return abs(worse - rule.limit_of(scale)) / scale.width
+        end = self.measured.better_end if rule.limit == "worse" else rule.worse_end(scale, estimate)
+        assert end is not None  # without it no rule is kept
+        return abs(end - rule.limit_of(scale)) / scale.width
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.reason}"
@@ -188,7 +219,7 @@ def check_rules(
     """
     verdicts = []
     for rule in rules:
-        known = (differences or {}) if rule.limit == "not worse" else measured
+        known = (differences or {}) if rule.limit in DIFFERENCES else measured
         if rule.metric not in known:
             raise ConfigError(
                 f"rule '{rule}': there are no scores of '{rule.metric}'.{did_you_mean(rule.metric, known)}"
@@ -237,11 +268,13 @@ class GateVerdicts(WithOverview, list[Verdict]):
             which = f"all {rules}; the closest is " if len(self) > 1 else ""
             return [f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."]
         if len(self) == 1:
-            return [f"Failed: {failed[0].rule.metric}: {failed[0].figures}{self.judge}{failed[0].state}."]
+            only = failed[0]
+            words = "; ".join([f"{only.figures}{self.judge}{only.state}", *only.remarks])
+            return [f"Failed: {only.rule.metric}: {words}."]
         is_open = sum(verdict.is_open for verdict in failed)
         settled = f"; {is_open} of them not settled" if is_open else ""
         sentences = [f"Failed: {len(failed)} of {rules}{self.judge}{settled}."]
-        sentences += [f"{verdict.rule.metric}: {verdict.figures}{verdict.state}." for verdict in failed[:MOST]]
+        sentences += [f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed[:MOST]]
         if len(failed) > MOST:
             sentences.append(f"Failed, too: {', '.join(str(verdict.rule) for verdict in failed[MOST:])}.")
         return sentences

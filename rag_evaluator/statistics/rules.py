@@ -8,7 +8,7 @@ from typing import Literal
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 
-Limit = Literal["min", "max", "not worse", "coverage"]
+Limit = Literal["min", "max", "not worse", "worse", "coverage"]
 MEAN = "mean:"
 RULE = re.compile(r"\s*(mean:)?\s*(.+?)\s*(>=|<=)\s*(\S+)\s*")
 
@@ -19,7 +19,7 @@ class Rule:
 
     Attributes:
         limit: what `number` is: the least or the greatest value, how much worse than a baseline it may be (a margin, in
-            units of the metric), or the least coverage.
+            units of the metric), or the least coverage; of `worse`, which fails where a difference is shown, it is 0.
         of_mean: the rule is about the mean, not about the worse end of its interval.
     """
 
@@ -30,12 +30,14 @@ class Rule:
 
     def __str__(self) -> str:
         name = (MEAN if self.of_mean else "") + self.metric
+        if self.limit == "worse":
+            return f"{name} not shown to be worse"
         sign = {"min": ">=", "max": "<=", "not worse": "not worse by", "coverage": "coverage >="}[self.limit]
         return f"{name} {sign} {self.number:g}"
 
     def limit_of(self, scale: Scale) -> float:
         """Return the number that scores, or differences from the baseline, must keep."""
-        return -self.number if self.limit == "not worse" and scale.better == "higher" else self.number
+        return -self.number if self.limit in ("not worse", "worse") and scale.better == "higher" else self.number
 
     def is_kept(self, scale: Scale, value: float | None) -> bool:
         """Whether a score, or a difference, is on the right side of the limit; `TIE` is allowed for."""
@@ -55,7 +57,8 @@ class Rule:
         if self.limit in ("min", "max") and (self.limit == "min") != (scale.better == "higher"):
             other = "maximum" if self.limit == "min" else "minimum"
             raise ConfigError(f"rule '{self}': of {self.metric} {scale.better} is better: give a {other}.")
-        low, high = {"not worse": (0.0, scale.width), "coverage": (0.0, 1.0)}.get(self.limit, (scale.low, scale.high))
+        ends = {"not worse": (0.0, scale.width), "worse": (0.0, 0.0), "coverage": (0.0, 1.0)}
+        low, high = ends.get(self.limit, (scale.low, scale.high))
         if not low <= self.number <= high:
             what = "margin" if self.limit == "not worse" else "number"
             raise ConfigError(f"rule '{self}': expected a {what} from {low:g} to {high:g}.")

@@ -55,7 +55,8 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
         {"faithfulness": measured(0.85, 0.75, 0.92)},
         [
             "Failed: faithfulness: 0.85 [0.75, 0.92] in 60 rows, the rule needs at least 0.8, according to this judge; "
-            "not settled: the mean keeps the rule, the interval does not; about 240 rows like these would show it."
+            "not settled: the mean keeps the rule, the interval does not; about 240 rows like these would show it; "
+            "mean:faithfulness >= 0.8 would pass."
         ],
     ),
     "the mean is the number: no number of rows would show it": (
@@ -63,7 +64,8 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
         {"faithfulness": measured(0.8, 0.7, 0.88)},
         [
             "Failed: faithfulness: 0.80 [0.70, 0.88] in 60 rows, the rule needs at least 0.8, according to this judge; "
-            "not settled: the mean keeps the rule, the interval does not."
+            "not settled: the mean keeps the rule, the interval does not; "
+            "mean:faithfulness >= 0.8 would pass."
         ],
     ),
     "one row says nothing of others": (
@@ -71,7 +73,8 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
         {"faithfulness": measured(1.0, 0.0, 1.0, 1, method="range: one row")},
         [
             "Failed: faithfulness: 1.00 [0.00, 1.00] in 1 row, the rule needs at least 0.8, according to this judge; "
-            "not settled: the mean keeps the rule, the interval does not."
+            "not settled: the mean keeps the rule, the interval does not; "
+            "mean:faithfulness >= 0.8 would pass."
         ],
     ),
     "only the better end keeps the rule": (
@@ -88,7 +91,8 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
         [
             "Failed: faithfulness: 0.9000 [0.7996, 0.9500] in 60 rows, the rule needs at least 0.8, according to this "
             "judge; not settled: the mean keeps the rule, the interval does not; about 61 rows like these would show "
-            "it."
+            "it; "
+            "mean:faithfulness >= 0.8 would pass."
         ],
     ),
     "a maximum": (
@@ -140,7 +144,8 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
             "Failed: 2 of 3 rules, according to this judge; 1 of them not settled.",
             "faithfulness: 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8; the whole interval breaks it.",
             "context_recall: 0.55 [0.45, 0.65] in 60 rows, the rule needs at least 0.5; not settled: the mean keeps "
-            "the rule, the interval does not; about 240 rows like these would show it.",
+            "the rule, the interval does not; about 240 rows like these would show it; "
+            "mean:context_recall >= 0.5 would pass.",
         ],
     ),
     "many": (
@@ -172,7 +177,8 @@ def test_the_sentences_are_those_that_a_statistician_would_sign(case: str) -> No
             Scale(),
             (-0.01, -0.08, 0.06),  # 60 x (0.07 / 0.04)^2 = 183.75
             "difference -0.01 [-0.08, 0.06] in 60 rows, the rule allows at most 0.05 worse; not settled: the mean "
-            "keeps the rule, the interval does not; about 190 rows like these would show it.",
+            "keeps the rule, the interval does not; about 190 rows like these would show it; "
+            "mean:faithfulness not worse by 0.05 would pass.",
         ),
         (
             Scale(),

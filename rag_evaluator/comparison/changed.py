@@ -17,6 +17,7 @@ from rag_evaluator.results.changes import (
     verdict_changes,
 )
 from rag_evaluator.results.judgement import explained, few_lines
+from rag_evaluator.results.rows import row_name
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import Paired
 
@@ -115,6 +116,7 @@ def _changed_score(
         response_b=_response(b, at),
         row_a=next(iter(a.rows(at)), None),
         row_b=next(iter(b.rows(at)), None),
+        name=row_name(a.rows(at)[0], a.run.samples[a.rows(at)[0]].row),
     )
 
 

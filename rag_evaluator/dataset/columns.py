@@ -1,6 +1,7 @@
 """From the users' column names and values to ragas' columns: `ALIASES`, the retrieval log."""
 
 import json
+import logging
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -15,6 +16,7 @@ from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
 
+logger = logging.getLogger(__name__)
 EXACT = 2**53  # floats from here on need not be the integer that was written
 
 
@@ -50,6 +52,9 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "rubrics": (),
 }
 """Canonical column -> its other names."""
+
+ID = "id"
+"""What a row is called by its owner; no metric reads it."""
 
 TEXTS = ("user_input", "response", "retrieved_contexts", "reference", "reference_contexts")
 """Columns whose names say what they are; a column named as one of the others may be something of the user's own."""
@@ -97,16 +102,23 @@ class ColumnNames:
         self.mapping = {**columns, **{name: match[1] for name, match in divided.items()}}
 
     def check(self, present: Collection[str], source_name: str) -> None:
-        """DatasetError unless each name is one of those there and maps to a canonical column of its own."""
+        """DatasetError unless each name maps to a canonical column of its own, and one of these names is there.
+
+        Files of the same columns may share a configuration: of several names for a column those of the file count.
+        """
+        there = [canonical for name, canonical in self.mapping.items() if name in present]
+        there += [ID] if ID in present and ID not in there else []
         for name, canonical in self.mapping.items():
             mapped = f"{source_name}: columns maps '{name}' to '{canonical}', "
-            if canonical not in ALIASES:
+            if canonical not in (*ALIASES, ID):
                 turned = f" The file's name comes first: '{canonical}' to '{name}'." if canonical in present else ""
                 advice = turned or did_you_mean(str(canonical), ALIASES)
                 raise DatasetError(f"{mapped}which is no canonical column.{advice}")
-            if name not in present:
+            if name not in present and canonical not in there:
                 raise DatasetError(f"{mapped}but no row has a column '{name}'.{did_you_mean(str(name), present)}")
-            if canonical not in LISTS and list(self.mapping.values()).count(canonical) > 1:
+            if name not in present and canonical in LISTS:
+                logger.warning("columns maps %r to %s, and no row has it: read from the others", name, canonical)
+            if canonical not in LISTS and there.count(canonical) > 1:
                 raise DatasetError(f"{mapped}and another column as well. Keep one of them.")
 
     def is_log(self, names: Collection[str]) -> bool:
@@ -157,7 +169,9 @@ class ColumnNames:
                 columns |= {} if value is None else {canonical: value}
         _check_lengths(record, columns, wrong)
         columns = _by_score(columns) if self.readers is READ_LOG else columns
-        return Sample(index, record.row, columns, record.where, wrong)
+        named = next((name for name, target in self.mapping.items() if target == ID and name != ID), None)
+        row = record.row if named is None else {ID: record.row.get(named), **record.row}
+        return Sample(index, row, columns, record.where, wrong)
 
     def value_of(self, canonical: str, record: InputRecord) -> Any:
         """What a row has in a canonical column, None for nothing; DatasetError where columns differ."""

@@ -15,7 +15,7 @@ from rag_evaluator.report.pages import ShownText, TextPart, WordDiff, difference
 from rag_evaluator.report.row_scores import Attempt, MetricView, metric_views
 from rag_evaluator.report.row_sentences import Sentences, SentenceView, marked
 from rag_evaluator.results.judgement import SIGNS, Tone
-from rag_evaluator.results.rows import DROPPED
+from rag_evaluator.results.rows import DROPPED, row_name
 from rag_evaluator.results.run import Run, samples_of
 
 Json = Mapping[str, Any]  # Any: JSON
@@ -137,12 +137,15 @@ class RowView:
     """What a page shows of a row.
 
     Attributes:
+        number: from 0.
+        name: see `row_name`.
         marks: the texts whose sentences are marked, by column.
         diff: of response and reference, or of two responses; None where one is not there.
         columns: what else the row has: name, text.
     """
 
     number: int
+    name: str
     run: str
     question: ShownText | None
     response: ShownText | None
@@ -192,6 +195,7 @@ def row_view(run: Run, row: int, against: Sequence[str] | None = None) -> RowVie
     marks = {column: found for column in ("response", "reference") if (found := _marks_of(column, metrics))}
     return RowView(
         number=row,
+        name=row_name(row, values),
         run=short(run.title),
         question=_text(columns.get("user_input")),
         response=_answer(response, diff.first if diff else None, marks.get("response")),

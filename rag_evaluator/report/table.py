@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.dataset.columns import ID, as_key
 from rag_evaluator.report.pages import beginning, clean
+from rag_evaluator.results.rows import row_name
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE, reporting_of
 from rag_evaluator.results.tally import as_score, cell, whole_tally
@@ -47,7 +48,8 @@ class TableRow:
 
     Attributes:
         numbers: of the row in each run, None where a run has none.
-        label: in place of its number: it is a row of another run only.
+        label: its name where it has one, see `row_name`; else it is called by its number, from 1. Of a row of another
+            run only also the name of the run.
         texts: column -> the beginning of its text.
         groups: column -> value.
         scores: metric, or metric and run -> a score or difference; None where there is none.
@@ -137,7 +139,7 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
                 numbers = tuple(number if run == place else None for run in range(len(runs)))
                 alone = other.reader.table_row(row, numbers)
                 groups = {name: alone.groups.get(name, "") for name in first.groups}
-                yield replace(alone, groups=groups, label=f"{names[place]}: {number}")
+                yield replace(alone, groups=groups, label=f"{names[place]}: {alone.label or number + 1}")
 
 
 class _Reader:
@@ -163,7 +165,7 @@ class _Reader:
         """Return a row without its scores."""
         return TableRow(
             numbers,
-            None,
+            None if self.value(row, ID) is None else row_name(0, row),
             beginning(self.text(row, "user_input")),
             {column: beginning(self.text(row, column)) for column in TEXTS},
             {name: clean((as_key(self.value(row, name)) or NO_VALUE)[:GROUP]) for name in self.groups},

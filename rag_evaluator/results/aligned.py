@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.dataset import row_names
-from rag_evaluator.dataset.columns import as_key, value_of
+from rag_evaluator.dataset.columns import ID, as_key, value_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
@@ -26,7 +26,7 @@ from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.paired import Floats, Paired
 
-ID, QUESTION = "id", "user_input"
+QUESTION = "user_input"
 
 
 @dataclass(frozen=True)

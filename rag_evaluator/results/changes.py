@@ -77,6 +77,7 @@ class ChangedScore:
         reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
         response_a, response_b: the whole responses, of which `to_json` has the first `RESPONSE` characters; None where
             there is none, or several rows have this key.
+        name: of the row in the first run that has it, see `row_name`; not in `to_json`, either.
         row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
             Not in `to_json`, which is the same for any order of rows.
     """
@@ -96,6 +97,7 @@ class ChangedScore:
     response_b: str | None
     row_a: int | None = field(compare=False)
     row_b: int | None = field(compare=False)
+    name: str = field(compare=False, default="")
 
     def says(self) -> list[tuple[str, str]]:
         """What changed, in a few sentences, each with the judge's reason; empty where nobody knows."""
@@ -108,7 +110,7 @@ class ChangedScore:
 
     def to_json(self) -> dict[str, Any]:
         """All but what depends on the order of rows."""
-        objects = {name: part for name, part in asdict(self).items() if name not in ("row_a", "row_b")}
+        objects = {name: part for name, part in asdict(self).items() if name not in ("row_a", "row_b", "name")}
         responses = {
             name: None if objects[name] is None else _cut(objects[name], RESPONSE)
             for name in ("response_a", "response_b")

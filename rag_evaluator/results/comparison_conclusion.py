@@ -1,6 +1,6 @@
 """What a comparison says, in sentences: what is shown, what is equal within a margin, what is not settled."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -20,6 +20,7 @@ from rag_evaluator.results.conclusion import (
     with_interval,
 )
 from rag_evaluator.results.overview import counted
+from rag_evaluator.results.rows import row_name
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.statistics.paired import MetricComparison, Verdict
 
@@ -66,7 +67,7 @@ def conclude_comparison(
         labels: of all runs, tested together.
     """
     names = folder_names([side.run.name for side in (first, *others)])
-    sentences = list(conclude_labels(names, labels))
+    sentences = list(conclude_labels(names, labels, lambda place: row_name(place, first.run.samples[place].row)))
     for side in others:
         figures = [line.figures for line in lines if line.run == side.run.name]
         judging = judging_of(first.run, side.run, [line.metric for line in figures])
@@ -223,12 +224,17 @@ def label_rule(level: float, labels: Sequence[LabelDifference]) -> str:
     )
 
 
-def conclude_labels(names: Mapping[str, str], labels: Sequence[LabelDifference]) -> Iterator[str]:
+def conclude_labels(
+    names: Mapping[str, str],
+    labels: Sequence[LabelDifference],
+    name_of: Callable[[int], str] = lambda place: str(place + 1),
+) -> Iterator[str]:
     """The sentences about people's labels: what they show of each run, then what they do not settle.
 
     Args:
         names: of the runs, in sentences.
         labels: of all runs.
+        name_of: what a row of the first run is called, by its place.
     """
     for run in dict.fromkeys(line.run for line in labels):
         own = [line for line in labels if line.run == run]
@@ -256,7 +262,7 @@ def conclude_labels(names: Mapping[str, str], labels: Sequence[LabelDifference])
             yield (
                 f"In {counted(len(places), 'row')} the texts are equal in both runs, and the labels of {metric} are "
                 "not: that is noise of the labels and counts as no difference. Label again, in both runs (rows of "
-                f"{next(iter(names.values()))}, counted from 0): {listed(map(str, places))}."
+                f"{next(iter(names.values()))}): {listed(map(name_of, places))}."
             )
         unknown = [line for line in own if line.tested is None]
         for why in dict.fromkeys(line.why_none() for line in unknown):

@@ -10,7 +10,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
-from rag_evaluator.results.rows import DROPPED, Score, Scored, details_lines, scored_row
+from rag_evaluator.results.rows import DROPPED, Score, Scored, details_lines, row_name, scored_row
 from rag_evaluator.results.run_conclusion import REFUSAL, conclude
 from rag_evaluator.results.summary import Summary, reporting_of
 from rag_evaluator.results.tally import tally_of
@@ -81,8 +81,13 @@ class Results(WithOverview):
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
         refusals = dict(enumerate(score.outcome for score in self.scores.get(REFUSAL, ())))
-        conclusion = conclude(self.manifest, summary, tally_of(self.scores, self.samples, self.manifest), refusals)
+        tally = tally_of(self.scores, self.samples, self.manifest)
+        conclusion = conclude(self.manifest, summary, tally, refusals, name_of=self.name_of)
         return Overview([*conclusion.lines(), *table])
+
+    def name_of(self, place: int) -> str:
+        """What a row is called, see `row_name`."""
+        return row_name(place, self.samples[place].row)
 
     @property
     def metrics(self) -> list[str]:
@@ -138,7 +143,9 @@ class Results(WithOverview):
 
         def texts_of(places: Sequence[int]) -> Iterator[Texts]:
             rows = {place: row for place, row in enumerate(self) if place in places}
-            yield from ((rows[at].sample.columns, [*map(json.loads, rows[at].details())]) for at in places)
+            yield from (
+                (self.name_of(at), rows[at].sample.columns, [*map(json.loads, rows[at].details())]) for at in places
+            )
 
         return worst_of(self.manifest, self.summary(), tally_of(self.scores, self.samples, self.manifest), texts_of, n)
 

@@ -13,9 +13,22 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
+from rag_evaluator.dataset.columns import ID, as_key
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import json_line
+
+LONGEST = 40  # letters of a row's name
+
+
+def row_name(place: int, row: Mapping[str, Any]) -> str:
+    """What a row is called: its id, else the number of its line in `scores.jsonl`, from 1. Any: JSON.
+
+    Args:
+        place: among all rows, from 0.
+    """
+    name = as_key(row.get(ID)) or str(place + 1)
+    return "".join(sign if sign.isprintable() else " " for sign in name)[:LONGEST]
 
 
 @dataclass(frozen=True)

@@ -39,6 +39,7 @@ from rag_evaluator.results.rows import (
     records_of_metrics,
     records_of_row,
     row_digests,
+    row_name,
 )
 from rag_evaluator.results.summary import read_summary
 
@@ -227,6 +228,10 @@ class Run:
         with self._scores() as path, path.open("rb") as file:
             file.seek(self._offsets[number])
             return dict(json.loads(file.readline()))
+
+    def name_of(self, number: int) -> str:
+        """What a row is called, see `row_name`. Raises `IndexError`."""
+        return row_name(number, self.row(number))
 
     def details(self, number: int) -> list[dict[str, Any]]:
         """The details of a row: a record per metric, or per metric and repeat."""

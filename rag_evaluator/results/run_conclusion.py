@@ -1,7 +1,7 @@
 """What an evaluation says, in sentences: lowest mean, missing scores, where to look."""
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import combinations
 from pathlib import Path
@@ -84,7 +84,7 @@ def conclude_run(
     if REFUSAL in run.metrics:
         outcomes = {record["row"]: record.get("outcome") for record in run.all_details({REFUSAL})}
     useful = useful_metrics(run)
-    conclusion = conclude(run.manifest, run.summary, rows, outcomes, useful)
+    conclusion = conclude(run.manifest, run.summary, rows, outcomes, useful, run.name_of)
     sentences = [*do_not_rely(run), *conclusion.sentences]
     return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
@@ -95,12 +95,14 @@ def conclude(
     rows: Tally,
     outcomes: Mapping[int, str | None],
     useful: Collection[str] = (),
+    name_of: Callable[[int], str] = lambda place: str(place + 1),
 ) -> Conclusion:
     """The sentences about scores, wherever they are.
 
     Args:
         outcomes: row -> outcome of `refusal_correctness`, where it was asked.
         useful: metrics of which a certificate says that the judge is useful.
+        name_of: what a row is called, by its place.
     """
     if not any(row["scored"] or row.get("flagged") for row in summary.values()):
         return Conclusion([_nothing(summary)])
@@ -119,7 +121,7 @@ def conclude(
         sentences += where_to_look(rows, outcomes, judged_by([manifest], (RECALL, FAITHFULNESS), useful))
     worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
-        sentences.append(f"Worst rows (counted from 0): {', '.join(map(str, worst))}.")
+        sentences.append(f"Worst rows: {', '.join(map(name_of, worst))}.")
     return Conclusion(sentences, rules=(WEAKEST_RULE, EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES))
 
 

@@ -18,12 +18,13 @@ from rag_evaluator.statistics.formulas import TIE, Scale
 RANK_RULE = (
     "Worst rows: of each metric that asks a model (of each metric where none does) a row gets the share of the other "
     "rows that score better, and half of the share that score the same; its combined rank is the mean over those of "
-    "these metrics that it has scores of. Equal ranks: the lower mean score first, then the row's number. Rows whose "
-    "scores of these metrics are all in the best third of their range are not listed. Main reason: of the scores in "
-    "the worst third, else of those in the middle, the first with a bad verdict, by the rank in its metric."
+    "these metrics that it has scores of. Equal ranks: the lower mean score first, then the earlier row. A row is "
+    "called by its id, else by its line in scores.jsonl. Rows whose scores of these metrics are all in the best third "
+    "of their range are not listed. Main reason: of the scores in the worst third, else of those in the middle, the "
+    "first with a bad verdict, by the rank in its metric."
 )
 MOST = 10
-Texts = tuple[Mapping[str, object], Sequence[Record]]  # columns of a row, its details
+Texts = tuple[str, Mapping[str, object], Sequence[Record]]  # name of a row, its columns, its details
 GOOD = 2 / 3  # of a range: the best third begins there, as in `tone_of`
 
 
@@ -47,7 +48,8 @@ class WorstRow:
     """A row to look at.
 
     Attributes:
-        number: of the row, from 0, as in all tables.
+        number: of the row, from 0.
+        name: see `row_name`.
         rank: the combined rank, from 0 (best) to 1 (worst).
         scores: of all metrics; the one that the row is worst in comes first.
         reason: what the judge says against the row, in a sentence; empty where it gave no reason.
@@ -55,6 +57,7 @@ class WorstRow:
     """
 
     number: int
+    name: str
     rank: float
     question: str
     response: str
@@ -120,7 +123,10 @@ def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[Wo
 
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
         samples = samples_of((run.row(place) for place in places), run.config)
-        yield from ((sample.columns, run.details(place)) for place, sample in zip(places, samples, strict=True))
+        yield from (
+            (run.name_of(place), sample.columns, run.details(place))
+            for place, sample in zip(places, samples, strict=True)
+        )
 
     return worst_of(run.manifest, run.summary, whole_tally(run) if rows is None else rows, texts_of, most)
 
@@ -158,7 +164,7 @@ def _worst_row(
     by_metric: Mapping[str, Floats],
     scales: Mapping[str, Scale],
 ) -> WorstRow:
-    columns, records = texts
+    name, columns, records = texts
     order = sorted(by_metric, key=lambda metric: -np.nan_to_num(by_metric[metric][place], nan=-1.0))
     others = [metric for metric in rows.scores if metric not in by_metric]
     scores = []
@@ -175,7 +181,7 @@ def _worst_row(
     )
     metric, reason = next(bad, ("", ""))
     question, response, reference = (str(columns.get(name) or "") for name in ("user_input", "response", "reference"))
-    return WorstRow(place, rank, question, response, reference, scores, metric, reason)
+    return WorstRow(place, name, rank, question, response, reference, scores, metric, reason)
 
 
 def in_a_sentence(verdict: JudgedVerdict) -> str:

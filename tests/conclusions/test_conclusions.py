@@ -193,7 +193,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             "faithfulness below 1 (60 % [37, 79]): they point to the generator.",
             "Of 9 rows with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 39]; of all 24 counted "
             "rows 17 %): nothing points to retrieval.",
-            "Worst rows (counted from 0): 0, 1, 2, 4, 5.",
+            "Worst rows: 0, 1, 2, 4, 5.",
         ],
     ),
     "one metric is shown to be the weakest": (
@@ -201,7 +201,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Weakest: faithfulness 0.17 [0.07, 0.35]: in 25 of 30 rows {UNSUPPORTED}, {THIS}.",
-            "Worst rows (counted from 0): 0, 1, 2, 3, 4.",
+            "Worst rows: 0, 1, 2, 3, 4.",
         ],
     ),
     "all perfect": (
@@ -219,7 +219,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             f"Lowest means: faithfulness 0.00 [0.00, 0.13] and context_recall 0.00 [0.00, 0.13], {THIS}.",
             "All scores of faithfulness (0) and context_recall (0) are equal: "
             "read some rows to see whether the judge is right.",
-            "Worst rows (counted from 0): 0, 1, 2, 3, 4.",
+            "Worst rows: 0, 1, 2, 3, 4.",
         ],
     ),
     "one metric": (
@@ -227,7 +227,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Mean of faithfulness 0.62 [0.42, 0.79]: in 10 of 20 rows {UNSUPPORTED}, {THIS}.",
-            "Worst rows (counted from 0): 1, 5, 9, 13, 17.",
+            "Worst rows: 1, 5, 9, 13, 17.",
         ],
     ),
     "half of the scores missing": (
@@ -249,7 +249,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             f"Lowest mean: faithfulness 0.00 [0.00, 0.99]: in 2 of 2 rows {UNSUPPORTED}, {THIS}.",
-            "Worst rows (counted from 0): 1, 0.",
+            "Worst rows: 1, 0.",
         ],
     ),
     "one cluster": (
@@ -258,7 +258,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         [
             f"Mean of faithfulness 0.50 [0.00, 1.00]: in 2 of 3 rows {UNSUPPORTED}, {THIS}.",
             "These rows say nothing of others: the interval is the whole range (one cluster).",
-            "Worst rows (counted from 0): 2, 0.",
+            "Worst rows: 2, 0.",
         ],
     ),
     "no judge": (
@@ -266,7 +266,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {},
         [
             "Means over 3 rows: bleu_score 0.20 [0.00, 0.71] and rouge_score 0.60 [0.17, 0.97].",
-            "Worst rows (counted from 0): 0, 1, 2.",
+            "Worst rows: 0, 1, 2.",
         ],
     ),
     "the toy judge": (
@@ -274,7 +274,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         {"judge": "demo"},
         [
             f"Mean of faithfulness 0.62 [0.42, 0.79]: in 10 of 20 rows {UNSUPPORTED}, according to the toy judge.",
-            "Worst rows (counted from 0): 1, 5, 9, 13, 17.",
+            "Worst rows: 1, 5, 9, 13, 17.",
         ],
     ),
     "the toy judge in a language that it does not know": (
@@ -284,7 +284,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             "Weakest: context_recall 0.00 [0.00, 0.19]: in 20 of 20 rows the contexts lack something that the "
             "reference says, according to the toy judge, which does not know Japanese.",
             "All scores of context_recall (0) are equal: read some rows to see whether the judge is right.",
-            "Worst rows (counted from 0): 1, 5, 9, 13, 17.",
+            "Worst rows: 1, 5, 9, 13, 17.",
         ],
     ),
     "the toy judge says nothing of causes in a language that it does not know": (
@@ -293,7 +293,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
         [
             "Lowest mean: context_recall 0.50 [0.17, 0.83]: in 4 of 8 rows the contexts lack something that the "
             "reference says, according to the toy judge, which does not know Japanese.",
-            "Worst rows (counted from 0): 3, 7, 1, 5, 2.",
+            "Worst rows: 3, 7, 1, 5, 2.",
         ],
     ),
     "refusals are apart": (
@@ -306,7 +306,7 @@ EVALUATIONS: dict[str, tuple[dict[str, list[float]], dict[str, Any], list[str]]]
             "Of 1 row with faithfulness below 0.5, none has context_recall below 1 (0 % [0, 100]; of all 4 counted "
             "rows 25 %): nothing points to retrieval.",
             "Not counted there: 2 rows whose response the judge takes for a refusal.",
-            "Worst rows (counted from 0): 4, 0, 1, 3, 2.",
+            "Worst rows: 4, 0, 1, 3, 2.",
         ],
     ),
 }

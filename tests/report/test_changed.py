@@ -76,7 +76,7 @@ def test_a_row_says_what_changed_and_shows_both_responses_with_the_words_that_di
     comparison, _ = two(tmp_path, *scores, ["Where is it?", "And this?"], responses, said)
     page = comparison_html(comparison)
     text = text_of(changed_part(page))
-    assert "faithfulness 1.00 → 0.00 Row 0 Where is it?" in text
+    assert "faithfulness 1.00 → 0.00 Row 1 Where is it?" in text
     assert "Claim “Annam”: not supported instead of supported. no word of it" in text
     assert "It lies in <ins>Annam</ins>." in page
     assert "It lies in <del>Tonkin</del>." in page
@@ -89,8 +89,8 @@ def test_metrics_of_which_lower_is_better_say_so_and_their_rows_became_worse_whe
     comparison, _ = two(tmp_path, {"noise_sensitivity": [0.2, 0.5]}, {"noise_sensitivity": [0.9, 0.1]}, ["P?", "Q?"])
     text = text_of(changed_part(comparison_html(comparison)))
     worse, better = text.index("▼ Became worse"), text.index("▲ Became better")
-    assert worse < text.index("noise_sensitivity 0.20 → 0.90 lower is better Row 0 P?") < better
-    assert better < text.index("noise_sensitivity 0.50 → 0.10 lower is better Row 1 Q?")
+    assert worse < text.index("noise_sensitivity 0.20 → 0.90 lower is better Row 1 P?") < better
+    assert better < text.index("noise_sensitivity 0.50 → 0.10 lower is better Row 2 Q?")
 
 
 def test_a_score_of_one_run_alone_says_which_run_lacks_it(tmp_path: Path) -> None:
@@ -98,7 +98,7 @@ def test_a_score_of_one_run_alone_says_which_run_lacks_it(tmp_path: Path) -> Non
     scores = [{"faithfulness": [0.5, 0.5]}, {"faithfulness": [0.5, NONE]}]
     comparison, _ = two(tmp_path, *scores, ["P?", "Q?"], [["p", "q"], ["p", None]], [(), [missing]])
     text = text_of(changed_part(comparison_html(comparison)))
-    assert "○ Scored by one run only faithfulness 0.50 → - Row 1 Q?" in text
+    assert "○ Scored by one run only faithfulness 0.50 → - Row 2 Q?" in text
     assert "No score in the second run: the judge said nothing First response, a q" in text
     assert "Second response" not in text
 
@@ -183,4 +183,4 @@ def test_words_that_differ_behind_the_fold_are_announced(tmp_path: Path) -> None
 
 def test_scores_that_differ_by_little_have_as_many_digits_as_it_takes(tmp_path: Path) -> None:
     comparison, _ = two(tmp_path, {"bleu": [0.91234]}, {"bleu": [0.91211]}, ["P?"])
-    assert "bleu 0.9123 → 0.9121 Row 0" in text_of(comparison_html(comparison))
+    assert "bleu 0.9123 → 0.9121 Row 1" in text_of(comparison_html(comparison))

@@ -457,7 +457,7 @@ def test_two_runs_show_their_responses_and_differences(run: Run, tmp_path: Path)
     other = made(tmp_path / "other", [{**ROW, "response": "He was born in Selo."}], metrics=["faithfulness", "tone"])
     article = parsed(pair_html([run, other], [0, 0]))
     assert texts(article, ".question") == ["Where was he born?"]
-    assert texts(article, ".side > h3") == ["run Row 0", "other Row 0"]  # by folder, as both have the same name
+    assert texts(article, ".side > h3") == ["run Row a7", "other Row a7"]  # by folder, as both have the same name
     legend = "Only in this response"
     assert texts(article, ".response ins") == ["Tesk, a city", legend, "Selo", legend]
     rows = [texts(row, "th, td") for row in find(article, ".differences tbody tr")]

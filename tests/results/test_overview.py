@@ -55,7 +55,7 @@ def test_printed_results_are_their_summary() -> None:
     assert str(results()).splitlines() == [
         "Mean over 3 rows: faithfulness 0.58 [0.09, 0.95] (0.44 to 0.69 with the missing scores).",
         "1 of 4 scores of faithfulness is missing (no answer).",
-        "Worst rows (counted from 0): 2, 0.",
+        "Worst rows: 2, 0.",
         "demo: 4 rows",
         "metric        mean [95 % interval]  coverage",
         "faithfulness     0.58 [0.09, 0.95]       3/4",

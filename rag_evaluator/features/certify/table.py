@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rag_evaluator.dataset.columns import accepted_names, as_key, column_names
+from rag_evaluator.dataset.columns import ID, accepted_names, as_key, column_names
 from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
@@ -22,7 +22,7 @@ from rag_evaluator.features.certify.sheet import (
     label_of,
 )
 from rag_evaluator.files.atomic import folder_names
-from rag_evaluator.results.aligned import ID, QUESTION, keys_of
+from rag_evaluator.results.aligned import QUESTION, keys_of
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Canonical, ScoredRows
 

@@ -21,13 +21,17 @@ def add_init_command(commands: Any) -> None:
         "commented configuration. It loads no model.",
         **with_examples(
             "rag-evaluator init my_rows.csv",
+            "rag-evaluator init base.xlsx new.xlsx --judge /models/Qwen3-8B      # one configuration for both",
             "rag-evaluator init --sample --out trial/config.yaml",
             "rag-evaluator init my_rows.csv --judge /models/Qwen3-8B --name first --out first.yaml",
             "rag-evaluator init my_rows.csv --columns texto=user_input --language es",
         ),
     )
     command.add_argument(
-        "data", nargs="?", type=Path, help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder"
+        "data",
+        nargs="*",
+        type=Path,
+        help="the rows: .csv .tsv .jsonl .json .xlsx .parquet, a `datasets` folder; of several systems a file each",
     )
     command.add_argument(
         "--sample", action="store_true", help=f"in place of rows of yours: write those that come with it to {SAMPLE}"
@@ -51,9 +55,9 @@ def add_init_command(commands: Any) -> None:
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
     from rag_evaluator.errors import ConfigError, ResultsError
-    from rag_evaluator.features.setup.starter import EXISTS, InitOptions, propose, sample_metrics, write_new
+    from rag_evaluator.features.setup.starter import EXISTS, RESULTS, InitOptions, propose, sample_metrics, write_new
 
-    if (options.data is None) is not options.sample:
+    if bool(options.data) is options.sample:
         raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
     out = options.out
     if out.exists() and not options.force:
@@ -61,9 +65,15 @@ def init(options: argparse.Namespace) -> int:
     metrics = options.metrics or (sample_metrics(options.embeddings) if options.sample else [])
     columns = _columns(options.columns)
     wanted = InitOptions(out, options.name, options.language, metrics, options.judge, options.embeddings, columns)
-    proposal = propose(options.data or _write_sample(out), wanted)
+    files = options.data or [_write_sample(out)]
+    proposal = propose(files[0], wanted, files[1:])
     write_new(out.expanduser(), proposal.text, options.force)
-    _print(proposal, out, [[out]] if options.sample else [["check", out], [out, "--limit", "10"]])
+    next_commands: list[list[object]] = [[out]] if options.sample else [["check", out], [out, "--limit", "10"]]
+    if more := files[1:]:
+        runs = [proposal.name, *(path.stem for path in more)]
+        others = [[out, "--set", f"dataset={path}", "--set", f"name={path.stem}"] for path in more]
+        next_commands = [[out], *others, ["report", *(f"{RESULTS}/{name}" for name in runs)]]
+    _print(proposal, files, out, next_commands)
     return OK
 
 
@@ -95,19 +105,21 @@ def _columns(texts: Sequence[str]) -> dict[str, str]:
     return dict(pairs)
 
 
-def _print(proposal: Any, out: Path, commands: Sequence[Sequence[object]]) -> None:
+def _print(proposal: Any, files: Sequence[Path], out: Path, commands: Sequence[Sequence[object]]) -> None:
     """What was found, and what to do now, as commands that can be copied. Any: `Proposal`, imported late."""
     from rag_evaluator.cli.console import say
+    from rag_evaluator.dataset.columns import ID
 
-    surveyed = proposal.survey
-    rows = f"{len(surveyed.samples)} rows" if surveyed.is_all else f"the first {len(surveyed.samples)} rows"
-    columns = ", ".join(
-        column if list(names) == [column] else f"{', '.join(names)} = {column}"
-        for column, names in surveyed.names.items()
-    )
-    say(f"read {rows}: {columns}")
-    if surveyed.unused:
-        say(f"not used: {', '.join(surveyed.unused)}")
+    for path, surveyed in zip(files, (proposal.survey, *proposal.others), strict=True):
+        rows = f"{len(surveyed.samples)} rows" if surveyed.is_all else f"the first {len(surveyed.samples)} rows"
+        which = f" of {path.name}" if len(files) > 1 else ""
+        names = {**surveyed.names, **{to: [name] for name, to in surveyed.columns.items() if to == ID}}
+        columns = ", ".join(
+            column if list(own) == [column] else f"{', '.join(own)} = {column}" for column, own in names.items()
+        )
+        say(f"read {rows}{which}: {columns}")
+        if surveyed.unused:
+            say(f"not used: {', '.join(surveyed.unused)}")
     say(f"language: {proposal.language}")
     say(f"metrics: {', '.join(proposal.metrics)}")
     for warning in proposal.warnings:

@@ -20,7 +20,7 @@ from rag_evaluator.config.languages import UNSPACED, find_language, misspelt
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
-from rag_evaluator.dataset.columns import LISTS, accepted_names
+from rag_evaluator.dataset.columns import ID, LISTS, accepted_names
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
@@ -60,6 +60,7 @@ TEXT_COLUMNS = {
     "response": "the answer of your system",
     "reference": "the right answer",
     "reference_contexts": "the contexts that should be retrieved",
+    "id": "what you call the row",
 }
 
 
@@ -69,7 +70,9 @@ class Proposal:
 
     Attributes:
         text: of the file.
+        name: of the run.
         survey: what the rows hold.
+        others: the same of further files.
         metrics: proposed.
         possible: other metrics that the columns allow.
         language: of the rows.
@@ -77,7 +80,9 @@ class Proposal:
     """
 
     text: str
+    name: str
     survey: Survey
+    others: Sequence[Survey]
     metrics: Sequence[str]
     possible: Sequence[str]
     language: str
@@ -103,14 +108,17 @@ class InitOptions:
     columns: Mapping[str, str] | None = None
 
 
-def propose(data: Path, options: InitOptions) -> Proposal:
+def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> Proposal:
     """A configuration for a file of rows; the file of the configuration is not written.
+
+    It serves `further` files, too, of other systems: it has the names of their columns, and metrics that all allow.
 
     Loads no model. Raises `DatasetError` for rows that cannot be read or allow no metric, `ModelError` for a folder
     that holds no judge, `ConfigError` for a language that is not recognised, and for names that are none.
     """
     options = _with_models(options)
-    surveyed = survey(data.expanduser(), options.columns)
+    others = [survey(path.expanduser(), options.columns) for path in further]
+    surveyed = _of_all(survey(data.expanduser(), options.columns), others)
     language = options.language or _language(data, surveyed)
     spoken = find_language(language).name
     unfit = _unfit_embeddings(spoken, options)
@@ -125,11 +133,21 @@ def propose(data: Path, options: InitOptions) -> Proposal:
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))
     more = [name for name in possible if name not in metrics]
-    parts = Proposal("", surveyed, metrics, more, spoken, [])
+    name = options.name or run_name(data, options.out.expanduser().absolute().parent / RESULTS)
+    parts = Proposal("", name, surveyed, others, metrics, more, spoken, [])
     parts = replace(parts, warnings=list(_warnings(parts, options, unfit)))
     proposal = replace(parts, text=_text(data, options, parts, unfit is not None))
     _check(proposal, options)
     return proposal
+
+
+def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
+    """The first file with the names of all, and what all have."""
+    columns = {name: to for each in (*others, first) for name, to in each.columns.items()}
+    if any(not each.has_ids for each in (first, *others)):
+        columns = {name: to for name, to in columns.items() if to != ID}
+    present = [name for name in first.present if all(name in each.present for each in others)]
+    return replace(first, columns=columns, present=present)
 
 
 EXISTS = "{}: is there already. Choose another name with --out, or overwrite it with --force."
@@ -215,13 +233,29 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
         yield f"{' and '.join(comparing)} would compare embeddings that do not fit: {unfit}"
     elif unfit and asks and any(METRICS[name].embeddings for name in parts.possible):
         yield f"no metric compares embeddings: {unfit}"
-    if surveyed.unused and not {"retrieved_contexts", "reference_contexts"}.intersection(surveyed.present):
-        yield (
-            "no column was recognised as contexts, which faithfulness and others need. If there is one, name it: "
-            f"--columns {shlex.quote(_longest(surveyed))}=retrieved_contexts"
-        )
+    for column, costs in () if surveyed.is_log else _allowed_with(surveyed).items():
+        if column in ASKED_FOR:
+            yield f"no column was recognised as {ASKED_FOR[column]}, which {_listed(costs)} need. " + _like(
+                parts, column
+            )
     for name in surveyed.paragraphs:
         yield f"cells of {name!r} have blank lines: if these stand between contexts, map it to {LISTS[0]}[\\n\\n]"
+
+
+ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "reference": "the reference"}
+
+
+def _listed(names: Sequence[str]) -> str:
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
+
+
+def _like(parts: Proposal, column: str) -> str:
+    """Which column may be the one that was not recognised, in the first file that lacks it."""
+    lacking = next((each for each in (parts.survey, *parts.others) if column not in each.names), parts.survey)
+    if not lacking.unused:
+        return "Without one these are left out"
+    name = _longest(lacking)
+    return f"{name!r} may be it: --columns {shlex.quote(name)}={column}"
 
 
 def _of_table(name: str) -> Metric | None:
@@ -299,7 +333,7 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
         options=options,
         proposal=proposal,
         survey=surveyed,
-        name=options.name or run_name(data, base / RESULTS),
+        name=proposal.name,
         dataset=str(path.relative_to(base) if path.is_relative_to(base) else path),
         metrics=METRICS,
         unfit=unfit,

@@ -9,7 +9,7 @@ from itertools import islice
 from pathlib import Path
 
 from rag_evaluator.dataset import check_readable
-from rag_evaluator.dataset.columns import LISTS, TEXTS, ColumnNames, accepted_names, column_names
+from rag_evaluator.dataset.columns import ID, LISTS, TEXTS, ColumnNames, accepted_names, as_key, column_names
 from rag_evaluator.dataset.contents import samples_of
 from rag_evaluator.dataset.readers import iterate_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
@@ -20,6 +20,9 @@ COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
     Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")
 )
 """Canonical column -> what people call it, compared without case, accents, blanks and signs."""
+
+IDS = frozenset({"id", "ids", "qid", "questionid", "rowid", "exampleid", "sampleid", "caseid", "testid"})
+"""What people call the column with a name for each row, compared in the same way."""
 
 NUMBER = re.compile(r"\d+$")
 
@@ -54,6 +57,15 @@ def recognised(names: Iterable[str]) -> dict[str, str]:
     return dict(sorted(mapping.items(), key=lambda item: first.index(item[1])))
 
 
+def _ids(rows: Sequence[InputRecord], names: Iterable[str]) -> dict[str, str]:
+    """The first column that is called so and names each row as no other."""
+    for name in names:
+        keys = [as_key(row.row.get(name)) for row in rows]
+        if key_of(name) in IDS and None not in keys and len(set(keys)) == len(keys):
+            return {name: ID}
+    return {}
+
+
 def _is_numbered(name: str, canonical: str) -> bool:
     key = key_of(name)
     return NUMBER.search(key) is not None and BY_KEY.get(NUMBER.sub("", key)) == canonical
@@ -67,7 +79,6 @@ def _number(name: str) -> int:
 MOST = 1000  # rows that are looked at
 MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
 """What people put between the contexts of a cell; the longer ones first."""
-ID = "id"  # of a row
 PARAGRAPHS = "\n\n"  # between contexts, or between the paragraphs of one
 ENOUGH = 0.5  # of the cells
 
@@ -97,6 +108,11 @@ class Survey:
     is_log: bool
 
     @property
+    def has_ids(self) -> bool:
+        """Whether a column names the rows."""
+        return ID in self.columns.values() or bool(self.samples and ID in self.samples[0].row)
+
+    @property
     def compares_texts(self) -> bool:
         """Whether a log says which contexts are right, but not the answer, by which the judge would decide it."""
         return self.is_log and "reference_contexts" in self.present and "reference" not in self.present
@@ -118,6 +134,11 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     guessed = {
         name: to for name, to in recognised(names_in_file).items() if name not in user_columns and to not in taken
     }
+    guessed |= (
+        {}
+        if ID in (*names_in_file, *taken)
+        else _ids(rows, [name for name in names_in_file if name not in user_columns])
+    )
     mapping = _with_marks({**user_columns, **guessed}, rows, names_in_file)
     names = ColumnNames(mapping)
     is_log = names.is_log(names_in_file)
@@ -131,7 +152,7 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     return Survey(
         columns=mapping,
         names=read,
-        unused=[name for name in names_in_file if name not in used and name != ID],
+        unused=[name for name in names_in_file if name not in used and ID not in (name, mapping.get(name))],
         present=present,
         samples=samples,
         is_all=len(first) <= MOST,

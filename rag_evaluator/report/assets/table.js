@@ -165,7 +165,7 @@ class RowTable {
 
   cell(row, column) {
     const { key, kind } = column.dataset;
-    if (kind === "row") return element("td", { class: "number place" }, row.label ?? count(row.row));
+    if (kind === "row") return element("td", { class: "number place" }, row.label ?? count(row.row + 1));
     if (kind === "question") {
       const link = element("a", { href: this.state.hash({ row: row.row }), dir: "auto" }, row.question || "(no question)");
       return element("td", { class: "asks" }, link);

@@ -237,7 +237,7 @@ def test_two_runs_are_one_table_with_their_differences(tmp_path: Path) -> None:
     write_run(tmp_path / "b", rows, group_by=[])
     with client(tmp_path) as browser:
         found = asked(browser, "/api/rows/a", **{"with": "b"})
-        assert [row["label"] for row in found["rows"]] == [None, None, None, "b: 1"]
+        assert [row["label"] for row in found["rows"]] == ["a", "b", "c", "b: d"]
         differences = [row["scores"].get("exact_match 1-0") for row in found["rows"]]
         assert differences == [None, 1.0, None, None]
         sort = asked(browser, "/api/rows/a", **{"with": "b", "sort": "exact_match 1-0"})

@@ -73,8 +73,7 @@ def test_other_labels_of_equal_texts_are_noise_and_no_difference(tmp_path: Path)
     assert first.startswith("Not settled by labels of 40 rows: answer_rubric differs by 0.03 [")
     assert noise == (
         "In 11 rows the texts are equal in both runs, and the labels of answer_rubric are not: that is noise of the "
-        "labels and counts as no difference. Label again, in both runs (rows of a, counted from 0): 20, 21, 22 and 8 "
-        "more."
+        "labels and counts as no difference. Label again, in both runs (rows of a): r20, r21, r22 and 8 more."
     )
     others[31] |= {"answer": "no"}
     graded_run(tmp_path / "c", others)

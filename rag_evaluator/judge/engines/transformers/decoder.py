@@ -150,6 +150,23 @@ def device_watched() -> Iterator[None]:
         raise
 
 
+SMALL = 50_000_000  # parameters, for which threads cost more to wake than they save
+
+
+@contextmanager
+def threads_for(model: "PreTrainedModel") -> Iterator[None]:
+    """A small model on a CPU computes on one thread inside."""
+    threads = torch.get_num_threads()
+    if model.device.type != "cpu" or model.num_parameters() > SMALL:
+        yield
+        return
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
 Outcome = Reply | JudgementError
 
 

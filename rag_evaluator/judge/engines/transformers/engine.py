@@ -14,7 +14,7 @@ from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
-from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched
+from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched, threads_for
 from rag_evaluator.judge.engines.transformers.linear import reorder_weights, seconds_by_dtype
 from rag_evaluator.judge.engines.transformers.loading import check_model, dtype_of, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
@@ -149,7 +149,7 @@ class TransformersEngine(BatchEngine):
         return {} if self.model.device.type != "cpu" else seconds_by_dtype(self.model)
 
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
-        with torch.inference_mode(), device_watched():
+        with torch.inference_mode(), device_watched(), threads_for(self.model):
             outcomes = self.decoder.decode(requests)
         self._count([request.input_ids for request in requests], outcomes)
         return outcomes
@@ -159,7 +159,7 @@ class TransformersEngine(BatchEngine):
 
         def step(requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
             self._count([request.input_ids for request in requests.values()])
-            with torch.inference_mode(), device_watched():
+            with torch.inference_mode(), device_watched(), threads_for(self.model):
                 outcomes = batch.step(requests)
             self._count([], outcomes.values())
             return outcomes
@@ -167,7 +167,7 @@ class TransformersEngine(BatchEngine):
         return step
 
     def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
-        with torch.inference_mode(), device_watched():
+        with torch.inference_mode(), device_watched(), threads_for(self.model):
             logits = self.decoder.next_logits([question.input_ids for question in questions])
             rows = torch.log_softmax(logits.double().cpu(), dim=-1)
         self._count([question.input_ids for question in questions])

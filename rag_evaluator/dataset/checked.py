@@ -14,7 +14,7 @@ from typing import Any, NoReturn, Protocol
 from rag_evaluator.config.origin import dotted
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.columns import ALIASES, as_key, value_of
+from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import Samples, check_columns, check_readable
 from rag_evaluator.dataset.sample import REASON, ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
@@ -90,6 +90,8 @@ def checked_rows(
     if source is None:
         raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
     samples = open_dataset(source, config.columns)
+    if unread := ColumnNames(config.columns).unread(samples.names):
+        logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
     if are_scored:
         check_custom_columns(config, readers, samples)
     name = Path(source).name if isinstance(source, str | Path) else "data"

@@ -1,7 +1,6 @@
 """From the users' column names and values to ragas' columns: `ALIASES`, the retrieval log."""
 
 import json
-import logging
 import re
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -16,7 +15,6 @@ from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
 
-logger = logging.getLogger(__name__)
 EXACT = 2**53  # floats from here on need not be the integer that was written
 
 
@@ -116,10 +114,12 @@ class ColumnNames:
                 raise DatasetError(f"{mapped}which is no canonical column.{advice}")
             if name not in present and canonical not in there:
                 raise DatasetError(f"{mapped}but no row has a column '{name}'.{did_you_mean(str(name), present)}")
-            if name not in present and canonical in LISTS:
-                logger.warning("columns maps %r to %s, and no row has it: read from the others", name, canonical)
             if canonical not in LISTS and there.count(canonical) > 1:
                 raise DatasetError(f"{mapped}and another column as well. Keep one of them.")
+
+    def unread(self, present: Collection[str]) -> list[str]:
+        """The names of columns with contexts that are not there, though others of the same column are."""
+        return [name for name, canonical in self.mapping.items() if canonical in LISTS and name not in present]
 
     def is_log(self, names: Collection[str]) -> bool:
         """Whether `reference` is what a retriever found (the log `question, reference, document_score`).

@@ -4,6 +4,7 @@ import shutil
 import sys
 from pathlib import Path
 
+import openpyxl
 import pytest
 
 from rag_evaluator import load_config
@@ -120,3 +121,56 @@ def test_rows_or_the_sample_are_given_and_not_both(
     expected = "error: init: expected a file of rows, or --sample for those of the package, and not both.\n"
     assert capsys.readouterr().err == expected
     assert [path.name for path in folder.iterdir()] == ["preguntas.csv"]
+
+
+def workbooks(folder: Path) -> None:
+    """The answers of two systems in workbooks with other headings and another order of rows."""
+    headings = (
+        ["Question ID", "Question", "Answer from bot", "Fragmentos recuperados", "expected"],
+        ["id", "user question", "Bot answer", "Retrieved passages", "Notes"],
+    )
+    for name, heads, order in (("A.xlsx", headings[0], (1, 2, 3)), ("B.xlsx", headings[1], (3, 1, 2))):
+        book = openpyxl.Workbook()
+        sheet = book.worksheets[0]
+        sheet.append(heads)
+        for number in order:
+            sheet.append([f"Q{number}", f"Where is the town {number}?", f"It is {number}.", "It is there.", "It is 1."])
+        book.save(folder / name)
+
+
+def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workbooks(folder)
+    assert main(["init", "A.xlsx", "B.xlsx", "--language", "en"]) == 0
+    printed = capsys.readouterr().out
+    assert "of A.xlsx: Question = user_input, Answer from bot = response, Fragmentos recuperados = retrieved" in printed
+    assert "of B.xlsx: user question = user_input, Bot answer = response, Retrieved passages = retrieved" in printed
+    assert "no column was recognised as the reference, which context_precision_with_reference" in printed
+    assert "'Notes' may be it: --columns Notes=reference" in printed
+    runs = [["--set", "metrics=[exact_match]", "--set", "columns.Notes=reference"]]
+    runs += [[*runs[0], "--set", "dataset=B.xlsx", "--set", "name=B"]]
+    for words in runs:
+        assert main(["config.yaml", *words]) == 0
+        assert "Worst rows: Q3, Q2." in capsys.readouterr().out.replace("Q2, Q3", "Q3, Q2")
+    assert main(["compare", "results/A", "results/B"]) == 0
+    assert "3 rows of results/A and results/B matched by 'id'" in capsys.readouterr().out
+
+
+def test_a_file_that_lacks_a_column_says_which_may_be_it_and_what_that_costs(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = "question,contexts,Was der Bot sagt\nWhere is it?,There.,It is there.\nWho was it?,Them.,They were it.\n"
+    (folder / "rows.csv").write_text(rows, encoding="utf-8")
+    assert main(["init", "rows.csv", "--language", "en"]) == 0
+    printed = capsys.readouterr().out
+    assert "no column was recognised as the response, which faithfulness" in printed
+    assert "'Was der Bot sagt' may be it: --columns 'Was der Bot sagt'=response" in printed
+
+
+def test_a_column_with_a_name_for_each_row_is_its_id_only_if_no_two_are_equal(folder: Path) -> None:
+    for name, ids in (("ids.csv", "ab"), ("twice.csv", "aa")):
+        lines = [f"{letter},Where is {n}?,There {n}." for n, letter in enumerate(ids)]
+        (folder / name).write_text("\n".join(["QID,question,answer", *lines]), encoding="utf-8")
+        assert main(["init", name, "--language", "en", "--force"]) == 0
+        assert (load_config(folder / "config.yaml").columns.get("QID") == "id") == (name == "ids.csv")

@@ -14,7 +14,13 @@ from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
-from rag_evaluator.judge.engines.transformers.decoder import BatchSizeSetting, Decoder, Outcome, device_watched, threads_for
+from rag_evaluator.judge.engines.transformers.decoder import (
+    BatchSizeSetting,
+    Decoder,
+    Outcome,
+    device_watched,
+    threads_for,
+)
 from rag_evaluator.judge.engines.transformers.linear import reorder_weights, seconds_by_dtype
 from rag_evaluator.judge.engines.transformers.loading import check_model, dtype_of, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel

@@ -307,6 +307,7 @@ def add_report_command(commands: Any) -> None:
     )
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no report")
     command.add_argument("--on", metavar="COLUMN", help="match rows of several runs by this column, as in compare")
+    command.add_argument("--title", metavar="TEXT", help="of the page; default: the names of the runs")
 
 
 def report(options: argparse.Namespace) -> int:
@@ -314,6 +315,6 @@ def report(options: argparse.Namespace) -> int:
     from rag_evaluator.cli.console import say
     from rag_evaluator.comparison.compare import write_report
 
-    path = write_report(*options.runs, out=options.out, on=options.on, force=options.force)
+    path = write_report(*options.runs, out=options.out, on=options.on, force=options.force, title=options.title)
     say(f"written: {path} ({path.stat().st_size / 1e6:.1f} MB). Open it in a browser.")
     return OK

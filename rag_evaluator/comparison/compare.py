@@ -337,7 +337,13 @@ def _of(values: Sequence[float | None], rows: Sequence[int]) -> Array:
     return np.array([np.nan if values[row] is None else values[row] for row in rows], dtype=np.float64)
 
 
-def write_report(*runs: str | Path, out: str | Path | None = None, on: str | None = None, force: bool = False) -> Path:
+def write_report(
+    *runs: str | Path,
+    out: str | Path | None = None,
+    on: str | None = None,
+    force: bool = False,
+    title: str | None = None,
+) -> Path:
     """Write the report of finished runs: figures, a table of the rows, and all that the judge said of each row.
 
     Args:
@@ -345,6 +351,7 @@ def write_report(*runs: str | Path, out: str | Path | None = None, on: str | Non
         out: the file. None: `report.html` in the folder of the run; of several runs in the current folder.
         on: the column by which rows of several runs belong together, see `compare`.
         force: replace a file that is there and is no report.
+        title: of the page; None: the names of the runs.
 
     Returns:
         The file. It needs no other file and no network.
@@ -367,7 +374,7 @@ def write_report(*runs: str | Path, out: str | Path | None = None, on: str | Non
         raise ConfigError(f"--out {path}: is a folder, expected a file such as {path / REPORT}.")
     if path != default or len(folders) > 1:
         check_replaceable(path, document.MARK, force, folders)
-    document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None)
+    document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None, title)
     if path == default and len(folders) == 1:
         note_rewritten(folders[0], [REPORT])
     return path

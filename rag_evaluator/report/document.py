@@ -48,7 +48,9 @@ class Block:
 
 
 @ACTIVITY.phase("writing the report")
-def write_report(folders: Sequence[Path], out: Path, comparison: Comparison | None = None) -> None:
+def write_report(
+    folders: Sequence[Path], out: Path, comparison: Comparison | None = None, title: str | None = None
+) -> None:
     """Write the report of a finished run, or of several, to one file; the same bytes for the same results.
 
     Args:
@@ -61,12 +63,12 @@ def write_report(folders: Sequence[Path], out: Path, comparison: Comparison | No
 
     def write(to: Path) -> None:
         with to.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(stream("run.html", **_page(runs, comparison)))
+            file.writelines(stream("run.html", **_page(runs, comparison, title)))
 
     write_whole(out, write)
 
 
-def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
+def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None = None) -> dict[str, Any]:
     """The values of the page. Any: see `run.html`."""
     from rag_evaluator.resources import __version__
 
@@ -75,7 +77,7 @@ def _page(runs: Sequence[Run], comparison: Comparison | None) -> dict[str, Any]:
     else:
         before, after = [comparison_html(comparison, whole_table=not _notes(runs))], []
     return {
-        "title": _title(runs),
+        "title": title or _title(runs),
         "version": __version__,
         "inline": inline(),
         "before": Markup("\n").join(map(Markup, before)),

@@ -7,7 +7,8 @@ from typing import Any
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match
 from rag_evaluator.results.certificate import useful_metrics
-from rag_evaluator.results.comparison import ComparedMetric, LabelDifference
+from rag_evaluator.results.changes import ChangedScore
+from rag_evaluator.results.comparison import ComparedMetric, LabelDifference, word
 from rag_evaluator.results.conclusion import (
     Conclusion,
     about,
@@ -83,6 +84,39 @@ def conclude_comparison(
     seen = next_command(("report", *folders)) if is_report else ""
     rules = [difference_rule(level, len(lines))]
     return Conclusion(sentences, seen, [*rules, label_rule(level, labels)] if labels else rules)
+
+
+NAMED = 3  # rows to read before deciding
+DECISION_RULE = (
+    "The line below the first sentence names a run if it is shown to be better in a metric, and worse in none; it "
+    "names the rows whose scores fell, or rose, most."
+)
+
+
+def decide(baseline: str, run: str, lines: Sequence[MetricComparison], changed: Sequence[ChangedScore]) -> str:
+    """`B. Not settled: context_recall. Read rows Q010 and Q031, where B lost.`: what is shown, and what to read first.
+
+    Args:
+        lines: of all metrics of the run, tested.
+        changed: rows of this run that changed most.
+    """
+    shown = {kind: [line.metric for line in lines if word(line) == kind] for kind in ("better", "worse")}
+    settled = [side for side, other in (("better", "worse"), ("worse", "better")) if shown[side] and not shown[other]]
+    chosen = {"better": run, "worse": baseline}.get(settled[0]) if settled else None
+    if chosen:
+        parts = [f"{chosen}."]
+    elif any(shown.values()):
+        parts = [f"Neither alone: {run} is better in {listed(shown['better'])}, worse in {listed(shown['worse'])}."]
+    else:
+        parts = ["Neither is shown to be better."]
+    if unsettled := [line.metric for line in lines if line.verdict == "not settled"]:
+        parts.append(f"Not settled: {listed(unsettled)}.")
+    against = "better" if settled == ["worse"] else "worse"
+    rows = list(dict.fromkeys(change.name for change in changed if change.direction == against))[:NAMED]
+    if rows:
+        lost = f"{run} lost" if against == "worse" else f"{baseline} lost"
+        parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {lost}.")
+    return " ".join(parts)
 
 
 def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:

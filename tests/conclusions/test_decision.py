@@ -1,0 +1,51 @@
+"""The line under the headline of a comparison: it names a run only where the rule of differences shows one."""
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from rag_evaluator import Comparison, compare
+from rag_evaluator.results import decide
+
+CHANGES = {"better": 0.4, "worse": -0.4, "not settled": 0.0, "equal in all rows": None}
+METRICS = ("faithfulness", "context_recall")
+
+
+def compared(kinds: Sequence[str], rows: int = 40) -> Comparison:
+    """Two runs, of which the second is another one in each metric as its kind says."""
+    chance = np.random.default_rng(7)
+    first = {metric: chance.choice([0.4, 0.5, 0.6], rows) for metric in METRICS}
+    changes = {metric: CHANGES[kind] for metric, kind in zip(METRICS, kinds, strict=True)}
+    second = {
+        metric: first[metric] + (0 if change is None else change + chance.choice([-0.1, 0.1], rows) / 2)
+        for metric, change in changes.items()
+    }
+    ids = [f"Q{number}" for number in range(rows)]
+    return compare(*(pd.DataFrame({"id": ids, "user_input": ids, **scores}) for scores in (first, second)))
+
+
+@pytest.mark.parametrize("kinds", list(product(CHANGES, repeat=2)), ids=str)
+def test_the_decision_never_says_more_than_what_is_shown(kinds: Sequence[str]) -> None:
+    comparison = compared(kinds)
+    words = decide("A", "B", [line.figures for line in comparison.metrics], comparison.changed)
+    shown = set(kinds) & {"better", "worse"}
+    starts = {frozenset({"better"}): "B. ", frozenset({"worse"}): "A. ", frozenset(): "Neither is shown to be better."}
+    assert f"{words} ".startswith(starts.get(frozenset(shown), "Neither alone: B is better in "))
+    unsettled = words.partition("Not settled: ")[2].partition(".")[0]
+    assert [metric for metric in METRICS if metric in unsettled] == [
+        metric for metric, kind in zip(METRICS, kinds, strict=True) if kind == "not settled"
+    ]
+    headline = comparison.conclusion.sentences[0]
+    for word in ("better", "worse"):
+        assert (f"is {word} in" in headline) == (word in kinds), "the headline and the decision rest on the same rule"
+
+
+def test_the_rows_to_read_are_those_where_the_chosen_run_lost() -> None:
+    better = compared(("better", "not settled"))
+    lost = {change.name for change in better.changed if change.direction == "worse"}
+    words = decide("A", "B", [line.figures for line in better.metrics], better.changed)
+    named = words.partition("Read rows ")[2].partition(", where B lost")[0]
+    assert named and set(named.replace(" and ", ", ").split(", ")) <= lost

@@ -138,8 +138,8 @@ class JudgeConfig(Section):
         max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
         temperature: 0 is greedy: the same input gives the same score.
         seed: of sampling; used only when `temperature` is above 0.
-        batch_size: prompts decoded together at most; auto: as many as fit the memory of a GPU, 16 elsewhere. Of a
-            server, requests that are open at a time; auto: 32, 256 for vLLM.
+        batch_size: prompts decoded together at most; auto: as many as fit the memory of a GPU; on a CPU 16, 32 in half
+            precision. Of a server, requests that are open at a time; auto: 32, 256 for vLLM.
         adapter: folder of a LoRA adapter, as peft saves it, that belongs to `model`; not for a `server`.
         thinking: whether the model thinks before it answers.
         thinking_tokens: what a thought may take; one that needs more is cut.

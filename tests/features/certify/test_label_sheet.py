@@ -158,6 +158,15 @@ def test_every_language_with_packs_has_texts_and_words() -> None:
     assert set(ASKED_BY) <= set(METRICS)
 
 
+def test_judged_metrics_without_a_question_of_their_own_are_these() -> None:
+    """A new metric gets a row in `ASKED_BY`, or is named here: people are then asked whether its score is right."""
+    others = {"answer_rubric", "context_entity_recall", "reference_agreement", "reference_coverage", "summary_score"}
+    rubrics = {"instance_specific_rubrics", "rubrics_score_with_reference", "rubrics_score_without_reference"}
+    retrieval = {f"retrieval_{measure}" for measure in ("map", "mrr", "ndcg", "precision", "recall")}
+    judged = {name for name, metric in METRICS.items() if metric.judge}
+    assert judged - set(ASKED_BY) == others | rubrics | retrieval
+
+
 def test_no_word_accepts_in_one_language_and_rejects_in_another() -> None:
     assert len({word.casefold() for words in TEXTS.values() for word in (*words.accept, *words.reject)}) == len(NUMBERS)
     for language, words in TEXTS.items():

@@ -75,6 +75,10 @@ def texts_of(sample: Sample) -> list[str]:
 def test_the_metrics_of_the_probes_are_metrics() -> None:
     named = {name for probe in PROBES.values() for name in probe.metrics}
     assert named <= set(METRICS)
+    judged = {name for name, metric in METRICS.items() if metric.judge}
+    rubrics = {"instance_specific_rubrics", "rubrics_score_with_reference", "rubrics_score_without_reference"}
+    others = {"context_entity_recall", "noise_sensitivity", "refusal_correctness", "summary_score"}
+    assert judged - named == rubrics | others, "a new metric stands in a probe, or is named here"
 
 
 @pytest.mark.parametrize("language", LANGUAGES)

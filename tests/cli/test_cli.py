@@ -404,7 +404,7 @@ JUDGED, EMBEDDED = {"answer_relevancy", "context_relevance"}, {"answer_relevancy
 CHANGES: list[tuple[str, set[str], str]] = [
     ("judge.max_new_tokens=48", JUDGED, "max_new_tokens 64 before, 48 now"),
     ("judge.temperature=0.5", JUDGED, "decode greedy before, temperature=0.5,seed=0 now"),
-    ("judge.dtype=bfloat16", JUDGED, "dtype auto before, bfloat16 now"),
+    ("judge.dtype=bfloat16", JUDGED, "dtype float32 before, bfloat16 now"),
     ("judge.chat_template=chat.jinja", JUDGED, "template auto before, "),
     (
         "judge.model_kwargs={attn_implementation: eager}",

@@ -32,6 +32,8 @@ NOT_RUN: Mapping[str, str] = {
     r"^(?:source|eval) ": "changes the shell it is typed in",
     r"^python -m benchmarks": "takes minutes to hours; only its module is looked up",
     r"^python -m tools\.(?:golden|count)": "compares with a commit that a clone may lack; tests/tools runs them",
+    r"^(?:hf download|gh run|last=)": "needs the network, and a job of GitHub",
+    r"^if \[ ": "depends on what an earlier job has left; tests/test_gates.py runs the gate",
     r"^make ": "each target is a suite or an installation of its own; only looked up, by make -n",
     r"^(?:sbatch|torchrun|srun) ": "needs Slurm or several processes; its arguments are read by the parser",
     r"^sbatch --array=0-15$": "is a part of a command",
@@ -79,10 +81,11 @@ WAYS: Mapping[str, Way] = {
     r"^rag-evaluator probe ": Way("--set dataset=examples/dataset.jsonl --set metrics=faithfulness --sample 2"),
     r"^rag-evaluator (?:sort|generate) ": Way(FEW),
     r"^rag-evaluator check config": Way(f"{FEW} --set metrics=faithfulness"),
+    r"^rag-evaluator init base": Way(instead=("base.xlsx new.xlsx", "my_rows.csv textos.csv")),
     r"^rag-evaluator init .*--columns texto=": Way(instead=("my_rows.csv", "textos.csv")),
     r"^rag-evaluator testset make": Way(f"--size 1 {SHORT} --set testset.candidates=1", codes=(0, 1, 75)),
     r"^rag-evaluator testset check": Way(SHORT, codes=(0, 1)),  # 1: a row is flagged
-    r"^rag-evaluator config\.yaml .*name=pull-request": Way(
+    r"^rag-evaluator config\.yaml .*name=new": Way(
         "--set metrics='[faithfulness, context_recall]' --set dataset=data.jsonl"
     ),
     r"^rag-evaluator config\.yaml .*dataset=": Way("--set metrics=faithfulness"),

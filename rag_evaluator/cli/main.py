@@ -89,7 +89,9 @@ def _until_stopped(run: Callable[[argparse.Namespace, Stop], int], options: argp
     except StopSignal as signal:
         end_watching()
         print(f"stopped by {signal}: what was scored is kept, the same command continues.", file=sys.stderr, flush=True)
-        if stop.overdue:  # the model's thread is still at work on a batch that nobody waits for
+        from rag_evaluator.models.event_loop import is_loading
+
+        if stop.overdue or is_loading():  # the models' thread is still at work on what nobody waits for
             sys.stdout.flush()
             os._exit(TRY_AGAIN)
         return TRY_AGAIN

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
-from rag_evaluator.dataset.columns import ID, as_key
+from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.report.pages import beginning, clean
-from rag_evaluator.results.rows import row_name
+from rag_evaluator.results.rows import own_name
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE, reporting_of
 from rag_evaluator.results.tally import as_score, cell, whole_tally
@@ -48,7 +48,7 @@ class TableRow:
 
     Attributes:
         numbers: of the row in each run, None where a run has none.
-        label: its name where it has one, see `row_name`; else it is called by its number, from 1. Of a row of another
+        label: its own name, see `own_name`; without one it is called by its number, from 1. Of a row of another
             run only also the name of the run.
         texts: column -> the beginning of its text.
         groups: column -> value.
@@ -165,7 +165,7 @@ class _Reader:
         """Return a row without its scores."""
         return TableRow(
             numbers,
-            None if self.value(row, ID) is None else row_name(0, row),
+            own_name(row) or None,
             beginning(self.text(row, "user_input")),
             {column: beginning(self.text(row, column)) for column in TEXTS},
             {name: clean((as_key(self.value(row, name)) or NO_VALUE)[:GROUP]) for name in self.groups},

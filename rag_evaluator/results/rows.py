@@ -21,14 +21,19 @@ from rag_evaluator.files.jsonl import json_line
 LONGEST = 40  # letters of a row's name
 
 
+def own_name(row: Mapping[str, Any]) -> str:
+    """The id of a row as sentences and pages show it; empty where it has none. Any: JSON."""
+    name = as_key(row.get(ID)) or ""
+    return "".join(sign if sign.isprintable() else " " for sign in name)[:LONGEST]
+
+
 def row_name(place: int, row: Mapping[str, Any]) -> str:
     """What a row is called: its id, else the number of its line in `scores.jsonl`, from 1. Any: JSON.
 
     Args:
         place: among all rows, from 0.
     """
-    name = as_key(row.get(ID)) or str(place + 1)
-    return "".join(sign if sign.isprintable() else " " for sign in name)[:LONGEST]
+    return own_name(row) or str(place + 1)
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ def add_gate_command(commands: Any) -> None:
         "--fail-if-worse",
         type=Path,
         metavar="RUN",
-        help="a baseline over the same questions; fails only where a metric is shown to be worse, as compare shows it",
+        help="a baseline over the same questions; fails only where a metric is shown to be worse",
     )
     baselines.add_argument(
         "--not-worse-than", type=Path, metavar="RUN", help="a baseline; fails unless it is shown to be no worse"

@@ -160,9 +160,8 @@ class Scheduler:
 
     def __init__(self) -> None:
         self.waiting: list[_Waiting] = []
-        self.open: dict[
-            BatchHandler, tuple[BatchStep, dict[int, _Waiting]]
-        ] = {}  # batches that go on, and what is in them
+        # batches that go on, and what is in them
+        self.open: dict[BatchHandler, tuple[BatchStep, dict[int, _Waiting]]] = {}
         self.draining: asyncio.Task[None] | None = None
 
     @classmethod

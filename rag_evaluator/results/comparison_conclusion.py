@@ -101,21 +101,21 @@ def decide(baseline: str, run: str, lines: Sequence[MetricComparison], changed: 
         changed: rows of this run that changed most.
     """
     shown = {kind: [line.metric for line in lines if word(line) == kind] for kind in ("better", "worse")}
-    settled = [side for side, other in (("better", "worse"), ("worse", "better")) if shown[side] and not shown[other]]
-    chosen = {"better": run, "worse": baseline}.get(settled[0]) if settled else None
-    if chosen:
-        parts = [f"{chosen}."]
-    elif any(shown.values()):
+    is_worse = bool(shown["worse"]) and not shown["better"]
+    if is_worse:
+        parts = [f"{baseline}."]
+    elif shown["better"] and not shown["worse"]:
+        parts = [f"{run}."]
+    elif shown["better"]:
         parts = [f"Neither alone: {run} is better in {listed(shown['better'])}, worse in {listed(shown['worse'])}."]
     else:
         parts = ["Neither is shown to be better."]
     if unsettled := [line.metric for line in lines if line.verdict == "not settled"]:
         parts.append(f"Not settled: {listed(unsettled)}.")
-    against = "better" if settled == ["worse"] else "worse"
+    against, loser = ("better", baseline) if is_worse else ("worse", run)
     rows = list(dict.fromkeys(change.name for change in changed if change.direction == against))[:NAMED]
     if rows:
-        lost = f"{run} lost" if against == "worse" else f"{baseline} lost"
-        parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {lost}.")
+        parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {loser} lost.")
     return " ".join(parts)
 
 

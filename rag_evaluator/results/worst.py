@@ -10,7 +10,7 @@ import numpy as np
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
 from rag_evaluator.results.overview import Figures
-from rag_evaluator.results.rows import Record
+from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run, samples_of
 from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
 from rag_evaluator.statistics.formulas import TIE, Scale
@@ -124,7 +124,7 @@ def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[Wo
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
         samples = samples_of((run.row(place) for place in places), run.config)
         yield from (
-            (run.name_of(place), sample.columns, run.details(place))
+            (row_name(place, sample.row), sample.columns, run.details(place))
             for place, sample in zip(places, samples, strict=True)
         )
 

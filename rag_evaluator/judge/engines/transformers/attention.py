@@ -92,10 +92,9 @@ class Step:
     ) -> None:
         self.device = device
         self._feeds = list(zip(counts, rows, starts, strict=True))
-        column = torch.cat([torch.arange(count) for count in counts])
-        self._view = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
-        self._column, view = column, self._view
-        self._slots = torch.tensor(starts)[view] + column  # on the CPU
+        self._column = torch.cat([torch.arange(count) for count in counts])
+        self._view = view = torch.repeat_interleave(torch.arange(len(counts)), torch.tensor(counts))
+        self._slots = torch.tensor(starts)[view] + self._column  # on the CPU
         before = torch.tensor([prefix[0][0].shape[1] if prefix else 0 for prefix in prefixes])[view]
         numbers = [torch.tensor(rows)[view], self._slots, before + self._slots]
         self.rows, self.slots, self.positions = on_device(torch.stack(numbers), device).unbind()

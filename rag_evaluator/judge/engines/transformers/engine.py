@@ -1,7 +1,8 @@
 """The engine that runs models with transformers and torch, in this process."""
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -155,7 +156,7 @@ class TransformersEngine(BatchEngine):
         return {} if self.model.device.type != "cpu" else seconds_by_dtype(self.model)
 
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
-        with torch.inference_mode(), device_watched(), threads_for(self.model):
+        with self._computing():
             outcomes = self.decoder.decode(requests)
         self._count([request.input_ids for request in requests], outcomes)
         return outcomes
@@ -165,7 +166,7 @@ class TransformersEngine(BatchEngine):
 
         def step(requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
             self._count([request.input_ids for request in requests.values()])
-            with torch.inference_mode(), device_watched(), threads_for(self.model):
+            with self._computing():
                 outcomes = batch.step(requests)
             self._count([], outcomes.values())
             return outcomes
@@ -173,7 +174,7 @@ class TransformersEngine(BatchEngine):
         return step
 
     def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
-        with torch.inference_mode(), device_watched(), threads_for(self.model):
+        with self._computing():
             logits = self.decoder.next_logits([question.input_ids for question in questions])
             rows = torch.log_softmax(logits.double().cpu(), dim=-1)
         self._count([question.input_ids for question in questions])
@@ -181,6 +182,12 @@ class TransformersEngine(BatchEngine):
 
     async def aclose(self) -> None:
         """The model's memory is freed with the model, which may be the caller's own."""
+
+    @contextmanager
+    def _computing(self) -> Iterator[None]:
+        """What holds wherever the model runs."""
+        with torch.inference_mode(), device_watched(), threads_for(self.model):
+            yield
 
     def _count(self, prompts: Sequence[Sequence[int]], outcomes: Iterable[Outcome] = ()) -> None:
         self.work.requests += len(prompts)

@@ -104,6 +104,13 @@ def test_each_row_is_in_the_index_with_its_scores_groups_and_texts(run: Run, rep
     assert (about["rows"], about["detailed"], about["metrics"]) == (3, 3, METRICS)
 
 
+def test_the_table_calls_a_row_by_its_id_and_leaves_a_blank_one_to_its_number(
+    run: Run, report: Callable[..., Page]
+) -> None:
+    about = report(run([row(0, id="Q7"), row(1, id=" "), row(2, id=None), row(3, id=9.0)])).block("about")
+    assert about["labels"] == {"0": "Q7", "3": "9"}
+
+
 def test_each_row_can_be_opened_from_its_part(
     run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:

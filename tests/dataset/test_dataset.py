@@ -615,8 +615,8 @@ def test_columns_that_some_row_has_are_enough() -> None:
             ["which m, f need", "response, answer, result, output", "the columns 'question', 'Answer'. Rename"],
         ),
         (pandas.DataFrame([["a", "b"]]), "response", ["received the columns '0', '1'."]),
-        ([{"question": "q", "answer": ""}], "response", [" 'answer' is empty in every row, or read as another"]),
-        ([{"reference": ["c"], "document_score": 1}], "reference", [" 'reference' is empty in every row, or read as"]),
+        ([{"question": "q", "answer": ""}], "response", [" blank in every row, or read as another column."]),
+        ([{"reference": ["c"], "document_score": 1}], "reference", [" blank in every row, or read as another column."]),
     ],
 )
 def test_a_column_that_no_row_has_is_an_error_that_names_metrics_aliases_and_columns(

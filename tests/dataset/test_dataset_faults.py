@@ -120,7 +120,7 @@ def test_a_column_that_is_blank_in_every_row_is_missing(row: Row, needed: str, t
     source = write_jsonl(tmp_path / "rows.jsonl", rows)
     message = message_of(source, [needed], {"frage": "user_input"} if "frage" in row else None)
     assert f"expected the column '{needed}', which m needs" in message
-    assert "It is there, but blank in every row." in message
+    assert "It is there, but blank in every row" in message
 
 
 def test_a_blank_reference_answer_is_written_like_one_that_is_missing(tmp_path: Path) -> None:

@@ -62,7 +62,7 @@ def test_an_unknown_key_is_answered_with_the_nearest_of_any_section(
 @pytest.mark.parametrize(
     ("lines", "told"),
     [
-        ("metrics: [bleu]", "line 2: key 'metrics' occurs twice"),
+        ("judge:\n  seed: 1\n  model: demo\n  seed: 2", "line 5: key 'seed' occurs twice"),
         ("columns: [a]", "line 2: 'columns' is ['a']"),
         ("offline: maybe", "line 2: 'offline' is 'maybe'"),
         ("name: ../up", "line 2: 'name' is '../up': string should match pattern"),

@@ -143,7 +143,6 @@ def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, y
     return None, None
 
 
-NEAR = 0.6  # difflib's own limit
 # YAML reads no, 2024 and 1e3 as other things than text
 QUOTES = """ Put it in quotes: KEY: "VALUE", or --set 'KEY="VALUE"' in a shell."""
 KEY = "[key]"  # how pydantic says that the key is wrong, and not its value
@@ -197,18 +196,14 @@ def _expected(detail: ErrorDetails) -> str:
 
 def nearest_keys(key: Key, known: Sequence[Key]) -> str:
     """` Did you mean 'judge.seed'?` for the nearest keys of any section, or all of this one; starts with a space."""
-    section, last = key[:-1], str(key[-1]).lower()
-    ratios = {
-        candidate: max(_ratio(last, str(candidate[-1])), _ratio(last, "_".join(map(str, candidate))))
-        for candidate in known
-    }
-    best = max(ratios.values())
-    if best < NEAR:
+    spellings: dict[str, dict[Key, None]] = {}
+    for candidate in known:
+        for name in (str(candidate[-1]), "_".join(map(str, candidate))):
+            spellings.setdefault(name, {})[candidate] = None
+    section = key[:-1]
+    nearest = difflib.get_close_matches(str(key[-1]).lower(), spellings, n=1)
+    if not nearest:
         return f" Known: {', '.join(str(candidate[-1]) for candidate in known if candidate[:-1] == section)}."
-    near = [candidate for candidate, ratio in ratios.items() if ratio == best]
-    near = [candidate for candidate in near if candidate[:-1] == section] or near
+    candidates = spellings[nearest[0]]
+    near = [candidate for candidate in candidates if candidate[:-1] == section] or candidates
     return f" Did you mean {' or '.join(repr(dotted(candidate)) for candidate in near)}?"
-
-
-def _ratio(left: str, right: str) -> float:
-    return difflib.SequenceMatcher(None, left, right).ratio()

@@ -34,7 +34,7 @@ from rag_evaluator.models.hub import find_model
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH, languages_in
 from rag_evaluator.resources import command, packaged
-from rag_evaluator.results.conclusion import unknown_to_toy
+from rag_evaluator.results.conclusion import listed, unknown_to_toy
 
 PREFERRED = (
     "faithfulness",
@@ -231,7 +231,7 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
         yield f"no metric compares embeddings: {unfit}"
     for column, costs in () if surveyed.is_log else _allowed_with(surveyed).items():
         if column in ASKED_FOR:
-            yield f"no column was recognised as {ASKED_FOR[column]}, which {_listed(costs)} need. " + _like(
+            yield f"no column was recognised as {ASKED_FOR[column]}, which {listed(costs)} need. " + _like(
                 parts, column
             )
     for name in surveyed.paragraphs:
@@ -239,10 +239,6 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
 
 
 ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "reference": "the reference"}
-
-
-def _listed(names: Sequence[str]) -> str:
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def _like(parts: Proposal, column: str) -> str:

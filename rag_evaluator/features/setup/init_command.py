@@ -55,7 +55,17 @@ def add_init_command(commands: Any) -> None:
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
     from rag_evaluator.errors import ConfigError, ResultsError
-    from rag_evaluator.features.setup.starter import EXISTS, RESULTS, InitOptions, propose, sample_metrics, write_new
+    from rag_evaluator.features.setup.starter import (
+        EXISTS,
+        RESULTS,
+        InitOptions,
+        dataset_path,
+        propose,
+        run_name,
+        sample_metrics,
+        scalar,
+        write_new,
+    )
 
     if bool(options.data) is options.sample:
         raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
@@ -70,9 +80,12 @@ def init(options: argparse.Namespace) -> int:
     write_new(out.expanduser(), proposal.text, options.force)
     next_commands: list[list[object]] = [[out]] if options.sample else [["check", out], [out, "--limit", "10"]]
     if more := files[1:]:
-        runs = [proposal.name, *(path.stem for path in more)]
-        others = [[out, "--set", f"dataset={path}", "--set", f"name={path.stem}"] for path in more]
-        next_commands = [[out], *others, ["report", *(f"{RESULTS}/{name}" for name in runs)]]
+        results, names, next_commands = out.parent / RESULTS, [proposal.name], [[out]]
+        for path in more:
+            names.append(run_name(path, results, names))
+            settings = (f"dataset={scalar(dataset_path(path, out))}", f"name={scalar(names[-1])}")
+            next_commands.append([out, *(word for setting in settings for word in ("--set", setting))])
+        next_commands.append(["report", *(results / name for name in names)])
     _print(proposal, files, out, next_commands)
     return OK
 

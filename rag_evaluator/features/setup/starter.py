@@ -20,10 +20,11 @@ from rag_evaluator.config.languages import find_language, misspelt
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
+from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.columns import ID, LISTS, accepted_names
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
-from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError
+from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError, did_you_mean
 from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.files.progress import printable
 from rag_evaluator.judge.engines.transformers.loading import find_judge
@@ -52,7 +53,7 @@ RESULTS = "results"  # `output_dir`
 WIDTH = 44  # of what stands before a comment
 LONGEST = 120  # characters of a comment's line
 TEMPLATE = Path(__file__).with_name("starter.yaml.jinja")
-PLAIN = re.compile(r"[^\W\d_][\w./ -]*\w")
+PLAIN = re.compile(r"[^\W\d_]([\w./ -]*\w)?")
 TEXT_COLUMNS = {
     "user_input": "the question",
     "retrieved_contexts": "what was retrieved for it, best first",
@@ -118,6 +119,10 @@ def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> P
     options = _with_models(options)
     others = [survey(path.expanduser(), options.columns) for path in further]
     surveyed = _of_all(survey(data.expanduser(), options.columns), others)
+    known = {name: None for each in (surveyed, *others) for name in row_names(each.samples)}
+    for name in options.columns or ():
+        if name not in known:
+            raise DatasetError(f"--columns: no row has a column '{name}'.{did_you_mean(name, known)}")
     language = options.language or _language(data, surveyed)
     spoken = find_language(language).name
     unfit = _unfit_embeddings(spoken, options)
@@ -318,15 +323,15 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
     environment = jinja2.Environment(
         undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
     )
-    environment.filters |= {"scalar": _scalar, "shown": printable, "comment": _comment, "meaning": _meaning}
-    surveyed, base, path = proposal.survey, options.out.expanduser().absolute().parent, data.expanduser().absolute()
+    environment.filters |= {"scalar": scalar, "shown": printable, "comment": _comment, "meaning": _meaning}
+    surveyed = proposal.survey
     text = environment.from_string(TEMPLATE.read_text(encoding="utf-8")).render(
         data=data,
         options=options,
         proposal=proposal,
         survey=surveyed,
         name=proposal.name,
-        dataset=str(path.relative_to(base) if path.is_relative_to(base) else path),
+        dataset=dataset_path(data, options.out),
         metrics=METRICS,
         unfit=unfit,
         allowed_with=_allowed_with(surveyed),
@@ -361,11 +366,17 @@ def _meaning(to: str) -> str:
     return TEXT_COLUMNS.get(canonical, canonical) + between
 
 
-def run_name(data: Path, results: Path) -> str:
+def run_name(data: Path, results: Path, taken: Sequence[str] = ()) -> str:
     """A name for the run, after the file: it becomes a folder of the results, which is not there yet."""
     name = re.sub(r"[^\w.\- ]", "-", data.stem or data.name).lstrip(".- ")[:100].rstrip(". ") or "run"
     names = itertools.chain([name], (f"{name}-{number}" for number in itertools.count(2)))
-    return next(name for name in names if not (results / name).exists())
+    return next(name for name in names if name not in taken and not (results / name).exists())
+
+
+def dataset_path(data: Path, out: Path) -> str:
+    """The file of rows as a configuration names it: from its own folder, if it is below it."""
+    base, path = out.expanduser().absolute().parent, data.expanduser().absolute()
+    return str(path.relative_to(base) if path.is_relative_to(base) else path)
 
 
 def _comment(text: str, start: str = "# ") -> str:
@@ -374,7 +385,7 @@ def _comment(text: str, start: str = "# ") -> str:
     return wrapper.fill(text)
 
 
-def _scalar(text: Any) -> str:
+def scalar(text: Any) -> str:
     """A text as YAML reads it: in quotes where it would be read as something else."""
     plain = PLAIN.fullmatch(text) is not None and yaml.safe_load(text) == text
     return text if plain else json.dumps(text, ensure_ascii=not text.isprintable())

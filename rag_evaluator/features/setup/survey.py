@@ -122,14 +122,15 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     """Look at the first rows of a file.
 
     Args:
-        columns: those that the user has named; they win.
+        columns: those that the user has named, of this file or another; they win.
 
     Raises `DatasetError` if it cannot be read, or a text or context in it cannot be read without guessing.
     """
     name, records = iterate_records(path)
     first = list(islice(records, MOST + 1))
-    rows, user_columns = first[:MOST], columns or {}
+    rows = first[:MOST]
     names_in_file = column_names(record.row for record in rows)
+    user_columns = {name: to for name, to in (columns or {}).items() if name in names_in_file}
     taken = {to.partition("[")[0] for to in user_columns.values()}
     guessed = {
         name: to for name, to in recognised(names_in_file).items() if name not in user_columns and to not in taken

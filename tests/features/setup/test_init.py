@@ -1,5 +1,6 @@
 """`rag-evaluator init`: what it prints, asks on a terminal, writes, and overwrites only with `--force`."""
 
+import shlex
 import shutil
 import sys
 from pathlib import Path
@@ -155,6 +156,24 @@ def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
         assert "Worst rows: Q3, Q2." in capsys.readouterr().out.replace("Q2, Q3", "Q3, Q2")
     assert main(["compare", "results/A", "results/B"]) == 0
     assert "3 rows of results/A and results/B matched by 'id'" in capsys.readouterr().out
+
+
+def test_the_commands_for_several_files_name_runs_that_differ_and_paths_that_are_found(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    workbooks(folder)
+    (folder / "new").mkdir()
+    files = ["A.xlsx", "B (1).xlsx", "new/A.xlsx"]
+    shutil.copy("B.xlsx", files[1])
+    shutil.copy("B.xlsx", files[2])
+    flags = ["--language", "en", "--columns", "Notes=reference", "--metrics", "exact_match", "--out", "sub/config.yaml"]
+    assert main(["init", *files, *flags]) == 0
+    *runs, report = [shlex.split(line)[1:] for line in capsys.readouterr().out.partition("then:\n")[2].splitlines()]
+    names = ["A", "B -1-", "A-2"]
+    assert report == ["report", *(f"sub/results/{name}" for name in names)]
+    for words, name in zip(runs, names, strict=True):
+        assert main(words) == 0
+        assert (folder / "sub/results" / name / "scores.jsonl").is_file()
 
 
 def test_a_column_with_a_name_for_each_row_is_its_id_only_if_no_two_are_equal(folder: Path) -> None:

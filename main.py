@@ -1,4 +1,4 @@
-"""`python main.py config.yaml` evaluates; `python main.py --help` tells the rest."""  # PYTHON_ARGCOMPLETE_OK
+"""`python main.py config.yaml` evaluates; `python main.py --help` tells the rest."""
 
 import sys
 

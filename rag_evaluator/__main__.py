@@ -1,4 +1,4 @@
-"""`python -m rag_evaluator config.yaml` does the same as `rag-evaluator config.yaml`."""  # PYTHON_ARGCOMPLETE_OK
+"""`python -m rag_evaluator config.yaml` does the same as `rag-evaluator config.yaml`."""
 
 import sys
 

@@ -46,12 +46,6 @@ def test_a_metric_near_to_none_is_answered_with_all_of_them() -> None:
         RAGEvaluator({"metrics": ["xyzzy"]})
 
 
-def test_a_key_that_stands_twice_is_told_with_its_line(load: Load) -> None:
-    assert message(load, METRICS + "judge:\n  seed: 1\n  model: demo\n  seed: 2\n") == (
-        "config.yaml, line 5: key 'seed' occurs twice. Remove one of them."
-    )
-
-
 def test_a_merged_section_may_be_overridden_without_standing_twice(load: Load) -> None:
     config = load(METRICS + "embeddings: &small {model: org/x, batch_size: 2}\njudge:\n  <<: *small\n  model: org/y\n")
     assert (config.judge.model, config.judge.batch_size) == ("org/y", 2)
@@ -184,7 +178,7 @@ def test_a_language_cannot_lead_out_of_the_prompts_folder(name: str, tmp_path: P
         load_prompts(["faithfulness"], name, tmp_path)
 
 
-def test_the_project_s_own_config_is_valid_and_shows_few_keys_and_none_of_a_feature() -> None:
+def test_the_project_s_own_config_is_valid_and_shows_few_keys_the_defaults_and_none_of_a_feature() -> None:
     config = load_config(ROOT / "config.yaml")
     shown = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     keys = [*shown, *shown["judge"], *shown["embeddings"]]
@@ -193,9 +187,4 @@ def test_the_project_s_own_config_is_valid_and_shows_few_keys_and_none_of_a_feat
     assert config.dataset is not None
     assert config.dataset.is_file()
     assert RAGEvaluator(config).metrics.keys() == set(config.metrics)
-
-
-def test_the_project_s_own_config_shows_the_defaults() -> None:
-    config = load_config(ROOT / "config.yaml")
-    assert config.judge == JudgeConfig()
-    assert config.embeddings == EmbeddingsConfig()
+    assert (config.judge, config.embeddings) == (JudgeConfig(), EmbeddingsConfig())

@@ -51,6 +51,8 @@ print(json.dumps([collect(rows.get, list(rows), sys.argv[2]), [chain.invoke(row)
 GONE = {  # step, or pattern of a cell, that may be missing in one tree -> what takes its place
     "plan": "check",
     "doctor": "check",
+    "list_engines": "docs/engines.md",
+    "list_readers": "docs/data.md",
     "panel": "several runs, and compare",
     "cascade": "verdicts: verifier",
     "weight": "nothing",

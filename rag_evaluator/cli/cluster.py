@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.options import OK
@@ -71,9 +70,10 @@ def submit(options: argparse.Namespace) -> int:
     config, chosen = read_run(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
-    if options.runs and not all_tasks()[options.task].takes_runs:
+    task = all_tasks()[options.task]
+    if options.runs and not task.takes_runs:
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
-    task, results, inputs = _submitted(options, config)
+    results, inputs = load(task.inputs)(options, config) if task.inputs else (config.results_dir, None)
     node = slurm.whole_node(config.judge) if options.whole_nodes else []
     submission = slurm.prepare(
         options.config,
@@ -82,7 +82,7 @@ def submit(options: argparse.Namespace) -> int:
         options.set,
         [*node, *options.sbatch],
         options.launcher,
-        task,
+        task.command or options.task,
         inputs,
     )
     if not options.dry_run:
@@ -132,10 +132,3 @@ def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> 
     is_known = config.judge.engine == USUAL and not config.judge.because
     if task == MAIN_TASK and is_known and (config.results_dir / "journal" / "manifest.json").is_file():
         refuse_used(config.results_dir, evaluator.stage(rows))
-
-
-def _submitted(options: argparse.Namespace, config: Config) -> tuple[str, Path, list[str] | None]:
-    """The command of each worker, the results folder, and the command's arguments; None: the configuration."""
-    task = all_tasks()[options.task]
-    results, inputs = load(task.inputs)(options, config) if task.inputs else (config.results_dir, None)
-    return task.command or options.task, results, inputs

@@ -40,32 +40,18 @@ def add_compare_command(commands: Any) -> None:
         "runs", nargs="+", type=Path, metavar="RUN", help="results folders, or tables of scores; the baseline first"
     )
     command.add_argument(
-        "--on",
-        metavar="COLUMN",
-        help="match rows by this column; default: 'id' if every row has its own, else the question",
-    )
-    command.add_argument(
         "--effect",
         type=float,
         default=0.05,
         help="a difference worth finding: how many rows find it; default: %(default)s",
     )
-    command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
     command.add_argument(
         "--group-by",
         metavar="COLUMN",
         action="append",
         help="figures also for each value of this column; may be repeated",
     )
-    command.add_argument(
-        "--margin",
-        action="append",
-        default=[],
-        metavar="[METRIC=]NUMBER",
-        help="a difference that does not matter, of all metrics or of this one, in its units: what lies within it is "
-        "called equal; say it before you see the figures",
-    )
-    _add_better(command)
+    _add_pairing(command)
     add_json(command)
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
@@ -187,13 +173,6 @@ def add_gate_command(commands: Any) -> None:
         "--not-worse-than", type=Path, metavar="RUN", help="a baseline; fails unless it is shown to be no worse"
     )
     command.add_argument(
-        "--margin",
-        action="append",
-        default=[],
-        metavar="[METRIC=]NUMBER",
-        help="how much worse than the baseline all metrics, or this one, may be, in units of the metric",
-    )
-    command.add_argument(
         "--min-coverage", type=float, metavar="SHARE", help="rows that must have a score; default: 0.95 for each rule"
     )
     command.add_argument(
@@ -203,10 +182,8 @@ def add_gate_command(commands: Any) -> None:
         help="what a row counts that the baseline scored and this run did not: the worst score, or nothing; "
         "default: %(default)s",
     )
-    _add_better(command)
-    command.add_argument("--on", metavar="COLUMN", help="match rows with the baseline by this column, as in compare")
-    command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
-    command.add_argument("--json", action="store_true", help="the verdicts as JSON on standard output")
+    _add_pairing(command)
+    add_json(command)
     command.add_argument("--junit", type=Path, metavar="FILE", help="write the verdicts as JUnit XML")
     command.add_argument("--force", action="store_true", help="replace a JUnit file of another program")
 
@@ -252,13 +229,32 @@ def gate(options: argparse.Namespace) -> int:
     return code
 
 
-def _add_better(command: argparse.ArgumentParser) -> None:
+def _add_pairing(command: argparse.ArgumentParser) -> None:
+    """Add what `compare` and `gate` share: which rows belong together, and which differences count."""
+    _add_on(command)
+    command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
+    command.add_argument(
+        "--margin",
+        action="append",
+        default=[],
+        metavar="[METRIC=]NUMBER",
+        help="a difference that does not matter, of all metrics or of this one, in its units: what lies within it is "
+        "called equal, and no worse; say it before you see the figures",
+    )
     command.add_argument(
         "--better",
         action="append",
         default=[],
         metavar="METRIC=higher|lower",
         help="which scores are better, of a metric that this program does not know; may be repeated",
+    )
+
+
+def _add_on(command: argparse.ArgumentParser) -> None:
+    command.add_argument(
+        "--on",
+        metavar="COLUMN",
+        help="match rows by this column; default: 'id' if every row has its own, else the question",
     )
 
 
@@ -276,18 +272,15 @@ def _margin(texts: list[str]) -> float | dict[str, float] | None:
 
     if not texts:
         return None
-    named = [text for text in texts if "=" in text]
-    if named and len(named) < len(texts):
-        raise ConfigError("--margin: expected one number for all metrics, or METRIC=NUMBER each, not both.")
-    if named:
-        rules = [parse_limit("--margin", "not worse", text) for text in named]
+    if any("=" in text for text in texts):
+        rules = [parse_limit("--margin", "not worse", text) for text in texts]
         return {(MEAN if rule.of_mean else "") + rule.metric: rule.number for rule in rules}
-    if len(texts) > 1:
-        raise ConfigError(f"--margin: expected one number for all metrics, received {', '.join(texts)}.")
     try:
-        return float(texts[0])
+        [number] = map(float, texts)
     except ValueError:
-        raise ConfigError(f"--margin {texts[0]}: expected a number, or METRIC=NUMBER.") from None
+        expected = "expected one number for all metrics, or METRIC=NUMBER each."
+        raise ConfigError(f"--margin {' '.join(texts)}: {expected}") from None
+    return number
 
 
 def add_report_command(commands: Any) -> None:
@@ -306,7 +299,7 @@ def add_report_command(commands: Any) -> None:
         "--out", type=Path, metavar="FILE", help="default: RUN/report.html; of several runs report.html in this folder"
     )
     command.add_argument("--force", action="store_true", help="replace a file that is there and is no report")
-    command.add_argument("--on", metavar="COLUMN", help="match rows of several runs by this column, as in compare")
+    _add_on(command)
     command.add_argument("--title", metavar="TEXT", help="of the page; default: the names of the runs")
 
 

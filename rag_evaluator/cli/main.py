@@ -1,4 +1,4 @@
-"""The command line: subcommands, exit codes, and the only place that prints."""  # PYTHON_ARGCOMPLETE_OK
+"""The command line: subcommands, exit codes, and the only place that prints."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from rag_evaluator.cli.arguments import all_commands, parser_of_commands
-from rag_evaluator.cli.options import ASKED, BAD_INPUT, INTERRUPTED, TRY_AGAIN, complete
+from rag_evaluator.cli.options import BAD_INPUT, INTERRUPTED, TRY_AGAIN
 from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config import gone
 from rag_evaluator.config.features import load
@@ -23,8 +23,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:  # started as a program
         own_process()
     commands = all_commands()
-    if ASKED in os.environ:
-        complete(parser_of_commands(), commands)
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if (two_words := " ".join(arguments[:2])) in commands:
         arguments[:2] = [two_words]

@@ -1,8 +1,6 @@
-"""What several commands share: exit codes, arguments, examples in the help (a test runs them), completion."""
+"""What several commands share: exit codes, arguments, examples in the help (a test runs them)."""
 
 import argparse
-import os
-from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -36,7 +34,11 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 def add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="override a key, as in evaluate"
+        "--set",
+        action="append",
+        default=[],
+        metavar="KEY=VALUE",
+        help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
     )
 
 
@@ -79,13 +81,7 @@ def add_beginning(parser: argparse.ArgumentParser) -> None:
 
 def add_config(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("config", type=Path, help="YAML file; docs/config.md of the project has every key")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
-    )
+    add_set(parser)
 
 
 def add_task_command(
@@ -115,76 +111,3 @@ def typed_words(options: argparse.Namespace, *without: str) -> list[object]:
     """
     keys = [text for text in options.set if not text.startswith(without)]
     return [options.config, *(word for text in keys for word in ("--set", text))]
-
-
-ASKED = "_ARGCOMPLETE"  # the shell sets it where it asks for completions: the number of the word that starts us
-Names = Callable[..., list[str]]
-
-
-def complete(parser: argparse.ArgumentParser, commands: Mapping[str, Any], **to: Any) -> None:
-    """Print what the shell asks for and end; returns where argcomplete is not installed.
-
-    Args:
-        to: as in `argcomplete.autocomplete`, for tests.
-    """
-    try:
-        import argcomplete
-    except ImportError:
-        return
-    _name_the_command(commands)
-    for action in _actions(parser):
-        for flag in NAMES.keys() & set(action.option_strings):
-            action.completer = NAMES[flag]  # type: ignore[attr-defined]  # argcomplete reads it there
-    argcomplete.autocomplete(parser, always_complete_options="long", **to)
-
-
-def _name_the_command(commands: Mapping[str, Any]) -> None:
-    """`rag-evaluator config.yaml` leaves the first word out, which is `evaluate`: add it to the line."""
-    line, point = os.environ.get("COMP_LINE", ""), int(os.environ.get("COMP_POINT", "0") or 0)
-    words = line[:point].split()
-    first = int(os.environ[ASKED]) if os.environ[ASKED].isdigit() else 1
-    if len(words) <= first or words[first].startswith("-") or words[first] in commands:
-        return
-    if len(words) == first + 1 and not line[:point].endswith(" "):  # it is still being typed
-        return
-    place = line.index(words[first], len(" ".join(words[:first])))
-    os.environ["COMP_LINE"] = f"{line[:place]}evaluate {line[place:]}"
-    os.environ["COMP_POINT"] = str(point + len("evaluate "))
-
-
-def _actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
-    """The arguments of all commands."""
-    for action in parser._actions:
-        if isinstance(action, argparse._SubParsersAction):
-            for inner in action.choices.values():
-                yield from _actions(inner)
-        else:
-            yield action
-
-
-def _metrics(end: str = "", **about: Any) -> list[str]:
-    from rag_evaluator.metrics.table import METRICS
-
-    return [f"{name}{end}" for name in METRICS]
-
-
-def _languages(**about: Any) -> list[str]:
-    from rag_evaluator.config.languages import LANGUAGES
-
-    return list(LANGUAGES)
-
-
-def _config_keys(**about: Any) -> list[str]:
-    from rag_evaluator.config.origin import dotted
-    from rag_evaluator.config.schema import config_class, keys_in
-
-    return [f"{dotted(key)}=" for key in keys_in(config_class(), {})]
-
-
-NAMES: Mapping[str, Names] = {
-    **dict.fromkeys(("--metrics", "--metric"), _metrics),
-    **dict.fromkeys(("--min", "--max", "--margin", "--threshold", "--scale", "--label"), partial(_metrics, "=")),
-    "--language": _languages,
-    "--set": _config_keys,
-}
-"""A flag -> what may stand there; files and folders are the shell's own completion."""

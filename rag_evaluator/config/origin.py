@@ -3,7 +3,6 @@
 import difflib
 import itertools
 import re
-import shlex
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -26,12 +25,12 @@ class Origin:
     Attributes:
         name: the file, or what is used in its place.
         root: the file's YAML, which knows the lines; None where there is no file.
-        overrides: key -> its text in `--set key=text`.
+        overrides: the keys of `--set`, in order.
     """
 
     name: str = "config"
     root: yaml.Node | None = field(default=None, compare=False, repr=False)
-    overrides: Mapping[Key, str] = field(default_factory=dict)
+    overrides: Sequence[Key] = ()
 
     def place(self, *key: str | int) -> str:
         """`config.yaml, line 3`; `--set judge.seed` for a key that was set there; the name alone without a line."""
@@ -40,15 +39,9 @@ class Origin:
         line = _line(self.root, key)
         return self.name if line is None else f"{self.name}, line {line}"
 
-    def as_text(self, key: Key) -> str:
-        """How to write a value as text where YAML reads it as something else, as it is typed there."""
-        if self._override(key) == key:
-            return "Put it in quotes: --set " + shlex.quote(f'{dotted(key)}="{self.overrides[key]}"')
-        return "Write it as a str." if self.root is None else f'Put it in quotes: "{_text(self.root, key)}".'
-
     def _override(self, key: Key) -> Key | None:
         """The override that the key belongs to; the last one wins."""
-        return next((done for done in reversed(list(self.overrides)) if key[: len(done)] == done), None)
+        return next((done for done in reversed(self.overrides) if key[: len(done)] == done), None)
 
 
 class UniqueKeyLoader(yaml.SafeLoader):
@@ -98,12 +91,12 @@ def _full_width(path: Path) -> str | None:
     return None
 
 
-def apply_overrides(data: dict[str, Any], overrides: Sequence[str]) -> dict[Key, str]:
-    """Set `key.sub=value` in the mapping; returns what was set. Raises `ConfigError`."""
-    return dict(_apply(data, override) for override in overrides)
+def apply_overrides(data: dict[str, Any], overrides: Sequence[str]) -> list[Key]:
+    """Set `key.sub=value` in the mapping; returns the keys. Raises `ConfigError`."""
+    return [_apply(data, override) for override in overrides]
 
 
-def _apply(data: dict[str, Any], override: str) -> tuple[Key, str]:
+def _apply(data: dict[str, Any], override: str) -> Key:
     key, equals, text = override.partition("=")
     if not equals or not key.strip():
         raise ConfigError(f"--set {override!r}: expected key=value, for example --set judge.batch_size=8.")
@@ -122,7 +115,7 @@ def _apply(data: dict[str, Any], override: str) -> tuple[Key, str]:
         if not isinstance(data, dict):
             raise ConfigError(f"--set {key}: '{parent}' is a value, not a section.")
     data[next((name for name in data if str(name) == last), last)] = value  # a name may be a number in YAML
-    return tuple(parts), text
+    return tuple(parts)
 
 
 def dotted(key: Key) -> str:
@@ -141,13 +134,6 @@ def _line(root: yaml.Node | None, key: Key) -> int | None:
     return line
 
 
-def _text(root: yaml.Node | None, key: Key) -> str:
-    """A value as it is written in the file."""
-    for part in key:
-        root = _child(root, part)[1]
-    return str(root.value) if isinstance(root, yaml.ScalarNode) else ""
-
-
 def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
     """Where a part of a section or list begins, and its value."""
     if isinstance(node, yaml.MappingNode):  # from the last: what is merged in stands first and may be replaced
@@ -157,7 +143,8 @@ def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, y
     return None, None
 
 
-NEAR = 0.6  # difflib's own limit
+# YAML reads no, 2024 and 1e3 as other things than text
+QUOTES = """ Put it in quotes: KEY: "VALUE", or --set 'KEY="VALUE"' in a shell."""
 KEY = "[key]"  # how pydantic says that the key is wrong, and not its value
 
 
@@ -170,7 +157,7 @@ def explain(details: Sequence[ErrorDetails], origin: Origin, known: Mapping[Key,
         known: every key, and whether what is below it is the user's own.
     """
     for key, errors in itertools.groupby(details, lambda detail: _key_of(detail, known)):
-        yield f"{origin.place(*key)}: '{dotted(key)}' {_explain(key, list(errors), origin, known)}"
+        yield f"{origin.place(*key)}: '{dotted(key)}' {_explain(key, list(errors), known)}"
 
 
 def _key_of(detail: ErrorDetails, known: Mapping[Key, bool]) -> Key:
@@ -180,7 +167,7 @@ def _key_of(detail: ErrorDetails, known: Mapping[Key, bool]) -> Key:
     return location if detail["type"] == "extra_forbidden" or known.get(key) else key
 
 
-def _explain(key: Key, details: Sequence[ErrorDetails], origin: Origin, known: Mapping[Key, bool]) -> str:
+def _explain(key: Key, details: Sequence[ErrorDetails], known: Mapping[Key, bool]) -> str:
     detail = details[0]
     if detail["type"] == "extra_forbidden" and dotted(key) in gone.KEYS:
         return f"is no key any more. {gone.KEYS[dotted(key)]}"
@@ -189,10 +176,7 @@ def _explain(key: Key, details: Sequence[ErrorDetails], origin: Origin, known: M
     if detail["type"] == "missing":
         return "is missing. Add it; docs/config.md has every key."
     mistaken = detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None)
-    quotes = f" {origin.as_text(key)}" if mistaken else ""  # YAML reads no, 2024 and 1e3 as other things than text
-    if mistaken and detail["loc"][-1] == KEY:
-        return f'is {detail["input"]!r:.80}: a name should be a text. Put it in quotes: "{detail["input"]}".'
-    return f"is {fault(details)}{quotes}"
+    return f"is {fault(details)}{QUOTES if mistaken else ''}"
 
 
 def fault(details: Sequence[ErrorDetails]) -> str:
@@ -212,18 +196,14 @@ def _expected(detail: ErrorDetails) -> str:
 
 def nearest_keys(key: Key, known: Sequence[Key]) -> str:
     """` Did you mean 'judge.seed'?` for the nearest keys of any section, or all of this one; starts with a space."""
-    section, last = key[:-1], str(key[-1]).lower()
-    ratios = {
-        candidate: max(_ratio(last, str(candidate[-1])), _ratio(last, "_".join(map(str, candidate))))
-        for candidate in known
-    }
-    best = max(ratios.values())
-    if best < NEAR:
+    spellings: dict[str, dict[Key, None]] = {}
+    for candidate in known:
+        for name in (str(candidate[-1]), "_".join(map(str, candidate))):
+            spellings.setdefault(name, {})[candidate] = None
+    section = key[:-1]
+    nearest = difflib.get_close_matches(str(key[-1]).lower(), spellings, n=1)
+    if not nearest:
         return f" Known: {', '.join(str(candidate[-1]) for candidate in known if candidate[:-1] == section)}."
-    near = [candidate for candidate, ratio in ratios.items() if ratio == best]
-    near = [candidate for candidate in near if candidate[:-1] == section] or near
+    candidates = spellings[nearest[0]]
+    near = [candidate for candidate in candidates if candidate[:-1] == section] or candidates
     return f" Did you mean {' or '.join(repr(dotted(candidate)) for candidate in near)}?"
-
-
-def _ratio(left: str, right: str) -> float:
-    return difflib.SequenceMatcher(None, left, right).ratio()

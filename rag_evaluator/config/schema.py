@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import (
-    AfterValidator,
     BeforeValidator,
     Field,
     PrivateAttr,
@@ -39,17 +38,8 @@ from rag_evaluator.config.sections import (
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.resources import command
 
-
-def _ends_visibly(name: str) -> str:
-    """Some systems drop a space or dot at the end of a folder's name, so that a run would not find its results."""
-    if name.endswith((" ", ".")):
-        raise ValueError("the name of a run becomes a folder and must not end in a space or a dot")
-    return name
-
-
-FolderName = Annotated[
-    str, StringConstraints(pattern=r"^[\w][\w.\- ]*$", max_length=100), AfterValidator(_ends_visibly)
-]
+FolderName = Annotated[str, StringConstraints(pattern=r"^\w([\w.\- ]*[\w\-])?$", max_length=100)]
+"""It ends in no space or dot, which some systems drop, so that a run would not find its results."""
 Names = Annotated[list[str], BeforeValidator(lambda value: [value] if isinstance(value, str) else value)]
 
 

@@ -138,16 +138,20 @@ class ColumnNames:
         """The name of a column that has no other names than the user's."""
         return next((name for name, target in self.mapping.items() if target == canonical), canonical)
 
+    def read_from(self, canonical: str, present: Collection[str]) -> list[str]:
+        """The columns that may be read as a canonical one: those that are mapped to it, else its accepted names."""
+        mapped = [name for name, target in self.mapping.items() if target == canonical]
+        return mapped or [name for name in accepted_names(canonical) if name in present and name not in self.mapping]
+
     def names_of(self, canonical: str, record: InputRecord) -> list[str]:
         """The columns of a row that are read as a canonical one, those that are empty left out.
 
         Mapped columns win over all others, the canonical name over its aliases. A list in `reference` does not win over
         an answer in another column: it may be what a retriever found.
         """
-        mapped = [name for name, target in self.mapping.items() if target == canonical]
-        names = mapped or [name for name in accepted_names(canonical) if name not in self.mapping]
+        names = self.read_from(canonical, record.row)
         filled = list(_with_text({name: record.row.get(name) for name in names}, canonical))
-        if mapped or canonical not in filled:
+        if canonical not in filled or canonical in self.mapping:
             return filled
         may_be_log = canonical == "reference" and isinstance(text_or_list(record.row[canonical], record.is_cells), list)
         return filled if may_be_log else filled[:1]

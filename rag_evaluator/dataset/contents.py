@@ -111,12 +111,10 @@ def _missing_column(samples: Sequence[Sample], column: str, metrics: Sequence[st
 
 def _unused(samples: Sequence[Sample], column: str) -> str:
     """Why a column with an accepted name does not count."""
-    if any(column in sample.columns for sample in samples):
-        return " It is there, but blank in every row."
     if column == "retrieved_contexts" and "reference" in (wrong := surveyed(samples).wrong):
         return f" {wrong['reference']}"
-    name = next((name for name in accepted_names(column) if name in surveyed(samples).names), None)
-    if name:
-        return f" '{name}' is empty in every row, or read as another column."
+    is_named = not set(row_names(samples)).isdisjoint(accepted_names(column))
+    if is_named or any(column in sample.columns for sample in samples):
+        return " It is there, but blank in every row, or read as another column."
     error = samples[0].row.get("error")  # of a system that `collect` has asked
     return f" The first row has an error: '{error}'." if isinstance(error, str) else ""

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 
 from rag_evaluator.dataset import row_names
-from rag_evaluator.dataset.columns import LISTS, ColumnNames, accepted_names
+from rag_evaluator.dataset.columns import LISTS, ColumnNames, column_names
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 
@@ -21,7 +21,7 @@ def doubts_of(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[st
             yield f"no cell of {name!r} has the mark {mark!r}: each is read as a single text"
     yield from _joined(names, first)
     if _has_lines_of_log(first) and not names.is_log(row_names(rows)):
-        contexts = _read_from("retrieved_contexts", names, first)[0]
+        contexts = names.read_from("retrieved_contexts", row_names(rows))[0]
         yield (
             "each line counts as a row, though several have the same question. If it is a retrieval log, rename "
             f"{contexts!r} to reference, the scores to document_score, and the right answer to correct_answer"
@@ -42,7 +42,7 @@ def _has_lines_of_log(rows: Sequence[Sample]) -> bool:
 def _joined(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
     """Columns of contexts where most cells are a text with '|' in it, and no mark is set. A table begins with '|'."""
     for canonical in LISTS:
-        for name in _read_from(canonical, names, rows):
+        for name in names.read_from(canonical, column_names(row.row for row in rows)):
             values = (json_or_text(row.row.get(name), True) for row in rows)
             texts = [text for value in values if isinstance(value, str) and (text := value.strip())]
             count = sum("|" in text and not text.startswith("|") for text in texts)
@@ -52,10 +52,3 @@ def _joined(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
                     f"cells of {name!r} hold '|' ({count} of {len(texts)}), and each is read as one context. If '|' "
                     f"separates contexts, write columns: {key}"
                 )
-
-
-def _read_from(canonical: str, names: ColumnNames, rows: Sequence[Sample]) -> list[str]:
-    """The user's columns that are read as a canonical one."""
-    mapped = [name for name, to in names.mapping.items() if to == canonical]
-    accepted = (name for name in accepted_names(canonical) if any(name in row.row for row in rows))
-    return mapped or [name for name in accepted if name not in names.mapping] or [canonical]

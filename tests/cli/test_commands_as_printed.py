@@ -87,8 +87,6 @@ def texts_of(path: Path) -> list[str]:
             skipped.update(map(id, ast.walk(node)))
         if isinstance(node, ast.Assign) and EXAMPLES & {getattr(to, "id", "") for to in node.targets}:
             skipped.update(map(id, ast.walk(node.value)))
-        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "with_examples":
-            skipped.update(map(id, ast.walk(node)))
     constants = [node for node in ast.walk(tree) if isinstance(node, ast.Constant) and id(node) not in skipped]
     return [node.value for node in constants if isinstance(node.value, str)]
 

@@ -190,7 +190,10 @@ BAD: list[tuple[list[str], str]] = [
     (["gate", "b", "--min", "exact_match=high"], "expected METRIC=NUMBER"),
     (["gate", "b", "--not-worse-than", "a", "--margin", "much"], "--margin"),
     (["gate", "b", "--not-worse-than", "a", "--margin", "0.1", "--margin", "0.2"], "expected one number"),
-    (["gate", "b", "--not-worse-than", "a", "--margin", "0.1", "--margin", "chrf=0.2"], "not both"),
+    (
+        ["gate", "b", "--not-worse-than", "a", "--margin", "0.1", "--margin", "chrf=0.2"],
+        "--margin 0.1: expected METRIC=NUMBER",
+    ),
 ]
 
 

@@ -48,7 +48,6 @@ LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
     (["probe", str(ROOT / "config.yaml"), *NOWHERE], 2, []),
     (["testset", "make", str(ROOT / "config.yaml"), *NOWHERE], 2, []),
     (["submit", str(ROOT / "config.yaml"), "--workers", "2", "--dry-run", "--set", "metrics=[faithfullness]"], 2, []),
-    (["list", "readers", "--json"], 0, []),
     (["status", str(ROOT / "docs")], 2, []),
     (["status", RUN], 0, []),
     (["status", RUN, "--json"], 0, []),

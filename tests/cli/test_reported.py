@@ -41,7 +41,7 @@ WRONG = [
     ("group_by: [topic, tpic]", "line 3: group_by: 'tpic' is no column of any row. Did you mean 'topic'?"),
     ("group_by:\n  - topic\n  - blank", "line 5: group_by: 'blank' is blank in all rows."),
     ("group_by: ['']", "line 3: group_by: '' is no column of any row. Known: question, contexts, "),
-    ("group_by: [2024]", "line 3: 'group_by[0]' is 2024: input should be a valid string. Put it in quotes: \"2024\"."),
+    ("group_by: [2024]", "line 3: 'group_by[0]' is 2024: input should be a valid string. Put it in quotes"),
     ("cluster: tpic", "line 3: cluster: 'tpic' is no column of any row. Did you mean 'topic'?"),
     ("thresholds: {faithfulness: 0.5}", "'thresholds.faithfulness' is not one of the metrics of this run. Add it"),
     ("thresholds: {exact_mtch: 1}", "'thresholds.exact_mtch' is not one of the metrics of this run. Did you mean"),

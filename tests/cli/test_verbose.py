@@ -12,7 +12,6 @@ from typing import Any
 import pytest
 
 from rag_evaluator.cli import main as command_line
-from rag_evaluator.cli import parser_of_commands
 from rag_evaluator.config import QUIET_LIBRARIES, TALKATIVE, offline
 
 ROOT = Path(__file__).parents[2]
@@ -60,19 +59,3 @@ def test_warnings_that_python_was_asked_for_are_shown() -> None:
     command = [sys.executable, "-W", "always::UserWarning", "-c", code]
     done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
     assert LOUD in done.stderr
-
-
-def leaves(parser: argparse.ArgumentParser, path: tuple[str, ...] = ()) -> list[tuple[tuple[str, ...], Any]]:
-    """Every command, and every action of one that has several."""
-    inner = [action for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    if not inner:
-        return [(path, parser)]
-    return [leaf for action in inner for name, one in action.choices.items() for leaf in leaves(one, (*path, name))]
-
-
-COMMANDS = leaves(parser_of_commands())
-
-
-@pytest.mark.parametrize(("path", "parser"), COMMANDS, ids=[" ".join(path) for path, _ in COMMANDS])
-def test_every_command_takes_v(path: tuple[str, ...], parser: argparse.ArgumentParser) -> None:
-    assert {"-v", "--verbose"} <= set(parser._option_string_actions)

@@ -590,8 +590,6 @@ def test_paths_and_objects_that_are_no_dataset_are_errors(tmp_path: Path) -> Non
     assert message_of(folder).startswith(
         "saved: expected a folder saved by `Dataset.save_to_disk`, but it cannot be read ("
     )
-    assert "received set" in message_of({"a"})
-    assert message_of([{"question": "a"}, "b"]).startswith("row 1: expected an object (dict), received str.")
     for empty in ([], pandas.DataFrame({"question": []}), datasets.Dataset.from_dict({})):
         assert message_of(empty).startswith(f"{type(empty).__name__}: expected at least one row, received none.")
 
@@ -615,8 +613,8 @@ def test_columns_that_some_row_has_are_enough() -> None:
             ["which m, f need", "response, answer, result, output", "the columns 'question', 'Answer'. Rename"],
         ),
         (pandas.DataFrame([["a", "b"]]), "response", ["received the columns '0', '1'."]),
-        ([{"question": "q", "answer": ""}], "response", [" 'answer' is empty in every row, or read as another"]),
-        ([{"reference": ["c"], "document_score": 1}], "reference", [" 'reference' is empty in every row, or read as"]),
+        ([{"question": "q", "answer": ""}], "response", [" blank in every row, or read as another column."]),
+        ([{"reference": ["c"], "document_score": 1}], "reference", [" blank in every row, or read as another column."]),
     ],
 )
 def test_a_column_that_no_row_has_is_an_error_that_names_metrics_aliases_and_columns(

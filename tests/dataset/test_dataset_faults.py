@@ -120,7 +120,7 @@ def test_a_column_that_is_blank_in_every_row_is_missing(row: Row, needed: str, t
     source = write_jsonl(tmp_path / "rows.jsonl", rows)
     message = message_of(source, [needed], {"frage": "user_input"} if "frage" in row else None)
     assert f"expected the column '{needed}', which m needs" in message
-    assert "It is there, but blank in every row." in message
+    assert "It is there, but blank in every row" in message
 
 
 def test_a_blank_reference_answer_is_written_like_one_that_is_missing(tmp_path: Path) -> None:
@@ -262,7 +262,7 @@ def test_objects_of_libraries_are_read(case: str) -> None:
 
 
 WRONG_OBJECTS: dict[str, tuple[Any, str]] = {
-    "lists of unequal length": ({"question": ["q"], "answer": ["a", "b"]}, "received lists of the lengths"),
+    "rows that are texts": ([{"question": "a"}, "b"], "row 1: expected an object (dict), received str."),
     "one row": ({"question": "q", "answer": "a"}, "Put the rows in a list"),
     "several turns": (
         EvaluationDataset(samples=[MultiTurnSample(user_input=[HumanMessage(content="Hi")])]),
@@ -401,8 +401,6 @@ def test_a_column_that_nobody_needs_never_stops_a_run(case: str, tmp_path: Path)
         ({"answer": "a\ud800"}, "response", "half of a surrogate pair"),
         ({"contexts": ["a", "\ud800"]}, "retrieved_contexts", "half of a surrogate pair"),
         ({"answer": b"\x00"}, "response", "a value that JSON cannot hold (type bytes)"),
-        ({"answer": "a", "result": "b"}, "response", "'answer' and 'result' are both read as response, and differ"),
-        ({"answer": True}, "response", "received True"),
     ],
 )
 @pytest.mark.parametrize("others", [0, 3])

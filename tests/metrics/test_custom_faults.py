@@ -36,7 +36,7 @@ def message_of(text: str, tmp_path: Path, *overrides: str) -> str:
     ("changed", "line", "message"),
     [
         ({"question": "' '"}, 4, "question' is ' '"),
-        ({"question": "no"}, 4, 'Put it in quotes: "no".'),
+        ({"question": "no"}, 4, "Put it in quotes: "),
         ({"question": None}, 3, "question' is missing. Add it"),
         ({"qestion": "x"}, 7, "Did you mean 'custom_metrics.tone.question'?"),
         ({"language": "english"}, 7, "language' is no key any more. A question is asked as it is written"),

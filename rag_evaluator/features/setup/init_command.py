@@ -151,7 +151,7 @@ def add_list_command(commands: Any) -> None:
     """Add the command to the parser. Any: argparse has no public name for a group of subcommands."""
     command = commands.add_parser(
         "list",
-        help="the names of metrics, languages, readers and engines",
+        help="the names of metrics and languages",
         description="List what a configuration may name.",
         **with_examples("rag-evaluator list metrics", "rag-evaluator list languages --json"),
     )
@@ -212,28 +212,7 @@ def languages() -> Rows:
     ]
 
 
-def readers() -> Rows:
-    """Each kind of file that a dataset can be."""
-    from rag_evaluator.dataset.readers import READERS
-
-    return [
-        {"suffix": suffix, "meaning": (read.__doc__ or "").strip().split("\n")[0]} for suffix, read in READERS.items()
-    ]
-
-
-def engines() -> Rows:
-    """Each engine that can run a judge."""
-    from rag_evaluator.judge.engines.protocol import ENGINES
-
-    return [{"name": name, "made_by": path} for name, path in ENGINES.items()]
-
-
-LISTS: Mapping[str, Callable[[], Rows]] = {
-    "metrics": metrics,
-    "languages": languages,
-    "readers": readers,
-    "engines": engines,
-}
+LISTS: Mapping[str, Callable[[], Rows]] = {"metrics": metrics, "languages": languages}
 """What can be listed."""
 
 

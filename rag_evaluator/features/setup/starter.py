@@ -16,7 +16,7 @@ from typing import Any, Literal
 import jinja2
 import yaml
 
-from rag_evaluator.config.languages import UNSPACED, find_language, misspelt
+from rag_evaluator.config.languages import find_language, misspelt
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
@@ -48,7 +48,6 @@ PREFERRED = (
 OF_LOGS = (*RETRIEVAL, "faithfulness", "answer_rubric")  # before those of `PREFERRED`
 INSTEAD_OF = {"context_precision_without_reference": "context_precision_with_reference"}  # one of them is enough
 MATCH_OF_TEXTS: Literal["overlap"] = "overlap"  # `retrieval.match` where the judge has no expected answer
-COUNTS_WORDS = ("quoted_spans_alignment",)  # between spaces: never scored in scripts without them
 FEW = 3  # metrics, where none of those is possible
 RESULTS = "results"  # `output_dir`
 WIDTH = 44  # of what stands before a comment
@@ -127,10 +126,7 @@ def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> P
     language = options.language or _language(data, surveyed)
     spoken = find_language(language).name
     unfit = _unfit_embeddings(spoken, options)
-    unscored = () if UNSPACED.isdisjoint(find_language(language).scripts) else COUNTS_WORDS
-    possible = [
-        name for name in METRICS if name not in unscored and _is_possible(_row(name, surveyed), surveyed.present)
-    ]
+    possible = [name for name in METRICS if _is_possible(_row(name, surveyed), surveyed.present)]
     metrics = list(dict.fromkeys(canonical_name(name) or name for name in options.metrics)) or _preferred(
         [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
         surveyed.is_log,

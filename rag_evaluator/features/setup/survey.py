@@ -148,7 +148,7 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     samples = samples_of(name, rows, ColumnNames(mapping))
     check_readable(samples, TEXTS)
     present = [column for column in ALL if any(column in sample.columns for sample in samples)]
-    read = {column: _read_from(column, names, names_in_file) for column in present}
+    read = {column: names.read_from(column, names_in_file) for column in present}
     used = {name for columns in read.values() for name in columns}
     return Survey(
         columns=mapping,
@@ -165,17 +165,11 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
 ALL = (*TEXTS, "retrieved_context_ids", "reference_context_ids", "document_score", "answerable", "rubrics")
 
 
-def _read_from(canonical: str, names: ColumnNames, present: Sequence[str]) -> list[str]:
-    """The user's columns that may be read as a canonical one."""
-    mapped = [name for name, to in names.mapping.items() if to == canonical]
-    return mapped or [name for name in accepted_names(canonical) if name in present and name not in names.mapping]
-
-
 def _with_marks(mapping: Mapping[str, str], rows: Sequence[InputRecord], present: Sequence[str]) -> dict[str, str]:
     """The mapping with the mark between the contexts of a cell, where there is one."""
     marked = dict(mapping)
     for canonical in LISTS:
-        for name in _read_from(canonical, ColumnNames(mapping), present):
+        for name in ColumnNames(mapping).read_from(canonical, present):
             mark = _mark(_texts(name, rows)) if "[" not in marked.get(name, "") else None
             if mark:
                 marked[name] = f"{canonical}[{mark.strip(' ')}]"

@@ -158,17 +158,6 @@ def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
     assert "3 rows of results/A and results/B matched by 'id'" in capsys.readouterr().out
 
 
-def test_a_file_that_lacks_a_column_says_which_may_be_it_and_what_that_costs(
-    folder: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    rows = "question,contexts,Was der Bot sagt\nWhere is it?,There.,It is there.\nWho was it?,Them.,They were it.\n"
-    (folder / "rows.csv").write_text(rows, encoding="utf-8")
-    assert main(["init", "rows.csv", "--language", "en"]) == 0
-    printed = capsys.readouterr().out
-    assert "no column was recognised as the response, which faithfulness" in printed
-    assert "'Was der Bot sagt' may be it: --columns 'Was der Bot sagt'=response" in printed
-
-
 def test_the_commands_for_several_files_name_runs_that_differ_and_paths_that_are_found(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel
+from rich.filesize import decimal
 
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
@@ -17,6 +18,7 @@ from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import FASTER, PATHS, TextEngine
 from rag_evaluator.judge.engines.server.long_prompts import pieces
+from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
 from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -43,6 +45,7 @@ class Rehearsal(ScriptedJudge):
         longest: tokens of the longest prompt with its longest answer.
         too_long: prompts that did not fit the window.
         longest_prompt: in characters.
+        chooses: whether options were weighed.
 
     Raises `PromptTooLongError` where the judge would.
     """
@@ -50,6 +53,7 @@ class Rehearsal(ScriptedJudge):
     def __init__(self, judge: JudgeProtocol) -> None:
         super().__init__(self._answer, self._shares)
         self.judge, self.text, self.longest, self.too_long, self.longest_prompt = judge, "", 0, 0, ""
+        self.chooses = False
 
     def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
         self.longest_prompt = max(self.longest_prompt, prompt, key=len)
@@ -62,6 +66,7 @@ class Rehearsal(ScriptedJudge):
         return answer
 
     def _shares(self, prompt: str, options: Sequence[str]) -> Mapping[str, float]:
+        self.chooses = True
         self.longest_prompt = max(self.longest_prompt, prompt, key=len)
         if self.judge.capabilities.counts_tokens and self.judge.room(prompt) < max(map(self.judge.count, options)):
             self.too_long += 1
@@ -253,6 +258,9 @@ async def _measure(
         together, asked = int(decoder.batch_size.that_fit(rehearsal.longest)), judge.capabilities.in_flight
         text = f"{together} of batch_size {asked} at a time for the longest row"
         details = {"together": together, "batch_size": asked}
+        if isinstance(decoder, PackedDecoder):
+            details["bytes"] = decoder.bytes_at_most(rehearsal.longest, rehearsal.chooses)
+            text += f"; at most {decimal(details['bytes'])} more than the weights"
         checks.add("batches", "ok" if together >= asked else "warning", text, details)
 
 

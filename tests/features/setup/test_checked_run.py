@@ -103,7 +103,9 @@ def test_the_prompt_is_shown_with_the_special_tokens_that_the_model_gets(
     assert (engine.state, engine.details["path"]) == ("ok", "packed")
     row = found(report, "row").details["scores"]["context_relevance"]
     assert row["prompt_tokens"] > 100 and row["generated_tokens"] > 0
-    assert found(report, "batches").details == {"together": 16, "batch_size": 16}
+    batches = found(report, "batches")
+    assert (batches.details["together"], batches.details["batch_size"]) == (16, 16)
+    assert batches.text.endswith(" MB more than the weights")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["config.yaml", "rows.jsonl"]
 
 

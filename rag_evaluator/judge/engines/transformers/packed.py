@@ -42,7 +42,7 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     rope_switch,
 )
 from rag_evaluator.judge.engines.transformers.drafts import AT_ONCE, MOST, Draft
-from rag_evaluator.judge.engines.transformers.prefixes import KeptBeginnings, PrefixCache, leaders_of
+from rag_evaluator.judge.engines.transformers.prefixes import PREFIX_TOKENS, KeptBeginnings, PrefixCache, leaders_of
 from rag_evaluator.judge.protocol import Ids, Request, common_beginning
 
 if TYPE_CHECKING:
@@ -324,6 +324,22 @@ class PackedDecoder:
     @property
     def computed(self) -> int:
         return self.tail_tokens + self.prefixes.computed
+
+    def bytes_at_most(self, longest: int, chooses: bool) -> int:
+        """Memory that a run takes beside the weights, at most.
+
+        It holds keys and values: of a batch of the longest, of prefixes, and of beginnings where options are weighed.
+        A pass computes with numbers of 4 bytes, a few for each token and dimension, and has each row's logits thrice.
+
+        Args:
+            longest: tokens of a sequence, its answer included.
+            chooses: whether options are weighed (`next_logits`).
+        """
+        rows, config = self.batch_size.that_fit(longest), self.packed.model.config.get_text_config()
+        slots = rows * longest + max(PREFIX_TOKENS, longest) + (self.beginnings.kept.most if chooses else 0)
+        hidden, inner = config.hidden_size, getattr(config, "intermediate_size", None) or 4 * config.hidden_size
+        computed = self.batch_size.prefill * (4 * hidden + 3 * inner) + 3 * rows * self.vocabulary.size
+        return slots * self.packed.slot_bytes + 4 * int(computed)
 
     def open(self) -> "PackedBatch":
         return PackedBatch(self)

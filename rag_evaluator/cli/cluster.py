@@ -74,13 +74,12 @@ def submit(options: argparse.Namespace) -> int:
     if options.runs and not all_tasks()[options.task].takes_runs:
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
     task, results, inputs = _submitted(options, config)
-    node = slurm.whole_node(config.judge) if options.whole_nodes else []
     submission = slurm.prepare(
         options.config,
         results,
         options.workers,
         options.set,
-        [*node, *options.sbatch],
+        options.sbatch,
         options.launcher,
         task,
         inputs,

@@ -1,11 +1,12 @@
 """How far a run is: what its workers have written, and whether its result files are there and as they were written."""
 
-import json
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from rag_evaluator.files.atomic import file_digest, write_json
 from rag_evaluator.results.manifest import partial_rows
@@ -31,26 +32,16 @@ class Finished:
     run: str | None
     seal: str | None
     ended: float
-    files: Mapping[str, Sequence[Any]]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+    files: Mapping[str, list[Any]]
 
 
 def read_finished(journal: Journal) -> Finished | None:
     """The note of a journal; None if there is none, it is for another plan, or it cannot be understood."""
     try:
-        data = json.loads((journal.folder / "merged.json").read_bytes())
-        note = Finished(**{part.name: data[part.name] for part in fields(Finished)})
-        understood = (
-            isinstance(note.files, dict)
-            and all(isinstance(seen, list) for seen in note.files.values())
-            and all(type(chunk) is int for chunk in note.again)
-            and isinstance(note.ended, int | float)
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        note = TypeAdapter(Finished).validate_json((journal.folder / "merged.json").read_bytes(), strict=True)
+    except (OSError, ValidationError):
         return None
-    return note if understood and note.plan == journal.digest else None
+    return note if note.plan == journal.digest else None
 
 
 def describe_files(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
@@ -64,7 +55,7 @@ def note_rewritten(folder: Path, names: Iterable[str]) -> None:
         note = read_finished(journal) if journal.plan.task == MAIN_TASK else None
         if note is not None:
             files = {**note.files, **describe_files(folder, names)}
-            write_json(journal.folder / "merged.json", replace(note, files=files).to_json())
+            write_json(journal.folder / "merged.json", asdict(replace(note, files=files)))
 
 
 def is_complete(journal: Journal) -> bool:

@@ -175,30 +175,15 @@ class TestMoreRows:
 
 
 class TestFewerRows:
-    def test_the_results_of_more_rows_are_not_replaced_unless_that_is_wanted(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("start", ["continue", "update"])
+    def test_the_results_of_more_rows_are_not_replaced(self, start: str, tmp_path: Path) -> None:
         evaluate(tmp_path)
         before = (tmp_path / "scores.jsonl").read_bytes()
         with pytest.raises(ResultsError) as error:
-            evaluate(tmp_path, limit=5)
+            evaluate(tmp_path, start, limit=5)
         assert "holds the scores of all rows, and this run takes 5 of 12 rows (limit)" in str(error.value)
-        assert 'start="update"' in str(error.value)
         assert (tmp_path / "scores.jsonl").read_bytes() == before
-
-    def test_an_update_with_fewer_rows_asks_nothing_and_loses_nothing(self, tmp_path: Path) -> None:
-        evaluate(tmp_path)
-        before = (tmp_path / "details.jsonl").read_bytes()
-        assert evaluate(tmp_path, "update", limit=5) == ([found["user_input"] for found in ROWS[:5]], 0)
-        assert evaluate(tmp_path, "update", sample=3)[1] == 0
-        assert evaluate(tmp_path)[1] == 0
-        assert (tmp_path / "details.jsonl").read_bytes() == before
-        assert not list(tmp_path.glob("journal/spare"))
-
-    def test_fresh_forgets_the_scores_of_rows_that_were_left_out(self, tmp_path: Path) -> None:
-        evaluate(tmp_path)
-        evaluate(tmp_path, "update", limit=5)
-        assert list(tmp_path.glob("journal/spare/*"))
         assert evaluate(tmp_path, "fresh", limit=5)[1] == 10
-        assert not list(tmp_path.glob("journal/spare/*"))
         assert evaluate(tmp_path)[1] == 14
 
 

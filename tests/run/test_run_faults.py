@@ -17,7 +17,6 @@ from command_starter import Zygote
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.files import Appender
-from rag_evaluator.run import FOLDERS
 
 pytestmark = pytest.mark.processes
 
@@ -181,18 +180,6 @@ class TestStartingOver:
         parts = journal_files(config, "parts")
         assert len(parts) == 3
         assert not made & {path.stat().st_mtime_ns for path in parts}  # a file system may give an inode anew
-
-    def test_files_of_others_beside_our_own_are_never_removed(self, config: Path) -> None:
-        assert main([str(config)]) == 0
-        journal = results_of(config) / "journal"
-        folders = [journal / "g1", *(journal / at / name for at in ("", "g1") for name in FOLDERS)]
-        notes = [folder / name for folder in folders for name in ("mine.json", "mine.jsonl", "mine.txt")]
-        for note in notes:
-            note.parent.mkdir(exist_ok=True)
-            note.write_text("mine", encoding="utf-8")
-        assert main([str(config), "--fresh"]) == 0
-        assert main([str(config), "--update", "--set", "metrics=[exact_match]"]) == 0
-        assert [note for note in notes if not note.exists()] == []
 
 
 FOREIGN = [
@@ -362,8 +349,7 @@ def test_the_folder_of_an_older_version_is_refused_in_one_line(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = results_of(config) / "journal"
-    (journal / "parts").mkdir(parents=True)
-    (journal / "parts" / "000000.jsonl").write_text("{}\n", encoding="utf-8")
+    journal.mkdir(parents=True)
     (journal / "manifest.json").write_text('{"format": 1, "digest": "a", "plan": {}, "about": {}}', encoding="utf-8")
     for arguments in ([str(config)], ["status", str(results_of(config))], ["merge", str(results_of(config))]):
         message = shown(capsys, 2, *arguments)
@@ -371,7 +357,6 @@ def test_the_folder_of_an_older_version_is_refused_in_one_line(
         assert "its journal has format 1, this version reads and writes 2" in message
         assert "--fresh" in message
     assert main([str(config), "--fresh"]) == 0
-    assert not (journal / "parts").exists()
 
 
 def test_errors_of_the_python_functions_name_arguments(tmp_path: Path) -> None:

@@ -148,7 +148,7 @@ def test_who_waits_has_the_files_also_where_an_element_failed(
 
 @pytest.mark.usefixtures("cluster")
 def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
-    array, merge = submit(config, 3, "--whole-nodes")
+    array, merge = submit(config, 3, "--", "--exclusive", "--mem=0")
     wait_for_parts(config, 1)
     running = subprocess.run(["squeue", "-h", "-t", "R", "-j", array, "-o", "%N %C"], capture_output=True, text=True)
     nodes = [line.split() for line in running.stdout.splitlines()]

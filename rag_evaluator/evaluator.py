@@ -132,7 +132,7 @@ class RAGEvaluator:
 
         Args:
             data: path, list of dicts, pandas frame or `datasets.Dataset`; None takes `dataset` of the configuration.
-            progress: called with (scores made, scores to make); see docs/progress.md. By default a bar or lines.
+            progress: called with (scores made, scores to make); see docs/progress.md. By default lines.
             folder: results folder that keeps every score the moment it exists, and knows those of an earlier run of the
                 same configuration: they are not made again. The result files are written there, too.
             start: what to do with a folder that has been used, see `run`. Scores of a model that has no name are always

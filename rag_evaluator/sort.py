@@ -91,7 +91,7 @@ def sort(
         output_dir: gets `result/sorted_indices.json`, and the judge's answers in `result/journal`, from which a call
             that was stopped continues.
         fresh: forget answers of earlier calls.
-        progress: called with (questions done, questions); see docs/progress.md. By default a bar or lines.
+        progress: called with (questions done, questions); see docs/progress.md. By default lines.
 
     Returns one dict per question, as written to the file: `question, contexts, good, bad, sorted, spearman, sim,
     overlap` and more (docs/sort-generate.md). With `indices` a list per question: the positions of `sorted`, from 0,

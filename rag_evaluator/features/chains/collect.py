@@ -48,7 +48,7 @@ def collect(
         path: a `.jsonl` file, which gets a row after each answer. Another call asks what is missing or has an error.
         references: the expected answer to each question, None where there is none.
         max_concurrency: questions in a batch of a Runnable; a function is asked one by one.
-        progress: called with (questions done, questions); see docs/progress.md. By default a bar or lines.
+        progress: called with (questions done, questions); see docs/progress.md. By default lines.
 
     Returns the rows of the file in the order of the questions: `user_input`, `retrieved_contexts`, `response`,
     `reference`, and `error` in place of an answer. Raises `RagEvaluatorError` before anything is asked.

@@ -326,7 +326,7 @@ def duel(
         output_dir: gets `duel.json`, `duel_summary.json` and `duel_manifest.json`, and the judge's answers in
             `journal`, from which a call that was stopped continues. None: `duel-<a>-<b>` beside the folder of a.
         fresh: forget answers of earlier calls.
-        progress: called with (rows done, rows); see docs/progress.md. By default a bar or lines.
+        progress: called with (rows done, rows); see docs/progress.md. By default lines.
 
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """

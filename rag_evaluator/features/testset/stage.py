@@ -255,7 +255,7 @@ def make_testset(
         config: a `Config`, a mapping with its keys or a YAML file.
         output_dir: gets the files, and a journal from which a call that was stopped continues; None: `results/<name>`.
         fresh: forget candidates of earlier calls.
-        progress: called with (candidates done, candidates); see docs/progress.md. By default a bar or lines.
+        progress: called with (candidates done, candidates); see docs/progress.md. By default lines.
 
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """

@@ -263,7 +263,8 @@ class WorkerJournal(Journal):
         if start in ("continue", "update") and not (old.is_empty and not workers_of(old)):
             if start == "continue" and not only_rows:
                 refuse_changes(self.results, changes)
-            refuse_fewer_rows(self.results, stage.plan, old.plan)
+            if start == "continue" or not any((old.folder / ANSWERS).glob("*.jsonl")):  # they make the records again
+                refuse_fewer_rows(self.results, stage.plan, old.plan)
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
         self.pending = True
         try:

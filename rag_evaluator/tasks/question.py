@@ -29,7 +29,6 @@ from rag_evaluator.prompts.own import own_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, languages_in
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
-from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
@@ -265,11 +264,6 @@ class _QuestionWork(Generic[Q]):
 
     async def __call__(self, unit: Q, column: str, repeat: int) -> Record:
         return await self.make(unit)
-
-
-def manifest_of(table: Table[Any]) -> dict[str, Any]:
-    """What is written as the manifest of the results."""
-    return as_written(table.about)
 
 
 def fields_of(record: Record) -> Mapping[str, Any]:

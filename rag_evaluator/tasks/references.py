@@ -24,6 +24,7 @@ from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.flags import COPIED, REASONS
+from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.tasks.question import (
@@ -32,7 +33,6 @@ from rag_evaluator.tasks.question import (
     Question,
     TaskJudge,
     fields_of,
-    manifest_of,
     questions_of,
     samples_of,
     without_question,
@@ -344,7 +344,7 @@ class Generate(ContextStage):
             self._save(unit, reference)
         if self.output.samples is not None:
             write_lines(folder / ROWS, self._rows(self.output.samples, table))
-        write_wide_json(folder / MANIFEST, manifest_of(table))
+        write_wide_json(folder / MANIFEST, as_written(table.about))
 
     def _rows(self, samples: Sequence[Sample], table: Table[Question]) -> Iterator[dict[str, Any]]:
         """The rows of the dataset, those that had no reference with one."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
+from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import RowChoice
 from rag_evaluator.report import facts_of
@@ -87,29 +87,6 @@ class TestWhichRows:
         assert larger.holds(smaller)
         assert not smaller.holds(larger)
         assert not RowChoice.make(50, sample=size, seed=1).holds(larger)
-
-    FAULTS = (
-        ("limit: 0", "line 3: 'limit' is 0: input should be greater than or equal to 1"),
-        ("limit: yes", "line 3: 'limit' is true"),
-        ("sample: 1.5", "line 3: 'sample' is 1.5"),
-        ("sample_seed: -1", "line 3: 'sample_seed' is -1"),
-    )
-
-    @pytest.mark.parametrize(("line", "message"), FAULTS)
-    def test_a_number_that_is_none_is_told_with_its_place(self, line: str, message: str, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError) as error:
-            RAGEvaluator.from_config(write_config(tmp_path, f"metrics: [exact_match]\n{line}"))
-        assert message in str(error.value).lower()
-
-    @pytest.mark.parametrize("flag", ["--limit", "--sample"])
-    @pytest.mark.parametrize("number", ["0", "-1", "1.5", "all"])
-    def test_a_flag_with_a_number_that_is_none_is_told_by_its_own_name(
-        self, flag: str, number: str, config: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        with pytest.raises(SystemExit):
-            main([str(config), flag, number])
-        message = capsys.readouterr().err.splitlines()[-1]
-        assert f"argument {flag}: expected a whole number of 1 or more, received {number!r}" in message
 
     def test_more_than_there_are_takes_all_and_says_so(self, tmp_path: Path, caplog: Any) -> None:
         assert evaluate(tmp_path, limit=20)[0] == [found["user_input"] for found in ROWS]
@@ -212,13 +189,6 @@ class TestWhatResultsSay:
         shown = said(capsys, 0, "compare", run, few)
         assert f"{few} is partial: 5 of 12 rows (sample, seed 0)." in shown
         assert f"5 rows of {run} and {few} matched" in shown
-
-    def test_a_whole_run_says_nothing_of_parts(self, config: Path) -> None:
-        assert main([str(config)]) == 0
-        results = config.parent / "results" / "run"
-        assert "part" not in json.loads((results / "manifest.json").read_text(encoding="utf-8"))
-        journal = json.loads((results / "journal" / "manifest.json").read_text(encoding="utf-8"))
-        assert "part" not in journal["plan"]
 
 
 SCRIPT = {

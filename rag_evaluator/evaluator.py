@@ -32,7 +32,7 @@ from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.status import changed_files
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, scored_table, stage_of_rows
+from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, stage_of_rows
 from rag_evaluator.tasks.manifest import run_digest_of
 from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy, warned_once
 from rag_evaluator.verifiers.source import verifier_of
@@ -146,10 +146,9 @@ class RAGEvaluator:
             if folder is None:
                 return score_in_memory(stage, at)
             journal = self._run(stage, Path(folder).expanduser(), ALONE, at, None, start)
-            table = scored_table(journal, stage)
             if changed := changed_files(journal):
                 logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
-            return results_of(table)
+            return results_of(journal, stage)
 
     def run(
         self,

@@ -128,12 +128,6 @@ class ScoredTable:
             yield Row(sample, {name: to_score(repeats) for name, repeats in records.items()}, signatures)
 
 
-def scored_table(journal: Journal, stage: Evaluation) -> ScoredTable:
-    """The finished scores of a run. Raises `MissingChunksError` if they are not complete."""
-    table = ChunkTable(journal, stage)
-    return ScoredTable(table, stage)
-
-
 def plan_of(
     rows: CheckedRows,
     columns: Mapping[str, str],
@@ -229,13 +223,17 @@ def score_in_memory(stage: Evaluation, progress: Progress) -> Results:
     return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
 
 
-def results_of(table: ScoredTable) -> Results:
-    """The results of a finished run, whose judgements stay on disk until they are asked for."""
+def results_of(journal: Journal, stage: Evaluation) -> Results:
+    """The results of a finished run, whose judgements stay on disk until they are asked for.
+
+    Raises `MissingChunksError` if its scores are not complete.
+    """
+    table = ScoredTable(ChunkTable(journal, stage), stage)
     scores: dict[str, list[Score]] = {name: [] for name in table.metrics}
     for row in table:
         for name, score in row.scores.items():
             scores[name].append(score.without_judgements())
-    return Results(table.stage.units, scores, table.manifest.get("signatures", {}), table.manifest, table)
+    return Results(stage.units, scores, table.manifest.get("signatures", {}), table.manifest, table)
 
 
 def to_record(score: Score) -> Record:

@@ -22,7 +22,7 @@ from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.manifest import PART, as_written
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, means
-from rag_evaluator.results.run import Run, ScoredRows
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.statistics.formulas import Scale
@@ -212,7 +212,7 @@ def of_journal(journal: Journal) -> DuelStage:
     places = [compared[side] for side in ("a", "b")]
     if None in places:
         raise ResultsError(f"{journal.results}: its rows were given from Python: call duel again.")
-    runs = [read_run(Path(place)) for place in places]
+    runs = [open_run(Path(place)) for place in places]
     pairs = pairs_of(runs, compared["on"], config)
     if pairs.digest != journal.plan.data:
         raise ResultsError(
@@ -221,13 +221,6 @@ def of_journal(journal: Journal) -> DuelStage:
         )
     pairs = pairs.choose(choose(pairs.units, journal.plan.part))
     return DuelStage(pairs, journal.plan, journal.about, config.ci_level)
-
-
-def read_run(folder: Path) -> Run:
-    """A run by its results folder. Raises `ResultsError` if it is none, or the run is not finished."""
-    if not folder.is_dir():
-        raise ResultsError(f"{folder}: no such folder. Give the results folder of an evaluation, <output_dir>/<name>.")
-    return open_run(folder)
 
 
 def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:

@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from command_starter import Zygote
+from folders import printed, results_of, write_config
 
 from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -51,20 +52,9 @@ def make_rows(count: int) -> Rows:
     ]
 
 
-def write_config(folder: Path, rows: Rows, text: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (folder / "config.yaml").write_text(f"dataset: rows.jsonl\n{text}\n", encoding="utf-8")
-    return folder / "config.yaml"
-
-
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     return write_config(tmp_path, make_rows(40), f"metrics: [{', '.join(PLAIN)}]\nchunk_size: 4")
-
-
-def results_of(config: Path) -> Path:
-    return config.parent / "results" / "run"
 
 
 def parts_of(config: Path) -> Path:
@@ -73,14 +63,6 @@ def parts_of(config: Path) -> Path:
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
     return {name: (folder / name).read_bytes() for name in WRITERS}
-
-
-def error_of(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
-    capsys.readouterr()
-    assert main(list(arguments)) == code
-    shown = capsys.readouterr()
-    assert "Traceback" not in shown.err
-    return shown.err
 
 
 def begun(record: Path) -> list[str]:
@@ -256,7 +238,7 @@ def half_done(config: Path, done: int = 6) -> None:
 
 def test_merge_names_what_is_missing_and_exits_with_75(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     half_done(config)
-    told = error_of(capsys, 75, "merge", str(results_of(config)))
+    told = printed(capsys, 75, "merge", str(results_of(config)))
     names = ", ".join(f"{chunk:06d}.jsonl" for chunk in range(6, 10))
     assert f"4 of 10 chunks are missing (16 rows): {names}." in told
     assert not [name for name in WRITERS if (results_of(config) / name).exists()]
@@ -288,7 +270,7 @@ def test_a_damaged_chunk_is_refused_by_name_and_made_again_once_removed(
     before = bytes_of(results_of(config))
     path = parts_of(config) / "000003.jsonl"
     path.write_bytes(harm(path.read_bytes()))
-    message = error_of(capsys, 2, "merge", str(results_of(config)))
+    message = printed(capsys, 2, "merge", str(results_of(config)))
     assert f"error: {path}: {told}" in message
     assert "Remove it, and the same command makes it again." in message
     assert bytes_of(results_of(config)) == before
@@ -304,10 +286,10 @@ def test_a_chunk_of_another_run_or_place_is_refused(
     other = write_config(tmp_path / "other", make_rows(41), "metrics: [bleu_score, exact_match]\nchunk_size: 4")
     assert main([str(config)]) == main([str(other)]) == 0
     shutil.copy(parts_of(other) / "000002.jsonl", parts_of(config))
-    told = error_of(capsys, 2, "merge", str(results_of(config)))
+    told = printed(capsys, 2, "merge", str(results_of(config)))
     assert f"{parts_of(config) / '000002.jsonl'}: foreign: it is chunk 2 of the plan " in told
     shutil.copy(parts_of(config) / "000003.jsonl", parts_of(config) / "000001.jsonl")
-    told = error_of(capsys, 2, "merge", str(results_of(config)))
+    told = printed(capsys, 2, "merge", str(results_of(config)))
     assert f"{parts_of(config) / '000001.jsonl'}: foreign: it is chunk 3 of the plan" in told
 
 
@@ -316,14 +298,14 @@ def test_a_chunk_whose_rows_are_not_those_of_the_dataset_is_refused(
 ) -> None:
     assert main([str(config)]) == 0
     (config.parent / "rows.jsonl").write_text(json.dumps(make_rows(1)[0]), encoding="utf-8")
-    told = error_of(capsys, 2, "merge", str(results_of(config)))
+    told = printed(capsys, 2, "merge", str(results_of(config)))
     assert "rows.jsonl: not the rows that were scored: the file has changed since." in told
 
 
 def test_merge_and_status_of_a_folder_without_a_run_say_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for command in ("merge", "status"):
-        assert "no run has begun here" in error_of(capsys, 2, command, str(tmp_path))
-        assert "nowhere: no such folder" in error_of(capsys, 2, command, str(tmp_path / "nowhere"))
+        assert "no run has begun here" in printed(capsys, 2, command, str(tmp_path))
+        assert "nowhere: no such folder" in printed(capsys, 2, command, str(tmp_path / "nowhere"))
 
 
 def test_two_configurations_on_one_folder_are_told_and_nothing_is_lost(
@@ -332,7 +314,7 @@ def test_two_configurations_on_one_folder_are_told_and_nothing_is_lost(
     half_done(config)
     before = {path.name: path.read_bytes() for path in parts_of(config).iterdir()}
     other = write_config(tmp_path / "other", make_rows(40), "metrics: [bleu_score, chrf_score]\nchunk_size: 4")
-    told = error_of(capsys, 2, str(other), "--set", f"output_dir={config.parent / 'results'}")
+    told = printed(capsys, 2, str(other), "--set", f"output_dir={config.parent / 'results'}")
     assert "Changed: metrics: bleu_score, exact_match before, bleu_score, chrf_score now" in told
     assert {path.name: path.read_bytes() for path in parts_of(config).iterdir()} == before
     assert main([str(config)]) == 0
@@ -407,7 +389,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
     tmp_path: Path, config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with small_disk(tmp_path / "disk", "64k") as disk:
-        told = error_of(capsys, 2, str(config), "--set", f"output_dir={disk}")
+        told = printed(capsys, 2, str(config), "--set", f"output_dir={disk}")
         assert "cannot be written: " in told
         assert "No space left on device" in told
         lines = [line for path in disk.glob("run/journal/g1/[ps]*s/*.jsonl") for line in path.read_bytes().splitlines()]
@@ -428,14 +410,14 @@ def test_a_folder_that_is_read_only_is_told_and_a_finished_run_in_it_can_be_show
 ) -> None:
     with small_disk(tmp_path / "disk", "4m") as disk:
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
-        told = error_of(capsys, 2, str(config), "--set", f"output_dir={disk}")
+        told = printed(capsys, 2, str(config), "--set", f"output_dir={disk}")
         assert f"{disk}/run" in told
         assert "cannot be written: Read-only file system" in told
         subprocess.run(["mount", "-o", "remount,rw", str(disk)], check=True)
         assert main([str(config), "--set", f"output_dir={disk}"]) == 0
         subprocess.run(["mount", "-o", "remount,ro", str(disk)], check=True)
         assert main([str(config), "--set", f"output_dir={disk}"]) == 0
-        assert "Read-only" in error_of(capsys, 2, "merge", str(disk / "run"))
+        assert "Read-only" in printed(capsys, 2, "merge", str(disk / "run"))
 
 
 def test_where_hard_links_are_missing_files_are_renamed(
@@ -487,7 +469,7 @@ def test_other_damage_of_unfinished_scores_is_told_with_its_line(
     half.write_bytes(first + damage + second)
     part.unlink()
     (results_of(config) / "scores.csv").unlink()
-    told = error_of(capsys, 2, str(config))
+    told = printed(capsys, 2, str(config))
     assert f"{half}, line 2: damaged (" in told
     assert "Remove the line, or start over with --fresh." in told
     assert half.read_bytes() == first + damage + second
@@ -501,7 +483,7 @@ def test_a_damaged_manifest_is_told(config: Path, capsys: pytest.CaptureFixture[
     without = json.dumps({**json.loads(whole), "about": None})
     for text in ("", "{}", whole.replace('"units": 40', '"units": 39'), without):
         manifest.write_text(text, encoding="utf-8")
-        assert f"{manifest}: damaged (" in error_of(capsys, 2, str(config))
+        assert f"{manifest}: damaged (" in printed(capsys, 2, str(config))
     assert main([str(config), "--fresh"]) == 0
 
 
@@ -531,7 +513,7 @@ def test_fresh_is_refused_where_it_would_throw_away_the_work_of_others(
 ) -> None:
     half_done(config)
     for flag in ("--fresh", "--update"):
-        told = error_of(capsys, 2, str(config), flag, "--worker", "0/2")
+        told = printed(capsys, 2, str(config), flag, "--worker", "0/2")
         assert "each would throw away what the others did" in told
     inodes = {path.name: path.stat().st_ino for path in parts_of(config).iterdir()}
     monkeypatch.setenv("SLURM_RESTART_COUNT", "1")  # the same command, run again by Slurm

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import printed, results_of, write_config
 
 from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -36,13 +37,11 @@ ROWS = [row(number) for number in range(COUNT)]
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    return write_config(tmp_path, "metrics: [exact_match, chrf_score]\nchunk_size: 4")
+    return write_rows(tmp_path, "metrics: [exact_match, chrf_score]\nchunk_size: 4")
 
 
-def write_config(folder: Path, text: str, rows: Rows = ROWS) -> Path:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (folder / "config.yaml").write_text(f"dataset: rows.jsonl\n{text}\n", encoding="utf-8")
-    return folder / "config.yaml"
+def write_rows(folder: Path, text: str, rows: Rows = ROWS) -> Path:
+    return write_config(folder, rows, text)
 
 
 def judge() -> ScriptedJudge:
@@ -55,12 +54,6 @@ def evaluate(folder: Path, start: Any = "continue", rows: Rows = ROWS, **setting
     evaluator = RAGEvaluator({"metrics": ["context_relevance"], "chunk_size": 4, **settings}, judge=asked)
     results = evaluator.evaluate(rows, folder=folder, start=start)
     return [found["user_input"] for found in results.rows()], asked.asked
-
-
-def said(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
-    capsys.readouterr()
-    assert main(list(arguments)) == code
-    return "".join(capsys.readouterr())
 
 
 class TestWhichRows:
@@ -145,10 +138,10 @@ class TestMoreRows:
         errors = [worker.communicate()[1].splitlines() for worker in workers]
         assert [worker.returncode for worker in workers] == [0] * 3
         assert not [line for lines in errors for line in lines if not re.match(r"\d\d:\d\d:\d\d ", line)]  # progress
-        results = config.parent / "results" / "run"
+        results = results_of(config)
         assert Journal(results).generation == 2
         assert [path.name for path in (results / "journal").glob("g*")] == ["g2"]
-        assert "12 rows" in said(capsys, 0, str(config))
+        assert "12 rows" in printed(capsys, 0, str(config))
 
 
 class TestFewerRows:
@@ -166,14 +159,14 @@ class TestFewerRows:
 
 class TestWhatResultsSay:
     def test_every_place_says_that_a_run_is_partial(self, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        results = config.parent / "results" / "run"
-        assert "run: 5 of 12 rows (limit)" in said(capsys, 0, str(config), "--limit", "5")
-        assert "run: 5 of 12 rows (limit)" in said(capsys, 0, str(config), "--limit", "5")
-        assert "partial: 5 of 12 rows (limit)" in said(capsys, 0, "status", str(results))
+        results = results_of(config)
+        assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, str(config), "--limit", "5")
+        assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, str(config), "--limit", "5")
+        assert "partial: 5 of 12 rows (limit)" in printed(capsys, 0, "status", str(results))
         assert "5 of 12 rows (limit)" in [fact.value for fact in facts_of(Run(results))]
         manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
-        merged = said(capsys, 0, "merge", str(results))
+        merged = printed(capsys, 0, "merge", str(results))
         assert "5 rows from" in merged
         assert "partial: 5 of 12 rows (limit)" in merged
         assert len((results / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 5
@@ -181,12 +174,12 @@ class TestWhatResultsSay:
     def test_gate_and_compare_say_which_run_is_partial(
         self, config: Path, caplog: Any, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        said(capsys, 0, str(config), "--sample", "5", "--set", "name=few")
-        said(capsys, 0, str(config))
+        printed(capsys, 0, str(config), "--sample", "5", "--set", "name=few")
+        printed(capsys, 0, str(config))
         few, run = (str(config.parent / "results" / name) for name in ("few", "run"))
-        said(capsys, 1, "gate", few, "--min", "exact_match=0.5")
+        printed(capsys, 1, "gate", few, "--min", "exact_match=0.5")
         assert f"{few} is partial: 5 of 12 rows (sample, seed 0)." in caplog.messages
-        shown = said(capsys, 0, "compare", run, few)
+        shown = printed(capsys, 0, "compare", run, few)
         assert f"{few} is partial: 5 of 12 rows (sample, seed 0)." in shown
         assert f"5 rows of {run} and {few} matched" in shown
 
@@ -224,47 +217,47 @@ class TestOtherTasks:
         tmp_path: Path,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        config = str(write_config(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
+        config = str(write_rows(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
         results = str(tmp_path / "results" / "run")
-        assert "2 of 4 rows (limit)" in said(capsys, 0, command, config, *flags, "--limit", "2")
+        assert "2 of 4 rows (limit)" in printed(capsys, 0, command, config, *flags, "--limit", "2")
         assert first in (asked.asked, None)
-        assert "partial: 2 of 4 rows (limit)" in said(capsys, 0, "status", results)
-        assert said(capsys, 0, "merge", results)
+        assert "partial: 2 of 4 rows (limit)" in printed(capsys, 0, "status", results)
+        assert printed(capsys, 0, "merge", results)
         before = asked.asked
-        assert "2 of 4 rows" not in said(capsys, 0, command, config, *flags)
+        assert "2 of 4 rows" not in printed(capsys, 0, command, config, *flags)
         assert then in (asked.asked - before, None)
-        assert "holds the scores of all rows" in said(capsys, 2, command, config, *flags, "--limit", "2")
+        assert "holds the scores of all rows" in printed(capsys, 2, command, config, *flags, "--limit", "2")
 
     def test_the_next_command_names_the_configuration_that_was_given(
         self, asked: ScriptedJudge, tmp_path: Path, model_folder: Any, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        config = str(write_config(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
-        shown = said(capsys, 0, config, "--limit", "2")
+        config = str(write_rows(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
+        shown = printed(capsys, 0, config, "--limit", "2")
         assert f"Next: rag-evaluator evaluate {config} --set judge.model=MODEL --set name=NAME\n" in shown
         keys = ("--set", f"judge.model={model_folder('llama-bytelevel')}", "--set", "name=b")
-        shown = said(capsys, 0, config, *keys, "--limit", "2")
+        shown = printed(capsys, 0, config, *keys, "--limit", "2")
         assert f"Next: rag-evaluator evaluate {config} {' '.join(keys)}\n" in shown
 
     def test_a_duel_of_some_pairs_goes_on_with_all(
         self, asked: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        config = str(write_config(tmp_path, "metrics: [exact_match]", ROWS[:4]))
-        said(capsys, 0, config, "--set", "name=a")
+        config = str(write_rows(tmp_path, "metrics: [exact_match]", ROWS[:4]))
+        printed(capsys, 0, config, "--set", "name=a")
         others = [{**row, "response": f"{row['response']} Perhaps."} for row in ROWS[:4]]
-        config = str(write_config(tmp_path, "metrics: [exact_match]", others))
-        said(capsys, 0, config, "--set", "name=b", "--limit", "3")
+        config = str(write_rows(tmp_path, "metrics: [exact_match]", others))
+        printed(capsys, 0, config, "--set", "name=b", "--limit", "3")
         a, b = (str(tmp_path / "results" / name) for name in "ab")
-        shown = said(capsys, 0, "duel", b, a, "--limit", "2")
+        shown = printed(capsys, 0, "duel", b, a, "--limit", "2")
         assert "partial: 2 of 3 rows (limit)" in shown
         before = asked.asked
-        shown = said(capsys, 0, "duel", b, a)
+        shown = printed(capsys, 0, "duel", b, a)
         assert "3 rows that b and a both answered" in shown
         assert "partial" not in shown
         assert asked.asked - before == before / 2
-        assert said(capsys, 0, "merge", str(tmp_path / "results" / "duel-b-a"))
+        assert printed(capsys, 0, "merge", str(tmp_path / "results" / "duel-b-a"))
 
     def test_slurm_gets_the_limit_for_each_worker(self, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        shown = said(capsys, 0, "submit", str(config), "--workers", "2", "--limit", "5", "--dry-run")
+        shown = printed(capsys, 0, "submit", str(config), "--workers", "2", "--limit", "5", "--dry-run")
         assert "--set limit=5" in shown
 
 

@@ -144,7 +144,6 @@ class WorkerJournal(Journal):
             path,
             ANSWER_KEYS,
             other_files=sorted(set(path.parent.glob("*.jsonl")) - {path}),
-            checked=True,
             first=lambda: None if self._fresh else self._commit(),
         )
 

@@ -7,7 +7,7 @@ from typing import Any
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.atomic import writing
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.run.journal import TMP, WORKERS, Journal, Line, Part, decode
+from rag_evaluator.run.journal import TMP, WORKERS, Journal, Part, decode
 from rag_evaluator.run.status import Finished, describe_files, is_complete
 from rag_evaluator.run.task import Record, Stage
 from rag_evaluator.run.worker_journal import WorkerJournal
@@ -65,24 +65,20 @@ class ChunkTable:
                 records[column].append(self._record(chunk, next(lines), unit, column, repeat))
             yield unit, records
 
-    def _record(self, chunk: int, line: bytes, unit: Any, column: str, repeat: int) -> Record:
+    def _record(self, chunk: int, text: bytes, unit: Any, column: str, repeat: int) -> Record:
+        """The record of a cell. Raises `ResultsError` unless the line is that of the cell, with a value it can have."""
         plan = self.journal.plan
+        expected = (unit.index, self.stage.digest(unit, column), column, plan.columns[column], repeat)
         try:
-            decoded = decode(line, plan.task, plan.stage)
-            self._check(decoded, unit, column, repeat)
+            line = decode(text, plan.task, plan.stage)
+            if line is None or (line.index, *line.key) != expected:
+                received = "a footer" if line is None else f"unit {line.index}, {line.key.column}"
+                raise ValueError(f"{received} in place of unit {unit.index}, {column}")
+            if not line.record.missing:
+                self.stage.check(column, line.record.value)
         except (ValueError, KeyError, TypeError) as error:
             raise self._wrong(chunk, str(error)) from None
-        assert decoded is not None
-        return decoded.record
-
-    def _check(self, line: Line | None, unit: Any, column: str, repeat: int) -> None:
-        """Raises `ValueError` unless the line is that of the cell, with a value that it can have."""
-        expected = (unit.index, self.stage.digest(unit, column), column, self.journal.plan.columns[column], repeat)
-        if line is None or (line.index, *line.key) != expected:
-            received = "a footer" if line is None else f"unit {line.index}, {line.key.column}"
-            raise ValueError(f"{received} in place of unit {unit.index}, {column}")
-        if not line.record.missing:
-            self.stage.check(column, line.record.value)
+        return line.record
 
     def _wrong(self, chunk: int, what: str) -> ResultsError:
         path, noun = self.journal.part_path(chunk), self.journal.plan.unit_noun

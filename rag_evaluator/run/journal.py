@@ -320,12 +320,6 @@ class KnownRecords:
         row = self._places.execute("SELECT path, start FROM place WHERE key = ?", (_text(key),)).fetchone()
         return None if row is None else self._line(*row)
 
-    def has(self, key: Key) -> bool:
-        """Whether there is a record of a key."""
-        if key.signature is None or not self.paths:
-            return False
-        return self._places.execute("SELECT 1 FROM place WHERE key = ?", (_text(key),)).fetchone() is not None
-
     def close(self) -> None:
         """Give the temporary database back."""
         self._places.close()

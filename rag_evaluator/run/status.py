@@ -1,7 +1,8 @@
 """How far a run is: what its workers have written, and whether its result files are there and as they were written."""
 
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -199,13 +200,13 @@ def _status(journal: Journal) -> Status:
             worker.made += footer["made"]
             worker.seen = max(worker.seen, footer["ended"])
     unfinished: dict[int, int] = {}
-    for path, chunk, process in _score_files(journal):
-        if chunk not in published:
-            try:
-                lines, written = _count(path), path.stat().st_mtime
-            except FileNotFoundError:  # its chunk has just been published
-                continue
-            unfinished[chunk] = min(unfinished.get(chunk, 0) + lines, plan.cells_of(chunk))
+    for path in sorted((journal.folder / SCORES).glob("*.jsonl")):
+        number, _, process = path.stem.partition(".")
+        if not number.isdigit() or int(number) in published:
+            continue
+        with suppress(FileNotFoundError):  # its chunk has just been published
+            lines, written = path.read_bytes().count(b"\n"), path.stat().st_mtime
+            unfinished[int(number)] = min(unfinished.get(int(number), 0) + lines, plan.cells_of(int(number)))
             if process in workers:
                 workers[process].made += lines
                 workers[process].seen = max(workers[process].seen, written)
@@ -225,23 +226,9 @@ def _status(journal: Journal) -> Status:
     )
 
 
-def _score_files(journal: Journal) -> Iterator[tuple[Path, int, str]]:
-    """Files of unfinished chunks, with chunk and process."""
-    for path in sorted((journal.folder / SCORES).glob("*.jsonl")):
-        chunk, _, process = path.stem.partition(".")
-        if chunk.isdigit() and path.exists():
-            yield path, int(chunk), process
-
-
 def _unknown(footer: Mapping[str, Any]) -> WorkerStatus:
     """A process that left chunks and no note."""
     note = WorkerNote(
         footer["worker"], footer["began"], footer["ended"], ended="left no note", host="", pid=0, started=0
     )
     return WorkerStatus(footer["process"], note, footer["ended"])
-
-
-def _count(path: Path) -> int:
-    """Lines of a file; it may be large."""
-    with path.open("rb") as file:
-        return sum(1 for _ in file)

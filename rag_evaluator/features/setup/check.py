@@ -195,7 +195,7 @@ def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks)
     files = [] if read_manifest(place) is None else record_files(Journal(folder, place))
     with ACTIVITY.phase("counting what is done"), closing(KnownRecords(plan, files)) as known:
         done = sum(
-            known.has(Key(stage.digest(unit, column), column, plan.columns[column], repeat))
+            known.find(Key(stage.digest(unit, column), column, plan.columns[column], repeat)) is not None
             for unit in stage.units
             for column, repeat in plan.slots
         )

@@ -198,9 +198,10 @@ class RAGEvaluator:
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
-        rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
+        rows = self.rows(data)
+        config, signatures, times = rows.named_in(self.config), self.signatures_once(), self._times()
         self._warn_of_scripts(rows)
-        return stage_of_rows(rows, self.config, self.metrics, self.prompts, signatures, times, self.scorer)
+        return stage_of_rows(rows, config, self.metrics, self.prompts, signatures, times, self.scorer)
 
     def _warn_of_scripts(self, rows: CheckedRows) -> None:
         """Of rows that a verifier was not made for: of those of the texts whose sentences it looks at."""

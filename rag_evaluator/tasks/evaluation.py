@@ -54,7 +54,7 @@ class Evaluation:
         load: "Callable[[], Awaitable[Scorer]] | None" = None,
     ) -> None:
         self.units, self.metrics, self.plan, self.about, self._load = rows, metrics, plan, about, load
-        self._is_reported = bool(config_of(about).get("report"))
+        self._is_reported = bool(about.get("config", {}).get("report"))
 
     @property
     def files(self) -> list[str]:
@@ -140,6 +140,7 @@ def stage_of_rows(
     """The stage of a run that begins.
 
     Args:
+        config: with the dataset that the rows are of.
         signatures: by metric, of a single repeat.
         times: by metric, how often its scores are made.
         load: see `Evaluation`.
@@ -161,7 +162,7 @@ def stage_of_rows(
         part=rows.part,
     )
     described = about_metrics(metrics, config.thresholds)
-    about = describe(rows.named_in(config), with_repeats(signatures, times), prompts, plan.units, described, plan.part)
+    about = describe(config, with_repeats(signatures, times), prompts, plan.units, described, plan.part)
     return Evaluation(rows, metrics, plan, about, load)
 
 

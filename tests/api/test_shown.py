@@ -66,7 +66,7 @@ def test_a_script_gets_lines_in_its_log_if_the_level_is_info_else_on_standard_er
 def test_a_command_shows_its_own_progress(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(showing, "Watch", None)
     reset = SHELL.set(True)
-    assert len(evaluator().evaluate(rows)) == 3
+    assert len(evaluator().evaluate(rows).rows()) == 3
     SHELL.reset(reset)
 
 

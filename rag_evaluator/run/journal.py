@@ -9,7 +9,7 @@
         g1/merged.json              the result files have been written
         g1/tmp/                     files that are being written
 
-No file is ever changed by another process than its writer, so there are no locks and nobody waits. A run that starts
+No file is ever changed by another process than its writer, so records need no locks. A run that starts
 over, or keeps a part of what is there, fills the folder of a new generation; with its first record the manifest names
 that one, and the old one is removed.
 """

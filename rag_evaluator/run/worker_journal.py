@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files.atomic import json_bytes, publish, replace_json, sync_folder, writing
+from rag_evaluator.files.atomic import json_bytes, publish, replace_bytes, sync_folder, writing
 from rag_evaluator.files.jsonl import Appender, Records, checked_line
 from rag_evaluator.run.journal import (
     ANSWERS,
@@ -336,4 +336,4 @@ class WorkerJournal(Journal):
         return self.folder / TMP / f"{path.name.removesuffix('.jsonl')}.{self.process}"
 
     def _replace(self, path: Path, value: Mapping[str, Any]) -> None:
-        replace_json(self._temporary(path), value, path)
+        replace_bytes(self._temporary(path), json_bytes(value), path)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from rag_evaluator import Judge, JudgementError, ScriptedJudge
-from rag_evaluator.config import GenerateConfig, JudgeConfig
+from rag_evaluator import ConfigError, Judge, JudgementError, ScriptedJudge
+from rag_evaluator.config import GenerateConfig, JudgeConfig, with_arguments
 from rag_evaluator.files import safe_names, wide_json_text, write_wide_json
 from rag_evaluator.judge import CachedJudge, load_pipeline
 from rag_evaluator.metrics import load_prompts
@@ -171,6 +171,11 @@ def test_every_level_of_the_tree_has_at_most_half_as_many_answers(texts: list[st
     assert all(len(group) >= 2 for group in groups)
     assert max(map(len, groups)) - min(map(len, groups)) <= 1
     assert max(map(len, groups)) <= max(size, 3)
+
+
+def test_groups_smaller_than_two_are_refused() -> None:
+    with pytest.raises(ConfigError, match="group_size is 1"):
+        with_arguments(GenerateConfig(), group_size=1)
 
 
 @pytest.mark.parametrize("window", [1600, 2400])

@@ -27,10 +27,6 @@ WAYS = {
         "start over with --fresh",
         'start over with start="fresh" (fresh=True in sort, generate, duel and evaluate of lists)',
     ),
-    "rows": (
-        "write these results with --update: the scores of the other rows are kept for a run that takes them",
-        'write these results with start="update": the scores of the other rows are kept for a run that takes them',
-    ),
     "update": ("keep the scores that still hold with --update", 'keep the scores that still hold with start="update"'),
 }
 

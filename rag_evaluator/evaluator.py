@@ -32,7 +32,7 @@ from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.status import changed_files
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, scored_table, stage_of_rows
+from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, stage_of_rows
 from rag_evaluator.tasks.manifest import run_digest_of
 from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy, warned_once
 from rag_evaluator.verifiers.source import verifier_of
@@ -132,7 +132,7 @@ class RAGEvaluator:
 
         Args:
             data: path, list of dicts, pandas frame or `datasets.Dataset`; None takes `dataset` of the configuration.
-            progress: called with (scores made, scores to make); see docs/progress.md. By default a bar or lines.
+            progress: called with (scores made, scores to make); see docs/progress.md. By default lines.
             folder: results folder that keeps every score the moment it exists, and knows those of an earlier run of the
                 same configuration: they are not made again. The result files are written there, too.
             start: what to do with a folder that has been used, see `run`. Scores of a model that has no name are always
@@ -146,10 +146,9 @@ class RAGEvaluator:
             if folder is None:
                 return score_in_memory(stage, at)
             journal = self._run(stage, Path(folder).expanduser(), ALONE, at, None, start)
-            table = scored_table(journal, stage)
             if changed := changed_files(journal):
                 logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
-            return results_of(table)
+            return results_of(journal, stage)
 
     def run(
         self,
@@ -199,9 +198,10 @@ class RAGEvaluator:
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
-        rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
+        rows = self.rows(data)
+        config, signatures, times = rows.named_in(self.config), self.signatures_once(), self._times()
         self._warn_of_scripts(rows)
-        return stage_of_rows(rows, self.config, self.metrics, self.prompts, signatures, times, self.scorer)
+        return stage_of_rows(rows, config, self.metrics, self.prompts, signatures, times, self.scorer)
 
     def _warn_of_scripts(self, rows: CheckedRows) -> None:
         """Of rows that a verifier was not made for: of those of the texts whose sentences it looks at."""

@@ -18,7 +18,7 @@ from rag_evaluator.tasks.question import (
     settings_of,
     warn_of_language,
 )
-from rag_evaluator.tasks.references import Generate, Output, Reference
+from rag_evaluator.tasks.references import Generate, Reference
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +72,7 @@ def written_references(
     options = with_arguments(settings.generate, **given)
     source = judge_source(judge, settings)
     asking, output_dir = TaskJudge("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
-    stage = Generate((questions, contexts), options, Output(output_dir / "gt"), asking)
+    stage = Generate((questions, contexts), options, output_dir / "gt", asking)
     table = run_and_keep(stage, output_dir / "result", fresh, progress)
     references = list(stage.references(table))
     reasons = Counter(reference.reason for reference in references if reference.reason)

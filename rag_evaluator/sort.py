@@ -4,7 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal, overload
+from typing import Any
 
 from rag_evaluator.config.schema import with_arguments
 from rag_evaluator.dataset.checked import check_lists
@@ -23,42 +23,6 @@ from rag_evaluator.tasks.sort import Sort
 logger = logging.getLogger(__name__)
 
 
-@overload
-def sort(
-    question_list: Sequence[str],
-    contexts_list: Sequence[Sequence[str]],
-    k: int | None = None,
-    top: bool | None = None,
-    fast: bool | None = None,
-    *,
-    indices: Literal[False] = False,
-    strategy: str | None = None,
-    both_orders: bool | None = None,
-    judge: Any = None,
-    language: str | None = None,
-    config: Settings = None,
-    output_dir: str | Path = ".",
-    fresh: bool = False,
-    progress: Progress = automatic,
-) -> list[dict[str, Any]]: ...
-@overload
-def sort(
-    question_list: Sequence[str],
-    contexts_list: Sequence[Sequence[str]],
-    k: int | None = None,
-    top: bool | None = None,
-    fast: bool | None = None,
-    *,
-    indices: Literal[True],
-    strategy: str | None = None,
-    both_orders: bool | None = None,
-    judge: Any = None,
-    language: str | None = None,
-    config: Settings = None,
-    output_dir: str | Path = ".",
-    fresh: bool = False,
-    progress: Progress = automatic,
-) -> list[list[int]]: ...
 def sort(
     question_list: Sequence[str],
     contexts_list: Sequence[Sequence[str]],
@@ -75,7 +39,7 @@ def sort(
     output_dir: str | Path = ".",
     fresh: bool = False,
     progress: Progress = automatic,
-) -> list[dict[str, Any]] | list[list[int]]:
+) -> list[Any]:
     """The judge's order of each question's contexts, compared with the retriever's.
 
     Args:
@@ -91,11 +55,11 @@ def sort(
         output_dir: gets `result/sorted_indices.json`, and the judge's answers in `result/journal`, from which a call
             that was stopped continues.
         fresh: forget answers of earlier calls.
-        progress: called with (questions done, questions); see docs/progress.md. By default a bar or lines.
+        progress: called with (questions done, questions); see docs/progress.md. By default lines.
 
     Returns one dict per question, as written to the file: `question, contexts, good, bad, sorted, spearman, sim,
-    overlap` and more (docs/sort-generate.md). With `indices` a list per question: the positions of `sorted`, from 0,
-    best first; empty where there is no order, which a warning says. Raises `RagEvaluatorError` for bad input before a
+    overlap` and more (docs/sort-generate.md). Any: with `indices` a list per question, the positions of `sorted`, best
+    first; empty where there is no order, which a warning says. Raises `RagEvaluatorError` for bad input before a
     model is loaded.
     """
     questions, contexts = check_lists(question_list, contexts_list)
@@ -105,7 +69,7 @@ def sort(
     asking = TaskJudge("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
     stage = Sort((questions, contexts), options, asking)
     table = run_and_keep(stage, folder, fresh, progress)
-    rows = [dict(ranking.fields) for ranking in stage.rankings(table)]
+    rows = [dict(ranking) for ranking in stage.rankings(table)]
     if not indices:
         return rows
     reasons = [row["reasons"] for row in rows if not row["sorted"]]

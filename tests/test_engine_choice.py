@@ -8,7 +8,6 @@ import pytest
 
 from rag_evaluator.config import OWN_KEYS, JudgeConfig, choose_engine, has_gpu, has_vllm, make_config, with_engine
 from rag_evaluator.judge import ENGINES, judge_parts
-from rag_evaluator.run import whole_node
 
 GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)"
 
@@ -96,12 +95,6 @@ def test_a_configuration_has_the_engine_that_was_chosen_and_its_signature(node: 
     assert chosen.engine == "transformers" and chosen.because == "the demo judge is a toy"
     assert judge_parts(chosen, "m") == judge_parts(JudgeConfig(), "m")
     assert with_engine(JudgeConfig()).because == ""
-
-
-def test_a_job_whose_node_may_choose_vllm_is_one_process(node: Path) -> None:
-    usual, chosen = JudgeConfig(), make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto"}}).judge
-    assert whole_node(usual) == ["--exclusive", "--mem=0"]
-    assert whole_node(chosen) == ["--exclusive", "--mem=0", "--ntasks-per-node=1"]
 
 
 def test_a_saved_configuration_of_a_server_can_be_read_again() -> None:

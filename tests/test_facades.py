@@ -25,8 +25,6 @@ PATCHED = {
     "rag_evaluator.report.document",
     "rag_evaluator.results.overview",
     "rag_evaluator.results.xlsx",
-    "rag_evaluator.run.merge",
-    "rag_evaluator.run.workers",
     "rag_evaluator.tasks.evaluation",
     "rag_evaluator.tasks.manifest",
     "rag_evaluator.tasks.question",

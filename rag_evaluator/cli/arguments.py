@@ -194,11 +194,6 @@ def add_submit_command(commands: Any) -> None:
     slurm.add_argument(
         "--runs", nargs=2, type=Path, metavar=("A", "B"), help="with --task duel: the two results folders"
     )
-    slurm.add_argument(
-        "--whole-nodes",
-        action="store_true",
-        help="each worker has a node for itself, and with engine vllm the GPUs of its parallel sizes",
-    )
     slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
     add_json(slurm)
     slurm.add_argument(

@@ -74,13 +74,12 @@ def submit(options: argparse.Namespace) -> int:
     if options.runs and not task.takes_runs:
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
     results, inputs = load(task.inputs)(options, config) if task.inputs else (config.results_dir, None)
-    node = slurm.whole_node(config.judge) if options.whole_nodes else []
     submission = slurm.prepare(
         options.config,
         results,
         options.workers,
         options.set,
-        [*node, *options.sbatch],
+        options.sbatch,
         options.launcher,
         task.command or options.task,
         inputs,

@@ -185,8 +185,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary: dict[str, Any] = json.loads((config.results_dir / SUMMARY).read_bytes())
     code = OK if summary["sorted"] else FAILED
-    orders = (ranking.fields for ranking in stage.rankings(table))
-    conclusion = sort_conclusion(orders, stage.about["config"], typed_words(options))
+    conclusion = sort_conclusion(stage.rankings(table), stage.about["config"], typed_words(options))
     if options.json:
         print_json({**about_run(config, stage.plan), "conclusion": conclusion.to_json(), **summary})
         return code

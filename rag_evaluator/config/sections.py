@@ -1,7 +1,6 @@
 """The sections of the configuration: keys, types and defaults."""
 
 from collections.abc import Callable, Mapping
-from math import prod
 from types import UnionType
 from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
@@ -79,7 +78,6 @@ def section_of(annotation: Any) -> type[Section] | None:
 
 USUAL_BATCH = 16
 """What `batch_size: auto` is where no memory is measured; on a CPU more brings little."""
-PARALLEL = ("tensor", "pipeline", "data")
 
 
 class VllmConfig(Section):
@@ -98,12 +96,6 @@ class VllmConfig(Section):
             if name.replace("_", "-") in names:
                 return value if equals else next(iter(self.args[place + 1 :]), None)
         return None
-
-    @property
-    def gpus(self) -> int:
-        """GPUs that are needed by its parallel sizes."""
-        sizes = (self.option(f"--{kind}-parallel-size", f"-{kind[0]}p") or "1" for kind in PARALLEL)
-        return prod(int(size) if size.isdecimal() else 1 for size in sizes)
 
 
 def _on_or_off(value: Any) -> Any:

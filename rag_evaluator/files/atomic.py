@@ -228,11 +228,6 @@ def publish(temporary: Path, data: bytes, target: Path) -> bool:
     return won
 
 
-def replace_json(temporary: Path, value: Mapping[str, Any], target: Path) -> None:
-    """Put a JSON document in the place of what is there. Raises `ResultsError`."""
-    replace_bytes(temporary, json_bytes(value), target)
-
-
 def replace_bytes(temporary: Path, data: bytes, target: Path) -> None:
     """Put data in the place of what is there. Raises `ResultsError`."""
     with writing(target):

@@ -17,7 +17,7 @@ from typing import Protocol, TextIO
 
 logger = logging.getLogger("rag_evaluator.progress")  # the name in the docs
 Progress = Callable[[int, int], None]
-"""Called with (done, total). One that has a method `show(state)`, too, gets a `State` some times a second."""
+"""Called with (done, total)."""
 
 CHECKING = "checking rows, prompts and models"
 
@@ -27,7 +27,7 @@ def silent(done: int, total: int) -> None:
 
 
 def automatic(done: int, total: int) -> None:
-    """The progress where nobody asked for one: a bar in a notebook, else lines on standard error."""
+    """The progress where nobody asked for one: lines on standard error."""
 
 
 @dataclass
@@ -337,13 +337,3 @@ class Pace:
             self._marks.popleft()
         since, before = self._marks[0]
         return (state.done - before) / (now - since) if state.done > before and now > since else None
-
-
-class CallbackDisplay:
-    """A display of somebody else's: an object with a method `show(state)`."""
-
-    def __init__(self, show: Callable[[State], None]) -> None:
-        self.show = show
-
-    def close(self) -> None:
-        """It is not ours to close."""

@@ -10,7 +10,6 @@ import logging
 import os
 import re
 import sys
-import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,9 +23,6 @@ from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError, ResultsError
 from rag_evaluator.files.atomic import SHORT, file_digest, short_digest, write_text
 from rag_evaluator.files.progress import ACTIVITY
-
-_lock = threading.Lock()
-_loading: list[tuple[int, bool]] = []  # how talkative transformers was before each load that is under way
 
 
 def find_model(model: str, offline: bool, key: str = "judge.model", marks: Sequence[str] = ("config.json",)) -> str:
@@ -77,28 +73,19 @@ def read_settings(path: Path, key: str) -> dict[str, Any]:
 
 @contextmanager
 def loading(model: str) -> Iterator[None]:
-    """A model is loaded inside: progress says so, and transformers shows neither bars nor notes, but with `--verbose`.
-
-    Of loads at the same time the last one gives transformers its level back.
-    """
+    """A model is loaded inside: progress says so, transformers shows neither bars nor notes but with `--verbose`."""
     from transformers.utils import logging as library
 
-    with ACTIVITY.phase(f"loading {model}"):
-        if is_verbose():
+    level, bars = library.get_verbosity(), library.is_progress_bar_enabled()
+    if not is_verbose():
+        library.set_verbosity_error()
+        library._tqdm_active = False  # the public function would also change the bars of huggingface_hub
+    try:
+        with ACTIVITY.phase(f"loading {model}"):
             yield
-            return
-        with _lock:
-            _loading.append(_loading[0] if _loading else (library.get_verbosity(), library.is_progress_bar_enabled()))
-            library.set_verbosity_error()
-            library._tqdm_active = False  # the public function would also change the bars of huggingface_hub
-        try:
-            yield
-        finally:
-            with _lock:
-                level, bars = _loading.pop()
-                if not _loading:
-                    library.set_verbosity(level)
-                    library._tqdm_active = bars
+    finally:
+        library.set_verbosity(level)
+        library._tqdm_active = bars
 
 
 def load_failure(error: Exception) -> str:

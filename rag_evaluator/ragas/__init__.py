@@ -7,7 +7,7 @@ import sys
 from importlib import import_module
 from typing import Any
 
-from rag_evaluator.ragas.names import INSTEAD, METRIC_MODULES, no_counterpart
+from rag_evaluator.ragas.names import METRIC_MODULES, NOT_HERE, no_counterpart
 
 _STANDS_FOR = {  # the names of some, such as `cache`, say what to use instead
     "evaluation": "dataset_schema",
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> Any:
     for module, names in NAMES.items():
         if name in names:
             return getattr(import_module(f"{__name__}.{module}"), name)
-    if name in MODULES and name not in INSTEAD:
+    if name in MODULES and name not in NOT_HERE:
         return sys.modules[f"{__name__}.{name}"]
     return no_counterpart("ragas", name, [*__all__, *MODULES])
 

@@ -73,7 +73,7 @@ def evaluate(
         run_config: its timeout, workers and seed count, see `RunConfig`.
         raise_exceptions: whether a missing score is an error, else it is NaN, and `result.results` has its reason.
         column_map: ragas' name of a column -> its name in the dataset; `columns` of a configuration is the reverse.
-        show_progress: a bar in notebooks and terminals.
+        show_progress: lines on standard error.
         callbacks, token_usage_parser, batch_size: not used; a warning says so. `return_executor` is refused.
         allow_nest_asyncio, in_ci, is_async: change nothing: it always works inside a running event loop, and a judge
             that decodes greedily is reproducible.

@@ -74,48 +74,22 @@ METRIC_MODULES = (
 """Modules of `ragas.metrics`, from 0.2 on with `_` before their names."""
 
 CHATS = "Rows here have one question and one response; chats of several turns and calls of tools are not judged."
-_INSTEAD = {
-    "AIMessage AgentGoalAccuracy AgentGoalAccuracyWithReference AgentGoalAccuracyWithoutReference HumanMessage "
-    "MultiTurnSample ToolCall ToolCallAccuracy ToolCallF1 ToolMessage TopicAdherence TopicAdherenceScore "
-    "messages": CHATS,
-    "KnowledgeGraph Testset TestsetGenerator TestsetSample default_query_distribution default_transforms testset": (
-        "Make a test set with 'testset make', or with rag_evaluator.make_testset(documents): docs/testset.md."
-    ),
-    "MultiModalFaithfulness MultiModalRelevance multimodal_faithness multimodal_relevance": "Images are not judged.",
-    "IDBasedContextPrecision IDBasedContextRecall": (
-        "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: exact, which compares ids or texts."
-    ),
-    "NonLLMContextPrecisionWithReference": (
-        "Give 'retrieval_map' with retrieval.match: overlap, which compares texts: it is an average precision, too."
-    ),
-    "NonLLMContextRecall": (
-        "Give 'retrieval_precision' or 'retrieval_recall' with retrieval.match: overlap, which compares texts."
-    ),
-    "DataCompyScore": "Make a function with @metric of it: docs/custom-metrics.md.",
-    "LLMSQLEquivalence SQLSemanticEquivalence": "Make a CustomMetric of it: docs/custom-metrics.md.",
-    "FaithfulnesswithHHEM": "Give 'groundedness', and the folder of HHEM as verifier.model: docs/verifiers.md.",
-    "SimpleCriteria SimpleCriteriaScore": (
-        "Give CustomMetric(name, question=definition, columns=['user_input', 'response'], scale='0..5'): "
-        "from rag_evaluator import CustomMetric."
-    ),
-    "Dataset": "Give rows as a list, a frame or a file: `RAGEvaluator(config).evaluate(rows)`.",
-    "experiment Experiment": "Make a run of each system and compare them: rag_evaluator.compare(a, b).",
-    "adapt": "Set language: evaluate(..., config={'language': 'spanish'}); docs/languages.md.",
-    "BaseRagasLLM HaystackLLMWrapper HuggingfaceLLM InstructorLLM LiteLLMStructuredLLM LlamaIndexLLMWrapper "
-    "OCIGenAIWrapper oci_genai_factory": (
-        "Give a LangChain model, a HuggingFacePipeline or a model folder as llm, or llm_factory with a server's client."
-    ),
-    "BaseRagasEmbeddings GoogleEmbeddings HaystackEmbeddingsWrapper LiteLLMEmbeddings LlamaIndexEmbeddingsWrapper "
-    "OpenAIEmbeddings RagasBaseEmbedding": "Give a LangChain embedding or a model folder as embeddings.",
-    "CacheInterface DiskCacheBackend cacher": (
-        "Give a folder, which keeps every score: RAGEvaluator(config).evaluate(rows, folder='results/mine')."
-    ),
-    "LLMDidNotFinishException RagasException RagasOutputParserException": (
-        "Catch rag_evaluator.RagEvaluatorError; a missing score is NaN, and has a reason."
-    ),
-}
-INSTEAD: Mapping[str, str] = {name: advice for names, advice in _INSTEAD.items() for name in names.split()}
-"""What has no counterpart -> what to use."""
+NOT_HERE = frozenset(
+    (
+        "adapt AgentGoalAccuracy AgentGoalAccuracyWithoutReference AgentGoalAccuracyWithReference AIMessage "
+        "BaseRagasEmbeddings BaseRagasLLM CacheInterface cacher DataCompyScore Dataset default_query_distribution "
+        "default_transforms DiskCacheBackend Experiment experiment FaithfulnesswithHHEM GoogleEmbeddings "
+        "HaystackEmbeddingsWrapper HaystackLLMWrapper HuggingfaceLLM HumanMessage IDBasedContextPrecision "
+        "IDBasedContextRecall InstructorLLM KnowledgeGraph LiteLLMEmbeddings LiteLLMStructuredLLM "
+        "LlamaIndexEmbeddingsWrapper LlamaIndexLLMWrapper LLMDidNotFinishException LLMSQLEquivalence messages "
+        "multimodal_faithness multimodal_relevance MultiModalFaithfulness MultiModalRelevance MultiTurnSample "
+        "NonLLMContextPrecisionWithReference NonLLMContextRecall oci_genai_factory OCIGenAIWrapper OpenAIEmbeddings "
+        "RagasBaseEmbedding RagasException RagasOutputParserException SimpleCriteria SimpleCriteriaScore "
+        "SQLSemanticEquivalence Testset testset TestsetGenerator TestsetSample ToolCall ToolCallAccuracy ToolCallF1 "
+        "ToolMessage TopicAdherence TopicAdherenceScore"
+    ).split()
+)
+"""Names of ragas that nothing here stands for."""
 
 
 class NoCounterpartError(RagEvaluatorError, ImportError):
@@ -124,8 +98,10 @@ class NoCounterpartError(RagEvaluatorError, ImportError):
 
 def no_counterpart(module: str, name: str, known: Iterable[str]) -> NoReturn:
     """Raises `NoCounterpartError` for a known name of ragas and for one like a `known` one, else `AttributeError`."""
-    if name in INSTEAD:
-        raise NoCounterpartError(f"{module}.{name} is not part of rag_evaluator. {INSTEAD[name]}")
+    if name in NOT_HERE:
+        raise NoCounterpartError(
+            f"{module}.{name} is not part of rag_evaluator. What to use instead is in docs/from-ragas.md."
+        )
     alike = [option for option in known if option[0].isalpha() and option[0].isupper() == name[0].isupper()]
     if name[0].isalpha() and (advice := did_you_mean(name, alike)).startswith(" Did"):
         raise NoCounterpartError(f"rag_evaluator.{module} has no {name!r}.{advice}")

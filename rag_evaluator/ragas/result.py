@@ -1,14 +1,12 @@
 """The result of `evaluate` as ragas 0.2 and later have it, made from `Results`."""
 
 import math
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.columns import ALIASES
 from rag_evaluator.errors import did_you_mean
-from rag_evaluator.results.questions import input_values
 from rag_evaluator.results.results import Results
 
 if TYPE_CHECKING:
@@ -48,18 +46,6 @@ class EvaluationResult:
         rows = [{c: v for c, v in sample.columns.items() if c in known} for sample in self.results.samples]
         return EvaluationDataset.from_list(rows)
 
-    @cached_property
-    def traces(self) -> "list[Trace]":
-        """Of each row: metric -> prompt -> its `input` and `output`; `.scores` has the scores.
-
-        A prompt that was asked several times has a number after its name: `prompt`, `prompt 2`.
-        """
-        traces = [Trace(scores) for scores in self.scores]
-        for metric, scores in self.results.scores.items():
-            for trace, sample, score in zip(traces, self.results.samples, scores, strict=True):
-                trace[metric] = _prompts(score.judgements, sample.columns)
-        return traces
-
     def to_pandas(self) -> "pd.DataFrame":
         """The columns of ragas' samples that are there, then a column for each metric."""
         import pandas as pd
@@ -81,28 +67,3 @@ class EvaluationResult:
 
     def _repr_html_(self) -> str:
         return self.results._repr_html_()
-
-
-class Trace(dict[str, Any]):
-    """Metric -> prompt -> `input` and `output`; metrics can be read as attributes, too."""
-
-    def __init__(self, scores: Mapping[str, float]) -> None:
-        super().__init__()
-        self.scores = dict(scores)
-
-    def __getattr__(self, name: str) -> Any:
-        if name in self:
-            return self[name]
-        raise AttributeError(name)
-
-
-def _prompts(judgements: Sequence[Mapping[str, Any]], columns: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    prompts: dict[str, dict[str, Any]] = {}
-    answers = [judgement["response"] for judgement in judgements]
-    for judgement in judgements:
-        asked = judgement["input"]
-        values = asked if isinstance(asked, str) else input_values(asked, columns, answers)
-        times = sum(name.partition(" ")[0] == judgement["prompt"] for name in prompts)
-        name = f"{judgement['prompt']} {times + 1}" if times else judgement["prompt"]
-        prompts[name] = {"input": values, "output": judgement["response"]}
-    return prompts

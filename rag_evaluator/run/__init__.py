@@ -5,9 +5,8 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "journal": "FOLDERS Journal journals_in",
+        "journal": "Journal journals_in",
         "merge": "ChunkTable",
-        "slurm": "whole_node",
         "stages": "run_stage work_all",
         "status": "changed_files read_finished read_status",
         "task": "Cell Context Plan Record Table",

@@ -8,9 +8,8 @@
         g1/workers/<process>.json   who works or worked; for `status` only
         g1/merged.json              the result files have been written
         g1/tmp/                     files that are being written
-        spare/<process>.jsonl       records of rows that this generation leaves out, see `WorkerJournal`
 
-No file is ever changed by another process than its writer, so there are no locks and nobody waits. A run that starts
+No file is ever changed by another process than its writer, so records need no locks. A run that starts
 over, or keeps a part of what is there, fills the folder of a new generation; with its first record the manifest names
 that one, and the old one is removed.
 """
@@ -21,7 +20,6 @@ import os
 import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -288,34 +286,7 @@ def read_manifest(place: Path) -> Manifest | None:
         raise ResultsError(f"{path}: damaged ({error}). {way('fresh').capitalize()}.") from None
 
 
-FORMER = (PARTS, SCORES, WORKERS, TMP)  # folders of format 1, which had no generations
-PROCESS = r"w\d+of\d+\..+"
-NAMES = {  # folder -> names of the files that this program writes there
-    PARTS: re.compile(r"\d{6,}\.jsonl"),
-    SCORES: re.compile(r"\d{6,}\..+\.jsonl"),
-    ANSWERS: re.compile(rf"{PROCESS}\.jsonl"),
-    WORKERS: re.compile(rf"{PROCESS}\.json"),
-    TMP: re.compile(rf"merging|.+\.{PROCESS}"),
-}
 SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
-
-
-def files_of(folder: Path, name: str) -> list[Path]:
-    """The files of this program in a folder of a generation."""
-    return [path for path in (folder / name).glob("*") if path.is_file() and NAMES[name].fullmatch(path.name)]
-
-
-def remove(folder: Path, names: Sequence[str] = FOLDERS) -> None:
-    """Remove what a generation holds; files of others, and folders that hold some, stay."""
-    ours = [path for name in names for path in files_of(folder, name)]
-    with suppress(OSError):  # a worker of the old generation may be writing still; what is left does no harm
-        for path in (*ours, folder / "merged.json"):
-            path.unlink(missing_ok=True)
-        for name in names:
-            if (folder / name).is_dir():
-                (folder / name).rmdir()
-        if generations(folder.parent) and folder.name.startswith("g"):
-            folder.rmdir()
 
 
 def workers_of(journal: Journal) -> list[WorkerNote]:
@@ -348,16 +319,6 @@ class KnownRecords:
             return None
         row = self._places.execute("SELECT path, start FROM place WHERE key = ?", (_text(key),)).fetchone()
         return None if row is None else self._line(*row)
-
-    def has(self, key: Key) -> bool:
-        """Whether there is a record of a key."""
-        if key.signature is None or not self.paths:
-            return False
-        return self._places.execute("SELECT 1 FROM place WHERE key = ?", (_text(key),)).fetchone() is not None
-
-    def __iter__(self) -> Iterator[Line]:
-        for path, start in self._places.execute("SELECT path, start FROM place"):
-            yield self._line(path, start)
 
     def close(self) -> None:
         """Give the temporary database back."""

@@ -1,22 +1,19 @@
 """Has the result files written from finished chunks, by whoever of the workers comes last."""
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.atomic import writing
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.run.journal import WORKERS, Journal, Line, Part, decode
+from rag_evaluator.run.journal import TMP, WORKERS, Journal, Part, decode
 from rag_evaluator.run.status import Finished, describe_files, is_complete
 from rag_evaluator.run.task import Record, Stage
 from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.run.workers import WorkerNote, now
 
-QUIET_SECONDS = 30.0  # a merge of another worker that has not moved for so long is taken over
-LOOK_SECONDS = 0.3
+LONGEST_SECONDS = 600.0  # a worker of another machine that writes results for so long is taken for dead
 SHOWN = 20  # missing chunks named in a message
 
 
@@ -68,24 +65,20 @@ class ChunkTable:
                 records[column].append(self._record(chunk, next(lines), unit, column, repeat))
             yield unit, records
 
-    def _record(self, chunk: int, line: bytes, unit: Any, column: str, repeat: int) -> Record:
+    def _record(self, chunk: int, text: bytes, unit: Any, column: str, repeat: int) -> Record:
+        """The record of a cell. Raises `ResultsError` unless the line is that of the cell, with a value it can have."""
         plan = self.journal.plan
+        expected = (unit.index, self.stage.digest(unit, column), column, plan.columns[column], repeat)
         try:
-            decoded = decode(line, plan.task, plan.stage)
-            self._check(decoded, unit, column, repeat)
+            line = decode(text, plan.task, plan.stage)
+            if line is None or (line.index, *line.key) != expected:
+                received = "a footer" if line is None else f"unit {line.index}, {line.key.column}"
+                raise ValueError(f"{received} in place of unit {unit.index}, {column}")
+            if not line.record.missing:
+                self.stage.check(column, line.record.value)
         except (ValueError, KeyError, TypeError) as error:
             raise self._wrong(chunk, str(error)) from None
-        assert decoded is not None
-        return decoded.record
-
-    def _check(self, line: Line | None, unit: Any, column: str, repeat: int) -> None:
-        """Raises `ValueError` unless the line is that of the cell, with a value that it can have."""
-        expected = (unit.index, self.stage.digest(unit, column), column, self.journal.plan.columns[column], repeat)
-        if line is None or (line.index, *line.key) != expected:
-            received = "a footer" if line is None else f"unit {line.index}, {line.key.column}"
-            raise ValueError(f"{received} in place of unit {unit.index}, {column}")
-        if not line.record.missing:
-            self.stage.check(column, line.record.value)
+        return line.record
 
     def _wrong(self, chunk: int, what: str) -> ResultsError:
         path, noun = self.journal.part_path(chunk), self.journal.plan.unit_noun
@@ -109,55 +102,22 @@ def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str 
 
 
 def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
-    """`merge`, unless another worker is at it: then wait for it, and take over if it does not move any more."""
-    claim = journal.folder / "tmp" / "merging"
+    """`merge`, unless another worker is at it: then wait for it. Merging twice does no harm: both write the same."""
+    from filelock import SoftFileLock, Timeout  # works on file systems of clusters, too
+
+    lock = SoftFileLock(journal.folder / TMP / "merging")
     while not is_complete(journal):
-        if not _claimed(claim, journal.process):
-            with ACTIVITY.phase("waiting for another worker, which writes the results"):
-                moves = _moves(claim, journal)
-            if not moves:
-                claim.unlink(missing_ok=True)
-            continue
+        with (
+            writing(journal.folder),
+            ACTIVITY.phase("looking whether results are written"),
+            suppress(Timeout),
+        ):
+            lock.acquire(LONGEST_SECONDS)  # a lock of a process of this machine that has ended is broken
         try:
-            merge(journal, stage, run, seal)
+            if not is_complete(journal):
+                merge(journal, stage, run, seal)
         finally:
-            claim.unlink(missing_ok=True)
-
-
-def _claimed(claim: Path, process: str) -> bool:
-    """Whether this process is now the one that writes; the claim holds its name."""
-    with writing(claim):
-        try:
-            with claim.open("x", encoding="utf-8") as file:
-                file.write(process)
-        except FileExistsError:
-            return False
-    return True
-
-
-def _is_left(claim: Path, journal: Journal) -> bool:
-    """Whether the process that claimed it has certainly ended."""
-    with suppress(OSError, ValueError):
-        note = WorkerNote.read(journal.folder / WORKERS / f"{claim.read_text(encoding='utf-8')}.json")
-        return note is not None and note.is_gone
-    return False
-
-
-def _moves(claim: Path, journal: Journal) -> bool:
-    """Wait while another process writes; False once it has ended, or nothing has happened for a while."""
-    seen: list[tuple[str, int]] | None = None
-    since = time.monotonic()
-    while time.monotonic() - since < QUIET_SECONDS:
-        if not claim.exists():
-            return True
-        if _is_left(claim, journal):
-            return False
-        with suppress(FileNotFoundError):  # just finished
-            state = [(path.name, path.stat().st_size) for path in journal.results.glob(".writing-*/*")]
-            if state != seen:
-                seen, since = state, time.monotonic()
-        time.sleep(LOOK_SECONDS)
-    return False
+            lock.release()
 
 
 def _missing(journal: Journal, missing: Sequence[int]) -> str:

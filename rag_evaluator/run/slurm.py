@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from rag_evaluator.config.sections import FAST, JudgeConfig
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.resources import packaged
@@ -97,17 +96,6 @@ def _place(sbatch: Sequence[str]) -> list[str]:
         if part.partition("=")[0] in PLACE:
             place += [part] if "=" in part else sbatch[number : number + 2]
     return place
-
-
-def whole_node(judge: JudgeConfig) -> list[str]:
-    """Arguments of `sbatch` for a node that nobody shares: all its cores and memory, and one process if that is vLLM's.
-
-    GPUs have to be asked for in spite of `--exclusive`: a job step has only those that were.
-    """
-    is_vllm = judge.engine == FAST or judge.because  # its node may choose vLLM
-    gpus = judge.vllm.gpus if is_vllm else 1
-    one_task = ["--ntasks-per-node=1"] if is_vllm else []
-    return ["--exclusive", "--mem=0", *one_task, *([f"--gres=gpu:{gpus}"] if gpus > 1 else [])]
 
 
 def submit(submission: Submission) -> tuple[str, str]:

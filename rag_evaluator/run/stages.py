@@ -27,7 +27,7 @@ LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was 
 class Chunk:
     """A chunk in the making: its records, by cell, of which those that are known need not be made."""
 
-    def __init__(self, number: int, stage: Stage[Any], plan: Plan, known: Callable[[Key], Line | None]) -> None:
+    def __init__(self, number: int, stage: Stage[Any], plan: Plan, known: Mapping[Key, Line]) -> None:
         self.number, self.stage, self.plan = number, stage, plan
         self.marks: set[str] = set()
         units = plan.units_of(number)
@@ -40,7 +40,7 @@ class Chunk:
         self.places = {(cell.unit.index, cell.column, cell.repeat): at for at, cell in enumerate(self.cells)}
         self.keys = [self._key(cell) for cell in self.cells]
         for cell, key in zip(self.cells, self.keys, strict=True):
-            if (line := known(key)) is not None:
+            if (line := known.get(key)) is not None:
                 self._take(cell, line.record)
         self.made, self.again = 0, 0
         self.began, self.looked = now(), time.monotonic()
@@ -131,19 +131,12 @@ class Cells:
         unfinished = self.journal.unfinished(number)
         for line in unfinished.values():
             self._check(number, line)
-        chunk = Chunk(number, self.stage, self.plan, lambda key: unfinished.get(key) or self._spare(number, key))
+        chunk = Chunk(number, self.stage, self.plan, unfinished)
         self._open[number] = chunk
         published = sum(self.plan.cells_of(other) for other in self.journal.published())
         self._done = published + sum(len(chunk.lines) - chunk.gaps for chunk in self._open.values())
         self.progress(self._done, self.plan.cells)
         return chunk
-
-    def _spare(self, number: int, key: Key) -> Line | None:
-        """A record that was made while the run left its row out."""
-        line = self.journal.spare.find(key)
-        if line is not None:
-            self._check(number, line)
-        return line
 
     def _check(self, number: int, line: Line) -> None:
         """Raises `ResultsError` for a value that cannot be."""

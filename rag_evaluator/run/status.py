@@ -1,11 +1,13 @@
 """How far a run is: what its workers have written, and whether its result files are there and as they were written."""
 
-import json
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields, replace
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
 
 from rag_evaluator.files.atomic import file_digest, write_json
 from rag_evaluator.results.manifest import partial_rows
@@ -31,26 +33,16 @@ class Finished:
     run: str | None
     seal: str | None
     ended: float
-    files: Mapping[str, Sequence[Any]]
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
+    files: Mapping[str, list[Any]]
 
 
 def read_finished(journal: Journal) -> Finished | None:
     """The note of a journal; None if there is none, it is for another plan, or it cannot be understood."""
     try:
-        data = json.loads((journal.folder / "merged.json").read_bytes())
-        note = Finished(**{part.name: data[part.name] for part in fields(Finished)})
-        understood = (
-            isinstance(note.files, dict)
-            and all(isinstance(seen, list) for seen in note.files.values())
-            and all(type(chunk) is int for chunk in note.again)
-            and isinstance(note.ended, int | float)
-        )
-    except (OSError, ValueError, KeyError, TypeError):
+        note = TypeAdapter(Finished).validate_json((journal.folder / "merged.json").read_bytes(), strict=True)
+    except (OSError, ValidationError):
         return None
-    return note if understood and note.plan == journal.digest else None
+    return note if note.plan == journal.digest else None
 
 
 def describe_files(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
@@ -64,7 +56,7 @@ def note_rewritten(folder: Path, names: Iterable[str]) -> None:
         note = read_finished(journal) if journal.plan.task == MAIN_TASK else None
         if note is not None:
             files = {**note.files, **describe_files(folder, names)}
-            write_json(journal.folder / "merged.json", replace(note, files=files).to_json())
+            write_json(journal.folder / "merged.json", asdict(replace(note, files=files)))
 
 
 def is_complete(journal: Journal) -> bool:
@@ -208,13 +200,13 @@ def _status(journal: Journal) -> Status:
             worker.made += footer["made"]
             worker.seen = max(worker.seen, footer["ended"])
     unfinished: dict[int, int] = {}
-    for path, chunk, process in _score_files(journal):
-        if chunk not in published:
-            try:
-                lines, written = _count(path), path.stat().st_mtime
-            except FileNotFoundError:  # its chunk has just been published
-                continue
-            unfinished[chunk] = min(unfinished.get(chunk, 0) + lines, plan.cells_of(chunk))
+    for path in sorted((journal.folder / SCORES).glob("*.jsonl")):
+        number, _, process = path.stem.partition(".")
+        if not number.isdigit() or int(number) in published:
+            continue
+        with suppress(FileNotFoundError):  # its chunk has just been published
+            lines, written = path.read_bytes().count(b"\n"), path.stat().st_mtime
+            unfinished[int(number)] = min(unfinished.get(int(number), 0) + lines, plan.cells_of(int(number)))
             if process in workers:
                 workers[process].made += lines
                 workers[process].seen = max(workers[process].seen, written)
@@ -234,23 +226,9 @@ def _status(journal: Journal) -> Status:
     )
 
 
-def _score_files(journal: Journal) -> Iterator[tuple[Path, int, str]]:
-    """Files of unfinished chunks, with chunk and process."""
-    for path in sorted((journal.folder / SCORES).glob("*.jsonl")):
-        chunk, _, process = path.stem.partition(".")
-        if chunk.isdigit() and path.exists():
-            yield path, int(chunk), process
-
-
 def _unknown(footer: Mapping[str, Any]) -> WorkerStatus:
     """A process that left chunks and no note."""
     note = WorkerNote(
         footer["worker"], footer["began"], footer["ended"], ended="left no note", host="", pid=0, started=0
     )
     return WorkerStatus(footer["process"], note, footer["ended"])
-
-
-def _count(path: Path) -> int:
-    """Lines of a file; it may be large."""
-    with path.open("rb") as file:
-        return sum(1 for _ in file)

@@ -147,7 +147,7 @@ def refuse_fewer_rows(results: Path, plan: Plan, old: Plan) -> None:
     if not plan.holds_rows_of(old):
         raise ResultsError(
             f"{results} holds the scores of {old.rows}, and this run takes {plan.rows}: their results would take the "
-            f"place of those. Choose another name or output_dir, leave out limit and sample, or {way('rows')}."
+            f"place of those. Choose another name or output_dir, leave out limit and sample, or {way('fresh')}."
         )
 
 

@@ -1,23 +1,21 @@
-"""The journal as one worker sees it, who may write; what a new generation takes over, and what is kept beside it."""
+"""The journal as one worker sees it, who may write, and what a new generation takes over."""
 
 import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import replace
-from functools import cached_property
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.files.atomic import json_bytes, publish, replace_json, sync_folder, writing
+from rag_evaluator.files.atomic import json_bytes, publish, replace_bytes, sync_folder, writing
 from rag_evaluator.files.jsonl import Appender, Records, checked_line
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
-    FORMER,
     PARTS,
     SCORES,
     TMP,
@@ -25,71 +23,34 @@ from rag_evaluator.run.journal import (
     Journal,
     Key,
     KnownRecords,
-    Line,
     Manifest,
     encode,
-    files_of,
     generation_folder,
     generations,
     place_of,
     read_manifest,
-    remove,
     workers_of,
 )
 from rag_evaluator.run.status import Finished, read_finished
-from rag_evaluator.run.task import Plan, Stage, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.task import Stage, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
-
-SPARE = "spare"
-
-
-def spare_files(place: Path) -> list[Path]:
-    """The files of a stage's journal; `place` is its folder."""
-    return sorted((place / SPARE).glob("*.jsonl"))
-
-
-def keep_spare(place: Path, process: str, plan: Plan, lines: Iterable[Line]) -> None:
-    """Keep what a plan could use of an older generation if it took more rows; on disk when this returns."""
-    useful = (line for line in lines if plan.columns.get(line.key.column) == line.key.signature)
-    first = next(useful, None)
-    if first is None:
-        return
-    (place / SPARE).mkdir(parents=True, exist_ok=True)
-    with closing(Appender(place / SPARE / f"{process}.jsonl")) as file:
-        for line in (first, *useful):
-            file.append(encode(plan.task, plan.stage, line.index, line.key, line.record))
-        file.sync()
-
-
-def remove_spare(place: Path) -> None:
-    """Forget these records: they are made anew, or every row has its own."""
-    with suppress(OSError):  # files of others stay
-        for path in spare_files(place):
-            path.unlink(missing_ok=True)
-        (place / SPARE).rmdir()
 
 
 def carry_over(old: Journal, stage: Stage[Any], folder: Path, process: str) -> None:
     """Write the records of an older generation that the stage can use into the chunks where they belong now.
 
-    Those of rows that the stage leaves out are kept beside the generations.
-
     Args:
         folder: of the new generation.
     """
-    plan = stage.plan
     with closing(KnownRecords(old.plan, record_files(old))) as known:
-        carried: set[Key] = set()
-        for chunk in range(plan.chunks):
+        for chunk in range(stage.plan.chunks):
             target = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
-            lines = list(_kept(stage, chunk, known, carried))
+            lines = list(_kept(stage, chunk, known))
             if lines:
                 with target.open("wb") as file:
                     file.writelines(lines)
                     file.flush()
                     os.fsync(file.fileno())
-        if plan.part:
-            keep_spare(old.place, process, plan, (line for line in known if line.key not in carried))
     for path in (old.folder / ANSWERS).glob("*.jsonl"):
         copy = folder / TMP / f"{path.stem}.{process}"
         shutil.copy(path, copy)
@@ -101,8 +62,8 @@ def record_files(journal: Journal) -> list[Path]:
     return [path for name in (PARTS, SCORES) for path in sorted((journal.folder / name).glob("*.jsonl"))]
 
 
-def _kept(stage: Stage[Any], chunk: int, known: KnownRecords, carried: set[Key]) -> Iterator[bytes]:
-    """The lines of a chunk's cells that are known; their keys are added to `carried`."""
+def _kept(stage: Stage[Any], chunk: int, known: KnownRecords) -> Iterator[bytes]:
+    """The lines of a chunk's cells that are known."""
     plan = stage.plan
     units = plan.units_of(chunk)
     for unit in stage.units[units.start : units.stop]:
@@ -110,8 +71,6 @@ def _kept(stage: Stage[Any], chunk: int, known: KnownRecords, carried: set[Key])
             key = Key(stage.digest(unit, column), column, plan.columns[column], repeat)
             line = known.find(key)
             if line is not None:
-                if plan.part:
-                    carried.add(key)
                 yield encode(plan.task, plan.stage, unit.index, key, line.record)
 
 
@@ -131,8 +90,7 @@ class WorkerJournal(Journal):
             that still hold. What is forgotten is removed when the first new record is on disk, not before.
 
     A journal without any record never refuses: nothing would be lost. A plan that takes more rows of the same data
-    continues; one that leaves rows out is refused, and with `update` the records of these rows are kept beside the
-    journal. Records of columns without a signature are never used again.
+    continues; one that leaves rows out is refused. Records of columns without a signature are never used again.
 
     Raises `ResultsError` if the folder cannot be written, or if it holds another plan: the message names what changed.
     """
@@ -159,13 +117,6 @@ class WorkerJournal(Journal):
             if start == "fresh" or ((changes or plan.part != self.plan.part) and start != MERGE):
                 self._take_over(stage, start, changes)
             self._make_folders()
-            if start == "fresh" and not self.pending:
-                remove_spare(self.place)
-
-    @cached_property
-    def spare(self) -> KnownRecords:
-        """Records of rows that were left out."""
-        return KnownRecords(self.plan, [] if self._fresh else spare_files(self.place))
 
     def record(self, chunk: int, line: bytes) -> None:
         """Keep the line of a record of an unfinished chunk; on disk within a second.
@@ -193,7 +144,6 @@ class WorkerJournal(Journal):
             path,
             ANSWER_KEYS,
             other_files=sorted(set(path.parent.glob("*.jsonl")) - {path}),
-            checked=True,
             first=lambda: None if self._fresh else self._commit(),
         )
 
@@ -239,23 +189,19 @@ class WorkerJournal(Journal):
             appender.sync()
             appender.close()
         self._appenders.clear()
-        if "spare" in self.__dict__:
-            self.spare.close()
         if self.pending:
             self._discard()
 
     def note_finished(self, note: Finished) -> None:
         """The result files are written: what is left of dead workers' records is of no use any more."""
-        self._replace(self.folder / "merged.json", note.to_json())
-        for path in files_of(self.folder, SCORES):
+        self._replace(self.folder / "merged.json", asdict(note))
+        for path in (self.folder / SCORES).glob("*.jsonl"):
             path.unlink(missing_ok=True)
-        if not self.plan.part:
-            remove_spare(self.place)
 
     def note_worker(self, **changes: Any) -> None:
         """Say of this process what has changed: fields of `WorkerNote`."""
         self._note = replace(self._note, at=now(), **changes)
-        self._replace(self.folder / WORKERS / f"{self.process}.json", self._note.to_json())
+        self._replace(self.folder / WORKERS / f"{self.process}.json", asdict(self._note))
 
     def try_again(self, run: str | None) -> bool:
         """Withdraw chunks in which another try may make a missing record; whether there are any.
@@ -287,7 +233,7 @@ class WorkerJournal(Journal):
         """Whether a run of ours has been here. Raises `ResultsError` if the folder is somebody else's."""
         if not (self.place / "manifest.json").is_file():
             return False
-        if generations(self.place) or (self.place / PARTS).is_dir():
+        if generations(self.place):
             return True
         with suppress(OSError, ValueError):
             if "format" in json.loads((self.place / "manifest.json").read_bytes()):
@@ -313,10 +259,11 @@ class WorkerJournal(Journal):
         has_more_rows = stage.plan.part != old.plan.part and stage.plan.holds_rows_of(old.plan)
         if start == "continue" and only_rows and has_more_rows:
             return self._grow(stage, old)
-        if start == "continue" and not (old.is_empty and not workers_of(old)):
-            if not only_rows:
+        if start in ("continue", "update") and not (old.is_empty and not workers_of(old)):
+            if start == "continue" and not only_rows:
                 refuse_changes(self.results, changes)
-            refuse_fewer_rows(self.results, stage.plan, old.plan)
+            if start == "continue" or not any((old.folder / ANSWERS).glob("*.jsonl")):  # they make the records again
+                refuse_fewer_rows(self.results, stage.plan, old.plan)
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
         self.pending = True
         try:
@@ -356,8 +303,6 @@ class WorkerJournal(Journal):
             self._check_ours()
             self.sync()  # what replaces the old generation is on disk before that is removed
             self._bring_into_force()
-            if self._fresh:
-                remove_spare(self.place)
 
     def _bring_into_force(self) -> None:
         sync_folder(self.folder / SCORES)
@@ -365,14 +310,13 @@ class WorkerJournal(Journal):
         self.pending, self._known = False, (self.digest, self.generation)
         for generation in generations(self.place):
             if generation != self.generation:
-                remove(generation_folder(self.place, generation))
-        remove(self.place, FORMER)
+                shutil.rmtree(generation_folder(self.place, generation), ignore_errors=True)  # somebody may write still
 
     def _discard(self) -> None:
         """Remove a generation that never came into force; a run with more rows may have taken its number meanwhile."""
         manifest = read_manifest(self.place)
         if manifest is None or manifest.generation != self.generation:
-            remove(self.folder)
+            shutil.rmtree(self.folder, ignore_errors=True)
 
     def _check_ours(self) -> None:
         """Raises `ResultsError` if another run has taken the journal over meanwhile."""
@@ -392,4 +336,4 @@ class WorkerJournal(Journal):
         return self.folder / TMP / f"{path.name.removesuffix('.jsonl')}.{self.process}"
 
     def _replace(self, path: Path, value: Mapping[str, Any]) -> None:
-        replace_json(self._temporary(path), value, path)
+        replace_bytes(self._temporary(path), json_bytes(value), path)

@@ -1,25 +1,21 @@
-"""Which of several workers this process is, read from its environment, and the notes that workers write ."""
+"""Which of several workers this process is, read from its environment, and the notes that workers write."""
 
-import json
 import os
 import re
 import socket
-import tempfile
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, fields
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
 import psutil
+from pydantic import Field, NonNegativeInt, TypeAdapter, ValidationError
 
 from rag_evaluator.errors import ConfigError
 
-if TYPE_CHECKING:
-    from filelock import FileLock
-
 SAME_START = 2.0  # seconds by which two readings of a process's start may differ
-LAST = 1e11  # seconds since the epoch: no calendar goes on for ever
+Moment = Annotated[float, Field(ge=0, lt=1e11)]  # seconds since the epoch
 
 
 def now() -> float:
@@ -41,36 +37,22 @@ class WorkerNote:
     """
 
     worker: str
-    began: float
-    at: float
+    began: Moment
+    at: Moment
     run: str | None = None
     ended: str | None = None
     host: str = field(default_factory=socket.gethostname)
-    pid: int = field(default_factory=os.getpid)
-    started: float = field(default_factory=lambda: psutil.Process().create_time())
+    pid: NonNegativeInt = field(default_factory=os.getpid)
+    started: Moment = field(default_factory=lambda: psutil.Process().create_time())
     engine: Mapping[str, Any] = field(default_factory=dict)
-
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
 
     @classmethod
     def read(cls, path: Path) -> "WorkerNote | None":
         """The note in a file; None where there is none or it cannot be understood."""
         try:
-            data = json.loads(path.read_bytes())
-            note = cls(**{part.name: data[part.name] for part in fields(cls)})
-            times = (note.began, note.at, note.started)
-            texts = (note.worker, note.host, note.run or "", note.ended or "")
-            understood = (
-                all(isinstance(time, int | float) and 0 <= time < LAST for time in times)
-                and all(isinstance(text, str) for text in texts)
-                and type(note.pid) is int
-                and note.pid >= 0
-                and isinstance(note.engine, dict)
-            )
-        except (OSError, ValueError, KeyError, TypeError):
+            return TypeAdapter(cls).validate_json(path.read_bytes(), strict=True)
+        except (OSError, ValidationError):
             return None
-        return note if understood else None
 
     @property
     def is_here(self) -> bool:
@@ -170,10 +152,8 @@ def share_devices(environment: Mapping[str, str] = os.environ, worker: Worker = 
     Several processes on a node share its GPUs evenly. Slurm may have given each its own already.
 
     Args:
-        worker: started by hand. It cannot know how many others are on its host, so it takes GPUs that none of them
-            holds; one GPU that was chosen for it stays.
-
-    Raises `ConfigError` when all GPUs of the host have a worker.
+        worker: started by hand. It cannot know how many others are on its host, so it takes an even part by its number;
+            one GPU that was chosen for it stays.
     """
     local, size = _number(environment, "LOCAL_RANK", 0), _number(environment, "LOCAL_WORLD_SIZE", 0)
     if not size:
@@ -184,45 +164,12 @@ def share_devices(environment: Mapping[str, str] = os.environ, worker: Worker = 
     else:
         devices = [str(number) for number, _ in enumerate(Path("/proc/driver/nvidia/gpus").glob("*"))]
     if size < 2 and worker.count > 1 and len(devices) > (DEVICES in environment):
-        return ",".join(_claim(devices, worker))
+        share = max(1, len(devices) // worker.count)
+        start = worker.number % (len(devices) // share) * share
+        return ",".join(devices[start : start + share])
     if size < 2 or len(devices) < size or local >= size:
         return None
     return ",".join(devices[local * len(devices) // size : (local + 1) * len(devices) // size])
-
-
-_CLAIMED: list["FileLock"] = []  # of files: a process that ends, however it ends, gives its GPUs back
-
-
-def _claim(devices: Sequence[str], worker: Worker) -> Sequence[str]:
-    """An even part of the devices that no other worker of this user on this host has; its own by number, if free."""
-    size = max(1, len(devices) // worker.count)
-    parts = [devices[start : start + size] for start in range(0, len(devices) - size + 1, size)]
-    for turn in range(len(parts)):
-        part = parts[(worker.number + turn) % len(parts)]
-        locks = [_locked(device) for device in part]
-        held = [lock for lock in locks if lock is not None]
-        if len(held) == len(part):
-            _CLAIMED.extend(held)
-            return part
-        for lock in held:
-            lock.release()
-    raise ConfigError(
-        f"--worker {worker}: each of the {len(devices)} GPUs of this host ({', '.join(devices)}) has a worker already. "
-        f"Start fewer workers here, or set {DEVICES} to the one GPU that this one shall share (to nothing for the CPU)."
-    )
-
-
-def _locked(device: str) -> "FileLock | None":
-    """The lock of a GPU, or None if another process has it."""
-    from filelock import FileLock, Timeout
-
-    name = re.sub(r"[^\w-]", "-", device)
-    lock = FileLock(Path(tempfile.gettempdir()) / f"rag-evaluator-{os.getuid()}-gpu-{name}.lock", timeout=0)
-    try:
-        lock.acquire()
-    except Timeout:
-        return None
-    return lock
 
 
 def _number(environment: Mapping[str, str], name: str, default: int | None = None) -> int:

@@ -38,6 +38,6 @@ __getattr__, *_ = facade(
         "question_conclusions": "generate_conclusion sort_conclusion",
         "ranking": "STRATEGIES compare_orders retrieval_measures",
         "references": "Generator Piece Reference balanced_groups fitting_groups shuffled",
-        "sort": "Ranking Sorter summarise with_relevance",
+        "sort": "Sorter order_of summarise with_relevance",
     },
 )

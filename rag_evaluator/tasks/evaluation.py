@@ -5,7 +5,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset import row_names
@@ -54,7 +54,7 @@ class Evaluation:
         load: "Callable[[], Awaitable[Scorer]] | None" = None,
     ) -> None:
         self.units, self.metrics, self.plan, self.about, self._load = rows, metrics, plan, about, load
-        self._is_reported = bool(config_of(about).get("report"))
+        self._is_reported = bool(about.get("config", {}).get("report"))
 
     @property
     def files(self) -> list[str]:
@@ -128,44 +128,6 @@ class ScoredTable:
             yield Row(sample, {name: to_score(repeats) for name, repeats in records.items()}, signatures)
 
 
-def scored_table(journal: Journal, stage: Evaluation) -> ScoredTable:
-    """The finished scores of a run. Raises `MissingChunksError` if they are not complete."""
-    table = ChunkTable(journal, stage)
-    return ScoredTable(table, stage)
-
-
-def plan_of(
-    rows: CheckedRows,
-    columns: Mapping[str, str],
-    signatures: Mapping[str, str],
-    chunk_size: int | Literal["auto"],
-    times: Mapping[str, int],
-) -> Plan:
-    """What all workers of an evaluation must agree on.
-
-    Args:
-        columns: the user's names of columns.
-        signatures: by metric, of a single repeat.
-        times: by metric, how often its scores are made.
-    """
-    repeats = max(times.values())
-    return Plan(
-        task=MAIN_TASK,
-        stage=STAGES[MAIN_TASK],
-        units=len(rows),
-        unit_noun="rows",
-        column_noun="metrics",
-        cell_noun="scores",
-        data=rows.digest,
-        options={"columns": json.dumps(dict(columns), ensure_ascii=False)} if columns else {},
-        columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
-        chunk_size=auto_chunk_size(len(rows)) if chunk_size == "auto" else chunk_size,
-        repeats=repeats,
-        once=[name for name, number in times.items() if number < repeats],
-        part=rows.part,
-    )
-
-
 def stage_of_rows(
     rows: CheckedRows,
     config: Config,
@@ -175,10 +137,32 @@ def stage_of_rows(
     times: Mapping[str, int],
     load: "Callable[[], Awaitable[Scorer]]",
 ) -> Evaluation:
-    """The stage of a run that begins; `signatures` and `times` as in `plan_of`, `load` as in `Evaluation`."""
-    plan = plan_of(rows, config.columns, signatures, config.chunk_size, times)
+    """The stage of a run that begins.
+
+    Args:
+        config: with the dataset that the rows are of.
+        signatures: by metric, of a single repeat.
+        times: by metric, how often its scores are made.
+        load: see `Evaluation`.
+    """
+    repeats, columns, size = max(times.values()), dict(config.columns), config.chunk_size
+    plan = Plan(
+        task=MAIN_TASK,
+        stage=STAGES[MAIN_TASK],
+        units=len(rows),
+        unit_noun="rows",
+        column_noun="metrics",
+        cell_noun="scores",
+        data=rows.digest,
+        options={"columns": json.dumps(columns, ensure_ascii=False)} if columns else {},
+        columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
+        chunk_size=auto_chunk_size(len(rows)) if size == "auto" else size,
+        repeats=repeats,
+        once=[name for name, number in times.items() if number < repeats],
+        part=rows.part,
+    )
     described = about_metrics(metrics, config.thresholds)
-    about = describe(rows.named_in(config), with_repeats(signatures, times), prompts, plan.units, described, plan.part)
+    about = describe(config, with_repeats(signatures, times), prompts, plan.units, described, plan.part)
     return Evaluation(rows, metrics, plan, about, load)
 
 
@@ -229,13 +213,17 @@ def score_in_memory(stage: Evaluation, progress: Progress) -> Results:
     return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
 
 
-def results_of(table: ScoredTable) -> Results:
-    """The results of a finished run, whose judgements stay on disk until they are asked for."""
+def results_of(journal: Journal, stage: Evaluation) -> Results:
+    """The results of a finished run, whose judgements stay on disk until they are asked for.
+
+    Raises `MissingChunksError` if its scores are not complete.
+    """
+    table = ScoredTable(ChunkTable(journal, stage), stage)
     scores: dict[str, list[Score]] = {name: [] for name in table.metrics}
     for row in table:
         for name, score in row.scores.items():
             scores[name].append(score.without_judgements())
-    return Results(table.stage.units, scores, table.manifest.get("signatures", {}), table.manifest, table)
+    return Results(stage.units, scores, table.manifest.get("signatures", {}), table.manifest, table)
 
 
 def to_record(score: Score) -> Record:

@@ -1,5 +1,6 @@
 """`open_run`: a finished run by its results folder; one that is not finished, or was changed since, is refused."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
@@ -19,45 +20,27 @@ def open_run(folder: Path) -> Run:
 
     Raises `ResultsError` for a folder without scores, a run that is not finished, and files that are not as written.
     """
-    refuse_panel(folder)
-    journals = _journals(folder)
-    _refuse_unfinished(folder, journals)
-    _require_scores(folder)
-    run = Run(folder)
-    run.check()
-    noted = _noted_files(journals)
-    for name in differing_files(folder, {name: noted[name] for name in noted if name in READ}):
-        raise changed(folder / name, "it has been changed since")
-    return run
-
-
-def _journals(folder: Path) -> list[Journal]:
-    """The journals of the evaluation itself."""
-    journals = journals_in(folder) if (folder / "journal").is_dir() else ()
-    return [journal for journal in journals if journal.plan.task == MAIN_TASK]
-
-
-def _refuse_unfinished(folder: Path, journals: list[Journal]) -> None:
-    for journal in journals:
-        if read_finished(journal) is None:
-            raise ResultsError(f"{folder}: this run is not finished: {_what_is_left(journal)}")
-
-
-def _require_scores(folder: Path) -> None:
     if not folder.is_dir():
         raise ResultsError(
             f"{folder}: no such folder. Give the results folder of a run, <output_dir>/<name>, or a file of scores."
         )
+    refuse_panel(folder)
+    noted: dict[str, Sequence[object]] = {}  # size, time of change and digest, as noted when the file was written
+    for journal in journals_in(folder) if (folder / "journal").is_dir() else ():
+        if journal.plan.task == MAIN_TASK:
+            note = read_finished(journal)
+            if note is None:
+                raise ResultsError(f"{folder}: this run is not finished: {_what_is_left(journal)}")
+            noted |= {name: seen for name, seen in note.files.items() if name in READ}
     if not (folder / SCORES).is_file():
         raise ResultsError(
             f"{folder}: no scores here ({SCORES} is missing). Give the results folder of a finished evaluation."
         )
-
-
-def _noted_files(journals: list[Journal]) -> dict[str, list[object]]:
-    """Name -> size, time of change and digest, as noted when the file was written."""
-    notes = [note.files for note in map(read_finished, journals) if note is not None]
-    return {name: list(stamp) for files in notes for name, stamp in files.items()}
+    run = Run(folder)
+    run.check()
+    for name in differing_files(folder, noted):
+        raise changed(folder / name, "it has been changed since")
+    return run
 
 
 def _what_is_left(journal: Journal) -> str:

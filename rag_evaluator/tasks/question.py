@@ -3,16 +3,13 @@
 import json
 import logging
 import sys
-import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
 from typing import Any, ClassVar, Generic, Protocol, TypeVar
-
-from markupsafe import escape
 
 from rag_evaluator.config.schema import Config, load_config, make_config
 from rag_evaluator.config.sections import DEMO, Section
@@ -20,20 +17,7 @@ from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.progress import (
-    ACTIVITY,
-    CHECKING,
-    LEAST,
-    CallbackDisplay,
-    Display,
-    Lines,
-    Progress,
-    State,
-    Watch,
-    automatic,
-    line_of,
-    write_to,
-)
+from rag_evaluator.files.progress import ACTIVITY, CHECKING, LEAST, Lines, Progress, Watch, automatic, write_to
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -45,7 +29,6 @@ from rag_evaluator.prompts.own import own_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, languages_in
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
-from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
@@ -283,11 +266,6 @@ class _QuestionWork(Generic[Q]):
         return await self.make(unit)
 
 
-def manifest_of(table: Table[Any]) -> dict[str, Any]:
-    """What is written as the manifest of the results."""
-    return as_written(table.about)
-
-
 def fields_of(record: Record) -> Mapping[str, Any]:
     """What is known of a question, also where there is no value."""
     fields: Mapping[str, Any] = record.details if record.missing else record.value
@@ -369,78 +347,22 @@ def run_and_keep(stage: QuestionStage[Any], folder: Path, fresh: bool, progress:
 
 @contextmanager
 def shown(progress: Progress, noun: str) -> Iterator[Progress]:
-    """The counts of a call, for its callback and whoever shows more of it.
+    """The counts of a call, for its callback; for `automatic` lines in the log at level INFO, else on standard error.
+
+    Commands show their own lines.
 
     Args:
-        progress: as the caller gave it; one with a method `show(state)` is called from a thread of its own, too.
         noun: what is counted.
     """
     with ExitStack() as stack:
         counted = stack.enter_context(ACTIVITY.counted(noun))
-        for display in _displays(progress):
-            stack.enter_context(Watch(display))
+        if progress is automatic and progress_log.isEnabledFor(logging.INFO):
+            stack.enter_context(Watch(Lines(lambda line: progress_log.info("%s", line))))
+        elif progress is automatic and not SHELL.get():
+            stack.enter_context(Watch(Lines(write_to(sys.stderr), first=LEAST)))
 
         def at(done: int, total: int) -> None:
             counted(done, total)
             progress(done, total)
 
         yield at
-
-
-def _displays(progress: Progress) -> Iterator[Display]:
-    """What a callback has itself; for `automatic` a bar in a notebook, and lines in the log where it has them.
-
-    Without either, lines go to standard error. Commands show their own.
-    """
-    if callable(show := getattr(progress, "show", None)):
-        yield CallbackDisplay(show)
-    if progress is not automatic:
-        return
-    is_logged = progress_log.isEnabledFor(logging.INFO)
-    if in_notebook():
-        yield NotebookBar()
-    elif not is_logged and not SHELL.get():
-        yield Lines(write_to(sys.stderr), first=LEAST)
-    if is_logged:
-        yield Lines(lambda line: progress_log.info("%s", line))
-
-
-def in_notebook() -> bool:
-    """Whether this process is the kernel of a notebook."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    return getattr(shell, "kernel", None) is not None
-
-
-class NotebookBar:
-    """A bar below the cell that is running.
-
-    It is HTML that is exchanged in place: bars made of widgets need ipywidgets, in the notebook and in what shows it.
-    """
-
-    def __init__(self) -> None:
-        self.handle: Any = None
-        self.last, self.began = "", time.monotonic()
-
-    def show(self, state: State) -> None:
-        if line_of(state) == self.last:
-            return
-        self.last = line_of(state)
-        done, total = state.phase_steps if state.phase else (state.done, state.total or 0)
-        known = f' value="{done}" max="{total}"' if total else ""
-        self._put(state, f"<progress{known}></progress> ")
-
-    def close(self) -> None:
-        """Leave the figures, without a bar."""
-        if self.handle is not None:
-            self._put(replace(ACTIVITY.state(), elapsed=time.monotonic() - self.began), "")
-
-    def _put(self, state: State, bar: str) -> None:
-        from IPython.display import display
-
-        begin: Any = display  # IPython has no types
-        line = line_of(state)
-        page = {"text/plain": line, "text/html": f"<div>{bar}<small>{escape(line)}</small></div>"}
-        if self.handle is None:
-            self.handle = begin(page, raw=True, display_id=True)
-        else:
-            self.handle.update(page, raw=True)

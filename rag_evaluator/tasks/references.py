@@ -24,6 +24,7 @@ from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ReduceInput, ReferenceOutput, SupportInput, SupportOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.flags import COPIED, REASONS
+from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.tasks.question import (
@@ -32,7 +33,6 @@ from rag_evaluator.tasks.question import (
     Question,
     TaskJudge,
     fields_of,
-    manifest_of,
     questions_of,
     samples_of,
     without_question,
@@ -277,27 +277,14 @@ TASK, COLUMN = "generate", "reference"
 ROWS, MANIFEST, ANSWERS = "dataset_with_reference.jsonl", "generate_manifest.json", "gt"
 
 
-@dataclass(frozen=True)
-class Output:
-    """Where references go.
-
-    Attributes:
-        answers: folder of `GT_<question>.json`.
-        samples: rows that get the references as a column; None where only the answers are written.
-        chosen: positions of the rows whose references are made.
-    """
-
-    answers: Path
-    samples: Sequence[Sample] | None = None
-    chosen: Sequence[int] = field(default_factory=list)
-
-
 class Generate(ContextStage):
     """The stage of `generate`.
 
     Args:
         settings: how.
-        output: where the answers go.
+        answers: folder of `GT_<question>.json`.
+        samples: rows that get the references as a column; None where only the answers are written.
+        chosen: positions of the rows whose references are made.
         others: see `ContextStage`.
     """
 
@@ -307,14 +294,16 @@ class Generate(ContextStage):
         self,
         lists: tuple[Sequence[str], Sequence[Sequence[str]]],
         settings: GenerateConfig,
-        output: Output,
+        answers: Path,
         asking: TaskJudge | None = None,
+        samples: Sequence[Sample] | None = None,
+        chosen: Sequence[int] = (),
         **others: Any,
     ) -> None:
         signed = settings.model_copy(update={"replace": False})  # it says which rows, not how
         super().__init__(lists, signed, asking, **others)
-        self.settings, self.output = settings, output
-        self.files = (MANIFEST,) if output.samples is None else (ROWS, MANIFEST)
+        self.settings, self.answers, self.samples, self.chosen = settings, answers, samples, set(chosen)
+        self.files = (MANIFEST,) if samples is None else (ROWS, MANIFEST)
         self.names = safe_names([unit.question for unit in self.units])
 
     def make(self, judge: JudgeProtocol) -> Make[Question]:
@@ -342,21 +331,21 @@ class Generate(ContextStage):
     def write(self, table: Table[Question], folder: Path) -> None:
         for unit, reference in zip(self.units, self.references(table), strict=True):
             self._save(unit, reference)
-        if self.output.samples is not None:
-            write_lines(folder / ROWS, self._rows(self.output.samples, table))
-        write_wide_json(folder / MANIFEST, manifest_of(table))
+        if self.samples is not None:
+            write_lines(folder / ROWS, self._rows(self.samples, table))
+        write_wide_json(folder / MANIFEST, as_written(table.about))
 
     def _rows(self, samples: Sequence[Sample], table: Table[Question]) -> Iterator[dict[str, Any]]:
         """The rows of the dataset, those that had no reference with one."""
-        references, chosen = self.references(table), set(self.output.chosen)
+        references = self.references(table)
         for sample in samples:
-            yield _with_reference(sample, next(references) if sample.index in chosen else None)
+            yield _with_reference(sample, next(references) if sample.index in self.chosen else None)
 
     def _save(self, unit: Question, reference: Reference) -> None:
         write_wide_json(self._path(unit), reference.to_json())
 
     def _path(self, unit: Question) -> Path:
-        return self.output.answers / f"GT_{self.names[unit.index]}.json"
+        return self.answers / f"GT_{self.names[unit.index]}.json"
 
 
 def of_samples(rows: CheckedRows, asking: TaskJudge) -> Generate:
@@ -373,8 +362,9 @@ def of_journal(journal: Journal) -> Generate:
 
 def _of_rows(rows: CheckedRows, config: Config, folder: Path, asking: TaskJudge | None, **others: Any) -> Generate:
     chosen = _chosen(rows, config.generate)
-    output = Output(folder / ANSWERS, rows, [row.index for row in chosen])
-    return Generate(questions_of(chosen), config.generate, output, asking, rows=rows, **others)
+    positions = [row.index for row in chosen]
+    lists, answers = questions_of(chosen), folder / ANSWERS
+    return Generate(lists, config.generate, answers, asking, samples=rows, chosen=positions, rows=rows, **others)
 
 
 def _chosen(samples: Sequence[Sample], settings: GenerateConfig) -> list[Sample]:

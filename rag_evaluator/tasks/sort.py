@@ -5,7 +5,6 @@ import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
+from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Record, Table
 from rag_evaluator.tasks.question import (
@@ -30,7 +30,6 @@ from rag_evaluator.tasks.question import (
     Question,
     TaskJudge,
     fields_of,
-    manifest_of,
     questions_of,
     samples_of,
     without_question,
@@ -48,24 +47,14 @@ NO_PAIR = "there was nothing to compare"
 LASTING = frozenset({NO_QUESTION})  # reasons that asking again does not change
 
 
-@dataclass(frozen=True)
-class Ranking:
-    """The judge's order of one question's contexts.
+Ranking = Mapping[str, Any]
+"""The judge's order of one question's contexts: what `sorted_indices.json` holds for it; JSON."""
 
-    Attributes:
-        fields: what `sorted_indices.json` holds for the question, in this order; JSON.
-    """
 
-    fields: Mapping[str, Any] = field(repr=False)
-
-    @property
-    def order(self) -> list[int] | None:
-        """All contexts, best first: those that were sorted, then the others as they were retrieved."""
-        placed = self.fields["sorted"]
-        if placed is None:
-            return None
-        rest = sorted(set(range(len(self.fields["contexts"]))) - set(placed))
-        return [*placed, *rest]
+def order_of(ranking: Ranking) -> list[int] | None:
+    """All contexts, best first: those that were sorted, then the others as they were retrieved."""
+    placed = ranking["sorted"]
+    return None if placed is None else [*placed, *sorted(set(range(len(ranking["contexts"]))) - set(placed))]
 
 
 class Sorter:
@@ -90,7 +79,7 @@ class Sorter:
         except JudgementError as error:
             run.reasons = {"sorted": str(error)}
             run.sorted = None
-        return Ranking(run.fields())
+        return run.fields()
 
 
 class _QuestionSort:
@@ -218,12 +207,12 @@ def with_relevance(ranking: Ranking, relevance: Sequence[int] | None) -> Ranking
     """
     if relevance is None:
         return ranking
-    orders = {"retriever": list(range(len(relevance))), "judge": ranking.order}
+    orders = {"retriever": list(range(len(relevance))), "judge": order_of(ranking)}
     measured = {
         name: dict.fromkeys(GRADED) if order is None else retrieval_measures(order, relevance, GRADED)
         for name, order in orders.items()
     }
-    return Ranking({**ranking.fields, "relevance": list(relevance), "measured": measured})
+    return {**ranking, "relevance": list(relevance), "measured": measured}
 
 
 def summarise(rankings: Iterable[Ranking]) -> dict[str, Any]:
@@ -231,19 +220,19 @@ def summarise(rankings: Iterable[Ranking]) -> dict[str, Any]:
     rankings = list(rankings)
     measures: dict[str, dict[str, Any]] = {}
     for name in OF_ORDERS:
-        measures[name] = _mean([ranking.fields[name] for ranking in rankings], _reasons(rankings, name))
-    for name in rankings[0].fields["retriever"] if rankings else ():
-        values = [ranking.fields["retriever"][name] for ranking in rankings]
+        measures[name] = _mean([ranking[name] for ranking in rankings], _reasons(rankings, name))
+    for name in rankings[0]["retriever"] if rankings else ():
+        values = [ranking["retriever"][name] for ranking in rankings]
         measures[f"retriever {MEAN_NAMES.get(name, name)}"] = _mean(values, _reasons(rankings, name))
-    graded = [ranking.fields["measured"] for ranking in rankings if "measured" in ranking.fields]
+    graded = [ranking["measured"] for ranking in rankings if "measured" in ranking]
     if graded:
         for name in GRADED:
             for whose in ("retriever", "judge"):
                 values = [measured[whose][name] for measured in graded]
                 measures[f"{whose} {name} by relevance"] = _mean(values, Counter())
     totals = ("comparisons", "judge_calls", "ties")
-    ordered = sum(ranking.fields["sorted"] is not None for ranking in rankings)
-    counts = {name: sum(ranking.fields[name] for ranking in rankings) for name in totals}
+    ordered = sum(ranking["sorted"] is not None for ranking in rankings)
+    counts = {name: sum(ranking[name] for ranking in rankings) for name in totals}
     return {"measures": measures, **counts, "sorted": ordered}
 
 
@@ -258,7 +247,7 @@ def _mean(values: Sequence[float | None], reasons: Mapping[str, int]) -> dict[st
 
 
 def _reasons(rankings: Sequence[Ranking], name: str) -> Counter[str]:
-    reasons = [ranking.fields["reasons"] for ranking in rankings]
+    reasons = [ranking["reasons"] for ranking in rankings]
     return Counter(reason for by_field in reasons if (reason := by_field.get(name) or by_field.get("sorted")))
 
 
@@ -298,7 +287,7 @@ class Sort(ContextStage):
 
         async def order(unit: Question) -> Record:
             ranking = await sorter.sort(unit.question, unit.contexts)
-            fields = without_question(ranking.fields)
+            fields = without_question(ranking)
             if fields["sorted"] is not None:
                 return Record(fields)
             reason = fields["reasons"]["sorted"]
@@ -310,19 +299,19 @@ class Sort(ContextStage):
         """The rankings in the order of the questions, measured against relevance where it is given."""
         for unit, records in table:
             fields = {"question": unit.question, "contexts": list(unit.contexts), **fields_of(records[COLUMN][0])}
-            yield with_relevance(Ranking(fields), self.relevance[unit.index])
+            yield with_relevance(fields, self.relevance[unit.index])
 
     def write(self, table: Table[Question], folder: Path) -> None:
         seen: list[Ranking] = []
 
         def orders() -> Iterator[dict[str, Any]]:
             for ranking in self.rankings(table):
-                seen.append(_light(ranking))
-                yield dict(ranking.fields)
+                seen.append({name: value for name, value in ranking.items() if name not in ("contexts", "verdicts")})
+                yield dict(ranking)
 
         write_wide_json_list(folder / ORDERS, orders())
         write_wide_json(folder / SUMMARY, summarise(seen))
-        write_wide_json(folder / MANIFEST, manifest_of(table))
+        write_wide_json(folder / MANIFEST, as_written(table.about))
 
 
 def of_samples(rows: CheckedRows, asking: TaskJudge) -> Sort:
@@ -335,11 +324,6 @@ def of_journal(journal: Journal) -> Sort:
     config = make_config(journal.about["config"])
     samples = samples_of(journal, config, TASK)
     return Sort(questions_of(samples), config.sort, None, samples, journal=journal)
-
-
-def _light(ranking: Ranking) -> Ranking:
-    """What a summary needs of a ranking."""
-    return Ranking({name: value for name, value in ranking.fields.items() if name not in ("contexts", "verdicts")})
 
 
 def _relevance(sample: Sample) -> list[int] | None:

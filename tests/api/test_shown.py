@@ -1,4 +1,4 @@
-"""From Python there is a callback; without one a bar in a notebook, lines in the log or on standard error elsewhere."""
+"""From Python there is a callback; without one lines in the log or on standard error."""
 
 import json
 import logging
@@ -32,33 +32,8 @@ def evaluator() -> RAGEvaluator:
     return RAGEvaluator({"metrics": ["context_relevance"]}, judge=Counting())
 
 
-class CallbackDisplay:
-    """A callback that wants to know more."""
-
-    def __init__(self) -> None:
-        self.counts: list[tuple[int, int]] = []
-        self.states: list[State] = []
-
-    def __call__(self, done: int, total: int) -> None:
-        self.counts.append((done, total))
-
-    def show(self, state: State) -> None:
-        self.states.append(state)
-
-
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(showing, "Watch", lambda display: Watch(display, tick=0.005))
-
-
-def test_a_callback_with_a_method_show_gets_states_and_the_counts_as_before(
-    rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quick(monkeypatch)
-    told = CallbackDisplay()
-    evaluator().evaluate(rows, told)
-    assert told.counts == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert {state.noun for state in told.states} == {"scores"}
-    assert {0, 1, 2} <= {state.done for state in told.states}
 
 
 @pytest.mark.parametrize(
@@ -88,44 +63,15 @@ def test_a_script_gets_lines_in_its_log_if_the_level_is_info_else_on_standard_er
     assert (logged, printed) == (where == "log", where == "standard error")
 
 
-def test_a_notebook_gets_a_bar_that_is_exchanged_in_place_and_gone_at_the_end(
-    rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    shown: list[Any] = []
-
-    class Handle:
-        def update(self, page: Any, raw: bool) -> None:
-            shown.append(page)
-
-    def display(page: Any, raw: bool, display_id: bool) -> Handle:
-        shown.append(page)
-        return Handle()
-
-    quick(monkeypatch)
-    monkeypatch.setattr("IPython.display.display", display)
-    monkeypatch.setattr(showing, "in_notebook", lambda: True)
-    evaluator().evaluate(rows, silent)
-    assert shown == []
-    evaluator().evaluate(rows)
-    html = [page["text/html"] for page in shown]
-    assert any('<progress value="1" max="3"></progress>' in part for part in html)
-    assert "<progress" not in html[-1]
-    assert "scores 3/3 (100 %)" in html[-1]
-    assert shown[-1]["text/plain"] in html[-1]
-    assert "script" not in "".join(html)
-
-
-def test_outside_of_a_notebook_there_is_no_bar_and_a_command_shows_its_own_progress() -> None:
-    assert not showing.in_notebook()
-    assert [type(display) for display in showing._displays(automatic)] == [Lines]
+def test_a_command_shows_its_own_progress(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(showing, "Watch", None)
     reset = SHELL.set(True)
-    assert [*showing._displays(automatic)] == []
+    assert len(evaluator().evaluate(rows).rows()) == 3
     SHELL.reset(reset)
 
 
-def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick(monkeypatch)
-    told, states = CallbackDisplay(), list[State]()
+def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path) -> None:
+    states = list[State]()
 
     def system(question: str) -> str:
         states.append(ACTIVITY.state())
@@ -133,7 +79,7 @@ def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path, monkeyp
             raise ValueError("no")
         return "answer"
 
-    collect(system, ["one", "two", "three"], tmp_path / "rows.jsonl", max_concurrency=1, progress=told)
+    collect(system, ["one", "two", "three"], tmp_path / "rows.jsonl", max_concurrency=1, progress=silent)
     assert [(state.done, state.total, state.missing) for state in states] == [(0, 3, 0), (1, 3, 0), (2, 3, 1)]
     assert json.loads((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()[1])["error"]
 

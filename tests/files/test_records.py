@@ -14,14 +14,13 @@ LINES = (
 )
 ODDS, ANSWER = ("sig", "1241626eb8ca5429"), ("sig", "10fd874b68dad080")
 VALUES = {ODDS: {"log_odds": 0.847298}, ANSWER: {"answer": {"answerable": 1, "answer": "Hahn á"}}}
-PLAIN = b'{"question": "q", "translation": "\xc3\xa1", "cut": false, "error": null}\n'
 
 
 def records_in(folder: Path, process: str, told: list[str] | None = None) -> Records:
     path = folder / f"{process}.jsonl"
     others = sorted(set(folder.glob("*.jsonl")) - {path})
     first = (lambda: None) if told is None else (lambda: told.append(path.name))
-    return Records(path, ("signature", "prompt"), other_files=others, checked=True, first=first)
+    return Records(path, ("signature", "prompt"), other_files=others, first=first)
 
 
 def test_the_bytes_of_kept_answers_are_those_of_format_2(tmp_path: Path) -> None:
@@ -32,18 +31,6 @@ def test_the_bytes_of_kept_answers_are_those_of_format_2(tmp_path: Path) -> None
         records.append(key, values)
     assert (tmp_path / "p.jsonl").read_bytes() == LINES
     assert told == ["p.jsonl"]
-
-
-def test_the_bytes_of_kept_translations_have_no_checksum(tmp_path: Path) -> None:
-    records = Records(tmp_path / "klingon.jsonl", ("question",))
-    records.append(("q",), {"translation": "á", "cut": False, "error": None})
-    assert records.path.read_bytes() == PLAIN
-    assert Records(records.path, ("question",)).find(("q",)) == {
-        "question": "q",
-        "translation": "á",
-        "cut": False,
-        "error": None,
-    }
 
 
 @pytest.mark.parametrize("process", ["p", "another"])
@@ -58,21 +45,20 @@ def test_what_was_kept_is_found_by_every_process_that_starts_later(tmp_path: Pat
     assert (tmp_path / "p.jsonl").read_bytes() == LINES
 
 
-@pytest.mark.parametrize("checked", [True, False])
 @pytest.mark.parametrize("lost", [1, 5, 30])
-def test_a_process_with_the_name_of_a_killed_one_continues_its_file(tmp_path: Path, checked: bool, lost: int) -> None:
+def test_a_process_with_the_name_of_a_killed_one_continues_its_file(tmp_path: Path, lost: int) -> None:
     path = tmp_path / "p.jsonl"
-    records = Records(path, ("name",), checked=checked)
+    records = Records(path, ("name",))
     for number, name in enumerate(("one", "two")):
         records.append((name,), {"number": number, "text": "some text that is long"})
     records.close()
     path.write_bytes(path.read_bytes()[:-lost])
-    records = Records(path, ("name",), checked=checked)
+    records = Records(path, ("name",))
     assert records.find(("two",)) is None
     records.append(("three",), {"number": 3})
     assert [bool(records.find((name,))) for name in ("one", "two", "three")] == [True, False, True]
     records.close()
-    later = Records(path, ("name",), checked=checked)
+    later = Records(path, ("name",))
     assert [bool(later.find((name,))) for name in ("one", "two", "three")] == [True, False, True]
 
 

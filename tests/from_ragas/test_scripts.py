@@ -142,9 +142,6 @@ def test_v02_factual(run: Run, models: dict[str, Any]) -> None:
         "factual_correctness(mode=precision)",
         "factual_correctness(mode=recall)",
     ]
-    assert set(script["asked"]) == {"judge1_prompt", "judge2_prompt"}
-    assert script["asked"]["judge1_prompt"]["input"]["response"] == rows[0]["response"]
-    assert script["asked"]["judge1_prompt"]["output"]["rating"] in (0, 1, 2)
 
 
 def test_v02_criteria(run: Run, models: dict[str, Any]) -> None:

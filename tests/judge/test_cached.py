@@ -42,7 +42,7 @@ def scripted() -> ScriptedJudge:
 
 
 def records_at(path: Path) -> Records:
-    return Records(path, ("signature", "prompt"), checked=True)
+    return Records(path, ("signature", "prompt"))
 
 
 async def all_three(path: Path) -> tuple[list[Any], int]:

@@ -3,9 +3,7 @@
 import json
 import logging
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +13,7 @@ import transformers
 from test_judge import Note, load
 from test_models import ROW
 
-from rag_evaluator import ConfigError, ModelError, RAGEvaluator
+from rag_evaluator import ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import BatchSize, PackedModel, PlainDecoder, PromptText, load_pipeline, logits_size
@@ -24,18 +22,6 @@ from rag_evaluator.tasks import ScoredTable
 
 ModelFolder = Callable[..., Path]
 FOUR = {DEVICES: "0,1,2,3"}
-
-
-@pytest.fixture(autouse=True)
-def locks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """A temporary folder of its own for the locks of GPUs, and none held afterwards."""
-    from rag_evaluator.run import workers
-
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    monkeypatch.setattr("tempfile.tempdir", None)
-    yield
-    while workers._CLAIMED:
-        workers._CLAIMED.pop().release()
 
 
 def workers_of(count: int, numbers: Sequence[int] = (), environment: dict[str, str] = FOUR) -> list[str | None]:
@@ -49,20 +35,12 @@ def workers_of(count: int, numbers: Sequence[int] = (), environment: dict[str, s
         (2, (), ["0,1", "2,3"]),
         (3, (), ["0", "1", "2"]),
         (8, (4, 5, 6, 7), ["0", "1", "2", "3"]),  # the other four are on another host
-        (8, (0, 2, 4, 6), ["0", "2", "1", "3"]),
     ],
 )
 def test_workers_started_by_hand_each_get_a_gpu_of_their_own(
     count: int, numbers: Sequence[int], devices: list[str]
 ) -> None:
     assert workers_of(count, numbers) == devices
-
-
-def test_two_workers_on_one_gpu_are_refused_with_both_numbers() -> None:
-    assert workers_of(3, (0, 1), {DEVICES: "0,1"}) == ["0", "1"]
-    expected = r"--worker 2/3: each of the 2 GPUs of this host \(0, 1\) has a worker already\. .*CUDA_VISIBLE_DEVICES"
-    with pytest.raises(ConfigError, match=expected):
-        share_devices({DEVICES: "0,1"}, Worker(2, 3))
 
 
 @pytest.mark.parametrize(
@@ -76,16 +54,6 @@ def test_a_gpu_that_was_chosen_for_a_worker_stays(environment: dict[str, str]) -
 def test_one_process_alone_keeps_all_gpus() -> None:
     assert share_devices(FOUR) is None
     assert share_devices(FOUR, Worker(0, 1)) is None
-
-
-def test_a_gpu_is_free_again_when_its_worker_has_ended() -> None:
-    code = (
-        "from rag_evaluator.run.workers import *\n"
-        f"print(share_devices({FOUR!r}, Worker(1, 4)), share_devices({FOUR!r}, Worker(1, 4)))"
-    )
-    for _ in range(2):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-        assert done.stdout.split() == ["1", "2"]
 
 
 def test_the_command_line_gives_a_worker_its_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import printed, results_of, write_config
 
-from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
+from rag_evaluator import RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import RowChoice
 from rag_evaluator.report import facts_of
@@ -36,13 +37,11 @@ ROWS = [row(number) for number in range(COUNT)]
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    return write_config(tmp_path, "metrics: [exact_match, chrf_score]\nchunk_size: 4")
+    return write_rows(tmp_path, "metrics: [exact_match, chrf_score]\nchunk_size: 4")
 
 
-def write_config(folder: Path, text: str, rows: Rows = ROWS) -> Path:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (folder / "config.yaml").write_text(f"dataset: rows.jsonl\n{text}\n", encoding="utf-8")
-    return folder / "config.yaml"
+def write_rows(folder: Path, text: str, rows: Rows = ROWS) -> Path:
+    return write_config(folder, rows, text)
 
 
 def judge() -> ScriptedJudge:
@@ -55,12 +54,6 @@ def evaluate(folder: Path, start: Any = "continue", rows: Rows = ROWS, **setting
     evaluator = RAGEvaluator({"metrics": ["context_relevance"], "chunk_size": 4, **settings}, judge=asked)
     results = evaluator.evaluate(rows, folder=folder, start=start)
     return [found["user_input"] for found in results.rows()], asked.asked
-
-
-def said(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
-    capsys.readouterr()
-    assert main(list(arguments)) == code
-    return "".join(capsys.readouterr())
 
 
 class TestWhichRows:
@@ -87,29 +80,6 @@ class TestWhichRows:
         assert larger.holds(smaller)
         assert not smaller.holds(larger)
         assert not RowChoice.make(50, sample=size, seed=1).holds(larger)
-
-    FAULTS = (
-        ("limit: 0", "line 3: 'limit' is 0: input should be greater than or equal to 1"),
-        ("limit: yes", "line 3: 'limit' is true"),
-        ("sample: 1.5", "line 3: 'sample' is 1.5"),
-        ("sample_seed: -1", "line 3: 'sample_seed' is -1"),
-    )
-
-    @pytest.mark.parametrize(("line", "message"), FAULTS)
-    def test_a_number_that_is_none_is_told_with_its_place(self, line: str, message: str, tmp_path: Path) -> None:
-        with pytest.raises(ConfigError) as error:
-            RAGEvaluator.from_config(write_config(tmp_path, f"metrics: [exact_match]\n{line}"))
-        assert message in str(error.value).lower()
-
-    @pytest.mark.parametrize("flag", ["--limit", "--sample"])
-    @pytest.mark.parametrize("number", ["0", "-1", "1.5", "all"])
-    def test_a_flag_with_a_number_that_is_none_is_told_by_its_own_name(
-        self, flag: str, number: str, config: Path, capsys: pytest.CaptureFixture[str]
-    ) -> None:
-        with pytest.raises(SystemExit):
-            main([str(config), flag, number])
-        message = capsys.readouterr().err.splitlines()[-1]
-        assert f"argument {flag}: expected a whole number of 1 or more, received {number!r}" in message
 
     def test_more_than_there_are_takes_all_and_says_so(self, tmp_path: Path, caplog: Any) -> None:
         assert evaluate(tmp_path, limit=20)[0] == [found["user_input"] for found in ROWS]
@@ -168,50 +138,35 @@ class TestMoreRows:
         errors = [worker.communicate()[1].splitlines() for worker in workers]
         assert [worker.returncode for worker in workers] == [0] * 3
         assert not [line for lines in errors for line in lines if not re.match(r"\d\d:\d\d:\d\d ", line)]  # progress
-        results = config.parent / "results" / "run"
+        results = results_of(config)
         assert Journal(results).generation == 2
         assert [path.name for path in (results / "journal").glob("g*")] == ["g2"]
-        assert "12 rows" in said(capsys, 0, str(config))
+        assert "12 rows" in printed(capsys, 0, str(config))
 
 
 class TestFewerRows:
-    def test_the_results_of_more_rows_are_not_replaced_unless_that_is_wanted(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("start", ["continue", "update"])
+    def test_the_results_of_more_rows_are_not_replaced(self, start: str, tmp_path: Path) -> None:
         evaluate(tmp_path)
         before = (tmp_path / "scores.jsonl").read_bytes()
         with pytest.raises(ResultsError) as error:
-            evaluate(tmp_path, limit=5)
+            evaluate(tmp_path, start, limit=5)
         assert "holds the scores of all rows, and this run takes 5 of 12 rows (limit)" in str(error.value)
-        assert 'start="update"' in str(error.value)
         assert (tmp_path / "scores.jsonl").read_bytes() == before
-
-    def test_an_update_with_fewer_rows_asks_nothing_and_loses_nothing(self, tmp_path: Path) -> None:
-        evaluate(tmp_path)
-        before = (tmp_path / "details.jsonl").read_bytes()
-        assert evaluate(tmp_path, "update", limit=5) == ([found["user_input"] for found in ROWS[:5]], 0)
-        assert evaluate(tmp_path, "update", sample=3)[1] == 0
-        assert evaluate(tmp_path)[1] == 0
-        assert (tmp_path / "details.jsonl").read_bytes() == before
-        assert not list(tmp_path.glob("journal/spare"))
-
-    def test_fresh_forgets_the_scores_of_rows_that_were_left_out(self, tmp_path: Path) -> None:
-        evaluate(tmp_path)
-        evaluate(tmp_path, "update", limit=5)
-        assert list(tmp_path.glob("journal/spare/*"))
         assert evaluate(tmp_path, "fresh", limit=5)[1] == 10
-        assert not list(tmp_path.glob("journal/spare/*"))
         assert evaluate(tmp_path)[1] == 14
 
 
 class TestWhatResultsSay:
     def test_every_place_says_that_a_run_is_partial(self, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        results = config.parent / "results" / "run"
-        assert "run: 5 of 12 rows (limit)" in said(capsys, 0, str(config), "--limit", "5")
-        assert "run: 5 of 12 rows (limit)" in said(capsys, 0, str(config), "--limit", "5")
-        assert "partial: 5 of 12 rows (limit)" in said(capsys, 0, "status", str(results))
+        results = results_of(config)
+        assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, str(config), "--limit", "5")
+        assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, str(config), "--limit", "5")
+        assert "partial: 5 of 12 rows (limit)" in printed(capsys, 0, "status", str(results))
         assert "5 of 12 rows (limit)" in [fact.value for fact in facts_of(Run(results))]
         manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
-        merged = said(capsys, 0, "merge", str(results))
+        merged = printed(capsys, 0, "merge", str(results))
         assert "5 rows from" in merged
         assert "partial: 5 of 12 rows (limit)" in merged
         assert len((results / "scores.jsonl").read_text(encoding="utf-8").splitlines()) == 5
@@ -219,21 +174,14 @@ class TestWhatResultsSay:
     def test_gate_and_compare_say_which_run_is_partial(
         self, config: Path, caplog: Any, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        said(capsys, 0, str(config), "--sample", "5", "--set", "name=few")
-        said(capsys, 0, str(config))
+        printed(capsys, 0, str(config), "--sample", "5", "--set", "name=few")
+        printed(capsys, 0, str(config))
         few, run = (str(config.parent / "results" / name) for name in ("few", "run"))
-        said(capsys, 1, "gate", few, "--min", "exact_match=0.5")
+        printed(capsys, 1, "gate", few, "--min", "exact_match=0.5")
         assert f"{few} is partial: 5 of 12 rows (sample, seed 0)." in caplog.messages
-        shown = said(capsys, 0, "compare", run, few)
+        shown = printed(capsys, 0, "compare", run, few)
         assert f"{few} is partial: 5 of 12 rows (sample, seed 0)." in shown
         assert f"5 rows of {run} and {few} matched" in shown
-
-    def test_a_whole_run_says_nothing_of_parts(self, config: Path) -> None:
-        assert main([str(config)]) == 0
-        results = config.parent / "results" / "run"
-        assert "part" not in json.loads((results / "manifest.json").read_text(encoding="utf-8"))
-        journal = json.loads((results / "journal" / "manifest.json").read_text(encoding="utf-8"))
-        assert "part" not in journal["plan"]
 
 
 SCRIPT = {
@@ -269,47 +217,47 @@ class TestOtherTasks:
         tmp_path: Path,
         capsys: pytest.CaptureFixture[str],
     ) -> None:
-        config = str(write_config(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
+        config = str(write_rows(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
         results = str(tmp_path / "results" / "run")
-        assert "2 of 4 rows (limit)" in said(capsys, 0, command, config, *flags, "--limit", "2")
+        assert "2 of 4 rows (limit)" in printed(capsys, 0, command, config, *flags, "--limit", "2")
         assert first in (asked.asked, None)
-        assert "partial: 2 of 4 rows (limit)" in said(capsys, 0, "status", results)
-        assert said(capsys, 0, "merge", results)
+        assert "partial: 2 of 4 rows (limit)" in printed(capsys, 0, "status", results)
+        assert printed(capsys, 0, "merge", results)
         before = asked.asked
-        assert "2 of 4 rows" not in said(capsys, 0, command, config, *flags)
+        assert "2 of 4 rows" not in printed(capsys, 0, command, config, *flags)
         assert then in (asked.asked - before, None)
-        assert "holds the scores of all rows" in said(capsys, 2, command, config, *flags, "--limit", "2")
+        assert "holds the scores of all rows" in printed(capsys, 2, command, config, *flags, "--limit", "2")
 
     def test_the_next_command_names_the_configuration_that_was_given(
         self, asked: ScriptedJudge, tmp_path: Path, model_folder: Any, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        config = str(write_config(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
-        shown = said(capsys, 0, config, "--limit", "2")
+        config = str(write_rows(tmp_path, "metrics: [answer_accuracy]", ROWS[:4]))
+        shown = printed(capsys, 0, config, "--limit", "2")
         assert f"Next: rag-evaluator evaluate {config} --set judge.model=MODEL --set name=NAME\n" in shown
         keys = ("--set", f"judge.model={model_folder('llama-bytelevel')}", "--set", "name=b")
-        shown = said(capsys, 0, config, *keys, "--limit", "2")
+        shown = printed(capsys, 0, config, *keys, "--limit", "2")
         assert f"Next: rag-evaluator evaluate {config} {' '.join(keys)}\n" in shown
 
     def test_a_duel_of_some_pairs_goes_on_with_all(
         self, asked: ScriptedJudge, tmp_path: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
-        config = str(write_config(tmp_path, "metrics: [exact_match]", ROWS[:4]))
-        said(capsys, 0, config, "--set", "name=a")
+        config = str(write_rows(tmp_path, "metrics: [exact_match]", ROWS[:4]))
+        printed(capsys, 0, config, "--set", "name=a")
         others = [{**row, "response": f"{row['response']} Perhaps."} for row in ROWS[:4]]
-        config = str(write_config(tmp_path, "metrics: [exact_match]", others))
-        said(capsys, 0, config, "--set", "name=b", "--limit", "3")
+        config = str(write_rows(tmp_path, "metrics: [exact_match]", others))
+        printed(capsys, 0, config, "--set", "name=b", "--limit", "3")
         a, b = (str(tmp_path / "results" / name) for name in "ab")
-        shown = said(capsys, 0, "duel", b, a, "--limit", "2")
+        shown = printed(capsys, 0, "duel", b, a, "--limit", "2")
         assert "partial: 2 of 3 rows (limit)" in shown
         before = asked.asked
-        shown = said(capsys, 0, "duel", b, a)
+        shown = printed(capsys, 0, "duel", b, a)
         assert "3 rows that b and a both answered" in shown
         assert "partial" not in shown
         assert asked.asked - before == before / 2
-        assert said(capsys, 0, "merge", str(tmp_path / "results" / "duel-b-a"))
+        assert printed(capsys, 0, "merge", str(tmp_path / "results" / "duel-b-a"))
 
     def test_slurm_gets_the_limit_for_each_worker(self, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        shown = said(capsys, 0, "submit", str(config), "--workers", "2", "--limit", "5", "--dry-run")
+        shown = printed(capsys, 0, "submit", str(config), "--workers", "2", "--limit", "5", "--dry-run")
         assert "--set limit=5" in shown
 
 

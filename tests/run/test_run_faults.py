@@ -1,7 +1,6 @@
 """Faults of runs that lost work, locked it, or believed what was damaged; each was reproduced before it was mended."""
 
 import json
-import math
 import shutil
 import signal
 import subprocess
@@ -13,11 +12,11 @@ from typing import Any
 
 import pytest
 from command_starter import Zygote
+from folders import printed, results_of, write_config
 
 from rag_evaluator import RAGEvaluator, RagEvaluatorError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.files import Appender
-from rag_evaluator.run import FOLDERS
 
 pytestmark = pytest.mark.processes
 
@@ -37,34 +36,14 @@ def rows_of(count: int) -> Rows:
     ]
 
 
-def write_config(folder: Path, rows: Rows, text: str) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (folder / "config.yaml").write_text(f"dataset: rows.jsonl\n{text}\n", encoding="utf-8")
-    return folder / "config.yaml"
-
-
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
     return write_config(tmp_path, rows_of(12), "metrics: [exact_match, chrf_score]\nchunk_size: 4")
 
 
-def results_of(config: Path) -> Path:
-    return config.parent / "results" / "run"
-
-
 def journal_files(config: Path, folder: str) -> list[Path]:
     """Files of a folder of the journal, whatever generation it belongs to."""
     return sorted(path for path in (results_of(config) / "journal").rglob(f"{folder}/*") if path.is_file())
-
-
-def shown(capsys: pytest.CaptureFixture[str], code: int, *arguments: str) -> str:
-    """What a command prints; it must exit with a code and without a traceback."""
-    capsys.readouterr()
-    assert main(list(arguments)) == code
-    both = "".join(capsys.readouterr())
-    assert "Traceback" not in both
-    return both
 
 
 def unpublish(config: Path, chunk: int, change: Callable[[bytes], bytes] = bytes) -> Path:
@@ -83,7 +62,7 @@ def test_a_damaged_value_of_an_unfinished_chunk_is_not_believed(
 ) -> None:
     assert main([str(config)]) == 0
     scores = unpublish(config, 1, lambda line: line.replace(b'"value": 0.0', b'"value": 7.0'))
-    assert f"{scores}, line 1: damaged (its checksum does not fit)" in shown(capsys, 2, str(config))
+    assert f"{scores}, line 1: damaged (its checksum does not fit)" in printed(capsys, 2, str(config))
 
 
 def test_a_value_beyond_the_metrics_range_is_refused_though_its_checksum_fits(
@@ -96,49 +75,9 @@ def test_a_value_beyond_the_metrics_range_is_refused_though_its_checksum_fits(
 
     assert main([str(config)]) == 0
     unpublish(config, 1, spoil)
-    message = shown(capsys, 2, str(config))
+    message = printed(capsys, 2, str(config))
     assert "000001" in message
     assert "7.0 is no exact_match, which lies between 0.0 and 1.0" in message
-
-
-def test_scores_of_a_judge_without_a_name_are_never_used_again(tmp_path: Path) -> None:
-    values = []
-    for rating in (2, 0, 1):
-        judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": rating}})
-        evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
-        values.append(evaluator.evaluate(rows_of(2), folder=tmp_path).summary()["context_relevance"]["mean"])
-    assert values == [1.0, 0.0, 0.5]
-
-
-def test_scores_of_embeddings_without_a_name_are_never_used_again(tmp_path: Path) -> None:
-    from langchain_core.embeddings import Embeddings
-
-    class Fixed(Embeddings):
-        def __init__(self, vectors: list[list[float]]) -> None:
-            self.vectors = vectors
-
-        def embed_documents(self, texts: list[str]) -> list[list[float]]:
-            return [self.vectors[text.startswith("Number 0:")] for text in texts]
-
-        def embed_query(self, text: str) -> list[float]:
-            return self.embed_documents([text])[0]
-
-    values = []
-    for vectors in ([[1.0, 0.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]]):
-        evaluator = RAGEvaluator({"metrics": ["semantic_similarity"]}, embeddings=Fixed(vectors))
-        values.append(evaluator.evaluate(rows_of(1), folder=tmp_path).summary()["semantic_similarity"]["mean"])
-    assert values == [1.0, 0.0]
-
-
-def test_a_metric_beside_one_with_an_unnamed_judge_keeps_its_scores(tmp_path: Path) -> None:
-    made = []
-    for rating in (2, 0):
-        judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": rating}})
-        evaluator = RAGEvaluator({"metrics": ["context_relevance", "exact_match"]}, judge=judge)
-        counts: list[int] = []
-        evaluator.evaluate(rows_of(3), lambda done, total, counts=counts: counts.append(done), tmp_path)
-        made.append(len(counts))
-    assert made[1] < made[0]
 
 
 class TestStartingOver:
@@ -153,10 +92,10 @@ class TestStartingOver:
         assert main([str(config)]) == 0
         before = {path: path.read_bytes() for path in results_of(config).rglob("*") if path.is_file()}
         (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
-        shown(capsys, 2, str(config), "--fresh", "--set", "judge.chat_template=broken.jinja")
+        printed(capsys, 2, str(config), "--fresh", "--set", "judge.chat_template=broken.jinja")
         after = {path: path.read_bytes() for path in results_of(config).rglob("*") if path.is_file()}
         assert before.items() <= after.items()
-        assert "was complete already" in shown(capsys, 0, str(config))
+        assert "was complete already" in printed(capsys, 0, str(config))
 
     def test_fresh_that_is_killed_before_its_first_score_loses_nothing(
         self, config: Path, monkeypatch: pytest.MonkeyPatch
@@ -182,18 +121,6 @@ class TestStartingOver:
         assert len(parts) == 3
         assert not made & {path.stat().st_mtime_ns for path in parts}  # a file system may give an inode anew
 
-    def test_files_of_others_beside_our_own_are_never_removed(self, config: Path) -> None:
-        assert main([str(config)]) == 0
-        journal = results_of(config) / "journal"
-        folders = [journal / "g1", *(journal / at / name for at in ("", "g1") for name in FOLDERS)]
-        notes = [folder / name for folder in folders for name in ("mine.json", "mine.jsonl", "mine.txt")]
-        for note in notes:
-            note.parent.mkdir(exist_ok=True)
-            note.write_text("mine", encoding="utf-8")
-        assert main([str(config), "--fresh"]) == 0
-        assert main([str(config), "--update", "--set", "metrics=[exact_match]"]) == 0
-        assert [note for note in notes if not note.exists()] == []
-
 
 FOREIGN = [
     ("scores.csv", "a,b\n1,2\n"),
@@ -212,7 +139,7 @@ def test_files_that_are_not_ours_are_never_replaced(
     path = results_of(config) / name
     path.parent.mkdir(parents=True)
     path.write_text(text, encoding="utf-8")
-    message = shown(capsys, 2, str(config), *flags)
+    message = printed(capsys, 2, str(config), *flags)
     assert str(path.parent) in message
     assert path.read_text(encoding="utf-8") == text
 
@@ -234,8 +161,8 @@ def test_a_first_run_that_fails_before_any_score_does_not_lock_its_folder(
     text = f"metrics: [context_relevance]\njudge: {{model: {model_folder('llama-bytelevel')}, max_new_tokens: 32}}"
     config = write_config(tmp_path, rows_of(2), text)
     (tmp_path / "broken.jinja").write_text("{{ messages[0.content }}", encoding="utf-8")
-    shown(capsys, 2, str(config), "--set", "judge.chat_template=broken.jinja")
-    assert "context_relevance" in shown(capsys, 0, str(config))
+    printed(capsys, 2, str(config), "--set", "judge.chat_template=broken.jinja")
+    assert "context_relevance" in printed(capsys, 0, str(config))
 
 
 def test_a_folder_without_scores_is_not_taken_from_a_worker_that_is_loading_its_model(
@@ -250,10 +177,10 @@ def test_a_folder_without_scores_is_not_taken_from_a_worker_that_is_loading_its_
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, text=True) as other:
         assert other.stdout is not None
         assert other.stdout.readline() == "loading\n"
-        message = shown(capsys, 2, str(config), "--set", "metrics=[bleu]")
+        message = printed(capsys, 2, str(config), "--set", "metrics=[bleu]")
         other.kill()
         assert "Changed: metrics: exact_match, chrf_score before, bleu_score now" in message
-    assert "bleu_score" in shown(capsys, 0, str(config), "--set", "metrics=[bleu]")
+    assert "bleu_score" in printed(capsys, 0, str(config), "--set", "metrics=[bleu]")
 
 
 def asked_on_update(folder: Path, before: Rows, after: Rows, metrics: list[str]) -> int:
@@ -294,14 +221,14 @@ def test_a_part_that_was_deleted_after_the_merge_is_made_again(
     assert main([str(config)]) == 0
     before = {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()}
     journal_files(config, "parts")[1].unlink()
-    assert "The command that began the run makes them." in shown(capsys, 75, "merge", str(results_of(config)))
-    assert "written to" in shown(capsys, 0, str(config))
+    assert "The command that began the run makes them." in printed(capsys, 75, "merge", str(results_of(config)))
+    assert "written to" in printed(capsys, 0, str(config))
     assert len(journal_files(config, "parts")) == 3
     assert {path.name: path.read_bytes() for path in results_of(config).iterdir() if path.is_file()} == before
-    shown(capsys, 0, "merge", str(results_of(config)))
+    printed(capsys, 0, "merge", str(results_of(config)))
 
 
-ODD = ["[]", "", '{"exact_match": 1}', '{"plan": 3, "again": {}, "files": []}', "\x00"]
+ODD = ["[]", '{"exact_match": {"mean": "a", "scored": 1, "count": 1, "reasons": {}}}', '{"plan": 3}', "\x00"]
 
 
 @pytest.mark.parametrize("text", ODD)
@@ -315,28 +242,28 @@ def test_odd_files_of_a_finished_run_give_no_traceback(
     assert found
     for path in found:
         path.write_text(text, encoding="utf-8")
-    assert "24/24" in shown(capsys, 0, "status", str(results_of(config)))
-    assert "exact_match" in shown(capsys, 0, str(config))
+    assert "24/24" in printed(capsys, 0, "status", str(results_of(config)))
+    assert "exact_match" in printed(capsys, 0, str(config))
     assert (results_of(config) / "summary.json").read_bytes() == summary
 
 
 def test_a_finished_run_that_is_started_again_writes_nothing_and_notices_a_changed_file(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert "written to" in shown(capsys, 0, str(config))
-    again = shown(capsys, 0, str(config))
+    assert "written to" in printed(capsys, 0, str(config))
+    again = printed(capsys, 0, str(config))
     assert "written to" not in again
     assert f"{results_of(config)} was complete already: nothing was scored or written" in again
     shutil.copy(results_of(config) / "scores.csv", results_of(config) / "copy")  # the same bytes at another time
     (results_of(config) / "copy").replace(results_of(config) / "scores.csv")
-    assert "somebody has changed it" not in shown(capsys, 0, str(config))
+    assert "somebody has changed it" not in printed(capsys, 0, str(config))
     path = results_of(config) / "scores.csv"
     text = path.read_text(encoding="utf-8")
     path.write_text(text.replace("0.0", "1.0"), encoding="utf-8")
-    message = shown(capsys, 0, str(config))
+    message = printed(capsys, 0, str(config))
     assert "scores.csv is not as written, somebody has changed it" in message
     assert path.read_text(encoding="utf-8") != text
-    shown(capsys, 0, "merge", str(results_of(config)))
+    printed(capsys, 0, "merge", str(results_of(config)))
     assert path.read_text(encoding="utf-8") == text
 
 
@@ -352,7 +279,7 @@ def test_status_does_not_show_a_killed_worker_as_working(
 ) -> None:
     run = {"arguments": [str(config), "--grace", "60"], "environment": {"SLOW": "60"}, "signals": signals}
     assert zygote.run(config.parent / "record", run) != [0]
-    message = shown(capsys, 0, "status", str(results_of(config)))
+    message = printed(capsys, 0, "status", str(results_of(config)))
     assert state in message
     assert "│ works" not in message
     assert "nobody works" in message
@@ -362,24 +289,14 @@ def test_the_folder_of_an_older_version_is_refused_in_one_line(
     config: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     journal = results_of(config) / "journal"
-    (journal / "parts").mkdir(parents=True)
-    (journal / "parts" / "000000.jsonl").write_text("{}\n", encoding="utf-8")
+    journal.mkdir(parents=True)
     (journal / "manifest.json").write_text('{"format": 1, "digest": "a", "plan": {}, "about": {}}', encoding="utf-8")
     for arguments in ([str(config)], ["status", str(results_of(config))], ["merge", str(results_of(config))]):
-        message = shown(capsys, 2, *arguments)
+        message = printed(capsys, 2, *arguments)
         assert len(message.splitlines()) == 1
         assert "its journal has format 1, this version reads and writes 2" in message
         assert "--fresh" in message
     assert main([str(config), "--fresh"]) == 0
-    assert not (journal / "parts").exists()
-
-
-def test_errors_of_the_python_functions_name_arguments(tmp_path: Path) -> None:
-    RAGEvaluator({"metrics": ["exact_match"]}).evaluate(rows_of(2), folder=tmp_path)
-    with pytest.raises(RagEvaluatorError) as caught:
-        RAGEvaluator({"metrics": ["bleu_score"]}).evaluate(rows_of(2), folder=tmp_path)
-    assert "--" not in str(caught.value)
-    assert 'start="update"' in str(caught.value)
 
 
 def test_rows_that_change_while_a_run_lasts_are_not_taken_for_those_that_were_scored(
@@ -392,7 +309,7 @@ def test_rows_that_change_while_a_run_lasts_are_not_taken_for_those_that_were_sc
             rows.write_text("".join(json.dumps({**row, "response": "other"}) + "\n" for row in rows_of(12)))
 
     RAGEvaluator(config).run(results_of(config), progress=edit)
-    assert "holds scores of another run. Changed: the rows." in shown(capsys, 2, str(config))
+    assert "holds scores of another run. Changed: the rows." in printed(capsys, 2, str(config))
 
 
 def test_of_two_updates_at_the_same_time_one_wins_and_the_other_says_so(tmp_path: Path) -> None:
@@ -416,41 +333,9 @@ def test_an_update_beside_a_worker_that_publishes_says_so_and_leaves_nothing_beh
     scores = unpublish(config, 1)
     scores.rename(scores.with_name("moved"))
     scores.symlink_to("published meanwhile")
-    message = shown(capsys, 2, str(config), "--update", "--set", "metrics=[exact_match]")
+    message = printed(capsys, 2, str(config), "--update", "--set", "metrics=[exact_match]")
     assert "another process is at work here" in message
     assert [path.name for path in results_of(config).glob("journal/g*")] == ["g1"]
-
-
-ODD_PARTS = [
-    ("workers", {"pid": -5, "ended": None}),
-    ("workers", {"engine": 5, "ended": None}),
-    ("workers", {"at": math.nan, "ended": None}),
-    ("merged.json", {"ended": "yesterday"}),
-    ("merged.json", {"files": {"scores.csv": 5}}),
-    ("summary.json", {"exact_match": {"mean": "a", "scored": 1, "count": 1, "reasons": {}}}),
-    ("summary.json", {"of_mine": {"mean": 1, "scored": 1, "count": 1, "reasons": {}}}),
-]
-
-
-@pytest.mark.parametrize(("name", "change"), ODD_PARTS)
-def test_odd_values_in_files_of_a_finished_run_give_no_traceback(
-    name: str, change: dict[str, Any], config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([str(config)]) == 0
-    [path] = [
-        path for path in results_of(config).rglob("*") if name in (path.name, path.parent.name) and path.is_file()
-    ]
-    path.write_text(json.dumps({**json.loads(path.read_bytes()), **change}), encoding="utf-8")
-    shown(capsys, 0, "status", str(results_of(config)))
-    shown(capsys, 0, str(config))
-    shown(capsys, 0, "merge", str(results_of(config)))
-
-
-def test_a_journal_that_says_nothing_of_its_run_is_damaged(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([str(config)]) == 0
-    manifest = results_of(config) / "journal" / "manifest.json"
-    manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), "about": None}), encoding="utf-8")
-    assert "damaged" in shown(capsys, 2, "merge", str(results_of(config)))
 
 
 def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_nothing_behind(
@@ -467,7 +352,7 @@ def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_noth
 def test_a_results_folder_that_cannot_be_made_is_told(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     results_of(config).parent.mkdir()
     results_of(config).symlink_to("nowhere/at all")
-    assert "cannot be written" in shown(capsys, 2, str(config))
+    assert "cannot be written" in printed(capsys, 2, str(config))
 
 
 def test_a_line_that_a_full_disk_took_in_part_does_not_damage_the_lines_after_it(tmp_path: Path) -> None:

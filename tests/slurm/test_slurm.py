@@ -65,9 +65,11 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHON": sys.executable, "PROJECT": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-def submit(config: Path, workers: int, *options: str) -> tuple[str, str]:
+def submit(config: Path, workers: int, *sbatch_options: str) -> tuple[str, str]:
     """Numbers of the array and of the merge."""
-    told = command("submit", str(config), "--workers", str(workers), *options, "--", "--cpus-per-task=1").splitlines()
+    told = command(
+        "submit", str(config), "--workers", str(workers), "--", "--cpus-per-task=1", *sbatch_options
+    ).splitlines()
     [line] = [line for line in told if line.startswith("array ")]
     words = line.replace(",", "").split()
     return words[1], words[6]
@@ -148,7 +150,7 @@ def test_who_waits_has_the_files_also_where_an_element_failed(
 
 @pytest.mark.usefixtures("cluster")
 def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
-    array, merge = submit(config, 3, "--whole-nodes")
+    array, merge = submit(config, 3, "--exclusive", "--mem=0")
     wait_for_parts(config, 1)
     running = subprocess.run(["squeue", "-h", "-t", "R", "-j", array, "-o", "%N %C"], capture_output=True, text=True)
     nodes = [line.split() for line in running.stdout.splitlines()]

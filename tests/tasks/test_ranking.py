@@ -17,9 +17,9 @@ from rag_evaluator.metrics import load_prompts
 from rag_evaluator.prompts import CompareOutput, FilterOutput
 from rag_evaluator.tasks import (
     STRATEGIES,
-    Ranking,
     Sorter,
     compare_orders,
+    order_of,
     retrieval_measures,
     summarise,
     with_relevance,
@@ -221,18 +221,18 @@ def honest(one: float, other: float) -> float:
 
 def sort_all(
     judge: Any, contexts_list: Sequence[Sequence[str]], questions: Sequence[str] = (), **options: Any
-) -> list[Ranking]:
+) -> list[Mapping[str, Any]]:
     asked = questions or [f"Question {position}?" for position in range(len(contexts_list))]
     sorter = Sorter(CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortConfig(**options))
 
-    async def together() -> list[Ranking]:
+    async def together() -> list[Mapping[str, Any]]:
         return list(await asyncio.gather(*map(sorter.sort, asked, contexts_list)))
 
     return asyncio.run(together())
 
 
 def sort_one(judge: Any, contexts: Sequence[str], **options: Any) -> Mapping[str, Any]:
-    return sort_all(judge, [contexts], **options)[0].fields
+    return sort_all(judge, [contexts], **options)[0]
 
 
 QUALITIES = [0.3, 0, 0.7, 0.1, 0, 0.9, 0.2, 0.5, 0, 0.8]
@@ -290,20 +290,20 @@ def test_calls_are_one_for_each_context_and_two_for_each_pair() -> None:
 def test_each_question_has_its_own_k() -> None:
     sizes = [3, 30, 1, 12, 0, 30]
     found = sort_all(scripted(honest), [contexts_of([1 / (n + 1) for n in range(size)]) for size in sizes])
-    assert [ranking.fields["k"] for ranking in found] == [3, 10, 1, 10, 0, 10]
-    assert [ranking.fields["sim"] for ranking in found] == [1.0, 1.0, 1.0, 1.0, None, 1.0]
+    assert [ranking["k"] for ranking in found] == [3, 10, 1, 10, 0, 10]
+    assert [ranking["sim"] for ranking in found] == [1.0, 1.0, 1.0, 1.0, None, 1.0]
 
 
 def test_what_cannot_be_measured_is_null_with_its_reason_and_the_json_is_valid() -> None:
     one, none, empty = sort_all(scripted(honest), [contexts_of([0, 0.5]), contexts_of([0, 0]), []])
-    assert (one.fields["sorted"], one.fields["spearman"]) == ([1], None)
-    assert one.fields["reasons"]["spearman"] == "one context has no order"
-    assert (none.fields["sorted"], none.fields["sim"]) == ([], None)
-    assert none.fields["reasons"]["sim"] == "the judge finds the answer in no context"
-    assert none.fields["retriever"] == {"nDCG@10": None, "P@10": 0.0, "RR": 0.0}
-    assert empty.fields["reasons"]["kendall"] == "there is no context"
+    assert (one["sorted"], one["spearman"]) == ([1], None)
+    assert one["reasons"]["spearman"] == "one context has no order"
+    assert (none["sorted"], none["sim"]) == ([], None)
+    assert none["reasons"]["sim"] == "the judge finds the answer in no context"
+    assert none["retriever"] == {"nDCG@10": None, "P@10": 0.0, "RR": 0.0}
+    assert empty["reasons"]["kendall"] == "there is no context"
     for ranking in (one, none, empty):
-        json.dumps(dict(ranking.fields), allow_nan=False)
+        json.dumps(dict(ranking), allow_nan=False)
 
 
 def test_an_empty_context_is_never_shown_and_comes_last() -> None:
@@ -325,8 +325,8 @@ def test_equal_contexts_are_not_compared_and_stay_in_their_order() -> None:
 def test_equal_questions_are_sorted_each_and_asked_once() -> None:
     judge = scripted(honest)
     first, second = sort_all(judge, [contexts_of(QUALITIES)] * 2, ["Same?", "Same?"])
-    assert first.fields == second.fields
-    assert len(judge.prompts) == first.fields["judge_calls"]
+    assert first == second
+    assert len(judge.prompts) == first["judge_calls"]
 
 
 def test_a_judge_that_fails_costs_one_question_its_order_and_no_other() -> None:
@@ -334,9 +334,9 @@ def test_a_judge_that_fails_costs_one_question_its_order_and_no_other() -> None:
         return "nonsense" if "Question 0" in prompt else options[0]
 
     failed, fine = sort_all(ScriptedJudge(choices=choices), [["a", "b"]] * 2)
-    assert failed.fields["sorted"] is None
-    assert "nonsense" in failed.fields["reasons"]["sorted"]
-    assert fine.fields["sorted"] == [0, 1]
+    assert failed["sorted"] is None
+    assert "nonsense" in failed["reasons"]["sorted"]
+    assert fine["sorted"] == [0, 1]
 
 
 def test_a_judge_without_probabilities_is_asked_for_its_choice() -> None:
@@ -354,10 +354,10 @@ def test_a_judge_without_probabilities_is_asked_for_its_choice() -> None:
 
 def test_given_relevance_measures_both_orders() -> None:
     ranking = sort_all(scripted(honest), [contexts_of([0.1, 0, 0.9])])[0]
-    assert ranking.order == [2, 0, 1]
+    assert order_of(ranking) == [2, 0, 1]
     measured = with_relevance(ranking, [0, 1, 2])
-    assert measured.fields["measured"]["judge"]["nDCG@1"] == 1.0
-    assert measured.fields["measured"]["retriever"]["nDCG@1"] == 0.0
+    assert measured["measured"]["judge"]["nDCG@1"] == 1.0
+    assert measured["measured"]["retriever"]["nDCG@1"] == 0.0
     summary = summarise([measured, sort_all(scripted(honest), [[]])[0]])
     assert summary["measures"]["judge nDCG@1 by relevance"]["mean"] == 1.0
     assert summary["measures"]["spearman"] == {
@@ -396,8 +396,8 @@ def test_a_context_longer_than_the_window_is_judged_in_pieces_and_that_is_told(t
 
 def test_a_question_that_fills_the_window_gets_the_reason(tiny: Judge) -> None:
     [ranking] = sort_all(tiny, [["In Tesk."]], ["Where was he born? " * 500])
-    assert ranking.fields["sorted"] is None
-    assert "fills the model's window" in ranking.fields["reasons"]["sorted"]
+    assert ranking["sorted"] is None
+    assert "fills the model's window" in ranking["reasons"]["sorted"]
     with pytest.raises(PromptTooLongError):
         Window(tiny).room("word " * 2000)
 
@@ -406,5 +406,5 @@ def test_the_same_question_gets_the_same_order_alone_and_beside_others(tiny: Jud
     contexts = [f"Fact {number} about the river Om in {1900 + number}." for number in range(6)]
     alone = sort_one(tiny, contexts, strategy="merge", fast=False)
     tiny.inner._answers.clear()
-    beside = sort_all(tiny, [contexts, contexts[::-1], contexts[:3]], strategy="merge", fast=False)[0].fields
+    beside = sort_all(tiny, [contexts, contexts[::-1], contexts[:3]], strategy="merge", fast=False)[0]
     assert alone == beside

@@ -255,12 +255,6 @@ def test_the_command_line_refuses_in_one_line_with_the_place(
     assert shown.count("\n") == 1
 
 
-@pytest.mark.parametrize("value", [0, 101, 2.5])
-def test_a_number_of_repeats_that_cannot_be_is_refused(value: Any) -> None:
-    with pytest.raises(ConfigError, match="'repeats' is"):
-        RAGEvaluator({"metrics": BOTH, "repeats": value})
-
-
 def test_the_questions_of_every_repeat_can_be_read(rows: Rows, tmp_path: Path) -> None:
     evaluator(2, Chance({word: [1, 1] for word in RATINGS})).evaluate(rows, folder=tmp_path)
     found = [(question["repeat"], question["prompt"]) for question in read_questions(tmp_path, 0, rows)]

@@ -6,6 +6,6 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "contents": "models_of",
-        "wheels": "PYTHON program_source",
+        "wheels": "program_source",
     },
 )

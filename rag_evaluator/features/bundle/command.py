@@ -1,8 +1,8 @@
 """`rag-evaluator bundle --out bundle`: one folder with everything that a node without network needs."""
 
 import argparse
+import platform
 import shlex
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from rag_evaluator.features.bundle.contents import Bundle
 
 EXTRAS = "demo,charts,strings,adapters"
-PLATFORM = "manylinux_2_31_x86_64"  # the oldest for which all tested versions have wheels
+PLATFORM = f"manylinux_2_31_{platform.machine()}"  # the oldest for which all tested versions have wheels
 
 
 def add_bundle_command(commands: Any) -> None:
@@ -26,23 +26,17 @@ def add_bundle_command(commands: Any) -> None:
         "configured with. Models come from folders or the Hugging Face cache; the Hugging Face Hub is not asked.",
         **with_examples(
             "rag-evaluator bundle --out bundle",
-            "rag-evaluator bundle --out bundle --python 3.12 --config config.yaml",
+            "rag-evaluator bundle --out bundle --config config.yaml",
             "rag-evaluator bundle --out bundle --torch cpu --models /models/Qwen3-8B /models/Llama-3.1-8B",
             "rag-evaluator bundle --out bundle --torch https://download.pytorch.org/whl/cu126",
         ),
     )
     command.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder")
     command.add_argument(
-        "--python",
-        default="{}.{}".format(*sys.version_info),
-        metavar="VERSION",
-        help="Python of the node; default: that of this program, %(default)s",
-    )
-    command.add_argument(
         "--platform",
         default=PLATFORM,
         help="of the node: its glibc or an older one, and its machine; default: %(default)s (Debian 11, Ubuntu 20.04, "
-        "RHEL 9 and newer)",
+        "RHEL 9 and newer). Its Python must be that of this program",
     )
     command.add_argument(
         "--torch",
@@ -63,9 +57,7 @@ def add_bundle_command(commands: Any) -> None:
         metavar="NAMES",
         help="of the program, as they cannot be added on the node; testset is another one; default: %(default)s",
     )
-    command.add_argument(
-        "--wheel", type=Path, metavar="FILE", help="of the program; default: made of the clone, or of its installation"
-    )
+    command.add_argument("--wheel", type=Path, metavar="FILE", help="of the program; default: made of the clone")
     add_json(command)
 
 
@@ -77,7 +69,7 @@ def bundle(options: argparse.Namespace) -> int:
     from rag_evaluator.features.bundle.wheels import Target, check_torch, program_source
     from rag_evaluator.results.conclusion import Conclusion
 
-    target = Target.of(options.python, options.platform)
+    target = Target.of(options.platform)
     config = load_config(options.config) if options.config else None
     extras = [name for name in options.extras.split(",") if name]
     check_torch(options.torch)

@@ -1,40 +1,26 @@
-"""The wheels of a bundle: the program, the tested versions of its dependencies, torch for CPU or GPU.
+"""The wheels of a bundle: the program, the tested versions of its dependencies, torch for CPU or GPU; by pip."""
 
-pip chooses and downloads. It reads markers such as `python_version >= "3.12"` for the Python and the machine that it
-runs on, not for those of the node; so the requirements of all wheels are read again here, for the node's. And it takes
-`--python-version 3.11` for 3.11.0, which some packages do not allow; it is asked for the latest 3.11 instead.
-"""
-
-import json
+import platform
 import re
 import subprocess
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from importlib.metadata import Distribution, PackageNotFoundError, PathDistribution, distribution
+from email import message_from_bytes
+from email.message import Message
 from pathlib import Path
-from urllib.parse import urlsplit
-from urllib.request import url2pathname
-from zipfile import BadZipFile
-from zipfile import Path as ZipPath
+from zipfile import ZipFile
 
-from packaging.markers import default_environment
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
-
-from rag_evaluator.errors import ConfigError, RagEvaluatorError, did_you_mean
+from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.resources import PACKAGE, packaged
 
 DISTRIBUTION, FILE = "ragas-offline", "ragas_offline-"
-PYTHON = re.compile(r"3\.(1[1-9]|[2-9]\d)")
 PLATFORM = re.compile(r"manylinux_2_(\d+)_(x86_64|aarch64)")
 CPU, CUDA = "cpu", "cuda"
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
-SOURCE_ONLY = {"rouge-score"}  # has no wheel on PyPI; the wheel that is made of it runs on every platform
+SOURCE_ONLY = {"strings": "rouge-score"}  # extra -> its package that has no wheel on PyPI, and is built
 LINES_SHOWN = 12  # of pip's output, where it fails
-MOST_PASSES = 5
-LATEST_PATCH = 99  # no Python has as many
 
 
 class PipError(RagEvaluatorError):
@@ -43,30 +29,26 @@ class PipError(RagEvaluatorError):
 
 @dataclass(frozen=True)
 class Target:
-    """The node for which the wheels are.
+    """The node for which the wheels are: its Python is that of this program.
 
     Attributes:
-        python: as in `3.11`.
         glibc: minor version of the oldest glibc that will do: 31 of 2.31.
-        machine: as `uname -m` has it.
     """
 
-    python: str
     glibc: int
-    machine: str
+    python: str = "{}.{}".format(*sys.version_info)
+    machine: str = platform.machine()
 
     @classmethod
-    def of(cls, python: str, platform: str) -> "Target":
-        """Raises `ConfigError`."""
-        if not PYTHON.fullmatch(python):
-            raise ConfigError(f"--python {python}: expected a version of two numbers, 3.11 or newer, such as 3.12.")
-        match = PLATFORM.fullmatch(platform)
-        if match is None:
+    def of(cls, named: str) -> "Target":
+        """Raises `ConfigError`, also for another kind of machine: pip reads markers of requirements for its own."""
+        match = PLATFORM.fullmatch(named)
+        if match is None or sys.platform != "linux" or match[2] != platform.machine():
             raise ConfigError(
-                f"--platform {platform}: expected a Linux with glibc, such as manylinux_2_31_x86_64 or "
-                "manylinux_2_34_aarch64. `ldd --version` and `uname -m` on the node print both parts."
+                f"--platform {named}: expected a Linux with glibc on a machine like this one, such as "
+                f"manylinux_2_31_{platform.machine()}. `ldd --version` and `uname -m` on the node print both parts."
             )
-        return cls(python, int(match[1]), match[2])
+        return cls(int(match[1]))
 
     def __str__(self) -> str:
         return f"Python {self.python} on Linux {self.machine} with glibc 2.{self.glibc} or newer"
@@ -75,24 +57,7 @@ class Target:
         """Those of `pip download`; wheels for an older glibc run there, too."""
         kinds = ["linux", "manylinux2014", *(f"manylinux_2_{minor}" for minor in range(5, self.glibc + 1))]
         platforms = [f"--platform={kind}_{self.machine}" for kind in kinds]
-        return [
-            "--only-binary=:all:",
-            f"--python-version={self.python}.{LATEST_PATCH}",
-            "--implementation=cp",
-            *platforms,
-        ]
-
-    def markers(self, patch: int) -> dict[str, str]:
-        """What markers of requirements ask for, with a patch version of Python: 4 of 3.11.4."""
-        return {
-            **{name: str(value) for name, value in default_environment().items()},
-            "python_version": self.python,
-            "python_full_version": f"{self.python}.{patch}",
-            "os_name": "posix",
-            "sys_platform": "linux",
-            "platform_system": "Linux",
-            "platform_machine": self.machine,
-        }
+        return ["--only-binary=:all:", "--implementation=cp", *platforms]
 
 
 def check_torch(torch: str) -> None:
@@ -101,36 +66,16 @@ def check_torch(torch: str) -> None:
         raise ConfigError(f"--torch {torch}: expected {CPU}, {CUDA}, the address of an index, or a folder with wheels.")
 
 
-def _check_extras(extras: Sequence[str], known: Sequence[str]) -> None:
-    for name in extras:
-        if name not in known:
-            raise ConfigError(f"--extras: '{name}' is none of {', '.join(known)}.{did_you_mean(name, known)}")
-
-
 def program_source(wheel: Path | None) -> Path:
-    """What the program's wheel is made of: a wheel that is given, the clone, or what pip installed (PEP 610).
-
-    Raises `ConfigError` where none is there.
-    """
+    """What the program's wheel is made of: a wheel that is given, or the clone. Raises `ConfigError` without either."""
     if wheel is not None and not (wheel.is_file() and wheel.name.startswith(FILE)):
         raise ConfigError(f"--wheel {wheel}: expected the file of a wheel of this program, {FILE}*.whl.")
-    is_clone = not (PACKAGE / "data").is_dir()
-    source = wheel or (PACKAGE.parent if is_clone else _installed_from())
-    if source is None or not source.exists():
+    if wheel is None and (PACKAGE / "data").is_dir():
         raise ConfigError(
-            "the program was installed here, and what it was installed from is gone. Give its wheel: --wheel "
-            f"{FILE}*.whl; `pip wheel --no-deps .` in a clone makes it."
+            f"the program was installed here: give its wheel, --wheel {FILE}*.whl; `pip wheel --no-deps .` in a clone "
+            "makes it."
         )
-    return source
-
-
-def _installed_from() -> Path | None:
-    try:
-        record = distribution(DISTRIBUTION).read_text("direct_url.json")
-    except PackageNotFoundError:
-        return None
-    url = urlsplit(json.loads(record)["url"] if record else "")
-    return Path(url2pathname(url.path)) if url.scheme == "file" else None
+    return wheel or PACKAGE.parent
 
 
 def download(folder: Path, source: Path, extras: Sequence[str], target: Target, torch: str) -> None:
@@ -148,10 +93,10 @@ def download(folder: Path, source: Path, extras: Sequence[str], target: Target, 
     with ACTIVITY.phase("building the wheel of the program"):
         _pip(target, *build, str(source))
     [wheel] = folder.glob("*.whl")
-    _check_extras(extras, _read(wheel).metadata.get_all("Provides-Extra") or [])
-    named = f"[{','.join(extras)}]" if extras else ""
-    needed = {canonicalize_name(Requirement(need).name) for need in unmet(folder, f"{DISTRIBUTION}{named}", target)}
-    for name in sorted(SOURCE_ONLY & needed):
+    known = _read(wheel).get_all("Provides-Extra") or []
+    if unknown := set(extras).difference(known):
+        raise ConfigError(f"--extras: none of {', '.join(known)}: {', '.join(sorted(unknown))}.")
+    for name in (SOURCE_ONLY[extra] for extra in extras if extra in SOURCE_ONLY):
         with ACTIVITY.phase(f"building {name}, which has no wheel"):
             _pip(target, *build, name)
     with ACTIVITY.phase("downloading torch"):
@@ -162,57 +107,21 @@ def download(folder: Path, source: Path, extras: Sequence[str], target: Target, 
             f"--torch {torch}: pip found torch {version} instead, as far as it reached its indexes and {CPU_INDEX}. "
             "Give an index or a folder that has it: --torch FOLDER."
         )
-    wanted = [f"{wheel}{named}", f"torch=={version}"]
-    for _ in range(MOST_PASSES):
-        with ACTIVITY.phase("downloading the other wheels, which takes minutes"):
-            _pip(target, *get, "--find-links", str(folder), *wanted)
-        missing = unmet(folder, f"{DISTRIBUTION}{named}", target)
-        if not missing:
-            return
-        wanted += missing
-    raise PipError(f"pip did not download {', '.join(missing)} for {target}.")
-
-
-def unmet(folder: Path, program: str, target: Target) -> list[str]:
-    """Requirements of a program, and of what it needs on the node, that no wheel of a folder meets."""
-    wheels = {canonicalize_name(path.name.partition("-")[0]): path for path in sorted(folder.glob("*.whl"))}
-    waiting, seen, missing = [Requirement(program)], set[str](), list[str]()
-    while waiting:
-        need = waiting.pop()
-        if str(need) in seen:
-            continue
-        seen.add(str(need))
-        path = wheels.get(canonicalize_name(need.name))
-        if path is None or not need.specifier.contains(_read(path).version, prereleases=True):
-            missing.append(str(need))
-        else:
-            waiting += _needs(path, need.extras, target)
-    return missing
+    named = f"{wheel}[{','.join(extras)}]" if extras else str(wheel)
+    with ACTIVITY.phase("downloading the other wheels, which takes minutes"):
+        _pip(target, *get, "--find-links", str(folder), named, f"torch=={version}")
 
 
 def torch_version(folder: Path) -> str:
     [wheel] = folder.glob("torch-*.whl")
-    return _read(wheel).version
+    return str(_read(wheel)["Version"])
 
 
-def _read(wheel: Path) -> Distribution:
+def _read(wheel: Path) -> Message:
     """Metadata of a wheel."""
-    try:
-        [info] = [path for path in ZipPath(str(wheel)).iterdir() if path.name.endswith(".dist-info")]
-    except (BadZipFile, ValueError) as error:
-        raise PipError(f"{wheel}: is no wheel: {error}.") from error
-    return PathDistribution(info)
-
-
-def _needs(wheel: Path, extras: Iterable[str], target: Target) -> list[Requirement]:
-    """What a wheel with some extras needs on the node; without markers, which have been read."""
-    environments = [{**target.markers(patch), "extra": extra} for patch in (0, LATEST_PATCH) for extra in ("", *extras)]
-    needs = []
-    for need in map(Requirement, _read(wheel).requires or ()):
-        if need.marker is None or any(map(need.marker.evaluate, environments)):
-            need.marker = None
-            needs.append(need)
-    return needs
+    with ZipFile(wheel) as file:
+        [name] = [name for name in file.namelist() if name.endswith(".dist-info/METADATA")]
+        return message_from_bytes(file.read(name))
 
 
 def _place(torch: str) -> list[str]:

@@ -22,10 +22,6 @@ from rag_evaluator.tasks.question import shown
 # Any in this module: chains and their results are of any library.
 
 RETURNED = ("retrieved_contexts", "response")
-RETURN_CONTEXTS = (
-    "let the chain return them, too: RunnableParallel(context=retriever, question=RunnablePassthrough()).assign("
-    "response=prompt | llm | StrOutputParser()), with the variables of your prompt"
-)
 logger = logging.getLogger(__name__)
 Row = dict[str, Any]
 
@@ -48,7 +44,7 @@ def collect(
         path: a `.jsonl` file, which gets a row after each answer. Another call asks what is missing or has an error.
         references: the expected answer to each question, None where there is none.
         max_concurrency: questions in a batch of a Runnable; a function is asked one by one.
-        progress: called with (questions done, questions); see docs/progress.md. By default a bar or lines.
+        progress: called with (questions done, questions); see docs/progress.md. By default lines.
 
     Returns the rows of the file in the order of the questions: `user_input`, `retrieved_contexts`, `response`,
     `reference`, and `error` in place of an answer. Raises `RagEvaluatorError` before anything is asked.
@@ -80,7 +76,7 @@ def collect(
     if errors := [row["error"] for row in collected if "error" in row]:
         logger.warning("%d of %d questions without an answer. The first: %s", len(errors), len(collected), errors[0])
     elif not any("retrieved_contexts" in row for row in collected):
-        logger.warning("no result has contexts, as faithfulness needs: delete %s, and %s", path, RETURN_CONTEXTS)
+        logger.warning("no result has contexts: delete %s, and let the chain return them: docs/langchain.md", path)
     return collected
 
 

@@ -55,8 +55,6 @@ class EvaluatorChain(Runnable[Any, dict[str, Any]]):
     def invoke(self, input: Any, config: Any = None, **kwargs: Any) -> dict[str, Any]:
         return self._call_with_config(lambda result: self._scored([result])[0], input, config, **kwargs)
 
-    __call__ = invoke  # as LangChain's chains had it
-
     def batch(self, inputs: list[Any], config: Any = None, **kwargs: Any) -> list[dict[str, Any]]:
         return self._batch_with_config(self._scored, inputs, config, **kwargs)
 

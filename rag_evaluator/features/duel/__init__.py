@@ -7,6 +7,5 @@ __getattr__, __dir__, __all__ = facade(
     {
         "conclusion": "duel_conclusion",
         "judging": "AnswerComparison DECIDED DuelInput DuelOutput Outcome Pair pairs_of",
-        "stage": "read_run",
     },
 )

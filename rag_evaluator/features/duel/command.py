@@ -57,11 +57,12 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.config.schema import load_config
         from rag_evaluator.features.duel import stage as dueling
         from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
+        from rag_evaluator.tasks.open_run import open_run
         from rag_evaluator.tasks.question import TaskJudge
 
     places = [_absolute(path) for path in (options.a, options.b)]
     folder = _absolute(options.out) if options.out else dueling.beside(*places)
-    runs = [dueling.read_run(path.expanduser()) for path in (options.a, options.b)]
+    runs = [open_run(path.expanduser()) for path in (options.a, options.b)]
     user_config = load_config(options.config, options.set) if options.config else None
     config = dueling.for_duel(user_config or dueling.recorded_config(runs[0], options.set), folder)
     if config.offline:
@@ -88,13 +89,14 @@ def duel_inputs(options: argparse.Namespace, config: object) -> tuple[Path, list
 
     Raises `RagEvaluatorError` if a run is missing.
     """
-    from rag_evaluator.features.duel.stage import beside, read_run
+    from rag_evaluator.features.duel.stage import beside
+    from rag_evaluator.tasks.open_run import open_run
 
     if options.runs is None:
         raise ConfigError("--task duel: expected the two runs: --runs results/a results/b.")
     a, b = map(_absolute, options.runs)
     for folder in (a, b):
-        read_run(folder)
+        open_run(folder)
     out = beside(a, b)
     return out, [str(a), str(b), "--config", str(_absolute(options.config)), "--out", str(out)]
 

@@ -249,9 +249,6 @@ class Outcome:
     contexts_shown: int = 0
     judge_calls: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 SAME = Outcome("tie", True, 0.5, no_reason=SAME_TEXT)
 

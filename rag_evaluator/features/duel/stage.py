@@ -20,9 +20,9 @@ from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
 from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.results.conclusion import Conclusion
-from rag_evaluator.results.manifest import PART
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, means
-from rag_evaluator.results.run import Run, ScoredRows
+from rag_evaluator.results.manifest import PART, as_written
+from rag_evaluator.results.overview import Grid, Overview, WithOverview, means
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.statistics.formulas import Scale
@@ -34,7 +34,6 @@ from rag_evaluator.tasks.question import (
     Settings,
     TaskJudge,
     judge_source,
-    manifest_of,
     plan_of,
     run_and_keep,
     settings_of,
@@ -138,7 +137,7 @@ class DuelStage(QuestionStage[Pair]):
             if unit.fault is not None:
                 return Record(None, unit.fault)
             try:
-                return Record((await comparison.compare(unit)).to_json())
+                return Record(asdict(await comparison.compare(unit)))
             except PromptTooLongError as error:  # asking again does not change that
                 return Record(None, str(error))
 
@@ -156,43 +155,32 @@ class DuelStage(QuestionStage[Pair]):
     def rows(self, table: Table[Pair]) -> Iterator[dict[str, Any]]:
         """What `duel.json` holds."""
         for unit, outcome, reason in self.outcomes(table):
-            yield _row(unit, outcome, reason)
+            yield {
+                "key": unit.key,
+                "question": unit.question,
+                "contexts": list(unit.contexts),
+                "reference": unit.reference,
+                "answer_a": unit.answers[0],
+                "answer_b": unit.answers[1],
+                **(dict.fromkeys(Outcome.__dataclass_fields__) if outcome is None else asdict(outcome)),
+                "missing": reason,
+            }
 
     def summary(self, table: Table[Pair]) -> dict[str, Any]:
-        """What `duel_summary.json` holds."""
-        part = {PART: dict(self.plan.part)} if self.plan.part else {}
-        figures = summarise(list(self.outcomes(table)), self.level)
+        """What `duel_summary.json` holds: what the runs are called, the column they were matched on, the figures."""
+        compared = table.about[TASK]
         return {
-            **names_of(table.about),
+            **{side: Path(compared[side]).name if compared[side] else side for side in ("a", "b")},
+            "on": compared["on"],
             "rows": asdict(self.pairs.counts),
-            **part,
-            **figures,
+            **({PART: dict(self.plan.part)} if self.plan.part else {}),
+            **summarise(list(self.outcomes(table)), self.level),
         }
 
     def write(self, table: Table[Pair], folder: Path) -> None:
         write_wide_json_list(folder / ROWS, self.rows(table))
         write_wide_json(folder / SUMMARY, self.summary(table))
-        write_wide_json(folder / MANIFEST, manifest_of(table))
-
-
-def names_of(about: Mapping[str, Any]) -> dict[str, str]:
-    """What the two runs are called, and the column that their rows were matched on."""
-    compared = about[TASK]
-    sides = {side: Path(compared[side]).name if compared[side] else side for side in ("a", "b")}
-    return {**sides, "on": compared["on"]}
-
-
-def _row(unit: Pair, outcome: Outcome | None, reason: str | None) -> dict[str, Any]:
-    shown = {
-        "key": unit.key,
-        "question": unit.question,
-        "contexts": list(unit.contexts),
-        "reference": unit.reference,
-        "answer_a": unit.answers[0],
-        "answer_b": unit.answers[1],
-    }
-    known = dict.fromkeys(Outcome.__dataclass_fields__) if outcome is None else outcome.to_json()
-    return {**shown, **known, "missing": reason}
+        write_wide_json(folder / MANIFEST, as_written(table.about))
 
 
 def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, places: Sequence[str | None]) -> DuelStage:
@@ -211,18 +199,10 @@ def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, place
         plan_of(TASK, STAGE, pairs.units, COLUMN, asking.signature(), config.chunk_size, whole.digest, part),
         unit_noun="rows",
         cell_noun="rows",
-        options=_reported_by(config),
+        options={"interval": f"{config.ci_level:g}", **({} if config.cluster is None else {"cluster": config.cluster})},
     )
     about = {**asking.about(TASK, len(pairs.units), part), TASK: {"a": places[0], "b": places[1], "on": pairs.on}}
     return DuelStage(pairs, plan, about, config.ci_level, asking)
-
-
-def _reported_by(config: Config) -> dict[str, str]:
-    """What the win rate and its interval depend on beside the judge's answers."""
-    return {
-        "interval": f"{config.ci_level:g}",
-        **({} if config.cluster is None else {"cluster": config.cluster}),
-    }
 
 
 def of_journal(journal: Journal) -> DuelStage:
@@ -232,7 +212,7 @@ def of_journal(journal: Journal) -> DuelStage:
     places = [compared[side] for side in ("a", "b")]
     if None in places:
         raise ResultsError(f"{journal.results}: its rows were given from Python: call duel again.")
-    runs = [read_run(Path(place)) for place in places]
+    runs = [open_run(Path(place)) for place in places]
     pairs = pairs_of(runs, compared["on"], config)
     if pairs.digest != journal.plan.data:
         raise ResultsError(
@@ -241,13 +221,6 @@ def of_journal(journal: Journal) -> DuelStage:
         )
     pairs = pairs.choose(choose(pairs.units, journal.plan.part))
     return DuelStage(pairs, journal.plan, journal.about, config.ci_level)
-
-
-def read_run(folder: Path) -> Run:
-    """A run by its results folder. Raises `ResultsError` if it is none, or the run is not finished."""
-    if not folder.is_dir():
-        raise ResultsError(f"{folder}: no such folder. Give the results folder of an evaluation, <output_dir>/<name>.")
-    return open_run(folder)
 
 
 def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:
@@ -287,12 +260,6 @@ class Duel(WithOverview):
     rows: list[dict[str, Any]] = field(repr=False)
     conclusion: Conclusion = field(repr=False)
 
-    def __repr__(self) -> str:
-        rate = "none" if self.win_rate is None else f"{self.win_rate:.2f}"
-        return (
-            f"Duel({self.summary['a']} against {self.summary['b']}: {counted(len(self.rows), 'row')}, win rate {rate})"
-        )
-
     def overview(self) -> Overview:
         return Overview([*self.conclusion.lines(), *duel_overview(self.summary)])
 
@@ -326,7 +293,7 @@ def duel(
         output_dir: gets `duel.json`, `duel_summary.json` and `duel_manifest.json`, and the judge's answers in
             `journal`, from which a call that was stopped continues. None: `duel-<a>-<b>` beside the folder of a.
         fresh: forget answers of earlier calls.
-        progress: called with (rows done, rows); see docs/progress.md. By default a bar or lines.
+        progress: called with (rows done, rows); see docs/progress.md. By default lines.
 
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """
@@ -334,25 +301,14 @@ def duel(
     paths = [Path(run).expanduser().resolve() if isinstance(run, str | Path) else None for run in (a, b)]
     places = [path if path is not None and path.is_dir() else None for path in paths]
     settings = settings_of(recorded_config(runs[0]) if config is None else config, language)
-    folder = _output_folder(output_dir, *places)
+    folders = [place for place in places if place is not None]
+    if output_dir is None and len(folders) < len(places):
+        raise ConfigError("duel: give output_dir, as a and b are not both results folders.")
+    folder = beside(*folders) if output_dir is None else Path(output_dir).expanduser().resolve()
     source = judge_source(judge, settings)
     names = [None if place is None else str(place) for place in places]
     stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
     table = run_and_keep(stage, folder, fresh, progress)
     summary = stage.summary(table)
-    conclusion = duel_conclusion(summary, stage.about["config"], _both(places))
+    conclusion = duel_conclusion(summary, stage.about["config"], folders if len(folders) == len(places) else [])
     return Duel(folder, summary, list(stage.rows(table)), conclusion)
-
-
-def _both(places: Sequence[Path | None]) -> Sequence[Path]:
-    """The folders of the runs, if both have one."""
-    folders = [place for place in places if place is not None]
-    return folders if len(folders) == len(places) else []
-
-
-def _output_folder(output_dir: str | Path | None, a: Path | None, b: Path | None) -> Path:
-    if output_dir is not None:
-        return Path(output_dir).expanduser().resolve()
-    if a is None or b is None:
-        raise ConfigError("duel: give output_dir, as a and b are not both results folders.")
-    return beside(a, b)

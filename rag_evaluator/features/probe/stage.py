@@ -257,7 +257,7 @@ def probe(
         config, judge, embeddings, verifier: as `RAGEvaluator` takes them.
         data: path or rows; None takes `dataset` of the configuration.
         folder: results folder; None takes that of the configuration. What was found goes to `probe/` in it.
-        progress: called with (scores made, scores to make); see docs/progress.md. By default a bar or lines.
+        progress: called with (scores made, scores to make); see docs/progress.md. By default lines.
         start: what to do with a folder that has been used, see `RAGEvaluator.run`.
 
     Returns:

@@ -21,9 +21,10 @@ from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.models.embeddings import EmbeddingsSource, embeddings_of
+from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
-from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, digest_of, manifest_of, plan_of, samples_of
+from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, digest_of, plan_of, samples_of
 
 CONTEXTS = ("reference_contexts", "retrieved_contexts")  # the first that a row has holds its answer
 READ = ("user_input", "reference", "answerable", *CONTEXTS)
@@ -167,7 +168,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
         findings = self.findings(table)
         write_lines(folder / FINDINGS, findings)
         write_json(folder / SUMMARY, findings_summary(findings))
-        write_wide_json(folder / MANIFEST, manifest_of(table))
+        write_wide_json(folder / MANIFEST, as_written(table.about))
 
 
 def flags_of(verdicts: Mapping[str, Mapping[str, Any]], repeats: int | None = None) -> dict[str, str]:

@@ -31,6 +31,7 @@ from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.models.embeddings import EmbeddingsSource, embeddings_of
+from rag_evaluator.results.manifest import as_written
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
 from rag_evaluator.run.task import Plan, Table
@@ -42,7 +43,6 @@ from rag_evaluator.tasks.question import (
     Settings,
     TaskJudge,
     judge_source,
-    manifest_of,
     plan_of,
     run_and_keep,
     settings_of,
@@ -123,7 +123,7 @@ class Testset(QuestionStage[Slot]):
         write_lines(folder / ROWS, rows)
         write_whole(folder / BOOK, lambda to: write_sheet(to, rows))
         write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus.chunks))
-        write_wide_json(folder / MANIFEST, _chosen_as(manifest_of(table), settings.model_dump(mode="json")))
+        write_wide_json(folder / MANIFEST, _chosen_as(as_written(table.about), settings.model_dump(mode="json")))
         summary = summary_of(made, selection, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
 
@@ -255,7 +255,7 @@ def make_testset(
         config: a `Config`, a mapping with its keys or a YAML file.
         output_dir: gets the files, and a journal from which a call that was stopped continues; None: `results/<name>`.
         fresh: forget candidates of earlier calls.
-        progress: called with (candidates done, candidates); see docs/progress.md. By default a bar or lines.
+        progress: called with (candidates done, candidates); see docs/progress.md. By default lines.
 
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """

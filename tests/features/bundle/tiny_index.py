@@ -1,6 +1,5 @@
 """A folder of tiny wheels that pip takes for its index: the program, torch, and what they need."""
 
-import sys
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,13 +16,12 @@ def wheel(
     requires: Sequence[str] = (),
     code: str = "",
     tag: str = "py3-none-any",
-    python: str = ">=3.9",
 ) -> Path:
     """A package of one module; one with code has the command `rag-evaluator`."""
     path = folder / f"{name}-{version}-{tag}.whl"
     info = f"{name}-{version}.dist-info"
     extras = sorted({line.rpartition("==")[2].strip(" \"'") for line in requires if "extra ==" in line})
-    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", f"Requires-Python: {python}"]
+    metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", "Requires-Python: >=3.9"]
     metadata += [f"Provides-Extra: {extra}" for extra in extras] + [f"Requires-Dist: {line}" for line in requires]
     files = {
         f"{name}.py": code,
@@ -44,18 +42,14 @@ def index(folder: Path) -> Path:
     links = folder / "links"
     links.mkdir()
     wheel(links, "torch", "2.13.0+cpu")
-    wheel(links, "grain", "1.2", ['husk>=2; python_version >= "3.13"'])
-    wheel(links, "husk", "2.0")
+    wheel(links, "grain", "1.2")
     wheel(links, "spice", "1.0")
     wheel(links, "newer", "1.0", tag="cp39-abi3-manylinux_2_31_x86_64")
-    here = "{}.{}".format(*sys.version_info)
-    wheel(links, "late", "1.0", python=f">={here}.5")
     needs = [
         "torch>=2.6",
         "grain",
         'spice; extra == "demo"',
         'newer; extra == "newer"',
         'gone; extra == "gone"',
-        'late; extra == "late"',
     ]
     return wheel(folder, "ragas_offline", __version__, needs, MAIN)

@@ -238,13 +238,6 @@ def test_options_and_definitions_of_other_metrics_in_the_configuration_do_not_co
         EvaluatorChain("faithfulness", config={"metric_options": {"answer_rubrik": {}}})
 
 
-def test_predictions_need_no_question_where_examples_have_it() -> None:
-    (score,) = EvaluatorChain(judge=judge()).evaluate(
-        QUESTIONS[:1], [{"context": PARAGRAPHS[:1], "answer": ANSWERS[0]}]
-    )
-    assert score == {"faithfulness_score": 0.5}
-
-
 WRONG: dict[str, tuple[Callable[[], Any], type[RagEvaluatorError], str]] = {
     "metric": (lambda: EvaluatorChain("faithfullness"), ConfigError, "Did you mean 'faithfulness'"),
     "no metric": (lambda: EvaluatorChain([]), ConfigError, "metrics"),
@@ -289,10 +282,6 @@ def test_an_exception_among_results_has_no_score_and_its_reason() -> None:
     assert chain.evaluate(QUESTIONS[:2], [*results(1), bad]) == [{"faithfulness_score": 0.5}, missing]
 
 
-def test_a_chain_may_be_called_as_chains_of_langchain_could() -> None:
-    assert EvaluatorChain(judge=judge())(results(1)[0])["faithfulness_score"] == 0.5
-
-
 def test_a_chain_that_scores_itself_is_collected_and_evaluated(retriever: Any, tmp_path: Path) -> None:
     """Its answers are the dataset that is judged later; both ways give the same scores."""
     path = tmp_path / "rows.jsonl"
@@ -302,24 +291,6 @@ def test_a_chain_that_scores_itself_is_collected_and_evaluated(retriever: Any, t
     assert [score.value for score in later.scores["faithfulness"]] == FAITHFULNESS
     now = EvaluatorChain(judge=judge()).batch(rows)
     assert [row["faithfulness_score"] for row in now] == FAITHFULNESS
-
-
-def test_what_is_said_of_a_chain_that_returns_a_text_makes_it_return_contexts(
-    retriever: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
-    """The expression in the sentence is run as it is."""
-    prompt, llm = ChatPromptTemplate.from_template("Answer from these texts: {context}\n\n{question}"), model()
-    plain = {"context": retriever, "question": RunnablePassthrough()} | prompt | llm | StrOutputParser()
-    assert plain.invoke(QUESTIONS[0]) == ANSWERS[0]
-    with pytest.raises(DatasetError, match="expected the column 'retrieved_contexts', which faithfulness needs"):
-        EvaluatorChain(judge=judge()).evaluate(QUESTIONS, ANSWERS)
-    collect(plain, QUESTIONS, tmp_path / "texts.jsonl")
-    [message] = caplog.messages
-    [expression] = re.findall(r"RunnableParallel\(.+StrOutputParser\(\)\)", message)
-    names = {"retriever": retriever, "prompt": prompt, "llm": model(), "StrOutputParser": StrOutputParser}
-    langchain = {"RunnableParallel": RunnableParallel, "RunnablePassthrough": RunnablePassthrough}
-    chain = eval(expression, {**names, **langchain})
-    assert (chain | EvaluatorChain(judge=judge())).invoke(QUESTIONS[0])["faithfulness_score"] == 0.5
 
 
 def test_a_chain_that_returns_a_text_is_scored_where_the_text_is_enough() -> None:

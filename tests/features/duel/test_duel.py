@@ -25,9 +25,10 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, make_config
-from rag_evaluator.features.duel import DECIDED, DuelInput, DuelOutput, pairs_of, read_run
+from rag_evaluator.features.duel import DECIDED, DuelInput, DuelOutput, pairs_of
 from rag_evaluator.judge import Capabilities, Draw, Opinion, Option, PromptText, load_pipeline, log_ratio
 from rag_evaluator.metrics import load_prompts
+from rag_evaluator.results import Run
 from rag_evaluator.run import Journal, read_finished
 from rag_evaluator.tasks import stage_of
 
@@ -323,7 +324,7 @@ def test_the_cluster_is_that_of_the_configuration(tmp_path: Path) -> None:
         write_run(tmp_path / "a", a, cluster="topic"),
         write_run(tmp_path / "b", b),
     )
-    units = pairs_of([read_run(run) for run in runs], None, make_config({"metrics": ["bleu"], "cluster": "topic"}))
+    units = pairs_of([Run(run) for run in runs], None, make_config({"metrics": ["bleu"], "cluster": "topic"}))
     assert [unit.cluster for unit in units.units] == ["x", "x", "y"]
 
 

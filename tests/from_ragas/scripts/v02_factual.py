@@ -1,4 +1,4 @@
-"""ragas 0.2: `EvaluationDataset.from_list`, one metric in two modes, traces."""
+"""ragas 0.2: `EvaluationDataset.from_list`, one metric in two modes."""
 
 from local_models import llm
 
@@ -23,5 +23,4 @@ dataset = EvaluationDataset.from_list(
 )
 metrics = [FactualCorrectness(mode="precision"), FactualCorrectness(mode="recall"), ResponseGroundedness()]
 result = evaluate(dataset, metrics=metrics, llm=llm)
-asked = result.traces[0]["nv_response_groundedness"]
-print(result, result.traces[0].scores, asked)
+print(result)

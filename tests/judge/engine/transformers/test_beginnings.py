@@ -109,7 +109,7 @@ def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_sa
         judge, packed = decoder(model_folder("qwen2-chat"))
         packed.beginnings.kept.most = most
         sorter = Sorter(CachedJudge(judge), prompts, SortConfig(fast=False, strategy=strategy))
-        orders.append(asyncio.run(sorter.sort("Where was Nolu Brak born?", contexts)).order)
+        orders.append(asyncio.run(sorter.sort("Where was Nolu Brak born?", contexts))["sorted"])
         computed.append(packed.computed - packed.prefixes.computed)
     assert orders[0] == orders[1]
     assert computed[0] < 0.8 * computed[1]

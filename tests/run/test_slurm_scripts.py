@@ -1,0 +1,38 @@
+"""The scripts and commands that `submit` hands to Slurm."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from rag_evaluator.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_merge_has_account_partition_and_qos_of_the_array(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "config.yaml").write_text("metrics: [exact_match]\n", encoding="utf-8")
+    given = ["--partition=gpu", "-A", "team", "--qos", "long", "--nice=5", "--gres=gpu:2"]
+    assert main(["submit", str(tmp_path / "config.yaml"), "--workers", "2", "--dry-run", "--", *given]) == 0
+    *_, array, merge = capsys.readouterr().out.splitlines()
+    assert " ".join(given) in array
+    assert " --partition=gpu -A team --qos long " in merge
+    assert "--nice" not in merge and "--gres" not in merge
+
+
+@pytest.mark.parametrize(("task", "expected"), [({}, "8"), ({"ARRAY_JOB_ID": "7", "ARRAY_TASK_ID": "3"}, "7_3")])
+def test_a_job_that_is_to_continue_requeues_itself_and_not_its_array(
+    task: dict[str, str], expected: str, tmp_path: Path
+) -> None:
+    for name, line in {"srun": "exit 75", "scontrol": 'echo "$@"'}.items():  # in the place of Slurm's
+        (tmp_path / name).write_text(f"#!/bin/sh\n{line}\n")
+        (tmp_path / name).chmod(0o755)
+    job = {f"SLURM_{name}": value for name, value in {"JOB_ID": "8", **task}.items()}
+    environment = {**os.environ, **job, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run(
+        ["bash", ROOT / "launcher.sh", "config.yaml"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (75, f"requeue {expected}\ncontinues: requeued\n")

@@ -172,25 +172,23 @@ class Kind:
     """A kind of question.
 
     Attributes:
-        prompt: attribute of the prompt that makes it.
-        contexts: one chunk; a second one of the same document; or of another, as near as there is one.
+        contexts: of the question: one chunk; a second one of the same document; or of another, as near as there is one.
         answerable: whether the documents hold the answer.
     """
 
-    prompt: str
     contexts: Literal["one", "same document", "other document"]
     answerable: bool = True
 
 
 KINDS: Mapping[str, Kind] = {
-    "single_fact": Kind("single_fact_prompt", "one"),
-    "reasoning": Kind("reasoning_prompt", "one"),
-    "several_chunks": Kind("several_chunks_prompt", "same document"),
-    "across_documents": Kind("across_documents_prompt", "other document"),
-    "comparison": Kind("comparison_prompt", "other document"),
-    "list": Kind("list_prompt", "one"),
-    "unanswerable": Kind("unanswerable_prompt", "one", answerable=False),
-    "false_premise": Kind("false_premise_prompt", "one"),
+    "single_fact": Kind("one"),
+    "reasoning": Kind("one"),
+    "several_chunks": Kind("same document"),
+    "across_documents": Kind("other document"),
+    "comparison": Kind("other document"),
+    "list": Kind("one"),
+    "unanswerable": Kind("one", answerable=False),
+    "false_premise": Kind("one"),
 }
 
 

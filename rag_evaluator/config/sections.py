@@ -319,11 +319,9 @@ class PromptsConfig(Section):
 
     Attributes:
         adapt: make the packs that are missing with the judge, before the first score; else they are an error.
-        adapt_instruction: also translate instructions; false translates the examples only.
     """
 
     adapt: bool = False
-    adapt_instruction: bool = True
 
 
 OWN_KEYS: Mapping[str, frozenset[str]] = {

@@ -29,7 +29,7 @@ from rag_evaluator.features.probe.figures import (
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.metrics.chosen import chosen_metrics, refuse_without_probabilities
+from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.hub import is_unnamed
@@ -285,7 +285,6 @@ def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     """
     config, metrics = evaluator.config, evaluator.metrics
     rows, signatures = evaluator.rows(data), evaluator.signatures_once()
-    refuse_without_probabilities(metrics, evaluator.judge, config)
     about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
     stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
     if len(stage.rows) < 2 * stage.settings.pairs:

@@ -12,8 +12,6 @@ from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, loa
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import all_prompts, export, load_prompts
 from rag_evaluator.prompts import (
-    CompareInput,
-    CompareOutput,
     Key,
     PackPrompt,
     english_pack,
@@ -224,16 +222,6 @@ def test_a_pack_saved_with_a_byte_order_mark_is_read(packs: Path) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
     path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8-sig")
     assert load_prompts(["answer_relevancy"], "es", packs)["answer_relevancy", "prompt"].language == "spanish"
-
-
-def test_the_schema_that_every_text_of_a_prompt_shows_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[object] = []
-    schema = CompareOutput.model_json_schema
-    monkeypatch.setattr(CompareOutput, "model_json_schema", lambda *args: made.append(args) or schema(*args))
-    prompt = load_prompts(["sort"], "english", ROOT / "prompts")["sort", "compare_prompt"]
-    texts = [prompt.to_string(CompareInput(user_input=f"{n}?", context_1="a", context_2="b")) for n in range(3)]
-    assert len(made) == 1
-    assert all(json.dumps(schema()) in text for text in texts)
 
 
 def test_a_pack_in_english_replaces_the_prompt_of_ragas(tmp_path: Path, originals: dict[Key, Any]) -> None:

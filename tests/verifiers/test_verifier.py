@@ -178,11 +178,6 @@ def test_values_are_compared_with_those_of_the_card_where_it_has_some(folders: d
     assert verifier(folders, "hhem").far_from_card() == 7, "its weights are random"
 
 
-def change(folder: Path, **settings: Any) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), encoding="utf-8")
-
-
 def no_tokenizer(folder: Path) -> None:
     for file in ("tokenizer.json", "tokenizer_config.json"):
         (folder / file).unlink()

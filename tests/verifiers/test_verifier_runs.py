@@ -1,18 +1,15 @@
 """Runs of a verifier: workers, one of them killed, give the bytes of one process; probe and certify work on them."""
 
 import json
-import signal
 from collections.abc import Callable
 from pathlib import Path
 
 import openpyxl
 import pytest
 import tiny_verifiers
-from command_starter import Zygote
 
 from rag_evaluator.cli.main import main
 
-FILES = ["scores.jsonl", "scores.csv", "details.jsonl", "summary.json"]
 PLACES = ("Tesk", "Vosk", "Harn", "Selo", "Narl", "Brun")
 
 
@@ -43,32 +40,6 @@ def write_config(folder: Path, verifier: Path | str, judge: Path, count: int) ->
     }
     (folder / "config.yaml").write_text(json.dumps(config), encoding="utf-8")
     return folder / "config.yaml"
-
-
-def read(config: Path, names: list[str]) -> dict[str, bytes]:
-    return {name: (config.parent / "results" / "run" / name).read_bytes() for name in names}
-
-
-@pytest.mark.processes
-@pytest.mark.parametrize("kind", ["model", "judge"])
-def test_workers_of_whom_one_is_killed_give_the_bytes_of_one_process(
-    kind: str, tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
-) -> None:
-    judge = model_folder("llama-bytelevel")
-    verifier = "judge" if kind == "judge" else tiny_verifiers.make("minicheck-roberta", tmp_path / "minicheck")
-    shared, alone = (write_config(tmp_path / name, verifier, judge, 8) for name in ("shared", "alone"))
-    record = tmp_path / "record"
-    victim = {"arguments": [str(shared), "--worker", "0/2"], "signals": [[0.1, signal.SIGKILL]]}
-    assert zygote.run(record, victim) == [-9], "the worker ended before it could be killed"
-    workers = [{"arguments": [str(shared), "--worker", f"{number}/2"]} for number in range(2)]
-    assert zygote.run(record, {"arguments": [str(alone)]}, *workers) == [0, 0, 0]
-    assert read(shared, FILES) == read(alone, FILES)
-    probes = [{"arguments": ["probe", str(config), "--sample", "4"]} for config in (shared, alone)]
-    codes = zygote.run(
-        record, probes[0], {**probes[1], "arguments": [*probes[1]["arguments"], "--set", "chunk_size=2"]}
-    )
-    assert set(codes) <= {0, 1}
-    assert read(shared, ["probe/probe.json"]) == read(alone, ["probe/probe.json"])
 
 
 @pytest.mark.models

@@ -12,6 +12,7 @@ KEYS: Mapping[str, str] = {
     "judge.vllm.python": "vLLM runs in this process: install it beside the program (docs/engines.md), or start "
     "'vllm serve' and set judge.engine: server.",
     "judge.vllm.start_timeout": "vLLM runs in this process, and loading is waited for. Remove it.",
+    "retrieval.reranker.gains": "The gain of nDCG is the verdict by retrieval.reranker.threshold. Remove it.",
     "prompts.adapt_instruction": "Instructions are translated with the examples. Remove it.",
     "custom_metrics.language": "A question is asked as it is written, in the language of the run: remove it.",
     **{
@@ -26,6 +27,7 @@ DEFAULTS: Mapping[str, object] = {
     "judge.vllm.start_timeout": 900.0,
     "keep_prompts": False,
     "prompts.adapt_instruction": True,
+    "retrieval.reranker.gains": "binary",
 }
 """Of those whose default was not empty, the default: runs of old saved it, though nobody had set it."""
 COMMANDS: Mapping[str, str] = {

@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = facade(
         "language_id": "foreign",
         "loading": "LEVELS PackPrompt PackSet TracedPrompt english_pack",
         "own": (
-            "AnswerInput AnswerableOutput ChunkOutput CompareInput CompareOutput CustomInput CustomOutput FilterInput "
+            "AnswerInput AnswerableOutput ChunkOutput CompareOutput CustomInput CustomOutput FilterInput "
             "FilterOutput MatchOutput OwnPrompt ReduceInput ReferenceOutput RefusedOutput RubricInput RubricOutput "
             "SentencesInput SentencesOutput SupportInput SupportOutput VerifyInput VerifyOutput prompt_models"
         ),

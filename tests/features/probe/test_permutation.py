@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from rag_evaluator.features.probe import FLIPS, sign_flip_p_value
+from rag_evaluator.statistics import holm
 
 
 def p_of(differences: Sequence[float], units: Sequence[str] | None = None, seed: int = 0) -> float | None:
@@ -76,3 +77,8 @@ def test_false_alarms_of_changes_without_effect_are_no_more_than_promised(null: 
         p = sign_flip_p_value(differences, units, seed=repetition, flips=499)
         alarms += p is not None and p <= 0.05
     assert alarms / repetitions <= 0.06
+
+
+def test_holm_raises_each_p_value_by_the_number_of_those_that_are_left() -> None:
+    assert holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])  # 3 x 0.01, 2 x 0.03, then not lower
+    assert holm([None, 0.02, None, 0.5]) == [None, pytest.approx(0.04), None, pytest.approx(0.5)]

@@ -20,7 +20,7 @@ from rag_evaluator.features.certify.coefficients import (
     cohen_kappa,
     spearman,
 )
-from rag_evaluator.features.certify.sheet import Draw, draw_stratified, draw_uncertain
+from rag_evaluator.features.certify.sheet import Draw, draw_stratified
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.verdicts import Pairs, judge_cells
 from rag_evaluator.statistics.formulas import Array, Estimate, Scale
@@ -45,8 +45,7 @@ Coverage is the share of intervals that contain the truth. "all": the mean label
 fewer than 5 labels of the rarer value are in the other folds the scores do not count: with 20 labels, and with 30 if
 few rows are rejected, the error is near that of labels alone, 0.10 and 0.08. The default draw, stratified by score,
 does not depend on it where scores are verdicts. Widths over labels alone: below 1 the judge helps; the interval of
-labels alone is `mean_interval`. In the tables of widths the doubt of the judge says nothing of its errors, which is the
-worst case for an uncertain draw. A judge is above chance if the word is `weak` or `reliable`."""
+labels alone is `mean_interval`. A judge is above chance if the word is `weak` or `reliable`."""
 
 
 class Data(NamedTuple):
@@ -60,7 +59,6 @@ class Data(NamedTuple):
 DRAWS: dict[str, Callable[[Data, int, int], Draw]] = {
     "uniform": lambda data, size, seed: draw_stratified(data.scores, size, seed, strata=1),
     "stratified": lambda data, size, seed: draw_stratified(data.scores, size, seed),
-    "uncertain": lambda data, size, seed: draw_uncertain(data.scores, data.doubt, size, seed),
 }
 
 

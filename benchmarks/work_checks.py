@@ -50,7 +50,7 @@ def flags_of(prompt: PromptText, model: type[BaseModel], text: str, row: Any) ->
     answer |= OTHER_FIELDS.get(model.__name__, {})
     if model.__name__ == "ContextRecallOutput":
         answer = {field: [{"statement": text, "reason": "", "attributed": 1}]}
-    return set(check_work([(prompt, model.model_validate(answer))], row).flags)
+    return set(check_work([(prompt, model.model_validate(answer))], row)[0])
 
 
 def checked_prompts() -> Iterator[tuple[Key, str, TracedPrompt]]:

@@ -12,6 +12,8 @@ from rag_evaluator.config import default_config, make_config
 KEYS = [  # line of a configuration -> the key, and what its message names
     ("judges: [{name: a}, {name: b}]", "judges", "compare"),
     ("weight: share", "weight", "group_by"),
+    ("retrieval: {reranker: {gains: graded}}", "retrieval.reranker.gains", "threshold"),
+    ("prompts: {adapt_instruction: false}", "prompts.adapt_instruction", "translated with the examples"),
     ("judge: {engine: server, dialect: vllm}", "judge.dialect", "JSON schema"),
     ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
     ("metric_options: {faithfulness: {doubtful: [0, 1]}}", "metric_options.faithfulness.doubtful", "verdicts: judge"),

@@ -171,8 +171,6 @@ STEPS = (
         ("sheet.xlsx", "twice/labels")),
     Step("certify_sheet", ("certify", "{out}/twice", "--labels", "{out}/sheet.xlsx", "--json"), ("twice",),
         _fill),
-    Step("sheet_uncertain", ("certify", "sheet", "{out}/twice", "--size", "20", "--uncertain", "--out",
-        "{out}/uncertain.xlsx"), ("uncertain.xlsx", "twice/labels")),
     Step("compare", ("compare", "{out}/sample", "{out}/other", "--csv", "{out}/compared.csv"), ("compared.csv",)),
     Step("compare_json", ("compare", "{out}/sample", "{out}/other", "--json")),
     Step("compare_tables", ("compare", "{out}/sample/scores.csv", "{out}/other/scores.csv", "--json")),

@@ -245,7 +245,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     add_set(check)
     check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
     add_json(check)
-    _add_choice(check, "instructions may be in English")
+    _add_choice(check)
     adapt = actions.add_parser(
         "adapt",
         help="make the packs of a language with the judge",
@@ -261,9 +261,8 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     add_set(adapt)
     adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
     adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
-    _add_choice(adapt, "leave instructions in English, as ragas does by default")
+    _add_choice(adapt)
 
 
-def _add_choice(parser: argparse.ArgumentParser, no_instruction: str) -> None:
+def _add_choice(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metrics", nargs="+", default=[], metavar="METRIC", help="only these; also sort, generate")
-    parser.add_argument("--no-instruction", action="store_true", help=no_instruction)

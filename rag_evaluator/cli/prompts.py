@@ -73,10 +73,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     for question in filter(None, map(misspelt, languages)):
         logger.warning("%s", question)
     others = [packaged("prompts")]
-    checked = {
-        name: check_packs(_packs(options, config, name, folder), not options.no_instruction, others)
-        for name in languages
-    }
+    checked = {name: check_packs(_packs(options, config, name, folder), others) for name in languages}
     faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
@@ -116,11 +113,10 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
 
     packs = _packs(options, config, options.language, options.folder or config.prompts_dir)
     judge = LazyJudge(None, config.judge, config.offline)
-    instruction = config.prompts.adapt_instruction and not options.no_instruction
     if config.judge.model_name == DEMO:
         logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")
     with ACTIVITY.counted("packs") as progress:
-        done = adapt_packs(packs, judge, instruction, options.force, progress)
+        done = adapt_packs(packs, judge, options.force, progress)
     print(
         f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "
         f"{done.asked} questions put to the judge"

@@ -12,6 +12,8 @@ KEYS: Mapping[str, str] = {
     "judge.vllm.python": "vLLM runs in this process: install it beside the program (docs/engines.md), or start "
     "'vllm serve' and set judge.engine: server.",
     "judge.vllm.start_timeout": "vLLM runs in this process, and loading is waited for. Remove it.",
+    "retrieval.reranker.gains": "The gain of nDCG is the verdict by retrieval.reranker.threshold. Remove it.",
+    "prompts.adapt_instruction": "Instructions are translated with the examples. Remove it.",
     "custom_metrics.language": "A question is asked as it is written, in the language of the run: remove it.",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
@@ -20,7 +22,13 @@ KEYS: Mapping[str, str] = {
     },
 }
 """Key of the configuration, as in messages -> what to do."""
-DEFAULTS: Mapping[str, object] = {"judge.dialect": "auto", "judge.vllm.start_timeout": 900.0, "keep_prompts": False}
+DEFAULTS: Mapping[str, object] = {
+    "judge.dialect": "auto",
+    "judge.vllm.start_timeout": 900.0,
+    "keep_prompts": False,
+    "prompts.adapt_instruction": True,
+    "retrieval.reranker.gains": "binary",
+}
 """Of those whose default was not empty, the default: runs of old saved it, though nobody had set it."""
 COMMANDS: Mapping[str, str] = {
     "plan": "Type check in its place: it says what a run takes. How many rows a difference needs, compare says.",

@@ -199,7 +199,7 @@ def _without_unset(data: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
     return {
         key: _without_unset(value, (*above, key)) if isinstance(value, Mapping) else value
         for key, value in data.items()
-        if names[key] not in gone.KEYS or (value and value != gone.DEFAULTS.get(names[key]))
+        if names[key] not in gone.KEYS or ((value or value is False) and value != gone.DEFAULTS.get(names[key]))
     }
 
 

@@ -243,13 +243,11 @@ class RerankerConfig(Section):
         model: a folder or a hub id that is in the cache: a cross-encoder with one label, such as bge-reranker-v2-m3, or
             Qwen3-Reranker.
         threshold: the probability from which a context counts as relevant.
-        gains: of `retrieval_ndcg`: `binary`, by the threshold; `graded`, the probability itself.
         batch_size: contexts computed together; auto: as suits the device.
     """
 
     model: Annotated[Text | None, Place()] = None
     threshold: float = Field(default=0.5, gt=0.0, lt=1.0)
-    gains: Literal["binary", "graded"] = "binary"
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
 
 
@@ -311,11 +309,9 @@ class PromptsConfig(Section):
 
     Attributes:
         adapt: make the packs that are missing with the judge, before the first score; else they are an error.
-        adapt_instruction: also translate instructions; false translates the examples only.
     """
 
     adapt: bool = False
-    adapt_instruction: bool = True
 
 
 OWN_KEYS: Mapping[str, frozenset[str]] = {

@@ -130,16 +130,6 @@ def _certificate(config: Config) -> Iterator[Path]:
         raise ConfigError(f"{start}: {error}") from error
 
 
-def refuse_without_probabilities(metrics: Mapping[str, Metric], judge: JudgeSource, config: Config) -> None:
-    """Raises `ConfigError` if a metric asks for probabilities and the judge is known to give none."""
-    asking = [name for name, metric in metrics.items() if metric.probabilities]
-    if asking and judge.capabilities is not None and not judge.capabilities.probabilities:
-        raise ConfigError(
-            f"{config.place('metric_options')}: {asking[0]} with expected: true needs the probabilities of answers, "
-            "which this judge does not give. Remove the option, or take a judge that gives them (a local model)."
-        )
-
-
 def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` for what cannot score here, and as `check_reported`; warns of what is not scored."""
     check_functions(config, metrics)
@@ -280,12 +270,8 @@ def with_repeats(signatures: Mapping[str, str], times: Mapping[str, int]) -> dic
 
 
 def checked_times(metrics: Mapping[str, Metric], judge: JudgeSource, config: Config) -> dict[str, int]:
-    """`times_of`; raises `ConfigError` if the judge is known to be unfit for that.
-
-    It is unfit if it gives no probabilities and a metric asks for them, or if it would only repeat itself.
-    """
+    """`times_of`; raises `ConfigError` if the judge is known to be unfit for that, as it would only repeat itself."""
     times = times_of(metrics, config.repeats)
-    refuse_without_probabilities(metrics, judge, config)
     repeats = max(times.values())
     if repeats > 1 and judge.capabilities is not None and judge.capabilities.greedy:
         raise ConfigError(

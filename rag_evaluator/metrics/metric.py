@@ -51,7 +51,6 @@ class Metric:
         question: what a user's own metric asks; None: it is none, or asks nothing.
         outcomes: names of what a score can stand for beside its value, counted in the summary; the reason of the
             metric's result is one of them.
-        probabilities: whether it asks how likely each answer is, which not every judge can say.
         package: what it needs beside the packages that always come with this one; empty: nothing.
         verifier: what says whether a text supports a sentence, where the metric needs that: a `model`, or the `judge`,
             which then is all that it asks the judge for; see `with_verifier`.
@@ -80,7 +79,6 @@ class Metric:
     owner: str = ""
     outcomes: Sequence[str] = ()
     about: str = ""
-    probabilities: bool = False
     question: CustomQuestion | None = None
     package: str = ""
     verifier: Literal["", "judge", "model"] = ""

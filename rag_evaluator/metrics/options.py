@@ -83,16 +83,6 @@ class RougeOptions(Section):
     mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
 
 
-class AnswerRubricOptions(Section):
-    """Of `answer_rubric`.
-
-    Attributes:
-        expected: the expectation over the probabilities of the labels, in place of the label that the judge writes.
-    """
-
-    expected: bool = False
-
-
 class RubricsScoreOptions(Section):
     """Of `rubrics_score_with_reference` and `rubrics_score_without_reference`.
 
@@ -157,11 +147,6 @@ class SummaryOptions(Section):
 
     length_penalty: bool = True
     coeff: float = Field(default=0.5, ge=0, le=1)
-
-
-def expectation(options: AnswerRubricOptions) -> Mapping[str, Any]:
-    """An expectation needs probabilities. It stays `judged`: after a reason it is near one of the five values."""
-    return {"probabilities": options.expected}
 
 
 def scale_of_rubrics(options: RubricsScoreOptions) -> Mapping[str, Any]:

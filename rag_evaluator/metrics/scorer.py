@@ -27,7 +27,7 @@ from rag_evaluator.judge.protocol import (
     shares_of,
 )
 from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.metrics.work_checks import SeenWork, check_work
+from rag_evaluator.metrics.work_checks import check_work
 from rag_evaluator.models.hub import in_one_line
 from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 from rag_evaluator.results.judgement import Judgement
@@ -248,10 +248,12 @@ class Scorer:
             score = await self._ask_ragas(metric, columns, recorder)
             if recorder.lost is not None:
                 raise recorder.lost
-            score = with_work(score, check_work(recorder.answers, [sample.row, sample.columns]))
+            flags, forbidden = check_work(recorder.answers, [sample.row, sample.columns])
+            if forbidden and not score.missing:
+                score = replace(score, value=math.nan, reason=forbidden, outcome=None, lasting=True)
             shorter = columns.get("retrieved_contexts", [])[:-1]
             if not recorder.too_long or is_blank(shorter):
-                return score
+                return replace(score, flags=flags)
             columns["retrieved_contexts"] = shorter
 
     async def _ask_ragas(self, name: str, columns: Mapping[str, Any], recorder: Recorder) -> Score:
@@ -281,13 +283,6 @@ class Scorer:
         judged = None if contexts is None else tuple(range(len(contexts)))
         lasting = recorder.too_long or undefined
         return Score(value, reason, judged, recorder.judgements, lasting, outcome=outcome)
-
-
-def with_work(score: Score, work: SeenWork) -> Score:
-    """A score with what was seen in the judge's work; missing, and for good, where that forbids one."""
-    if work.reason is None or score.missing:
-        return replace(score, flags=work.flags)
-    return replace(score, value=math.nan, reason=work.reason, outcome=None, lasting=True, flags=work.flags)
 
 
 async def load_scorer(

@@ -6,7 +6,6 @@ from typing import Any
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.metric import RETRIEVAL, SUPPORT, Metric
 from rag_evaluator.metrics.options import (
-    AnswerRubricOptions,
     FactualCorrectnessOptions,
     NoiseSensitivityOptions,
     QuotesOptions,
@@ -16,7 +15,6 @@ from rag_evaluator.metrics.options import (
     SummaryOptions,
     VerdictOptions,
     by_verifier,
-    expectation,
     scale_of_rubrics,
 )
 from rag_evaluator.statistics.formulas import Scale
@@ -242,8 +240,6 @@ METRICS: Mapping[str, Metric] = {
         f"{OWN}.judged:AnswerRubric",
         ("user_input", *PAIR),
         prompts=("prompt",),
-        settings=AnswerRubricOptions,
-        changes=expectation,
         about="one of five labels: agreement with the reference, with a reason",
     ),
     "exact_match": Metric(

@@ -79,25 +79,14 @@ VERDICTS: Mapping[str, str] = {
 CHECKED = frozenset({*COUNTED, *VERDICTS, "ClassificationWithReason", "AnswersGenerated"})
 
 
-@dataclass(frozen=True)
-class SeenWork:
-    """What was seen in the answers behind a score.
-
-    Attributes:
-        flags: flag -> the texts that it is about; of `incomplete` the share of the text, `0.18 covered`.
-        reason: why there is no score; None where nothing forbids it.
-    """
-
-    flags: Mapping[str, Sequence[str]]
-    reason: str | None
-
-
-def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> SeenWork:
-    """The flags of all answers behind a score.
+def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> tuple[dict[str, list[str]], str | None]:
+    """The flags of all answers behind a score, and why there is none; None where nothing forbids one.
 
     Args:
         answers: prompt and answer, in the order of asking.
         row: all columns, with lists and objects of texts. Any: the users' own columns.
+
+    A flag has the texts that it is about; `incomplete` the share of the text, `0.18 covered`.
     """
     flags: dict[str, list[str]] = {}
     forbidden: list[str] = []
@@ -110,7 +99,7 @@ def check_work(answers: Iterable[tuple[str, BaseModel]], row: Any) -> SeenWork:
             flags[flag] = list(dict.fromkeys([*flags.get(flag, ()), *texts]))
         is_about_nothing = FOREIGN in seen and len(seen[FOREIGN]) == len(list(_texts(answer)))
         forbidden += [flag for flag in REASONS if flag in seen and (flag != FOREIGN or is_about_nothing)]
-    return SeenWork(flags, next((why for flag, why in REASONS.items() if flag in forbidden), None))
+    return flags, next((why for flag, why in REASONS.items() if flag in forbidden), None)
 
 
 class _Joined:

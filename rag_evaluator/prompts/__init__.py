@@ -10,11 +10,11 @@ __getattr__, __dir__, __all__ = facade(
         "language_id": "foreign",
         "loading": "LEVELS PackPrompt PackSet TracedPrompt english_pack",
         "own": (
-            "AnswerInput AnswerableOutput ChunkOutput CompareInput CompareOutput CustomInput CustomOutput FilterInput "
+            "AnswerInput AnswerableOutput ChunkOutput CompareOutput CustomInput CustomOutput FilterInput "
             "FilterOutput MatchOutput OwnPrompt ReduceInput ReferenceOutput RefusedOutput RubricInput RubricOutput "
             "SentencesInput SentencesOutput SupportInput SupportOutput VerifyInput VerifyOutput prompt_models"
         ),
-        "pack": ("Key LEGACY_NAMES Pack languages_in load_pack option_texts pack_file pack_path read_pack write_pack"),
+        "pack": "Key Pack languages_in option_texts pack_path read_pack write_pack",
         "translate": "Segment divided joined",
     },
 )

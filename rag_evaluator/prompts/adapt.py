@@ -83,7 +83,7 @@ def ready_prompts(
         logger.warning(
             "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language
         )
-        done = adapt_packs(packs, judge, config.prompts.adapt_instruction, shared=(PACKAGED,))
+        done = adapt_packs(packs, judge, shared=(PACKAGED,))
         if done.written:  # else another run has made them meanwhile
             logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
     elif packs.folder.name != type(config).model_fields["prompts_dir"].default.name and not packs.folder.is_dir():
@@ -94,7 +94,6 @@ def ready_prompts(
 def adapt_packs(
     packs: PackSet,
     judge: JudgeSource,
-    instruction: bool = True,
     force: bool = False,
     progress: Progress = silent,
     shared: Sequence[Path] = (),
@@ -104,7 +103,6 @@ def adapt_packs(
     Args:
         packs: what is to be there.
         judge: loaded only if there is something to translate.
-        instruction: False leaves the instructions in English and translates the examples only.
         force: make packs anew that exist.
         progress: called with (packs done, packs in all).
         shared: folders whose packs need not be made.
@@ -120,14 +118,12 @@ def adapt_packs(
     try:
         workshop.mkdir(parents=True, exist_ok=True)
         with FileLock(workshop / f"{name}.lock"):
-            return _adapt(packs, judge, instruction, force, progress, shared)
+            return _adapt(packs, judge, force, progress, shared)
     except OSError as error:
         raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
 
 
-def _adapt(
-    packs: PackSet, judge: JudgeSource, instruction: bool, force: bool, progress: Progress, shared: Sequence[Path]
-) -> AdaptedPacks:
+def _adapt(packs: PackSet, judge: JudgeSource, force: bool, progress: Progress, shared: Sequence[Path]) -> AdaptedPacks:
     existing, missing = packs.find(*shared)
     present = [key for key, path in existing.items() if path.parent == packs.folder]
     chosen = [*present, *missing] if force else list(missing)
@@ -142,8 +138,8 @@ def _adapt(
         for done, key in enumerate(chosen):
             progress(done, len(chosen))
             prompt, path = packs.originals[key], packs.path_of(key)
-            pack, refused = await _translated(prompt, translator, instruction)
-            faults = check_pack(pack, prompt, packs.spoken, instruction)
+            pack, refused = await _translated(prompt, translator)
+            faults = check_pack(pack, prompt, packs.spoken)
             write_review(review, packs.spoken.name, path.name, _section(faults, refused))  # no pack is without it
             write_pack(path, pack)
             marked += len(faults) + len(refused)
@@ -158,25 +154,21 @@ Refused = Mapping[tuple[str, Translation], Sequence[str]]
 """English segment and its translation, where that is refused -> the places of its texts."""
 
 
-async def _translated(
-    prompt: "BasePrompt[Any, Any]", translator: Translator, instruction: bool
-) -> tuple[Pack, Refused]:
+async def _translated(prompt: "BasePrompt[Any, Any]", translator: Translator) -> tuple[Pack, Refused]:
     """The pack of a prompt; all its segments at once, so that the judge's batches are full."""
     english = english_pack(prompt)
     prose = prose_of(english)
     task = prose.pop("instruction")
     known = frozenset(text for text in prose.values() if text.endswith((".", "!", "?")))
     parts = {place: divided(text, known) for place, text in prose.items()}
-    labels: frozenset[str] = frozenset()
-    if instruction:
-        parts["instruction"], labels = divided(task), label_words(prompt, task)
+    parts["instruction"], labels = divided(task), label_words(prompt, task)
     asked = {
         place: [translator.translate(part.text, labels if place == "instruction" else frozenset()) for part in of]
         for place, of in parts.items()
     }
     replies = dict(zip(asked, await asyncio.gather(*(asyncio.gather(*of) for of in asked.values())), strict=True))
     refused: defaultdict[tuple[str, Translation], list[str]] = defaultdict(list)
-    texts = {"instruction": task}
+    texts = {}
     for place, of in parts.items():
         texts[place] = joined(of, [reply.text for reply in replies[place]], translator.language)
         for part, reply in zip(of, replies[place], strict=True):

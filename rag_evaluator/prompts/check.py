@@ -151,12 +151,11 @@ class CheckedPack:
     faults: Sequence[Fault]
 
 
-def check_packs(packs: PackSet, instruction: bool = True, others: Sequence[Path] = ()) -> list[CheckedPack]:
+def check_packs(packs: PackSet, others: Sequence[Path] = ()) -> list[CheckedPack]:
     """Check every pack of a language, in the order of the prompts.
 
     Args:
         packs: what is to be there.
-        instruction: False where instructions may have been left in English.
         others: folders where a pack is looked for that is not in that of `packs`.
     """
     checked = []
@@ -166,14 +165,14 @@ def check_packs(packs: PackSet, instruction: bool = True, others: Sequence[Path]
             checked.append(CheckedPack(missing[key], [Fault("missing", "", "no such file")]))
         elif key in existing:
             try:
-                faults = check_pack(load_pack(existing[key], prompt), prompt, packs.spoken, instruction)
+                faults = check_pack(load_pack(existing[key], prompt), prompt, packs.spoken)
             except PromptError as error:
                 faults = [Fault("invalid", "", str(error).removeprefix(f"{existing[key]}: "))]
             checked.append(CheckedPack(existing[key], faults))
     return checked
 
 
-def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language, instruction: bool = True) -> list[Fault]:
+def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language) -> list[Fault]:
     """What is wrong with a pack that fits the models of a prompt, compared with its English text."""
     english = english_pack(prompt)
     translated, source = leaves_of(pack), leaves_of(english)
@@ -187,8 +186,6 @@ def check_pack(pack: Pack, prompt: "BasePrompt[Any, Any]", language: Language, i
         ratio = len(texts.get(place, "")) / (len(text) * language.density)  # 1: as most translations are
         if place in texts and len(text) >= LONG_TEXT and not 1 / SHORTENED < ratio < SHORTENED:
             faults.append(Fault("length", place, f"{ratio:.1f} times as long as a translation is"))
-    if not instruction and pack.instruction == english.instruction:
-        del texts["instruction"]
     return [*faults, *_language(texts, sources, language)]
 
 

@@ -13,9 +13,7 @@ __getattr__, __dir__, __all__ = facade(
         "comparison_conclusion": "Judging conclude_labels conclude_pair decide",
         "conclusion": "judge_words judged_by judged_config toy_sentence",
         "flags": "REASONS",
-        "judgement": (
-            "FACTS GRADES Judgement SIGNS doubt explained few_lines judgements_of meaning_of numbers_of tone_of"
-        ),
+        "judgement": ("FACTS GRADES Judgement SIGNS explained few_lines judgements_of meaning_of numbers_of tone_of"),
         "manifest": "judge_of",
         "overview": "Grid Overview WithOverview interval means",
         "questions": "put_together questions_of refer references resolve",

@@ -437,13 +437,6 @@ def few_lines(verdicts: Sequence[JudgedVerdict], other: Sequence[JudgedVerdict])
     return tuple(verdicts[place].says() for place in order[:LINES])
 
 
-def doubt(records: Sequence[Json]) -> float | None:
-    """How unsure the judge was of a row: 1 less its mean confidence, from 0; None where it gave no confidences."""
-    judgements = [judgement for record in records for judgement in judgements_of(record)]
-    confidences = [confidence for judgement in judgements for confidence in judgement.confidences]
-    return 1 - sum(confidences) / len(confidences) if confidences else None
-
-
 def _in_a_line(texts: Iterable[str]) -> str:
     return " · ".join(" ".join(text.split()) for text in texts)
 

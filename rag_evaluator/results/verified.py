@@ -14,7 +14,7 @@ from rag_evaluator.results.rows import VERIFIED
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 THRESHOLDS = "verifier"  # the part of a certificate that holds thresholds
-SENTENCES, ROWS = "sentences", "rows"  # what a threshold is of: of probabilities of sentences, of scores of rows
+SENTENCES = "sentences"  # what a threshold is of; earlier versions also had some of `rows`
 PARTS = ("verifier", "kind", "base", "evidence", "judge", "prompts")
 """Parts of a signature on which a probability depends."""
 
@@ -65,15 +65,9 @@ def check_verifier(path: Path, metric: str, signature: str) -> None:
 def _threshold(path: Path, metric: str) -> Json:
     found = (read_certificate(path).get(THRESHOLDS) or {}).get(metric)
     sheet = command("certify sheet", "RESULTS", "--sentences", "--out", "sentences.xlsx")
-    if found is None:
+    if found is None or found["by"] != SENTENCES:
         raise ResultsError(
             f"{path}: it has no threshold of {metric}, because nobody has labelled its sentences, or too few. "
             f"'{sheet}' writes a sheet for that; or give verifier.threshold a number."
-        )
-    if found["by"] != SENTENCES:
-        raise ResultsError(
-            f"{path}: its threshold of {metric} is one of rows: from which score on people accept a row. It says "
-            f"nothing of single sentences, and verifier.threshold is one of sentences. '{sheet}' writes a sheet for "
-            "that; or give verifier.threshold a number."
         )
     return dict(found)

@@ -5,7 +5,7 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic
 
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset import row_names
@@ -25,7 +25,7 @@ from rag_evaluator.results.writers import WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import make_all
-from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
+from rag_evaluator.run.task import Context, Plan, Record, Table, U, Work, auto_chunk_size
 from rag_evaluator.tasks.manifest import REPORT, describe, write_own_report
 
 if TYPE_CHECKING:
@@ -78,7 +78,7 @@ class Evaluation:
     @asynccontextmanager
     async def open(self, context: Context | None) -> AsyncIterator[Work[Sample]]:
         assert self._load is not None
-        yield _Scoring(await self._load())
+        yield Scoring(await self._load(), lambda unit, column: (unit, column))
 
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
@@ -95,16 +95,20 @@ class Evaluation:
             self._is_reported = write_own_report(folder)
 
 
-class _Scoring:
-    """Scores rows with ragas metrics, each with a judge and embeddings that all share."""
+class Scoring(Generic[U]):
+    """Scores rows with ragas metrics, each with a judge and embeddings that all share.
 
-    def __init__(self, scorer: "Scorer") -> None:
-        self.scorer = scorer
+    Args:
+        cell: the row and the metric of a unit and its column.
+    """
+
+    def __init__(self, scorer: "Scorer", cell: Callable[[U, str], tuple[Sample, str]]) -> None:
+        self.scorer, self.cell = scorer, cell
         self.in_flight = scorer.in_flight
         self.about: Mapping[str, Any] = {} if scorer.judge is None else scorer.judge.about
 
-    async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
-        return to_record(await self.scorer.score(unit, column, repeat))
+    async def __call__(self, unit: U, column: str, repeat: int) -> Record:
+        return to_record(await self.scorer.score(*self.cell(unit, column), repeat))
 
 
 class ScoredTable:

@@ -238,7 +238,7 @@ class _QuestionReference:
         """The judge's answer, None if there is none. Raises `JudgementError`."""
         answer = (await self.judge.opinion(prompt, ReferenceOutput)).answer
         assert isinstance(answer, ReferenceOutput)
-        if COPIED in check_work([(prompt, answer)], [self.question, self.contexts]).flags:
+        if COPIED in check_work([(prompt, answer)], [self.question, self.contexts])[0]:
             raise JudgementError(REASONS[COPIED])
         return answer.answer.strip() if answer.answerable and not is_blank(answer.answer) else None
 

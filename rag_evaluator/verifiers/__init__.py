@@ -9,7 +9,6 @@ __getattr__, __dir__, __all__ = facade(
         "counted": "LONGEST_PHRASE Sentence sentences_of",
         "evidence": "Evidence EvidencePiece Limit",
         "families": "VERIFIERS family_name languages_of",
-        "guardian": "BLOCK written",
         "lettucedetect": "prompt read",
         "reading": "encode",
         "reranker": "RERANKERS Reranker",

@@ -1,8 +1,7 @@
 """`VERIFIERS`: the families of verifiers, one row each: what they read, where their score is, what they were made for.
 
 Formats, lengths and formulas are those of their authors: MiniCheck (Tang et al. 2024), FactCG (Lei et al. 2025),
-HHEM-2.1 (Vectara), LettuceDetect (Kovács and Recski 2025), Granite Guardian (Padhi et al. 2024), cross-encoders for
-natural language inference.
+HHEM-2.1 (Vectara), LettuceDetect (Kovács and Recski 2025), cross-encoders for natural language inference.
 """
 
 import re
@@ -26,9 +25,9 @@ class Family:
         architecture: in config.json; one that begins with `For` is what names end with.
         model: class of transformers that has its weights.
         reads: where its score is: `label`, the share of a label of the whole text; `first`, the same at the first
-            token; `tokens`, the share of a token in the first step of a decoder; `answer`, the share of yes and no
-            where a model that writes would answer; `spans`, the labels of the sentence's tokens.
-        template: the text, with {premise}, {hypothesis} and {eos}; empty: a pair of texts, or a chat.
+            token; `tokens`, the share of a token in the first step of a decoder; `spans`, the labels of the
+            sentence's tokens.
+        template: the text, with {premise}, {hypothesis} and {eos}; empty: a pair of texts.
         piece: the longest premise that it is given at once, in `unit`.
         window: tokens of premise, sentence and template together at most.
         languages: that it was made for, by name; empty: many, none is refused. `languages_of` knows those of a model.
@@ -38,7 +37,7 @@ class Family:
 
     architecture: str
     model: str
-    reads: Literal["label", "first", "tokens", "answer", "spans"]
+    reads: Literal["label", "first", "tokens", "spans"]
     template: str
     piece: int
     window: int
@@ -106,7 +105,6 @@ VERIFIERS: Mapping[str, Family] = {
         languages=("english", "german", "french", "spanish", "italian", "polish", "chinese", "hungarian"),
         supported=0,
     ),
-    "granite-guardian": Family("ForCausalLM", "AutoModelForCausalLM", "answer", "", piece=7000, window=8192),
 }
 PUBLISHED: Mapping[str, Sequence[tuple[str, str, float]]] = {
     "hhem": (
@@ -197,16 +195,13 @@ def _fits(architecture: str, expected: str) -> bool:
 
 
 def _is_marked(name: str, folder: Path, settings: Settings) -> bool:
-    """Whether labels, chat template or the folder's name tell a family from others of its architecture."""
+    """Whether labels or the folder's name tell a family from others of its architecture."""
     labels, named = list(labels_of(settings).values()), names_of(folder, settings)
     is_nli = any(label.startswith("entail") for label in labels)
-    templates = (folder / "chat_template.jinja", folder / "tokenizer_config.json")
     marks = {
         "nli": is_nli,
         "hhem": True,
         "lettucedetect": len(labels) in (0, 2),
-        "granite-guardian": "guardian" in named
-        or any("guardian_config" in file.read_text(encoding="utf-8") for file in templates if file.is_file()),
         "minicheck-roberta": not is_nli and ("minicheck" in named or labels == ["0", "1"]),
     }
     return marks.get(name, not is_nli and name.partition("-")[0] in named)

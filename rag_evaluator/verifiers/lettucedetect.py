@@ -6,7 +6,6 @@ Format and formula: Kovács and Recski 2025, github.com/KRLabsOrg/LettuceDetect.
 import itertools
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from string import Template
 from typing import Any
@@ -20,20 +19,8 @@ HALLUCINATED = 1  # the label
 DOUBT = 0.5  # a token above it is hallucinated
 BETWEEN = " "  # sentences of the answer
 
-Span = tuple[int, int, float]  # start and end in characters, probability
-
-
-@dataclass(frozen=True)
-class Hallucination:
-    """What a token classifier says of a sentence.
-
-    Attributes:
-        probability: highest one of its tokens, [0, 1].
-        spans: tokens in a row that are hallucinated: start and end in characters of the sentence, highest probability.
-    """
-
-    probability: float
-    spans: tuple[Span, ...]
+Span = tuple[int, int, float]  # start and end in characters, probability of hallucination
+Seen = tuple[float, tuple[Span, ...]]  # of a sentence: probability of hallucination, its spans
 
 
 def prompt(contexts: Sequence[str], question: str, language: str) -> str:
@@ -55,8 +42,11 @@ def _prompts() -> Mapping[str, Mapping[str, str]]:
     return prompts
 
 
-def read(model: Any, tokenizer: Any, text: str, sentences: Sequence[str], window: int) -> list[Hallucination]:
+def read(model: Any, tokenizer: Any, text: str, sentences: Sequence[str], window: int) -> list[Seen]:
     """The sentences of an answer, joined by a space, below a prompt; names of control tokens are text.
+
+    Of each sentence the highest probability of its tokens, and the spans of tokens in a row that are hallucinated, with
+    their highest probability.
 
     Raises `PromptTooLongError` where all does not fit at once, `UndefinedScoreError` for a sentence without tokens.
     """
@@ -85,7 +75,7 @@ def read(model: Any, tokenizer: Any, text: str, sentences: Sequence[str], window
     return [_sentence(tokens, start, sentence) for start, sentence in zip(starts, sentences, strict=False)]
 
 
-def _sentence(tokens: Sequence[Span], start: int, sentence: str) -> Hallucination:
+def _sentence(tokens: Sequence[Span], start: int, sentence: str) -> Seen:
     """What the tokens say that have a character of a sentence."""
     end = start + len(sentence)
     mine = [
@@ -95,4 +85,4 @@ def _sentence(tokens: Sequence[Span], start: int, sentence: str) -> Hallucinatio
         raise UndefinedScoreError(f"the verifier's tokenizer has no token for the sentence {sentence:.60}")
     runs = [list(run) for hallucinated, run in itertools.groupby(mine, lambda token: token[2] > DOUBT) if hallucinated]
     spans = tuple((run[0][0], run[-1][1], max(share for _, _, share in run)) for run in runs)
-    return Hallucination(max(share for _, _, share in mine), spans)
+    return max(share for _, _, share in mine), spans

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from rag_evaluator.verifiers import guardian
 from rag_evaluator.verifiers.batches import Encoded, Reader, inert, rows_of
 from rag_evaluator.verifiers.families import Family
 
@@ -18,20 +17,12 @@ def encode(tokenizer: Any, family: Family, pairs: Sequence[Pair]) -> list[Encode
     if not pairs:
         return []
     plain = [(inert(tokenizer, premise), inert(tokenizer, hypothesis)) for premise, hypothesis in pairs]
-    if family.reads == "answer":
-        texts = [guardian.written(tokenizer, premise, hypothesis) for premise, hypothesis in plain]
-        encoded = tokenizer(texts, add_special_tokens=False, return_token_type_ids=False)
-    elif family.template:
+    if family.template:
         eos = tokenizer.eos_token or tokenizer.sep_token
         encoded = tokenizer([family.template.format(premise=a, hypothesis=b, eos=eos) for a, b in plain])
     else:
         encoded = tokenizer([premise for premise, _ in plain], [hypothesis for _, hypothesis in plain])
     return rows_of(encoded, len(pairs))
-
-
-def reader(tokenizer: Any, family: Family, label: int) -> Reader:
-    """What gives the probability of each text of a batch."""
-    return READERS[family.reads](tokenizer, family, label)
 
 
 def _first_step(model: Any, inputs: dict[str, Any], tokens: Sequence[int]) -> Any:
@@ -44,10 +35,9 @@ def _first_step(model: Any, inputs: dict[str, Any], tokens: Sequence[int]) -> An
     return first[:, tokens].softmax(-1)[:, 1]
 
 
-READERS: Mapping[str, Callable[[Any, Family, int], Reader]] = {
-    "label": lambda _, __, label: lambda model, inputs: model(**inputs).logits.float().softmax(-1)[:, label],
-    "first": lambda _, __, label: lambda model, inputs: model(**inputs).logits[:, 0].float().softmax(-1)[:, label],
-    "tokens": lambda _, family, label: partial(_first_step, tokens=[family.other, label]),
-    "answer": lambda tokenizer, _, __: guardian.reader(tokenizer),
+READERS: Mapping[str, Callable[[Family, int], Reader]] = {
+    "label": lambda _, label: lambda model, inputs: model(**inputs).logits.float().softmax(-1)[:, label],
+    "first": lambda _, label: lambda model, inputs: model(**inputs).logits[:, 0].float().softmax(-1)[:, label],
+    "tokens": lambda family, label: partial(_first_step, tokens=[family.other, label]),
 }
-"""By `Family.reads`; `spans` are read in `lettucedetect.py`, from the whole answer."""
+"""By `Family.reads`, what gives the probability of each text of a batch; `lettucedetect.py` reads `spans`."""

@@ -2,9 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ModelError, PromptTooLongError, UndefinedScoreError
@@ -21,7 +19,7 @@ from rag_evaluator.verifiers.families import (
     supported_label,
 )
 from rag_evaluator.verifiers.loading import FolderModel, model_folder
-from rag_evaluator.verifiers.reading import Pair, encode, reader
+from rag_evaluator.verifiers.reading import READERS, Pair, encode
 
 # Any in this module: objects of transformers and torch.
 
@@ -156,7 +154,8 @@ class Verifier(FolderModel):
             raise PromptTooLongError(
                 f"evidence and sentence have {longest} tokens, and this verifier reads {self.window}"
             )
-        return probabilities(model, encoded, self._read, tokenizer.pad_token_id, self.batch_size)
+        read = READERS[self.family.reads](self.family, self.label)
+        return probabilities(model, encoded, read, tokenizer.pad_token_id, self.batch_size)
 
     def far_from_card(self) -> int | None:
         """Count the values of its card that it does not give; None where its card has none. Loads the model."""
@@ -175,16 +174,15 @@ class Verifier(FolderModel):
     def _by_tokens(self, contexts: Sequence[str], hypotheses: Sequence[str], question: str) -> list[Support]:
         tokenizer, model = self._loaded
         prompt = lettucedetect.prompt(contexts, question, self.language.name)
-        sentences = lettucedetect.read(model, tokenizer, prompt, hypotheses, self.window)
         piece = EvidencePiece("\n".join(contexts), tuple(range(len(contexts))))
         return [
             Support(
-                round(1 - sentence.probability, DECIMALS),
+                round(1 - probability, DECIMALS),
                 piece,
                 pieces=1,
-                spans=tuple((start, end, round(share, DECIMALS)) for start, end, share in sentence.spans),
+                spans=tuple((start, end, round(share, DECIMALS)) for start, end, share in spans),
             )
-            for sentence in sentences
+            for probability, spans in lettucedetect.read(model, tokenizer, prompt, hypotheses, self.window)
         ]
 
     def _limits(self, hypotheses: Sequence[str]) -> list[Limit]:
@@ -209,7 +207,3 @@ class Verifier(FolderModel):
         tokenizer = self._loaded[0]
         plain = [inert(tokenizer, text) for text in texts]
         return [len(ids) for ids in tokenizer(plain, add_special_tokens=False)["input_ids"]] if plain else []
-
-    @cached_property
-    def _read(self) -> Any:
-        return reader(self._loaded[0], self.family, self.label)

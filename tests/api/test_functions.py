@@ -574,6 +574,8 @@ def test_options_of_a_metric_that_is_not_scored_are_refused_and_its_definition_i
     config["metric_options"] = {"RougeScore": {"mode": "recall"}}
     scores = evaluate(QUESTIONS, CONTEXTS, ANSWERS, REFERENCES, metrics=["rouge"], config=config)
     assert '"mode": "recall"' in scores.results.signatures["rouge"]
-    config["metric_options"]["answer_rubric"] = {"expected": True}
-    with pytest.raises(ConfigError, match=r"metric_options\.answer_rubric' is not one of the metrics of this run"):
+    config["metric_options"]["quoted_spans_alignment"] = {"casefold": False}
+    with pytest.raises(
+        ConfigError, match=r"metric_options\.quoted_spans_alignment' is not one of the metrics of this run"
+    ):
         evaluate(QUESTIONS, CONTEXTS, ANSWERS, REFERENCES, metrics=["rouge"], config=config)

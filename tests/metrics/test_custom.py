@@ -12,13 +12,10 @@ from ragas.metrics.result import MetricResult
 
 from rag_evaluator import (
     METRICS,
-    CustomMetric,
-    EvaluatorChain,
     RAGEvaluator,
     ScriptedJudge,
     read_questions,
 )
-from rag_evaluator import evaluate as evaluate_lists
 from rag_evaluator.config import make_config
 from rag_evaluator.judge import tighten
 from rag_evaluator.metrics import Metric, chosen_metrics, read_scale
@@ -181,20 +178,6 @@ def test_scores_are_made_anew_where_a_column_that_the_metric_reads_has_changed(r
     assert [asked(prompt)["values"]["channel"] for prompt in judge.prompts] == ["phone"]
 
 
-def test_results_have_range_direction_stage_intervals_and_rates_as_those_of_other_metrics(rows: Rows) -> None:
-    config = {
-        "metrics": ["exact_match", "tone"],
-        "custom_metrics": {"tone": {**TONE, "better": "lower", "stage": "retrieval"}},
-        "thresholds": {"tone": 1},
-        "require": ["tone <= 2"],
-    }
-    results = RAGEvaluator(config, Labels()).evaluate(rows)
-    summary = results.summary()["tone"]
-    assert (summary["stage"], summary["better"], summary["pass_rate"]["threshold"]) == ("retrieval", "lower", 1)
-    assert 0 <= summary["ci_low"] <= summary["mean"] <= summary["ci_high"] <= 2
-    assert results.manifest["metrics"]["tone"]["range"] == [0.0, 2.0]
-
-
 def test_the_questions_can_be_read_again(rows: Rows, tmp_path: Path) -> None:
     judge = Labels()
     scored = [{**row, "channel": "mail"} for row in rows]
@@ -212,19 +195,6 @@ def test_the_questions_can_be_read_again(rows: Rows, tmp_path: Path) -> None:
             "channel": "mail",
         }
     }
-
-
-def test_a_metric_is_given_to_the_functions_for_lists_and_to_chains_as_an_object(rows: Rows, tmp_path: Path) -> None:
-    tone = CustomMetric("tone", "Is it polite?", ["user_input", "response"], SCALE, examples=[EXAMPLE])
-    questions, contexts, answers = (
-        [row[key] for row in rows] for key in ("user_input", "retrieved_contexts", "response")
-    )
-    means = evaluate_lists(questions, contexts, answers, metrics=[tone], judge=Labels(), output_dir=tmp_path)
-    assert means == {"tone": pytest.approx(sum(len(answer) % 3 for answer in answers) / 3)}
-    [scored] = EvaluatorChain(tone, judge=Labels()).batch([rows[0]])
-    assert scored["tone_score"] == len(answers[0]) % 3
-    listed = EvaluatorChain("tone", judge=Labels(), config={"metrics": ["tone"], "custom_metrics": {"tone": TONE}})
-    assert listed.invoke(rows[0])["tone_score"] == len(answers[0]) % 3
 
 
 def test_a_question_in_the_language_of_the_run_is_put_in_the_prompt_of_that_language(rows: Rows) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from known_verifier import KNOWN, ROW, KnownVerifier
 
-from rag_evaluator import ModelError, PromptError, RAGEvaluator, Results, ScriptedJudge
+from rag_evaluator import ModelError, RAGEvaluator, Results, ScriptedJudge
 from rag_evaluator.metrics import AGREE, DISAGREE
 from rag_evaluator.models import InstructorBaseRagasLLM
 
@@ -63,13 +63,6 @@ def test_an_answer_that_is_none_gives_no_score(answer: list[Any], reason: str, m
     score = scored(verifier).scores["groundedness"][0]
     assert math.isnan(score.value)
     assert str(score.reason).startswith(reason)
-
-
-def test_a_verifier_needs_no_pack_of_the_question_to_the_judge(tmp_path: Path) -> None:
-    packs = {"language": "dutch", "prompts_dir": str(tmp_path)}
-    assert scored(KnownVerifier({}), metrics=METRICS, **packs).scores["groundedness"][0].value == 0
-    with pytest.raises(PromptError, match="groundedness_prompt_dutch"):
-        scored(judge=by_order(SURE), **packs)
 
 
 def test_the_threshold_decides_which_sentences_are_supported() -> None:

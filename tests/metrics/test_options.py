@@ -13,7 +13,7 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import canonical_name, chosen_metrics
 
 DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
-HEAD = "metrics: [answer_rubric, rouge, rubrics_score_with_reference, bleu]\n"
+HEAD = "metrics: [quoted_spans_alignment, rouge, rubrics_score_with_reference, bleu]\n"
 Load = Callable[..., Any]
 
 
@@ -29,11 +29,11 @@ def load(tmp_path: Path) -> Load:
 RUBRICS = "metric_options:\n  rubrics_score_with_reference:\n    rubrics: "
 FAULTS = [
     (
-        "metric_options:\n  answer_rubric:\n    expcted: true",
+        "metric_options:\n  quoted_spans_alignment:\n    casefolt: true",
         4,
-        "Did you mean 'metric_options.answer_rubric.expected'?",
+        "Did you mean 'metric_options.quoted_spans_alignment.casefold'?",
     ),
-    ("metric_options:\n  answer_rubric:\n    expected: perhaps", 4, "should be a valid boolean"),
+    ("metric_options:\n  quoted_spans_alignment:\n    casefold: perhaps", 4, "should be a valid boolean"),
     ("metric_options: {rouge_score: {mode: recal}}", 2, "Did you mean 'recall'?"),
     ("metric_options: {bleu_score: {n: 2}}", 2, "bleu_score has no options."),
     (
@@ -46,8 +46,8 @@ FAULTS = [
         3,
         "'metric_options.summary_score' is not one of the metrics of this run. Add it, or",
     ),
-    ("metric_options: {answer_rubrik: {}}", 2, "Did you mean 'answer_rubric'?"),
-    ("metric_options: {answer_rubric: 3}", 2, "'metric_options.answer_rubric' is 3"),
+    ("metric_options: {quoted_span_alignment: {}}", 2, "Did you mean 'quoted_spans_alignment'?"),
+    ("metric_options: {quoted_spans_alignment: 3}", 2, "'metric_options.quoted_spans_alignment' is 3"),
     (f"{RUBRICS}{{score1_description: a}}", 4, "expected at least two of score0_description to score9_description."),
     (f"{RUBRICS}{{score1_description: a, good: b}}", 4, "score9_description, not good."),
     (f"{RUBRICS}{{score1_description: a, score2_description: ' '}}", 4, "expected a text for score2_description."),
@@ -63,11 +63,11 @@ def test_a_wrong_option_is_reported_with_its_line(load: Load, lines: str, line: 
 
 
 OVERRIDES = [
-    ("metric_options.answer_rubric.expected=true", "answer_rubric", {"expected": True}),
+    ("metric_options.quoted_spans_alignment.casefold=false", "quoted_spans_alignment", {"casefold": False}),
     ("metric_options.rouge.mode=recall", "rouge_score", {"mode": "recall"}),
     ("metric_options={RougeScore: {rouge_type: rouge1}}", "rouge_score", {"rouge_type": "rouge1"}),
-    ("metric_options.answer_rubric=", "answer_rubric", {}),
-    ("metric_options.answer_rubric.expected=false", "answer_rubric", {}),
+    ("metric_options.quoted_spans_alignment=", "quoted_spans_alignment", {}),
+    ("metric_options.quoted_spans_alignment.casefold=true", "quoted_spans_alignment", {}),
 ]
 
 

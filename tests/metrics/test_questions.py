@@ -16,18 +16,16 @@ from rag_evaluator import (
     METRICS,
     PromptTooLongError,
     RAGEvaluator,
-    Results,
     ResultsError,
     ScriptedJudge,
     read_questions,
 )
-from rag_evaluator.cli import print_parts
 from rag_evaluator.files import short_digest
 from rag_evaluator.judge import as_judge
 from rag_evaluator.metrics import SUPPORT, Recorder, load_prompts
 from rag_evaluator.models import LocalEmbeddings
 from rag_evaluator.prompts import LEVELS, Key, TracedPrompt
-from rag_evaluator.results import means, put_together, questions_of
+from rag_evaluator.results import put_together, questions_of
 
 ROOT = Path(__file__).parents[2]
 JUDGED = [name for name, metric in METRICS.items() if metric.judge]
@@ -203,15 +201,3 @@ def test_the_recipe_of_the_docs_prints_the_questions_of_a_row(
     assert len(texts) == 2
     shown = capsys.readouterr().out
     assert all(text in shown for text in texts)
-
-
-def left_out() -> Results:
-    return evaluator(["context_precision", "context_relevance", "answer_accuracy", "bleu_score"]).evaluate(ROWS)
-
-
-def test_the_table_tells_in_how_many_rows_contexts_were_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    print_parts(means("run", "metric", left_out().summary(), "no score", reasons=None))
-    told = "  context_relevance: contexts left out in 1 of 3 rows (did not fit the judge's window)\n"
-    shown = capsys.readouterr().out
-    assert told in shown
-    assert shown.count("left out") == 2

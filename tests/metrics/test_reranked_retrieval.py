@@ -56,15 +56,6 @@ def test_a_threshold_decides() -> None:
     assert scored("retrieval_precision", [" "]).value == 0
 
 
-def test_probabilities_are_gains_of_ndcg_alone() -> None:
-    contexts = ["low", "high", "middle"]
-    gained = 0.2 / 1 + 0.9 / math.log2(3) + 0.5 / math.log2(4)
-    best = 0.9 / 1 + 0.5 / math.log2(3) + 0.2 / math.log2(4)
-    assert scored("retrieval_ndcg", contexts, gains="graded").value == pytest.approx(gained / best)
-    for name in ("retrieval_map", "retrieval_mrr", "retrieval_precision"):
-        assert scored(name, contexts, gains="graded").value == scored(name, contexts).value
-
-
 def test_the_number_of_relevant_documents_is_not_known() -> None:
     assert {scored(name, ["high"]).reason for name in ("retrieval_ndcg", "retrieval_map")} == {UNKNOWN}
     assert KNOWN != UNKNOWN
@@ -158,4 +149,3 @@ def test_the_signature_changes_with_what_changes_numbers(folder: Path, tmp_path:
 
     assert lines() == lines(batch_size=7)
     assert lines() != lines(threshold=0.4)
-    assert lines() != lines(gains="graded")

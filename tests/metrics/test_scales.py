@@ -10,28 +10,6 @@ from rag_evaluator.metrics import scale_of
 from rag_evaluator.statistics import Scale
 
 DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
-RETRIEVAL = {
-    "context_precision_with_reference",
-    "context_precision_without_reference",
-    "context_recall",
-    "context_relevance",
-    "context_relevancy",
-    "context_entity_recall",
-    "context_coverage",
-    "retrieval_precision",
-    "retrieval_ndcg",
-    "retrieval_map",
-    "retrieval_mrr",
-    "retrieval_recall",
-}
-
-
-def test_only_noise_sensitivity_is_better_when_lower() -> None:
-    assert [name for name, metric in METRICS.items() if metric.better == "lower"] == ["noise_sensitivity"]
-
-
-def test_metrics_of_retrieval_are_told_from_those_of_the_answer() -> None:
-    assert {name for name, metric in METRICS.items() if metric.stage == "retrieval"} == RETRIEVAL
 
 
 @pytest.mark.parametrize(

@@ -33,7 +33,6 @@ NLI = "faithfulness_nli_statement_prompt_spanish.json"
 CLAIMS = "factual_correctness_prompt_spanish.json"
 RATING = "answer_accuracy_judge1_prompt_spanish.json"
 RECALL = "context_recall_prompt_spanish.json"
-RELEVANCY = "answer_relevancy_prompt_spanish.json"
 GROUNDED = "groundedness_prompt_spanish.json"
 SUPPORTS, NOT = "La premisa respalda la hipótesis.", "La premisa no respalda la hipótesis."
 PRECISION = "context_precision_with_reference_prompt_spanish.json"
@@ -48,9 +47,9 @@ def originals() -> dict[Key, Any]:
     return ORIGINALS
 
 
-def check_language(folder: Path, language: str, **options: bool) -> list[Any]:
+def check_language(folder: Path, language: str) -> list[Any]:
     """Every pack of a language, checked."""
-    return check_packs(PackSet(ORIGINALS, language, folder), **options)
+    return check_packs(PackSet(ORIGINALS, language, folder))
 
 
 @pytest.fixture
@@ -138,16 +137,7 @@ def test_languages_of_several_words_are_found_by_their_files(tmp_path: Path) -> 
             "examples[0].input.atomicity: is 'baja', the source has 'low'",
         ),
         (RATING, in_instruction('{"rating": X}', '{"nota": X}'), "labels", 'instruction: {"rating": X} of the source'),
-        (RELEVANCY, in_instruction("noncommittal", "evasiva"), "labels", "instruction: noncommittal of the source"),
-        (PRECISION, in_instruction('"0"', "cero"), "labels", "instruction: 0 of the source is lost"),
-        (
-            RATING,
-            at("examples", 0, "input", "user_answer", value="Albert Einstein nació en 1789."),
-            "labels",
-            "examples[0].input.user_answer: 1879 of the source is lost",
-        ),
         (at, at("original_hash", value="0123456789abcdef"), "stale", "original_hash: made from another English source"),
-        (at, at("original_hash", value=-5566213545361), "stale", "original_hash: made from another English source"),
         (NLI, at("language", value="español"), "language", "language: is 'español', the file's name says 'spanish'"),
         (
             NLI,
@@ -166,18 +156,6 @@ def test_languages_of_several_words_are_found_by_their_files(tmp_path: Path) -> 
             at("examples", 2, "input", "context", value="Los Andes son la cordillera más larga del mundo."),
             "length",
             "examples[2].input.context: 0.1 times as long as a translation is",
-        ),
-        (
-            GROUNDED,
-            at("examples", 3, "input", "options", value=[NOT, "La premisa la respalda."]),
-            "invalid",
-            "examples[3].input.options must be the two texts of examples[0], in any order: expected ['La premisa res",
-        ),
-        (
-            GROUNDED,
-            at("examples", 0, "output", "choice", value=3),
-            "invalid",
-            "examples[0].output does not fit VerifyOutput: choice: ",
         ),
         (
             GROUNDED,
@@ -205,13 +183,10 @@ def test_a_broken_pack_is_caught(broken: Any, name: Any, change: Change, kind: s
     assert any(str(fault).startswith(told) for fault in faults)
 
 
-def test_an_instruction_left_in_english_is_caught_unless_it_is_allowed(
-    broken: Any, tmp_path: Path, originals: dict[Key, Any]
-) -> None:
+def test_an_instruction_left_in_english_is_caught(broken: Any, originals: dict[Key, Any]) -> None:
     english = originals["faithfulness", "nli_statement_prompt"].instruction
     [fault] = broken(NLI, at("instruction", value=english))
     assert (fault.kind, str(fault)) == ("language", "instruction: left in English")
-    assert not [one for one in check_language(tmp_path, "spanish", instruction=False) if one.faults]
 
 
 @pytest.mark.parametrize(("one", "other"), itertools.permutations(TEN, 2), ids="-".join)

@@ -10,13 +10,10 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics import all_prompts, export, load_prompts, prompts_owned
+from rag_evaluator.metrics import all_prompts, export, load_prompts
 from rag_evaluator.prompts import (
-    CompareInput,
-    CompareOutput,
     Key,
     PackPrompt,
-    PackSet,
     english_pack,
     prompt_models,
     read_pack,
@@ -168,13 +165,6 @@ def test_a_folder_of_packs_that_is_not_there_is_told_unless_it_is_the_default_on
     assert ("my_promts is not there: all prompts are those of the package" in caplog.text) == is_told
 
 
-def test_a_pack_of_prompts_dir_under_its_older_name_goes_before_that_of_the_package(tmp_path: Path) -> None:
-    key = ("faithfulness", "nli_statement_prompt")
-    older = tmp_path / "faithfulness_n_l_i_statement_prompt_spanish.json"
-    shutil.copy(ROOT / "prompts" / "faithfulness_nli_statement_prompt_spanish.json", older)
-    assert PackSet(prompts_owned(["faithfulness"]), "es", tmp_path).find(ROOT / "prompts")[0][key] == older
-
-
 def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path: Path) -> None:
     package = tmp_path / "site-packages" / "rag_evaluator"
     package.mkdir(parents=True)
@@ -232,16 +222,6 @@ def test_a_pack_saved_with_a_byte_order_mark_is_read(packs: Path) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
     path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8-sig")
     assert load_prompts(["answer_relevancy"], "es", packs)["answer_relevancy", "prompt"].language == "spanish"
-
-
-def test_the_schema_that_every_text_of_a_prompt_shows_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[object] = []
-    schema = CompareOutput.model_json_schema
-    monkeypatch.setattr(CompareOutput, "model_json_schema", lambda *args: made.append(args) or schema(*args))
-    prompt = load_prompts(["sort"], "english", ROOT / "prompts")["sort", "compare_prompt"]
-    texts = [prompt.to_string(CompareInput(user_input=f"{n}?", context_1="a", context_2="b")) for n in range(3)]
-    assert len(made) == 1
-    assert all(json.dumps(schema()) in text for text in texts)
 
 
 def test_a_pack_in_english_replaces_the_prompt_of_ragas(tmp_path: Path, originals: dict[Key, Any]) -> None:

@@ -7,8 +7,6 @@ from rag_evaluator.features.certify import (
     Draw,
     allocate,
     draw_stratified,
-    draw_uncertain,
-    inclusion_probabilities,
     score_strata,
 )
 
@@ -48,19 +46,9 @@ def test_each_stratum_gets_its_share_and_two_rows_at_least(sizes: list[int], siz
     assert allocate(np.array(sizes), size).tolist() == expected
 
 
-def test_probabilities_are_half_uniform_and_half_in_proportion_to_uncertainty() -> None:
-    # 2 of 4 rows: 2 * (1/8 + u/(2 * 10)) for the uncertainties 1, 2, 3, 4
-    assert inclusion_probabilities([1, 2, 3, 4], 2) == pytest.approx([0.35, 0.45, 0.55, 0.65])
-    # 2 * (1/8 + 1/2) = 1.25 is cut to 1; the other three share what is left
-    assert inclusion_probabilities([5, 0, 0, 0], 2) == pytest.approx([1, 1 / 3, 1 / 3, 1 / 3])
-    assert inclusion_probabilities([0, 0, 0, 0], 2) == pytest.approx([0.5] * 4)
-    assert inclusion_probabilities([1, 2, 3], 3) == pytest.approx([1, 1, 1])
-
-
 DRAWS = (
     lambda seed: draw_stratified(SCORES, 40, seed, strata=1),
     lambda seed: draw_stratified(SCORES, 40, seed),
-    lambda seed: draw_uncertain(SCORES, (1 - SCORES) ** 2, 40, seed),
 )
 
 
@@ -89,7 +77,6 @@ def test_rows_without_a_score_are_a_stratum_with_two_rows_at_least() -> None:
     for draw in (
         draw_stratified(scores, 40, strata=1),
         draw_stratified(scores, 40),
-        draw_uncertain(scores, scores, 40),
     ):
         assert set(draw.strata[:5].tolist()) == {draw.strata.max()}
         assert np.count_nonzero(draw.rows < 5) == 2
@@ -101,12 +88,6 @@ def test_all_rows_are_drawn_where_there_are_no_more(size: int) -> None:
     for draw in (
         draw_stratified(SCORES, size, strata=1),
         draw_stratified(SCORES, size),
-        draw_uncertain(SCORES, SCORES, size),
     ):
         assert sorted(draw.rows.tolist()) == list(range(300))
         assert draw.probabilities.tolist() == [1.0] * 300
-
-
-def test_uncertainty_must_be_known_where_there_is_a_score() -> None:
-    with pytest.raises(ValueError, match="every row with a score"):
-        draw_uncertain([0.5, 0.5], [1, NAN], 1)

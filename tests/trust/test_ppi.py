@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from rag_evaluator.features.certify import draw_stratified, draw_uncertain
+from rag_evaluator.features.certify import draw_stratified
 from rag_evaluator.statistics import Scale, dealt, difference_interval, label_difference, label_mean
 
 NAN = float("nan")
@@ -289,7 +289,7 @@ def test_what_makes_no_sense_is_refused(options: dict[str, object], message: str
         label_mean(F, Y, **options)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("kind", ["uniform", "stratified", "uncertain"])
+@pytest.mark.parametrize("kind", ["uniform", "stratified"])
 def test_the_interval_covers_where_residuals_are_rare_and_the_textbook_s_does_not(kind: str) -> None:
     """2,000 rows, 30 labels, a judge that agrees in 97 %. The fuller table: `python -m benchmarks.labels`."""
     covered = 0
@@ -297,11 +297,10 @@ def test_the_interval_covers_where_residuals_are_rare_and_the_textbook_s_does_no
         rng = np.random.default_rng(seed)
         labels = (rng.random(2_000) < 0.7).astype(float)
         wrong = rng.random(2_000) < 0.03
-        scores, doubt = np.where(wrong, 1 - labels, labels), rng.random(2_000)
+        scores = np.where(wrong, 1 - labels, labels)
         draw = {
             "uniform": lambda: draw_stratified(scores, 30, seed, strata=1),  # noqa: B023
             "stratified": lambda: draw_stratified(scores, 30, seed),  # noqa: B023
-            "uncertain": lambda: draw_uncertain(scores, doubt, 30, seed),  # noqa: B023
         }[kind]()
         seen = np.full(2_000, np.nan)
         seen[draw.rows] = labels[draw.rows]

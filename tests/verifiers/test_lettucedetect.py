@@ -62,9 +62,9 @@ def test_support_is_one_minus_the_highest_probability_of_the_sentences_tokens(
     expected = by_transformers(folders[encoder], text, SENTENCES)
     tokenizer, model = verifier._loaded
     exact = read(model, tokenizer, text, SENTENCES, 4096)
-    assert [sentence.probability for sentence in exact] == pytest.approx([top for top, _ in expected], abs=1e-5)
+    assert [probability for probability, _ in exact] == pytest.approx([top for top, _ in expected], abs=1e-5)
     supports = verifier.supports(CONTEXTS, SENTENCES, question)
-    assert [support.probability for support in supports] == [round(1 - row.probability, 4) for row in exact]
+    assert [support.probability for support in supports] == [round(1 - probability, 4) for probability, _ in exact]
     assert {support.pieces for support in supports} == {1}
     assert supports[0].piece.contexts == (0, 1)
 

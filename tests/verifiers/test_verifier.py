@@ -10,7 +10,6 @@ import tiny_verifiers
 import torch
 from safetensors.torch import load_file, save_file
 from transformers import (
-    AutoModelForCausalLM,
     AutoModelForSeq2SeqLM,
     AutoModelForSequenceClassification,
     AutoTokenizer,
@@ -25,7 +24,6 @@ from rag_evaluator.verifiers import VERIFIERS, Evidence, Verifier, encode
 pytestmark = pytest.mark.models
 PREMISE = "Nolu Brak was born in Tesk. Tesk lies on the river Om."
 CLAIM = "Nolu Brak was born on a river."
-YES, NO = ["Yes", " yes"], ["No", " no", "no", "ĠNo", "Ġno"]  # tokens of the tiny Granite Guardian
 KINDS = list(VERIFIERS)
 IN_PIECES = [kind for kind in KINDS if VERIFIERS[kind].reads != "spans"]
 
@@ -60,20 +58,6 @@ def by_transformers(kind: str, folder: Path, premise: str, claim: str) -> float:
         inputs = tokenizer(f"predict: {premise}</s>{claim}", return_tensors="pt")
         logits = model(**inputs, decoder_input_ids=torch.zeros((1, 1), dtype=torch.long)).logits[0, 0]
         return float(logits[[3, 209]].softmax(-1)[1].detach())
-    if kind == "granite-guardian":
-        model = AutoModelForCausalLM.from_pretrained(folder).eval()
-        prompt = tokenizer.apply_chat_template(
-            [{"role": "assistant", "content": claim}],
-            documents=[{"doc_id": "0", "text": premise}],
-            guardian_config={"criteria_id": "groundedness"},
-            think=False,
-            tokenize=False,
-            add_generation_prompt=True,
-        )
-        inputs = tokenizer(prompt + "<think>\n</think>\n<score>", add_special_tokens=False, return_tensors="pt")
-        shares = model(**inputs).logits[0, -1].softmax(-1).detach()
-        yes, no = (float(shares[tokenizer.convert_tokens_to_ids(words)].sum()) for words in (YES, NO))
-        return no / (yes + no)
     model = AutoModelForSequenceClassification.from_pretrained(folder).eval()
     if kind == "nli":
         inputs = tokenizer(premise, claim, return_tensors="pt")
@@ -100,8 +84,7 @@ def test_a_probability_is_that_of_the_formula_of_the_authors(folders: dict[str, 
 @pytest.mark.parametrize("kind", IN_PIECES)
 def test_the_best_piece_counts_and_no_claim_is_cut(folders: dict[str, Path], kind: str) -> None:
     made = verifier(folders, kind)
-    copies = 400 if kind == "granite-guardian" else 40
-    contexts = [f"Context {n}. " + "The bridge at Harn is old and has three arches. " * copies for n in range(4)]
+    contexts = [f"Context {n}. " + "The bridge at Harn is old and has three arches. " * 40 for n in range(4)]
     best = made.best(contexts, CLAIM)
     evidence = Evidence(contexts, made._count, made.language).pieces(made._limits([CLAIM])[0])
     assert best.pieces == len(evidence) > 1
@@ -193,11 +176,6 @@ def test_the_label_of_entailment_is_found_by_its_name(tmp_path: Path) -> None:
 def test_values_are_compared_with_those_of_the_card_where_it_has_some(folders: dict[str, Path]) -> None:
     assert verifier(folders, "nli").far_from_card() is None
     assert verifier(folders, "hhem").far_from_card() == 7, "its weights are random"
-
-
-def change(folder: Path, **settings: Any) -> None:
-    path = folder / "config.json"
-    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), encoding="utf-8")
 
 
 def no_tokenizer(folder: Path) -> None:

@@ -13,8 +13,6 @@ from transformers import (
     DebertaV2ForSequenceClassification,
     EuroBertConfig,
     EuroBertForTokenClassification,
-    GraniteConfig,
-    GraniteForCausalLM,
     ModernBertConfig,
     ModernBertForTokenClassification,
     PreTrainedTokenizerFast,
@@ -36,25 +34,6 @@ ENCODER: dict[str, Any] = {
     "intermediate_size": 64,
 }
 T5_SHAPE: dict[str, Any] = {"d_model": 32, "d_kv": 8, "d_ff": 64, "num_layers": 2, "num_heads": 4}
-GUARDIANS = {
-    "3.0": (
-        "{{ strftime_now('%Y') }}{{ guardian_config['risk_name'] }}\n{% for message in messages %}<|start_of_role|>"
-        "{{ message.role }}<|end_of_role|>{{ message.content }}<|end_of_text|>\n{% endfor %}"
-        "{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>{% endif %}"
-    ),
-    "3.3": (
-        "{{ guardian_config['criteria_id'] }}{{ think }}\n{% for document in documents %}<|start_of_role|>document"
-        "<|end_of_role|>{{ document.text }}<|end_of_text|>\n{% endfor %}{% for message in messages %}<|start_of_role|>"
-        "{{ message.role }}<|end_of_role|>{{ message.content }}<|end_of_text|>\n{% endfor %}"
-        "{% if add_generation_prompt %}<|start_of_role|>judge<|end_of_role|>{% endif %}"
-    ),
-    "4.1": (
-        "{% for document in documents %}<|start_of_role|>document<|end_of_role|>{{ document.text }}<|end_of_text|>\n"
-        "{% endfor %}{% for message in messages %}<|start_of_role|>{{ message.role }}<|end_of_role|>"
-        "{{ message.content }}<|end_of_text|>\n{% endfor %}"
-        "{% if add_generation_prompt %}<|start_of_role|>assistant<|end_of_role|>{% endif %}"
-    ),
-}
 NLI = {"id2label": {0: "contradiction", 1: "entailment", 2: "neutral"}}
 
 
@@ -87,7 +66,7 @@ def make(kind: str, folder: Path, **settings: Any) -> Path:
     """The folder of a random model of a kind of `VERIFIERS`; HHEM's base is `base` in it."""
     torch.manual_seed(7)
     folder.mkdir(parents=True, exist_ok=True)
-    others = {"hhem": _hhem, "minicheck-t5": _minicheck_t5, "lettucedetect": _tokens, "granite-guardian": _guardian}
+    others = {"hhem": _hhem, "minicheck-t5": _minicheck_t5, "lettucedetect": _tokens}
     others.get(kind, _encoder)(kind, folder, **settings)
     return folder
 
@@ -149,22 +128,6 @@ def _llama_like(folder: Path) -> Tokenizer:
     names = {"pad_token": "<|pad|>", "bos_token": "<|begin_of_text|>", "eos_token": "<|end_of_text|>"}
     pair = "<|begin_of_text|> $A <|end_of_text|> $B <|end_of_text|>"
     return _tokenizer(folder, list(names.values()), "<|begin_of_text|> $A <|end_of_text|>", pair, **names)
-
-
-def _guardian(kind: str, folder: Path, version: str = "3.3", **settings: Any) -> None:
-    specials = ["<|pad|>", "<|end_of_text|>", "<|start_of_role|>", "<|end_of_role|>"]
-    tokenizer = tiny_models.byte_level(specials)
-    tokenizer.add_tokens(["Yes", " yes", "No", " no"])
-    PreTrainedTokenizerFast(
-        tokenizer_object=tokenizer,
-        pad_token="<|pad|>",
-        eos_token="<|end_of_text|>",
-        additional_special_tokens=specials[2:],
-        chat_template=GUARDIANS[version],
-    ).save_pretrained(folder)
-    shape = {**ENCODER, "num_key_value_heads": 2, "initializer_range": 0.2, "max_position_embeddings": 8192}
-    names = {"vocab_size": tokenizer.get_vocab_size(), "pad_token_id": 0, "eos_token_id": 1, "bos_token_id": 1}
-    GraniteForCausalLM(GraniteConfig(**{**shape, **names, "logits_scaling": 2.0, **settings})).save_pretrained(folder)
 
 
 def make_reranker(kind: str, folder: Path, **settings: Any) -> Path:

@@ -6,18 +6,18 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "agreement": "best_threshold binary_agreement cross_fitted graded_agreement",
-        "certification": "LabelSource row_calibration statement_figures",
+        "certification": "LabelSource statement_figures",
         "certify": "draw_rows",
         "coefficients": "Coefficient newcombe_interval",
         "conclusion": "certify_conclusion",
         "figures": "BINARY Labelled figures_of ratings_of",
         "krippendorff": "krippendorff_alpha",
         "sheet": (
-            "ASKED_BY Draw DrawRecord NUMBERS TEXTS allocate choices_of draw_path draw_stratified draw_uncertain "
-            "inclusion_probabilities label_of score_strata write_draw"
+            "ASKED_BY Draw DrawRecord NUMBERS TEXTS allocate choices_of draw_path draw_stratified "
+            "label_of score_strata write_draw"
         ),
         "table": "Label LabelTable",
         "thresholds": "find_threshold thresholds_of",
-        "verdict": "JudgeVerdict calibration judge_verdict",
+        "verdict": "JudgeVerdict judge_verdict",
     },
 )

@@ -26,7 +26,7 @@ from rag_evaluator.features.certify.figures import (
 from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label, LabelTable
-from rag_evaluator.features.certify.verdict import LEAST, calibration, judge_verdict
+from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
@@ -34,7 +34,7 @@ from rag_evaluator.results.judgement import JudgedVerdict, explained, few_lines,
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import Reporting, cluster_of, reporting_of, unit_of
 from rag_evaluator.results.verified import probabilities_of
-from rag_evaluator.statistics.formulas import TIE, Scale
+from rag_evaluator.statistics.formulas import Scale
 
 Records = Mapping[int, Sequence[Mapping[str, Any]]]  # row -> its details, one for each repeat
 SHOWN = 5  # disagreements of a metric
@@ -84,28 +84,7 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
     }
     if len(pairs) < LEAST:
         return {**figures, "reason": shown.reason}
-    right = [float(said.value == people) for _, said, people in pairs]
-    return {
-        **figures,
-        "binary": asdict(binary_agreement(scores, wanted, 0.5, rows, level=level)),
-        "calibration": asdict(calibration([_confidence(said) for _, said, _ in pairs], right, rows)),
-    }
-
-
-def row_calibration(metric: Labelled, records: Records) -> dict[str, Any]:
-    """The same of confidences for labels of whole rows: only where a single verdict of yes or no made the score."""
-    votes, moved, high = metric.votes, metric.moved, metric.label_scale.high
-    chosen = []
-    for row, lines in records.items():
-        verdicts = list(numbers_of(lines[0]))
-        is_end = any(abs(moved[row] - end) <= TIE for end in (metric.label_scale.low, high))
-        if len(lines) == 1 and len(verdicts) == 1 and is_end and votes[row] == votes[row]:
-            chosen.append((row, _confidence(verdicts[0]), abs(votes[row] - moved[row]) <= TIE))
-    rows = [row for row, *_ in chosen]
-    clusters = None if metric.clusters is None else [metric.clusters[row] for row in rows]
-    weights = None if metric.weights is None else metric.weights[rows]
-    figures = calibration([said for _, said, _ in chosen], [float(right) for *_, right in chosen], clusters, weights)
-    return asdict(figures)
+    return {**figures, "binary": asdict(binary_agreement(scores, wanted, 0.5, rows, level=level))}
 
 
 def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
@@ -131,10 +110,6 @@ def _score(verdict: JudgedVerdict, record: Mapping[str, Any]) -> float:
     if verdict.confidence is None:
         return float(verdict.value)
     return max(verdict.confidence, 0.5) if verdict.value else min(1 - verdict.confidence, 0.4999995)
-
-
-def _confidence(verdict: JudgedVerdict) -> float:
-    return float("nan") if verdict.confidence is None else verdict.confidence
 
 
 def _alpha(votes: Sequence[Sequence[Label]]) -> dict[str, Any]:
@@ -223,8 +198,6 @@ def compared(
         if any(label.statement is None and label.value == label.value for label in labels):
             labelled = _labelled(run, metric, source, labels, settings)
             part |= figures_of(labelled, settings.level)
-            if "reason" not in part:
-                part["calibration"] = row_calibration(labelled, records)
             disagreements += [_disagreement(run, labelled, row, records) for row in worst_rows(labelled, SHOWN)]
             kept[metric] = to_keep(labelled)
         if any(label.statement is not None for label in labels):

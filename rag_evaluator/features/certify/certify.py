@@ -6,8 +6,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
@@ -19,7 +17,6 @@ from rag_evaluator.features.certify.sheet import (
     DrawRecord,
     LabelSheet,
     draw_stratified,
-    draw_uncertain,
     label_of,
     read_draw,
     write_draw,
@@ -48,12 +45,11 @@ from rag_evaluator.results.certificate import (
 )
 from rag_evaluator.results.conclusion import Conclusion, is_judged, judged_config
 from rag_evaluator.results.flags import FLAGGED, flagged_share, many_flagged
-from rag_evaluator.results.judgement import doubt
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.verified import THRESHOLDS
 from rag_evaluator.run.status import note_rewritten
-from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.tasks.manifest import refresh_report
 from rag_evaluator.tasks.open_run import open_run
 
@@ -226,7 +222,6 @@ def draw_rows(
     folder: Path,
     size: int = 100,
     metrics: Sequence[str] = (),
-    uncertain: bool = False,
     seed: int = 0,
     like: Path | None = None,
     sentences: bool = False,
@@ -243,12 +238,8 @@ def draw_rows(
         )
     scales = scales_for(names, [run])[0]
     if like is None:
-        scores, kind = np.asarray(run.scores[names[0]], dtype=np.float64), "stratified"
-        draw = draw_stratified(scores, size, seed)
-        if uncertain:
-            doubts, kind = _uncertainty(run, names[0], scores, scales[names[0]]), "uncertain"
-            draw = draw_uncertain(scores, doubts, size, seed)
-        record = DrawRecord(run.data, names, kind, size, seed, *(part.tolist() for part in draw))
+        draw = draw_stratified(run.scores[names[0]], size, seed)
+        record = DrawRecord(run.data, names, "stratified", size, seed, *(part.tolist() for part in draw))
     else:
         record = replace(draw_like(run, like), data=run.data, metrics=names)
     language = find_language(str(run.config.get("language") or "english")).name
@@ -311,15 +302,6 @@ def _names(run: Run, metrics: Sequence[str], sentences: bool) -> list[str]:
     return names or possible
 
 
-def _uncertainty(run: Run, metric: str, scores: Array, scale: Scale) -> Array:
-    """1 less the judge's mean confidence in a row; without confidences the nearness of the score to the middle."""
-    details = run.records({(row, metric) for row in range(len(scores))})
-    doubts = [doubt(details.get((row, metric), ())) for row in range(len(scores))]
-    if all(each is None for each in doubts):
-        return np.asarray(1 - np.abs(2 * (np.nan_to_num(scores, nan=scale.low) - scale.low) / scale.width - 1))
-    return np.array([0.0 if each is None else each for each in doubts])
-
-
 def columns_read(names: Sequence[str], available: Collection[str]) -> list[str]:
     """What some metrics read of the texts that are there; of a metric of the user's own, all texts."""
     read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
@@ -332,7 +314,6 @@ def label_sheet(
     out: str | Path,
     size: int = 100,
     metrics: Sequence[str] = (),
-    uncertain: bool = False,
     seed: int = 0,
     like: str | Path | None = None,
     force: bool = False,
@@ -347,12 +328,11 @@ def label_sheet(
         results: results folder.
         out: the workbook, `.xlsx`.
         size: rows to draw.
-        metrics: to be labelled; none: all of the run that a judge scored. Rows are drawn by the scores of the first.
-        uncertain: half of the chance uniform and half in proportion to the judge's uncertainty; else from groups of
-            similar scores as many as their share is.
+        metrics: to be labelled; none: all of the run that a judge scored. From groups of
+            similar scores of the first as many rows are drawn as their share is.
         seed: of the draw.
         like: results folder of another run over the same questions: its rows are drawn again, so that labels of both
-            runs can be compared; `size`, `uncertain` and `seed` are then those of that draw.
+            runs can be compared; `size` and `seed` are then those of that draw.
         force: replace a workbook that is there.
         sentences: a line for each sentence that a verifier looked at, in place of one a row; the metrics are then those
             of sentences. Their labels give `verifier.threshold`.
@@ -364,7 +344,7 @@ def label_sheet(
     if path.suffix.lower() != ".xlsx":
         raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
     check_replaceable(path, None, force, [run / "scores.xlsx" for run in (folder, other) if run is not None])
-    sheet = draw_rows(folder, size, metrics, uncertain, seed, other, sentences)
+    sheet = draw_rows(folder, size, metrics, seed, other, sentences)
 
     write_draw(folder, sheet.record)  # before the sheet: without its draw nobody can use what people fill in
     if sentences:

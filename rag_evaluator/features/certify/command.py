@@ -82,10 +82,6 @@ def add_sheet_command(commands: Any) -> None:
         "--metric", action="append", default=[],
         help="to be labelled; may be repeated, rows are drawn by the first; default: all metrics of the run",
     )  # fmt: skip
-    command.add_argument(
-        "--uncertain", action="store_true",
-        help="draw half in proportion to the judge's uncertainty; default: from groups of similar scores",
-    )  # fmt: skip
     command.add_argument("--seed", type=int, default=0, help="of the draw; default: %(default)s")
     command.add_argument(
         "--like", type=Path, metavar="RUN", help="the rows that were drawn for this run, to compare both by labels"
@@ -107,7 +103,6 @@ def sheet(options: argparse.Namespace) -> int:
         options.out,
         options.size,
         options.metric,
-        options.uncertain,
         options.seed,
         options.like,
         options.force,
@@ -231,9 +226,3 @@ def _remarks(part: Mapping[str, Any]) -> Iterator[str]:
         yield f"mean label of rows like these {shown}, the scores' own mean {judge}"
         if mean["labels_only"]:
             yield mean["labels_only"]
-    calibration = part.get("statements", part).get("calibration", {})
-    if calibration.get("error") is not None:
-        yield (
-            f"calibration error of the confidences {calibration['error']:.3f}; a judge that is right as often as it "
-            f"says has at most {calibration['highest']:.3f} in 95 % of cases"
-        )

@@ -17,7 +17,7 @@ from rag_evaluator.features.certify.verdict import (
 )
 from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
 from rag_evaluator.results.overview import counted
-from rag_evaluator.results.verified import SENTENCES, THRESHOLDS
+from rag_evaluator.results.verified import THRESHOLDS
 
 Figures = Mapping[str, Any]  # of a metric, as in `certificate.json`. Any: JSON
 SHEET_SIZE = 100  # labels of a next sheet, at least
@@ -84,16 +84,14 @@ def _blank(part: Figures) -> int:
 
 def _of_threshold(metric: str, found: Figures) -> str:
     """The threshold that labels chose, and how good it is on others, beside 0.5."""
-    what, rests = f"the score of rows by {metric}, not for its sentences", "of rows"
-    if found["by"] == SENTENCES:
-        what, rests = f"sentences of {metric}", f"of sentences in {counted(found['rows'], 'row')}"
     chosen, half = (
         with_ends(found[name]["value"], found[name]["ci_low"], found[name]["ci_high"])
         for name in ("balanced_accuracy", "at_half")
     )
     return (
-        f"The best threshold for {what} is {found['threshold']:.3g}, by {counted(found['labels'], 'label')} {rests}: "
-        f"balanced accuracy {chosen} on labels that did not choose it; 0.5 has {half}."
+        f"The best threshold for sentences of {metric} is {found['threshold']:.3g}, by "
+        f"{counted(found['labels'], 'label')} of sentences in {counted(found['rows'], 'row')}: balanced accuracy "
+        f"{chosen} on labels that did not choose it; 0.5 has {half}."
     )
 
 

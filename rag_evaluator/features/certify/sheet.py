@@ -147,8 +147,8 @@ class DrawRecord:
 
     Attributes:
         data: digest of the rows of the run.
-        metrics: that are to be labelled; strata and uncertainty are those of the first.
-        kind: `stratified` or `uncertain`.
+        metrics: that are to be labelled; strata are those of the first.
+        kind: `stratified`; earlier versions also drew `uncertain` rows.
         rows: that were drawn, in the order in which they are shown.
         probabilities: of each row of the run, to be drawn.
         strata: of each row of the run, the number of its stratum.
@@ -364,24 +364,18 @@ def draw_stratified(scores: ArrayLike, size: int, seed: int = 0, strata: int = S
             that more rows may be drawn than the size if it is very small.
         strata: 1 draws each scored row with nearly the same probability.
     """
-    return _draw(score_strata(scores, strata), size, seed)
-
-
-def draw_uncertain(scores: ArrayLike, uncertainty: ArrayLike, size: int, seed: int = 0) -> Draw:
-    """Half of the probability uniform, half in proportion to the uncertainty, so that every row can be drawn.
-
-    Probabilities are at most 1: what is above goes to the other rows. The draw is systematic along a random order of
-    rows (Madow 1949), which keeps the size and each probability exactly. Unscored rows are drawn uniformly.
-
-    Args:
-        scores, size: as in `draw_stratified`.
-        uncertainty: a finite number >= 0 a row, in any unit; that of unscored rows does not count.
-    """
-    missing = np.isnan(np.asarray(scores, dtype=np.float64))
-    doubts = np.asarray(uncertainty, dtype=np.float64)
-    if not np.all(missing | (np.isfinite(doubts) & (doubts >= 0))):
-        raise ValueError("uncertainty must be a finite number of at least 0 for every row with a score")
-    return _draw(missing.astype(np.int64), size, seed, np.where(missing, 0.0, doubts))
+    groups = score_strata(scores, strata)
+    rng, chances = np.random.default_rng(seed), np.ones(len(groups))
+    rows = [np.empty(0, dtype=np.int64)]
+    for stratum, count in enumerate(allocate(np.bincount(groups), size) if len(groups) else []):
+        members = np.flatnonzero(groups == stratum)
+        alike = np.full(len(members), 1 / len(members))
+        chance = count * alike / alike.sum()
+        chances[members] = np.where(chance > 1 - 1e-12, 1.0, chance)
+        order = rng.permutation(len(members))  # steps of 1 from a random start along the summed probabilities
+        ends, steps = np.cumsum(chances[members][order]), np.arange(count) + rng.random()
+        rows.append(members[order[np.minimum(np.searchsorted(ends, steps, side="right"), len(order) - 1)]])
+    return Draw(rng.permutation(np.concatenate(rows)), chances, groups)
 
 
 def score_strata(scores: ArrayLike, strata: int = STRATA) -> Places:
@@ -395,21 +389,6 @@ def score_strata(scores: ArrayLike, strata: int = STRATA) -> Places:
     return np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.int64)
 
 
-def inclusion_probabilities(uncertainty: ArrayLike, size: int) -> Array:
-    """Of each row: half of `size` uniform, half in proportion to the uncertainty; at most 1, their sum is `size`."""
-    doubts = np.asarray(uncertainty, dtype=np.float64)
-    total = doubts.sum()
-    shares = 0.5 / len(doubts) + (0.5 * doubts / total if total > 0 else 0.5 / len(doubts))
-    certain = np.zeros(len(doubts), dtype=bool)
-    while True:
-        free = np.where(certain, 0.0, shares)
-        chances = np.where(certain, 1.0, (size - certain.sum()) * free / max(free.sum(), 1e-300))
-        over = ~certain & (chances > 1 - 1e-12)
-        if not over.any():
-            return chances
-        certain |= over
-
-
 def allocate(sizes: Places, size: int) -> Places:
     """Rows to draw from each stratum: its share of `size`, rounded by largest remainders, at least two."""
     exact = min(size, int(sizes.sum())) * sizes / sizes.sum()
@@ -419,18 +398,3 @@ def allocate(sizes: Places, size: int) -> Places:
     while drawn.sum() > exact.sum() + 0.5 and np.any(drawn > LEAST_OF_STRATUM):
         drawn[np.argmax(np.where(drawn > LEAST_OF_STRATUM, drawn - exact, -np.inf))] -= 1
     return drawn
-
-
-def _draw(groups: Places, size: int, seed: int, uncertainty: Array | None = None) -> Draw:
-    rng = np.random.default_rng(seed)
-    strata = np.asarray(np.unique(groups, return_inverse=True)[1], dtype=np.int64)
-    probabilities = np.ones(len(strata))
-    rows = [np.empty(0, dtype=np.int64)]
-    for stratum, count in enumerate(allocate(np.bincount(strata), size) if len(strata) else []):
-        members = np.flatnonzero(strata == stratum)
-        doubts = np.zeros(len(members)) if uncertainty is None else uncertainty[members]
-        probabilities[members] = inclusion_probabilities(doubts, int(count))
-        order = rng.permutation(len(members))  # steps of 1 from a random start along the summed probabilities
-        ends, steps = np.cumsum(probabilities[members][order]), np.arange(count) + rng.random()
-        rows.append(members[order[np.minimum(np.searchsorted(ends, steps, side="right"), len(order) - 1)]])
-    return Draw(rng.permutation(np.concatenate(rows)), probabilities, strata)

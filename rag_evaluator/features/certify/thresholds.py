@@ -1,4 +1,4 @@
-"""Thresholds from labels: of a verifier's probabilities by labels of sentences, of its scores by labels of rows.
+"""Thresholds of a verifier's probabilities, from labels of sentences.
 
 A threshold of sentences never comes from labels of rows: a row may be rejected for any one of its sentences.
 """
@@ -15,10 +15,9 @@ from rag_evaluator.features.certify.certification import LabelSource, by_metric,
 from rag_evaluator.features.certify.coefficients import pairs_of
 from rag_evaluator.features.certify.table import Label
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
-from rag_evaluator.metrics.metric import SUPPORT
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import reporting_of, unit_of
-from rag_evaluator.results.verified import ROWS, SENTENCES, parts_of_verifier, probabilities_of
+from rag_evaluator.results.verified import SENTENCES, parts_of_verifier, probabilities_of
 
 HALF = 0.5  # what counts without labels
 
@@ -34,7 +33,7 @@ def find_threshold(
     """The threshold with the highest balanced accuracy, and how good it is on labels that did not choose it; Any: JSON.
 
     Args:
-        values: probabilities or scores in [0, 1], higher for what people accept. NaN: none.
+        values: probabilities in [0, 1], higher for what people accept. NaN: none.
         labels: 0 or 1. NaN: none.
         units: row or cluster of each value; a unit is in one fold.
         weights: how many rows each value speaks for.
@@ -66,25 +65,20 @@ def find_threshold(
 def thresholds_of(run: ScoredRows, sources: Sequence[LabelSource], level: float) -> dict[str, dict[str, Any]]:
     """Metric of a verifier -> its threshold, as the certificate has it; Any: JSON.
 
-    `by` is `sentences` where sentences with a verifier's probability have labels, else `rows`. Metrics without enough
-    labels are not there.
+    Metrics without enough labels of sentences that have a verifier's probability are not there.
     """
     reporting, found = reporting_of(run.manifest), {}
     for metric, (source, labels) in by_metric(sources).items():
-        kinds = {SENTENCES: _of_sentences(run, metric, labels)}
-        if metric in SUPPORT:
-            kinds[ROWS] = _of_rows(run, metric, labels)
-        for by, pairs in kinds.items():
-            # of rows that were drawn, each as much as its probability says; without a draw of all alike
-            drawn = None if source.draw is None else source.draw.drawn()
-            counting = [pair for pair in pairs if drawn is None or drawn[pair[0]]]
-            rows = [row for row, *_ in counting]
-            values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
-            weights = None if source.draw is None else [1 / source.draw.probabilities[row] for row in rows]
-            units = [unit_of(run.samples[row], reporting) for row in rows]
-            if metric not in found and (threshold := find_threshold(values, wanted, units, weights, level)):
-                signature = (run.manifest.get("signatures") or {}).get(metric, "")
-                found[metric] = {"by": by, **threshold, "signature": parts_of_verifier(signature)}
+        # of rows that were drawn, each as much as its probability says; without a draw of all alike
+        drawn = None if source.draw is None else source.draw.drawn()
+        counting = [pair for pair in _of_sentences(run, metric, labels) if drawn is None or drawn[pair[0]]]
+        rows = [row for row, *_ in counting]
+        values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
+        weights = None if source.draw is None else [1 / source.draw.probabilities[row] for row in rows]
+        units = [unit_of(run.samples[row], reporting) for row in rows]
+        if threshold := find_threshold(values, wanted, units, weights, level):
+            signature = (run.manifest.get("signatures") or {}).get(metric, "")
+            found[metric] = {"by": SENTENCES, **threshold, "signature": parts_of_verifier(signature)}
     return found
 
 
@@ -97,12 +91,3 @@ def _of_sentences(run: ScoredRows, metric: str, labels: Sequence[Label]) -> Iter
         probabilities = probabilities_of(lines[0]) if lines else {}
         if people is not None and text in probabilities:
             yield row, probabilities[text], people
-
-
-def _of_rows(run: ScoredRows, metric: str, labels: Sequence[Label]) -> Iterator[tuple[int, float, float]]:
-    """Row, score and label, of labels of 0 and 1; grades say of no row that it is accepted."""
-    votes = votes_of(label for label in labels if label.statement is None)
-    if all(label.value in (0.0, 1.0) for given in votes.values() for label in given):
-        for (row, _), given in votes.items():
-            if (people := vote(given)) is not None:
-                yield row, float(run.scores[metric][row]), people

@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = facade(
     {
         "changes": "good_side",
         "conclusion": "probe_conclusion",
-        "control": "control_of control_sentences",
+        "control": "control_of",
         "facts": "EVASIVE Names are_near holds normalised numbers shared",
         "feature": "ProbeConfig",
         "figures": "ChangedRow PROBES pairs_of report units_of",

@@ -2,8 +2,8 @@
 
 import random
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, pairwise, zip_longest
 from typing import Any
 
@@ -25,7 +25,7 @@ from rag_evaluator.features.probe.facts import (
 )
 
 Columns = Mapping[str, Any]  # canonical columns: texts and lists of texts
-Find = Callable[[str, "Material"], list[Fact]]
+KINDS = ("number", "name")  # of facts
 MANY = 200  # rows that are looked at for a replacement
 BESIDE = ("retrieved_context_ids", "document_score")  # of contexts that are changed
 MOST_SHARED = 0.5  # of an answer, by contexts that are no help, and by other answers
@@ -42,16 +42,19 @@ class Material:
         samples: rows of the dataset, the good side of each, see `good_side`.
         language: of the texts.
         names: finds names in them.
-        numbers, titles: every number and every name in the samples, by shape, sorted.
+        known: every `number` and every `name` in the samples, by shape, sorted.
         seed: of all choices.
     """
 
     samples: Sequence[Sample]
     language: Language
     names: Names
-    numbers: Mapping[str, Sequence[str]]
-    titles: Mapping[str, Sequence[str]]
+    known: Mapping[str, Mapping[str, Sequence[str]]]
     seed: int = 0
+
+    def facts(self, kind: str, text: str) -> list[Fact]:
+        """The numbers or the names of a text."""
+        return numbers(text, self.language) if kind == "number" else self.names.of(text)
 
     def chance(self, probe: str, sample: Sample) -> random.Random:
         """Random numbers of one row and probe."""
@@ -69,15 +72,9 @@ class Material:
 def material_of(samples: Sequence[Sample], language: Language, seed: int = 0) -> Material:
     """The material of a dataset."""
     texts = [text for sample in samples for text in _texts(sample.columns)]
-    names = Names(texts, language)
-    return Material(
-        samples,
-        language,
-        names,
-        _by_shape(fact for text in texts for fact in numbers(text, language)),
-        _by_shape(fact for text in texts for fact in names.of(text)),
-        seed,
-    )
+    material = Material(samples, language, Names(texts, language), {}, seed)
+    known = {kind: _by_shape(fact for text in texts for fact in material.facts(kind, text)) for kind in KINDS}
+    return replace(material, known=known)
 
 
 def good_side(sample: Sample) -> Sample:
@@ -85,12 +82,7 @@ def good_side(sample: Sample) -> Sample:
     columns = {name: value for name, value in sample.columns.items() if name not in BESIDE}
     if sample.has("reference"):
         columns["response"] = sample.columns["reference"]
-    return Sample(sample.index, sample.row, columns, sample.where)
-
-
-def with_columns(sample: Sample, **changed: Any) -> Sample:
-    """The row with other values in some canonical columns."""
-    return Sample(sample.index, sample.row, {**sample.columns, **changed}, sample.where)
+    return replace(sample, columns=columns)
 
 
 def other_answer(sample: Sample, material: Material) -> Columns | None:
@@ -110,14 +102,14 @@ def _are_alike(first: str, second: str) -> bool:
     return common > MOST_SHARED or holds(first, second) or holds(second, first)
 
 
-def changed_number(sample: Sample, material: Material) -> Columns | None:
-    """A number of the response, replaced by another one of the dataset."""
-    return _changed(sample, material, "changed_number", _numbers)
-
-
-def changed_name(sample: Sample, material: Material) -> Columns | None:
-    """A name in the response, replaced by another one of the dataset."""
-    return _changed(sample, material, "changed_name", _names)
+def changed_fact(kind: str, sample: Sample, material: Material) -> Columns | None:
+    """A number or a name of the response, replaced by another one of the dataset."""
+    chance = material.chance(f"changed_{kind}", sample)
+    parts = sentences(sample.columns["response"], material.language)
+    for place in chance.sample(range(len(parts)), len(parts)):
+        if wrong := _replaced(parts[place], kind, sample, material, chance):
+            return {"response": "".join([*parts[:place], wrong, *parts[place + 1 :]])}
+    return None
 
 
 def contradiction(sample: Sample, material: Material) -> Columns | None:
@@ -126,8 +118,8 @@ def contradiction(sample: Sample, material: Material) -> Columns | None:
     contexts = sample.columns["retrieved_contexts"]
     texts = [text for context in contexts for text in _whole_sentences(context, material.language)]
     for text in chance.sample(texts, len(texts)):
-        for find in (_numbers, _names):
-            if wrong := _replaced(text, find, sample, material, chance):
+        for kind in KINDS:
+            if wrong := _replaced(text, kind, sample, material, chance):
                 return {"response": followed_by(sample.columns["response"], wrong, material.language)}
     return None
 
@@ -207,36 +199,19 @@ def longer(sample: Sample, material: Material) -> Columns | None:
     return {"response": followed_by(response, response, material.language)}
 
 
-def _changed(sample: Sample, material: Material, probe: str, find: Find) -> Columns | None:
-    chance = material.chance(probe, sample)
-    parts = sentences(sample.columns["response"], material.language)
-    for place in chance.sample(range(len(parts)), len(parts)):
-        if wrong := _replaced(parts[place], find, sample, material, chance):
-            return {"response": "".join([*parts[:place], wrong, *parts[place + 1 :]])}
-    return None
-
-
-def _replaced(text: str, find: Find, sample: Sample, material: Material, chance: random.Random) -> str | None:
+def _replaced(text: str, kind: str, sample: Sample, material: Material, chance: random.Random) -> str | None:
     """A sentence with one of its facts replaced by one that the row does not know; None if there is no such."""
-    facts = [fact for fact in find(text, material) if not is_alternative(text, fact.start, fact.end)]
+    facts = [fact for fact in material.facts(kind, text) if not is_alternative(text, fact.start, fact.end)]
     if not is_claim(text):
         return None
     texts_of_row = [*_texts(sample.columns), text]
     for fact in chance.sample(facts, len(facts)):
-        is_number = find is _numbers
-        candidates = (material.numbers if is_number else material.titles).get(fact.shape, ())
+        candidates = material.known[kind].get(fact.shape, ())
         for new in chance.sample(candidates, min(MANY, len(candidates))):
-            if not any(holds(place, new) for place in texts_of_row) and not (is_number and are_near(fact.text, new)):
+            is_known = any(holds(place, new) for place in texts_of_row)
+            if not is_known and not (kind == "number" and are_near(fact.text, new)):
                 return text[: fact.start] + new + text[fact.end :]
     return None
-
-
-def _numbers(text: str, material: Material) -> list[Fact]:
-    return numbers(text, material.language)
-
-
-def _names(text: str, material: Material) -> list[Fact]:
-    return material.names.of(text)
 
 
 def _whole_sentences(text: str, language: Language) -> Iterator[str]:

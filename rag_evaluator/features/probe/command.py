@@ -1,7 +1,6 @@
 """`rag-evaluator probe`: what the judge notices, in sentences and as a table."""
 
 import argparse
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_count, add_task_command, typed_words
@@ -29,26 +28,21 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
         from rag_evaluator.evaluator import RAGEvaluator
         from rag_evaluator.features.probe.stage import run_probe
     from rag_evaluator.cli.console import about_run, print_json, print_part, print_parts, say
-    from rag_evaluator.features.probe.conclusion import probe_conclusion
     from rag_evaluator.features.probe.figures import probe_overview
-    from rag_evaluator.features.probe.stage import FOLDER, judges_of, read_report
+    from rag_evaluator.features.probe.stage import FOLDER, ProbeReport
 
     with ACTIVITY.counted("scores") as progress:
         journal = run_probe(
             RAGEvaluator(config, chosen=chosen), config.results_dir, None, worker, progress, stop, start
         )
-    report = read_report(config.results_dir)
-    judges = judges_of(chosen, journal.about["config"])
-    conclusion = probe_conclusion(report, judges, typed_words(options, "probe."))
+    report = ProbeReport(config.results_dir, chosen, journal.about["config"])
+    conclusion = report.conclusion(typed_words(options, "probe."))
+    code = OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else FAILED
     if options.json:
         print_json({**about_run(config, journal.plan), "conclusion": conclusion.to_json(), **report})
-        return _code(report)
+        return code
     print_parts(conclusion.lines())
     print_parts(probe_overview(report, config.name))
     print_part(journal.plan)
     say(f"changed rows with both scores: {config.results_dir / FOLDER}")
-    return _code(report)
-
-
-def _code(report: Mapping[str, Any]) -> int:
-    return OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else FAILED
+    return code

@@ -90,12 +90,10 @@ def is_claim(sentence: str) -> bool:
 
 def is_noun(word: str, before: str, language: Language) -> bool:
     """Whether a capitalised word is a noun: it looks like one, or an article comes before it."""
-    if language.name not in NOUNS:
-        return False
-    return (
-        bool(NOUNS[language.name].match(word) or ADJECTIVES[language.name].match(before))
-        or before.lower() in ARTICLES[language.name]
-    )
+    name = language.name
+    if name not in NOUNS or before.lower() in ARTICLES[name]:
+        return name in NOUNS
+    return bool(NOUNS[name].match(word) or ADJECTIVES[name].match(before))
 
 
 EVASIVE: Mapping[str, str] = {
@@ -190,6 +188,7 @@ MONTH, DAY = 12, 31  # numbers up to these stand for each other: a day stays a d
 DECADE = 10
 NEAR = 0.8  # a number that is nearer to another than this ratio may be the same, rounded
 SHORTEST = 3  # letters of a name
+POSSESSIVE = ("'s", "’s")
 CASED = {"LATIN", "GREEK", "CYRILLIC"}
 
 
@@ -314,7 +313,7 @@ class Names:
             run = run[1:]
         if len(run) < self._fewest or len(run[-1][0]) == 1 or not any(map(self._is_name, run)):
             return None
-        start, end = run[0].start(), run[-1].end() - _possessive(run[-1][0])
+        start, end = run[0].start(), run[-1].end() - (2 if run[-1][0].endswith(POSSESSIVE) else 0)
         if any(match[0] in self._nouns for match in run) or _is_part(text, start, end):
             return None
         return Fact(start, end, text[start:end], f"{len(run)} words")
@@ -333,11 +332,6 @@ class Names:
             and word.lower() not in self._small
             and word not in CALENDAR.get(self.language.name, ())
         )
-
-
-def _possessive(word: str) -> int:
-    """How many signs at the end of a word say whose something is."""
-    return 2 if word.endswith(("'s", "’s")) else 0
 
 
 def _is_part(text: str, start: int, end: int) -> bool:

@@ -3,14 +3,15 @@
 import heapq
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 from operator import itemgetter
 from typing import Any
 
 from rag_evaluator.config.languages import Language
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.features.probe import changes
-from rag_evaluator.features.probe.changes import Material, good_side, material_of, with_columns
+from rag_evaluator.features.probe.changes import Material, good_side, material_of
 from rag_evaluator.features.probe.control import AS_MANY, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.verdicts import (
@@ -67,13 +68,13 @@ PROBES: Mapping[str, Probe] = {
         "the response of another row",
     ),
     "changed_number": Probe(
-        changes.changed_number,
+        partial(changes.changed_fact, "number"),
         ("response",),
         (*SUPPORT, *ANSWERS),
         "a number in the response is another one of the dataset",
     ),
     "changed_name": Probe(
-        changes.changed_name,
+        partial(changes.changed_fact, "name"),
         ("response",),
         (*SUPPORT, *ANSWERS),
         "a name in the response is another one of the dataset",
@@ -148,7 +149,7 @@ class ChangedRow:
     @property
     def bad(self) -> Sample:
         """The changed row."""
-        return with_columns(self.good, **self.changed)
+        return replace(self.good, columns={**self.good.columns, **self.changed})
 
 
 @dataclass(frozen=True)
@@ -168,10 +169,6 @@ class ProbeUnit:
     side: str
     metric: str
     sample: Sample
-
-    def digest_with(self, metric: Metric, signature: str | None) -> str:
-        """16 hexadecimal digits of what the metric reads, of its name and signature."""
-        return short_digest(f"{self.sample.digest_of(metric.reads)}\0{self.metric}\0{signature}")
 
 
 def drawn(samples: Iterable[Sample], size: int, seed: int) -> list[Sample]:

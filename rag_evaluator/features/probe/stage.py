@@ -29,12 +29,12 @@ from rag_evaluator.features.probe.figures import (
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
-from rag_evaluator.metrics.chosen import chosen_metrics, refuse_without_probabilities
+from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.resources import command
-from rag_evaluator.results.conclusion import the_judge
+from rag_evaluator.results.conclusion import Conclusion, the_judge
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.results.overview import Overview, WithOverview
 from rag_evaluator.run.journal import Journal
@@ -43,7 +43,7 @@ from rag_evaluator.run.status import outcome
 from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
-from rag_evaluator.tasks.evaluation import to_record
+from rag_evaluator.tasks.evaluation import Scoring
 from rag_evaluator.tasks.manifest import describe, refresh_report
 from rag_evaluator.tasks.question import shown
 
@@ -89,7 +89,8 @@ class ProbeStage:
         return make_config(self.about["config"]).section(ProbeConfig)
 
     def digest(self, unit: ProbeUnit, column: str) -> str:
-        return unit.digest_with(self.metrics[unit.metric], self.about["signatures"][unit.metric])
+        read = unit.sample.digest_of(self.metrics[unit.metric].reads)
+        return short_digest(f"{read}\0{unit.metric}\0{self.about['signatures'][unit.metric]}")
 
     def marks(self, unit: ProbeUnit, record: Record) -> Iterable[str]:
         return ()
@@ -101,7 +102,7 @@ class ProbeStage:
     @asynccontextmanager
     async def open(self, context: Context | None) -> AsyncIterator[Work[ProbeUnit]]:
         assert self._load is not None
-        yield _ProbeScoring(await self._load())
+        yield Scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
 
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
@@ -126,18 +127,6 @@ class ProbeStage:
         if language not in EVASIVE and "answer_relevancy" in figures["metrics"]:
             notes.append(f"evasive: no evasive answer is known in {language}")
         return notes
-
-
-class _ProbeScoring:
-    """Scores texts, each by its own metric, with a judge and embeddings that all share."""
-
-    def __init__(self, scorer: "Scorer") -> None:
-        self.scorer = scorer
-        self.in_flight = scorer.in_flight
-        self.about: Mapping[str, Any] = {} if scorer.judge is None else scorer.judge.about
-
-    async def __call__(self, unit: ProbeUnit, column: str, repeat: int) -> Record:
-        return to_record(await self.scorer.score(unit.sample, unit.metric, repeat))
 
 
 def probe_stage(
@@ -221,24 +210,21 @@ class ProbeReport(WithOverview, dict[str, Any]):
     """What `probe/probe.json` says; printed, and in a notebook, as sentences and a table. Any: JSON.
 
     Args:
-        judges: metric -> what it asks, see `probe_conclusion`.
+        folder: of the results.
+        metrics: those of the run.
+        config: of the run.
     """
 
-    def __init__(self, report: Mapping[str, Any], judges: Mapping[str, str]) -> None:
-        super().__init__(report)
-        self.judges = judges
+    def __init__(self, folder: Path, metrics: Mapping[str, Metric], config: Mapping[str, Any]) -> None:
+        super().__init__(read_report(folder))
+        self.judges = {name: the_judge(config) for name, metric in metrics.items() if metric.judge}
+
+    def conclusion(self, words: Sequence[object] = ()) -> Conclusion:
+        """Its sentences and the next command; `words` as in `probe_conclusion`."""
+        return probe_conclusion(self, self.judges, words)
 
     def overview(self) -> Overview:
-        return Overview([*probe_conclusion(self, self.judges).lines(), *probe_overview(self)])
-
-
-def judges_of(metrics: Mapping[str, Metric], config: Mapping[str, Any]) -> dict[str, str]:
-    """Metric -> what it asks, for sentences; metrics that ask no judge are not there.
-
-    Args:
-        config: of the run. Any: JSON.
-    """
-    return {name: the_judge(config) for name, metric in metrics.items() if metric.judge}
+        return Overview([*self.conclusion().lines(), *probe_overview(self)])
 
 
 def probe(
@@ -271,7 +257,7 @@ def probe(
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
     with shown(progress, "scores") as at:
         run_probe(evaluator, place, data, progress=at, start=start)
-    return ProbeReport(read_report(place), judges_of(evaluator.metrics, evaluator.config.model_dump(mode="json")))
+    return ProbeReport(place, evaluator.metrics, evaluator.config.model_dump(mode="json"))
 
 
 def run_probe(
@@ -299,7 +285,6 @@ def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     """
     config, metrics = evaluator.config, evaluator.metrics
     rows, signatures = evaluator.rows(data), evaluator.signatures_once()
-    refuse_without_probabilities(metrics, evaluator.judge, config)
     about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
     stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
     if len(stage.rows) < 2 * stage.settings.pairs:

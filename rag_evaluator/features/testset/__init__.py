@@ -6,7 +6,6 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "checker": "AgreeOutput CandidateMaker KnownOutput MadeOutput",
-        "command": "print_made",
         "corpus": "CHUNKS Document Splitter UnreadFile read_corpus write_corpus",
         "prepare": "Slot",
         "readers": "read_documents",

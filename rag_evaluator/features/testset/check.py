@@ -112,11 +112,6 @@ class TestsetCheck(QuestionStage[RowUnit]):
         super().__init__(units, plan, about, asking)
         self.contexts, self.embeddings = contexts, embeddings
 
-    @property
-    def settings(self) -> TestsetConfig:
-        """Of the configuration of this start."""
-        return make_config(self.about["config"]).section(TestsetConfig)
-
     def make(self, judge: JudgeProtocol) -> Make[RowUnit]:
         assert self.asking is not None and self.contexts is not None and self.embeddings is not None
         model, contexts = self.embeddings.load(), self.contexts
@@ -148,7 +143,8 @@ class TestsetCheck(QuestionStage[RowUnit]):
             for unit, record in records
             if not record.missing
         ]
-        repeats = duplicates_of(made) if DUPLICATE in self.settings.filters else {}
+        filters = make_config(self.about["config"]).section(TestsetConfig).filters
+        repeats = duplicates_of(made) if DUPLICATE in filters else {}
         findings = []
         for unit, record in records:
             verdicts = (record.value or {}).get("verdicts", {})

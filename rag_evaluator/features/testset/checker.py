@@ -67,14 +67,7 @@ class AgreeOutput(BaseModel):
 
 
 PROMPTS: Mapping[Key, ModelPair] = {
-    ("testset", "single_fact_prompt"): (MadeInput, MadeOutput),
-    ("testset", "reasoning_prompt"): (MadeInput, MadeOutput),
-    ("testset", "several_chunks_prompt"): (MadeInput, MadeOutput),
-    ("testset", "across_documents_prompt"): (MadeInput, MadeOutput),
-    ("testset", "comparison_prompt"): (MadeInput, MadeOutput),
-    ("testset", "list_prompt"): (MadeInput, MadeOutput),
-    ("testset", "unanswerable_prompt"): (MadeInput, MadeOutput),
-    ("testset", "false_premise_prompt"): (MadeInput, MadeOutput),
+    **{("testset", f"{kind}_prompt"): (MadeInput, MadeOutput) for kind in KINDS},
     ("testset", "known_prompt"): (KnownInput, KnownOutput),
     ("testset", "agree_prompt"): (AgreeInput, AgreeOutput),
 }
@@ -99,13 +92,9 @@ class Questions:
         self.judge, self.prompts = judge, prompts
         self.window = Window(judge)
 
-    async def made(self, prompt: str, contexts: Sequence[str]) -> MadeOutput:
-        """A question and its answer from contexts.
-
-        Args:
-            prompt: attribute of the prompt.
-        """
-        return await self._ask("testset", prompt, MadeInput(contexts=list(contexts)), MadeOutput)
+    async def made(self, kind: str, contexts: Sequence[str]) -> MadeOutput:
+        """A question of a kind and its answer, from contexts."""
+        return await self._ask("testset", f"{kind}_prompt", MadeInput(contexts=list(contexts)), MadeOutput)
 
     async def answer(self, question: str, contexts: Sequence[str], seed: str = "") -> str | None:
         """The answer from contexts, None if they do not hold it.
@@ -316,14 +305,13 @@ class CandidateMaker:
 
     async def make(self, slot: Slot) -> Record:
         """The candidate with its verdicts, or the reason why there is none."""
-        kind = KINDS[slot.kind]
         partner = self._partner(slot)
-        if partner is None and kind.contexts in NO_PARTNER:
-            return Record(None, NO_PARTNER[kind.contexts])
+        if partner is None and (reason := NO_PARTNER.get(KINDS[slot.kind].contexts)):
+            return Record(None, reason)
         chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
         contexts = tuple(self.corpus[place].text for place in chunks)
         try:
-            made = await self.checker.questions.made(kind.prompt, contexts)
+            made = await self.checker.questions.made(slot.kind, contexts)
         except JudgementError as error:
             return Record(None, str(error), retry=True)
         question, answer = made.question.strip(), made.answer.strip()

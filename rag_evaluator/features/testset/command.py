@@ -46,8 +46,6 @@ def add_testset_commands(commands: Any) -> None:
         "--documents", type=Path, nargs="+", metavar="PATH", help="files and folders; default: configured"
     )
     make.add_argument("--size", type=int, metavar="N", help="questions wanted; default: configured, else 100")
-    make.add_argument("--keep-hard", action="store_true", help="keep what the judge cannot answer among similar chunks")
-    make.add_argument("--names", choices=("ragas", "seed2"), help="names of columns; seed2: id, input, correct_answer")
     add_beginning(make)
     check = kinds.add_parser(
         CHECK,
@@ -169,13 +167,7 @@ def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
     from rag_evaluator.features.testset.section import TestsetConfig
 
     documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
-    section = with_arguments(
-        config.section(TestsetConfig),
-        documents=documents,
-        size=options.size,
-        names=options.names,
-        keep_hard=options.keep_hard or None,
-    )
+    section = with_arguments(config.section(TestsetConfig), documents=documents, size=options.size)
     return config.model_copy(update={"testset": section})
 
 

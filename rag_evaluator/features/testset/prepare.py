@@ -25,11 +25,11 @@ FOLDER, LOCK = "corpus", ".lock"
 TOKENIZER = "tokenizer.json"
 
 
-def corpus_of(config: Config, documents: Sequence[Any] | None = None) -> Corpus:
+def corpus_of(config: Config, documents: Sequence[str | Path] | str | Path | None = None) -> Corpus:
     """The corpus of a configuration; it is made if the documents are not those that were read last.
 
     Args:
-        documents: LangChain `Document`s or paths in place of those of the configuration. Any: not imported.
+        documents: in place of those of the configuration.
 
     Raises `ConfigError` without documents, `DatasetError` where none can be read.
     """
@@ -60,18 +60,14 @@ def signature_with(asking: TaskJudge, embeddings: EmbeddingsSource, parts: Mappi
     return "|".join([line, *(f"{name}:{value}" for name, value in {**parts, **embeddings.parts}.items())])
 
 
-def sources_of(config: Config, documents: Sequence[Any] | None = None) -> list[Any]:
-    """What a corpus is made of. Raises `ConfigError` without any, `DatasetError` for what is no document."""
+def sources_of(config: Config, documents: Sequence[str | Path] | str | Path | None = None) -> list[str | Path]:
+    """What a corpus is made of. Raises `ConfigError` without any."""
     documents = config.section(TestsetConfig).documents if documents is None else documents
     sources = [documents] if isinstance(documents, str | Path) else list(documents)
     if not sources:
         raise ConfigError(
             f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
         )
-    for place, source in enumerate(sources):
-        if not (isinstance(source, str | Path) or hasattr(source, "page_content")):
-            kind = type(source).__name__
-            raise DatasetError(f"document {place}: expected a path or a LangChain Document, received {kind}.")
     return sources
 
 
@@ -86,17 +82,13 @@ def _tokenizer(config: Config) -> Path:
     return model / TOKENIZER
 
 
-def _digest(sources: Sequence[Any]) -> str:
-    """Of all that is read: texts of objects, names, sizes and times of files."""
+def _digest(sources: Sequence[str | Path]) -> str:
+    """Of names, sizes and times of all files."""
     parts: list[str] = []
-    for source in sources:
-        if isinstance(source, str | Path):
-            path = existing(source)
-            files = sorted(path.rglob("*")) if path.is_dir() else [path]
-            known = ((file.relative_to(path.parent), file.stat()) for file in files if file.is_file())
-            parts += [f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in known]
-        else:
-            parts.append(f"{getattr(source, 'metadata', None)!r}\0{source.page_content}")
+    for path in map(existing, sources):
+        files = sorted(path.rglob("*")) if path.is_dir() else [path]
+        known = ((file.relative_to(path.parent), file.stat()) for file in files if file.is_file())
+        parts += [f"{name} {status.st_size} {status.st_mtime_ns}" for name, status in known]
     return short_digest("\n".join(parts))
 
 
@@ -172,25 +164,23 @@ class Kind:
     """A kind of question.
 
     Attributes:
-        prompt: attribute of the prompt that makes it.
-        contexts: one chunk; a second one of the same document; or of another, as near as there is one.
+        contexts: of the question: one chunk; a second one of the same document; or of another, as near as there is one.
         answerable: whether the documents hold the answer.
     """
 
-    prompt: str
     contexts: Literal["one", "same document", "other document"]
     answerable: bool = True
 
 
 KINDS: Mapping[str, Kind] = {
-    "single_fact": Kind("single_fact_prompt", "one"),
-    "reasoning": Kind("reasoning_prompt", "one"),
-    "several_chunks": Kind("several_chunks_prompt", "same document"),
-    "across_documents": Kind("across_documents_prompt", "other document"),
-    "comparison": Kind("comparison_prompt", "other document"),
-    "list": Kind("list_prompt", "one"),
-    "unanswerable": Kind("unanswerable_prompt", "one", answerable=False),
-    "false_premise": Kind("false_premise_prompt", "one"),
+    "single_fact": Kind("one"),
+    "reasoning": Kind("one"),
+    "several_chunks": Kind("same document"),
+    "across_documents": Kind("other document"),
+    "comparison": Kind("other document"),
+    "list": Kind("one"),
+    "unanswerable": Kind("one", answerable=False),
+    "false_premise": Kind("one"),
 }
 
 

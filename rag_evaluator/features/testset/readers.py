@@ -2,7 +2,7 @@
 
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from functools import partial
 from io import BytesIO
@@ -48,30 +48,21 @@ DOCUMENT_READERS: Mapping[str, Callable[[Path], str]] = {
 """Suffix -> what reads a file as one text. Tables of `dataset.readers` give one document a row."""
 
 
-def read_documents(sources: Sequence[Any], text_column: str | None = None) -> Iterator[Document | UnreadFile]:
-    """The documents of files, folders and LangChain `Document`s, in order; a folder's by path.
+def read_documents(sources: Iterable[str | Path], text_column: str | None = None) -> Iterator[Document | UnreadFile]:
+    """The documents of files and folders, in order; a folder's by path.
 
     What cannot be read is reported and left out. Of documents with the same id, as `README.md` of two folders, the
-    second is `README.md (2)`. Any: LangChain's class is not imported.
+    second is `README.md (2)`.
 
     Args:
-        sources: paths and `Document`s.
         text_column: of tables; None: the first of `TEXT_COLUMNS` that is there.
 
     Raises `DatasetError` for a path that does not exist, or a folder without any file that can be read.
     """
     names: Counter[str] = Counter()
-    for entry in _entries(sources, text_column):
+    for entry in (entry for source in sources for entry in _of_path(existing(source), text_column)):
         names[entry.id] += 1
         yield entry if names[entry.id] == 1 else replace(entry, id=f"{entry.id} ({names[entry.id]})")
-
-
-def _entries(sources: Sequence[Any], text_column: str | None) -> Iterator[Document | UnreadFile]:
-    for place, source in enumerate(sources):
-        if isinstance(source, str | Path):
-            yield from _of_path(existing(source), text_column)
-        else:
-            yield _checked(Document(_id_of(source, f"document {place}"), str(source.page_content)))
 
 
 def existing(source: str | Path) -> Path:
@@ -138,11 +129,3 @@ def _text_column(row: Mapping[str, Any], text_column: str | None, where: str) ->
 
 def _checked(document: Document) -> Document | UnreadFile:
     return UnreadFile(document.id, NO_TEXT) if is_blank(document.text) else document
-
-
-def _id_of(document: Any, otherwise: str) -> str:
-    """Of a LangChain `Document`: its id, else where it comes from. Any: see `read_documents`."""
-    metadata = getattr(document, "metadata", None) or {}
-    source, page = metadata.get("source"), metadata.get("page")
-    identity = str(getattr(document, "id", None) or source or otherwise)
-    return identity if page is None or getattr(document, "id", None) else f"{identity}#{page}"

@@ -130,7 +130,7 @@ class Testset(QuestionStage[Slot]):
 
 def testset_stage(
     config: Config,
-    documents: Sequence[Any] | None = None,
+    documents: Sequence[str | Path] | str | Path | None = None,
     judge: Any = None,
     embeddings: Any = None,
 ) -> Testset:
@@ -232,7 +232,7 @@ class MadeTestset:
 
 
 def make_testset(
-    documents: Sequence[Any] | None = None,
+    documents: Sequence[str | Path] | str | Path | None = None,
     size: int | None = None,
     *,
     judge: Any = None,
@@ -246,8 +246,7 @@ def make_testset(
     """Make a test set from documents: questions, reference answers and, of each, all correct contexts.
 
     Args:
-        documents: files, folders and LangChain `Document`s, or a single path; None takes `testset.documents` of the
-            configuration.
+        documents: files and folders, or a single one; None takes `testset.documents` of the configuration.
         size: questions wanted; None takes the configured size.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
         embeddings: a folder or hub id, or a langchain `Embeddings`; None takes the configured ones.

@@ -1,13 +1,11 @@
 """Metrics of our own that ask the judge one or two questions about a row; users' own questions among them."""
 
 import asyncio
-import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from rag_evaluator.config.languages import LANGUAGES, Language, sentences_of
 from rag_evaluator.errors import JudgementError, UndefinedScoreError
-from rag_evaluator.judge.protocol import Option
 from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.prompts.loading import QuestionPrompt
 from rag_evaluator.prompts.own import (
@@ -93,22 +91,19 @@ class QuestionMetric(BaseMetric):
 
 VALUES: Mapping[Label, float] = {1: 0.0, 2: 0.2, 3: 0.5, 4: 0.8, 5: 1.0}
 """Label -> what it is worth."""
-DECIMALS = 6
 
 
 class AnswerRubric(BaseMetric):
     """The value of the label that the judge writes after its reason, [0, 1].
 
     Args:
-        llm: a judge as ragas sees one; with `expected` it must have `achoose`, as `ScriptedJudge` has.
-        expected: take the expectation over the probabilities of the five labels after the reason that the judge wrote:
-            the score of G-Eval (Liu et al. 2023, section 2.3), there without a reason before it.
+        llm: a judge as ragas sees one.
     """
 
-    llm: Any  # a ragas LLM; `achoose` is no part of ragas' own class
+    llm: "InstructorBaseRagasLLM"
 
-    def __init__(self, llm: Any, expected: bool = False) -> None:
-        self.llm, self.expected = llm, expected
+    def __init__(self, llm: "InstructorBaseRagasLLM") -> None:
+        self.llm = llm
         self.prompt = OwnPrompt("answer_rubric", "prompt")
         super().__init__(name="answer_rubric")
 
@@ -116,14 +111,7 @@ class AnswerRubric(BaseMetric):
         """The value, with the judge's reason. Raises `JudgementError`."""
         prompt = self.prompt.to_string(RubricInput(user_input=user_input, response=response, reference=reference))
         answer: RubricOutput = await self.llm.agenerate(prompt, RubricOutput)
-        value = await self._expectation(prompt, answer.reason) if self.expected else VALUES[answer.label]
-        return MetricResult(value=value, reason=answer.reason)
-
-    async def _expectation(self, prompt: str, reason: str) -> float:
-        options = {label: Option(RubricOutput(reason=reason, label=label)) for label in VALUES}
-        shares = await self.llm.achoose(prompt, list(options.values()))
-        total = math.fsum(shares.values())  # 1 but for rounding
-        return round(math.fsum(VALUES[label] * shares[option] for label, option in options.items()) / total, DECIMALS)
+        return MetricResult(value=VALUES[answer.label], reason=answer.reason)
 
 
 class RefusalCorrectness(BaseMetric):

@@ -83,10 +83,6 @@ class Relevance:
         """Whether each retrieved context is relevant, in their order."""
         raise NotImplementedError
 
-    async def gains(self) -> Sequence[float]:
-        """How much each retrieved context is worth to nDCG, in their order: its verdict, or its probability."""
-        return await self.of_retrieved()
-
     async def of_expected(self) -> list[int]:
         """Whether each reference context is matched by a retrieved one; nothing where they are not known."""
         return []
@@ -138,9 +134,6 @@ class RankedRelevance(Relevance):
 
     async def of_retrieved(self) -> list[int]:
         return [int(value >= self.options.reranker.threshold) for value in await self._probabilities()]
-
-    async def gains(self) -> Sequence[float]:
-        return await (self._probabilities() if self.options.reranker.gains == "graded" else self.of_retrieved())
 
     async def note(self) -> None:
         """Write down each verdict with its probability and the context's place among the row's."""
@@ -232,13 +225,11 @@ class RetrievalMetric(BaseMetric):
 
     Attributes:
         measure: its name in `measured`, for all contexts that count.
-        is_graded: whether it looks at gains, not at verdicts.
         is_whole: whether relevant documents that were not retrieved count: one phantom document for each reference
             context that no retrieved context matches. Without reference contexts their number is not known.
     """
 
     measure: ClassVar[str]
-    is_graded: ClassVar[bool] = False
     is_whole: ClassVar[bool] = False
     llm: Any  # the judge as ragas sees one, or the recorder of a row; with a reranker None until a row is scored
 
@@ -262,7 +253,7 @@ class RetrievalMetric(BaseMetric):
         relevance = self._relevance(columns)
         if isinstance(relevance, RankedRelevance) and self.llm is not None:
             await relevance.note()
-        verdicts = await (relevance.gains() if self.is_graded else relevance.of_retrieved())
+        verdicts = await relevance.of_retrieved()
         matched = await relevance.of_expected() if self.is_whole and any(verdicts) else []
         name = self.measure.format(cutoff=max(len(verdicts), 1))
         value = measured(range(len(verdicts)), [*verdicts, *[1] * matched.count(0)], [name])[name]
@@ -288,7 +279,7 @@ class RetrievalMRR(RetrievalMetric):
 class RetrievalNDCG(RetrievalMetric):
     """The gain of the order, beside that of the best order, which has all relevant documents."""
 
-    measure, is_graded, is_whole = "nDCG@{cutoff}", True, True
+    measure, is_whole = "nDCG@{cutoff}", True
 
 
 class RetrievalMAP(RetrievalMetric):

@@ -38,12 +38,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "The judge is better than chance for faithfulness, quality not settled: "
         f"{ROWS_AS_PEOPLE} 80.0 % [69.6, 88.0] of pairs, by 60 labels.",
     ),
-    "weak": (
-        part("weak", "AUC 0.600 [0.530, 0.670]", area(0.6, 0.53, 0.67), 300),
-        JUDGED,
-        f"The judge is weak for faithfulness, better than chance but not useful: {ROWS_AS_PEOPLE} 60 % [53, 67] of "
-        "pairs, by 300 labels.",
-    ),
     "worse than chance": (
         part("worse than chance", "AUC 0.310 [0.200, 0.450]", area(0.31, 0.2, 0.45)),
         JUDGED,
@@ -55,12 +49,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         f"Not shown for faithfulness: that the judge is better than chance. {ROWS_AS_PEOPLE.capitalize()} 55 % "
         "[40, 69] of pairs, by 30 labels.",
     ),
-    "people rejected nothing": (
-        part("not shown", "people gave every row the same label; draw rows with other scores", area(None)),
-        JUDGED,
-        "Not shown for faithfulness: that the judge is better than chance. People gave every row the same label; draw "
-        "rows with other scores.",
-    ),
     "all scores equal": (
         part("not shown", "all scores are equal", area(0.5, 0.35, 0.65), same_scores=True),
         TOY,
@@ -70,12 +58,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         part("too few labels", "12 labels, 20 are needed, 5 of them of the rarer class", labels=12),
         JUDGED,
         "Too few labels for faithfulness: 12 labels, 20 are needed, 5 of them of the rarer class.",
-    ),
-    "a metric that asks no judge": (
-        part("useful", "AUC 0.930 [0.820, 0.970]", area(0.93, 0.82, 0.97), 40, judge=None),
-        JUDGED,
-        "The scores are useful for faithfulness: they rank an accepted row above a rejected one in 93 % [82, 97] of "
-        "pairs, by 40 labels.",
     ),
     "nobody knows how rows were chosen": (
         part("useful", "AUC 0.910 [0.840, 0.960]", area(0.91, 0.84, 0.96), chosen="unknown"),

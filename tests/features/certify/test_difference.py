@@ -189,13 +189,6 @@ LABELS: dict[str, tuple[dict[str, list[float]], list[str]]] = {
             "Not settled by labels of 40 rows: the largest difference is metric0 0.00 [-0.32, 0.32].",
         ],
     ),
-    "few labels": (
-        {"faithfulness": [1.0] * 5 + [-1.0] + [0.0] * 34},
-        [
-            "Not settled by labels of 40 rows: faithfulness differs by 0.10 [-0.04, 0.23]; a true difference of this "
-            "size needs about 160 labels in each run, more than the 40 rows."
-        ],
-    ),
 }
 
 

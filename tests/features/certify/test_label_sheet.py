@@ -5,7 +5,6 @@ import re
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import openpyxl
 import pytest
 from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run
@@ -14,7 +13,6 @@ from rag_evaluator import METRICS, ConfigError, ResultsError, label_sheet
 from rag_evaluator.config import LANGUAGES
 from rag_evaluator.dataset import read_records
 from rag_evaluator.features.certify import ASKED_BY, NUMBERS, TEXTS, choices_of, draw_path, label_of
-from rag_evaluator.results import doubt
 
 PACKS = {"arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"}
 
@@ -124,25 +122,6 @@ def test_a_metric_that_asks_no_judge_is_refused_by_name(mixed: Path, tmp_path: P
     with pytest.raises(ResultsError, match="no judge made its scores"):
         label_sheet(exact_run(tmp_path / "run"), tmp_path / "a.xlsx")
     assert not (tmp_path / "a.xlsx").exists()
-
-
-def test_uncertain_rows_are_drawn_more_often_and_every_row_can_be(tmp_path: Path) -> None:
-    """Without confidences scores near the middle are uncertain: here every fourth row, with one of two verdicts 0."""
-    folder = faithful_run(
-        tmp_path / "run", [f"It is so. It is {'wrong' if place % 4 == 0 else 'true'}." for place in range(ROWS)]
-    )
-    record = label_sheet(folder, tmp_path / "a.xlsx", size=20, uncertain=True)
-    chances = np.array(record.probabilities)
-    # half of 20 over 40 rows, half over the 10 uncertain ones: 1/4, and 1/4 + 1 cut to 1; the rest goes to others
-    assert chances[::4] == pytest.approx(1.0)
-    assert chances[1::4] == pytest.approx(10 / 30)
-    assert record.kind == "uncertain"
-
-
-def test_the_doubt_of_a_row_is_what_its_confidences_leave() -> None:
-    judgement = {"response": {"statements": [{"verdict": 1}, {"verdict": 0}]}, "confidence": [0.9, 0.7]}
-    assert doubt([{"judgements": [judgement]}]) == pytest.approx(0.2)
-    assert doubt([{"judgements": [{**judgement, "confidence": []}]}]) is None
 
 
 def test_every_language_with_packs_has_texts_and_words() -> None:

@@ -159,12 +159,6 @@ def test_few_labels_one_class_and_equal_probabilities_choose_nothing(values: lis
     assert find_threshold(values, labels, list(range(len(values)))) is None
 
 
-def test_labels_of_rows_give_a_threshold_of_the_row_s_score(run: Path, tmp_path: Path) -> None:
-    """Each row with a second sentence of 0.6 has the score 1, all others 0.5."""
-    own = found(run, whole(tmp_path / "l.csv"), tmp_path / "c.json")
-    assert (own["threshold"], own["by"], own["labels"], own["rows"]) == (0.75, "rows", 20, 20)
-
-
 def test_the_certificate_s_threshold_is_a_number_of_options_and_signature(run: Path, tmp_path: Path) -> None:
     found(run, sentences(tmp_path / "l.csv", (0.4, 0.6)), tmp_path / "c.json")
     config = {"certificate": str(tmp_path / "c.json"), "verifier": {"threshold": "certificate"}}
@@ -210,8 +204,8 @@ def test_a_threshold_of_a_certificate_needs_one_of_sentences_by_this_verifier(ru
     refused({}, None, r"verifier\.threshold is 'certificate', and no certificate is named\. Set certificate:")
     refused({}, tmp_path / "none.json", r"cannot be read as a certificate")
     by_rows = tmp_path / "rows.json"
-    found(run, whole(tmp_path / "rows.csv"), by_rows)
-    refused({}, by_rows, r"its threshold of groundedness is one of rows: .* says nothing of single sentences")
+    certify(run, whole(tmp_path / "rows.csv"), out=by_rows)
+    refused({}, by_rows, "it has no threshold of groundedness, because nobody has labelled its sentences")
     path = tmp_path / "sentences.json"
     found(run, sentences(tmp_path / "s.csv"), path)
     refused({"metrics": ["context_coverage"]}, path, "it has no threshold of context_coverage")

@@ -223,8 +223,8 @@ def test_options_and_definitions_of_other_metrics_in_the_configuration_do_not_co
     """One configuration serves several chains of one metric each."""
     config = form(
         {
-            "metrics": ["answer_rubric", "rouge", "tone"],
-            "metric_options": {"AnswerRubric": {"expected": True}, "rouge": {"mode": "recall"}},
+            "metrics": ["quoted_spans_alignment", "rouge", "tone"],
+            "metric_options": {"QuotedSpansAlignment": {"casefold": False}, "rouge": {"mode": "recall"}},
             "custom_metrics": {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": "yes/no"}},
             "thresholds": {"tone": 1},
         }

@@ -12,7 +12,7 @@ from known_verifier import KnownVerifier
 
 from rag_evaluator import load_dataset, probe
 from rag_evaluator.config import find_language
-from rag_evaluator.features.probe import control_of, control_sentences, normalised, pairs_of
+from rag_evaluator.features.probe import control_of, normalised, pairs_of
 from rag_evaluator.results import VERIFIED
 from rag_evaluator.run import Record
 from rag_evaluator.verifiers import EvidencePiece, Support
@@ -131,15 +131,6 @@ def test_shares_are_those_of_sentences_by_the_number_of_pieces_of_rows_with_both
     assert "clustered" in found["own"][0]["ci_method"]
     assert control_of([("2", score([1, 1], 2), missing)]) == {}
     assert control_of([("4", Record(1.0, details={"judgements": []}), score([1], 1))]) == {}
-
-
-def test_the_sentence_has_both_shares_and_what_they_rest_on() -> None:
-    share = {"n": 212, "mean": 0.231, "ci_low": 0.18, "ci_high": 0.294}
-    control = {"groundedness": {"others": [share], "own": [{**share, "mean": 0.9, "ci_low": 0.86, "ci_high": 0.93}]}}
-    assert list(control_sentences(control)) == [
-        "As many contexts of other rows support 23 % [18, 29] of 212 sentences in groundedness (the control); the "
-        "rows' own contexts support 90 % [86, 93]."
-    ]
 
 
 def test_metrics_of_a_verifier_are_probed_and_those_of_contexts_have_a_control(tmp_path: Path) -> None:

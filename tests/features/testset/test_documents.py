@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from langchain_core.documents import Document as LangChainDocument
 
 from rag_evaluator import DatasetError
 from rag_evaluator.features.testset import Document, UnreadFile, read_documents
@@ -36,15 +35,6 @@ def test_a_table_gives_a_document_a_row_named_by_its_id(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("id,Text,cuerpo\nx,one,uno\nx,two,dos\n,three,tres\n", encoding="utf-8")
     assert read(tmp_path) == {"a.csv#x": "one", "a.csv#x (2)": "two", "a.csv#2": "three"}
     assert read(tmp_path, text_column="Cuerpo") == {"a.csv#x": "uno", "a.csv#x (2)": "dos", "a.csv#2": "tres"}
-
-
-def test_documents_of_langchain_are_known_by_their_source() -> None:
-    made = [
-        LangChainDocument("one", metadata={"source": "a.pdf", "page": 3}),
-        LangChainDocument("two", id="own"),
-        LangChainDocument("three"),
-    ]
-    assert [entry.id for entry in read_documents(made)] == ["a.pdf#3", "own", "document 2"]
 
 
 @pytest.mark.parametrize(
@@ -100,6 +90,5 @@ def test_documents_of_the_same_name_stay_apart(tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "README.md").write_text(f"the text of {name}", encoding="utf-8")
-    parts = [LangChainDocument(f"part {part}", metadata={"source": "README.md"}) for part in (1, 2)]
-    found = list(read_documents([tmp_path / "a", tmp_path / "b", *parts]))
-    assert [entry.id for entry in found] == ["README.md", "README.md (2)", "README.md (3)", "README.md (4)"]
+    found = list(read_documents([tmp_path / "a", tmp_path / "b"]))
+    assert [entry.id for entry in found] == ["README.md", "README.md (2)"]

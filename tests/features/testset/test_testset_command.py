@@ -11,7 +11,6 @@ import pytest
 
 from rag_evaluator import ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.testset import print_made
 from rag_evaluator.judge import source_of
 from tests.features.testset.document_files import write_pdf
 from tests.features.testset.testset_world import LANGUAGES, Knowing, length_of, text_of, write_documents
@@ -80,7 +79,7 @@ def test_the_size_and_names_of_the_last_start_count_in_all_files_also_when_they_
 ) -> None:
     results = project / "results" / "towns"
     assert run("testset make config.yaml --size 2")[0] == 0
-    assert run("testset make config.yaml --size 3 --names seed2")[0] == 0
+    assert run("testset make config.yaml --size 3 --set testset.names=seed2")[0] == 0
     settings = json.loads((results / "testset_manifest.json").read_bytes())["config"]["testset"]
     assert (settings["size"], settings["names"]) == (3, "seed2")
     written = {path.name: path.read_bytes() for path in results.glob("testset*") if path.is_file()}
@@ -88,7 +87,7 @@ def test_the_size_and_names_of_the_last_start_count_in_all_files_also_when_they_
     assert run("merge results/towns")[0] == 0
     assert {name: (results / name).read_bytes() for name in written} == written
     shutil.rmtree(results)
-    assert run("testset make config.yaml --size 3 --names seed2")[0] == 0
+    assert run("testset make config.yaml --size 3 --set testset.names=seed2")[0] == 0
     assert {name: (results / name).read_bytes() for name in written} == written
 
 
@@ -142,23 +141,6 @@ def test_bad_input_is_refused_and_nothing_is_written(run: Run, project: Path, co
     code, out, err = run(command)
     assert (code, out) == (2, "") and err.startswith("error: ") and said in err
     assert list((project / "results").rglob("testset*")) == []
-
-
-@pytest.mark.parametrize(
-    ("left_out", "expected"),
-    [
-        ({"language": {"it reads like english": 6}, "answerable": {"no": 2}}, "6 of 10 candidates are not in german"),
-        ({"language": {"it reads like english": 2}, "answerable": {"no": 6}}, "More: --set testset.candidates=20"),
-    ],
-)
-def test_questions_in_another_language_are_no_reason_to_make_more(
-    left_out: dict[str, dict[str, int]], expected: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    figures = {"chosen": 2, "wanted": 5, "candidates": 10, "kinds": {}, "survived": 2, "left_out": left_out}
-    print_made({**figures, "documents_without_questions": [], "documents": 3}, "towns", "german")
-    shown = capsys.readouterr().out
-    assert expected in shown
-    assert ("testset.candidates" in shown) == ("More" in expected)
 
 
 def test_documents_of_the_command_are_relative_to_where_it_is_typed_those_of_the_file_to_the_file(

@@ -7,11 +7,14 @@ binary search.
 import json
 import math
 import re
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 from rag_evaluator.dataset.columns import ID, as_key
 from rag_evaluator.dataset.sample import Sample
@@ -216,7 +219,6 @@ Cell = tuple[int, str]  # place of the row, metric
 Details = Mapping[Cell, Sequence[Record]]  # several records where a score was made several times
 HEAD = re.compile(rb'\{"row": (\d+),(?: "sample": "(\w*)", "metric": ("(?:[^"\\]|\\.)*"))?')  # row, digest, metric
 HEAD_BYTES = 40  # of a line, that hold its row
-BLOCK = 1 << 16  # bytes read at once
 
 
 def details_lines(sample: Sample, metric: str, score: Score, signature: str | None) -> Iterator[bytes]:
@@ -256,15 +258,14 @@ def records_of_row(folder: Path, row: int) -> list[dict[str, Any]]:
 
     Raises `OSError`, or `ValueError` for a line that does not begin with its row.
     """
-    path = folder / DETAILS
-    with path.open("rb") as file:
-        file.seek(_first_line(file, path.stat().st_size, row))
-        lines = []
-        for line in file:
-            if _row(line) != row:
-                break
-            lines.append(json.loads(line))
-    return lines
+    with (folder / DETAILS).open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as text:
+
+        def row_at(place: int) -> int:
+            start = text.rfind(b"\n", 0, place) + 1
+            return _row(text[start : start + HEAD_BYTES])
+
+        text.seek(bisect_left(range(len(text)), row, key=row_at))
+        return list(map(json.loads, takewhile(lambda line: _row(line) == row, iter(text.readline, b""))))
 
 
 def row_digests(folder: Path) -> list[str]:
@@ -289,34 +290,6 @@ def _chosen(folder: Path, wants: Callable[[re.Match[bytes]], bool]) -> Iterator[
             head = HEAD.match(line)
             if head is None or head[3] is None or wants(head):
                 yield json.loads(line)
-
-
-def _first_line(file: BinaryIO, size: int, row: int) -> int:
-    """Where the first line of a row begins, or of the next row that is there."""
-    low, high = 0, size
-    while low < high:
-        middle = (low + high) // 2
-        start = _line_start(file, middle)
-        file.seek(start)
-        if _row(file.read(HEAD_BYTES)) < row:
-            file.seek(middle)
-            file.readline()
-            low = file.tell()
-        else:
-            high = start
-    return low
-
-
-def _line_start(file: BinaryIO, place: int) -> int:
-    """Where the line begins that a byte is in; a line is read once, however long it is."""
-    while place:
-        first = max(place - BLOCK, 0)
-        file.seek(first)
-        end = file.read(place - first).rfind(b"\n")
-        if end >= 0:
-            return first + end + 1
-        place = first
-    return 0
 
 
 def _row(line: bytes) -> int:

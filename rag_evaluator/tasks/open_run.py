@@ -4,7 +4,7 @@ from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
-from rag_evaluator.results.manifest import SCORES, changed, refuse_panel
+from rag_evaluator.results.manifest import SCORES, changed
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
@@ -19,7 +19,6 @@ def open_run(folder: Path) -> Run:
 
     Raises `ResultsError` for a folder without scores, a run that is not finished, and files that are not as written.
     """
-    refuse_panel(folder)
     journals = _journals(folder)
     _refuse_unfinished(folder, journals)
     _require_scores(folder)

@@ -219,9 +219,7 @@ def verdict_words(line: MetricComparison) -> str:
     if line.is_within_margin:
         limit = f"{line.margin:g}"
         return f"equal within {limit}" if direction == "open" else f"{direction}, by less than {limit}"
-    if direction != "open":
-        return direction
-    return "not settled (alone it would count)" if line.alone else line.verdict
+    return line.verdict if direction == "open" else direction
 
 
 def _as_objects(values: Sequence[RowMatch | ChangedRows | JudgeStanding]) -> list[dict[str, Any]]:

@@ -76,7 +76,7 @@ def conclude_comparison(
             judging = replace(judging, scores=" by the scores")
         matched = row_match(first, side).matched
         pair = names[first.run.name], names[side.run.name]
-        said = conclude_pair(*pair, figures, matched, len(lines), effect, judging)
+        said = conclude_pair(*pair, figures, matched, effect, judging)
         several, name = len(others) > 1, names[side.run.name]
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
@@ -144,7 +144,6 @@ def conclude_pair(
     run: str,
     lines: Sequence[MetricComparison],
     matched: int,
-    tests: int,
     effect: float,
     judging: Judging,
 ) -> Iterator[str]:
@@ -153,7 +152,6 @@ def conclude_pair(
     Args:
         lines: its metrics, tested.
         matched: rows that both have.
-        tests: differences that Holm's adjustment holds for: metrics, of all runs that are compared.
         effect: what `rows_needed` is for.
     """
     known = [line for line in lines if line.difference.mean is not None]
@@ -170,11 +168,7 @@ def conclude_pair(
             group = [line for line in known if (line.verdict, line.margin) == (verdict, margin)]
             differences = listed((f"{line.metric} {_difference(line, 3)}" for line in group), most=len(group))
             yield f"{words} the margin of {margin:g}: {differences}{judging.of(group)}."
-    alone = [line for line in known if line.verdict == "not settled" and line.alone]
-    for line in alone:
-        family = f"{tests} metrics" if tests == len(lines) else f"{tests} differences"
-        yield f"{line.metric} alone would count, {_difference(line)}; it is one of {family}."
-    rest = [line for line in known if line.verdict == "not settled" and not line.alone]
+    rest = [line for line in known if line.verdict == "not settled"]
     same = [line for line in known if line.verdict == "equal in all rows"]
     if rest:
         yield _not_settled(rest, effect, is_all=len(rest) + len(same) == len(known), judging=judging)
@@ -277,12 +271,7 @@ def conclude_labels(
         if shown := [line for line in known if line.verdict == "shown"]:
             verbs = listed(_shown(shown, Judging()), most=len(shown))
             yield f"By people's labels of {_labelled(shown)}, {names[run]} {verbs}."
-        for line in known:
-            if line.verdict == "not settled" and line.alone:
-                family = counted(sum(one.tested is not None for one in labels), "difference")
-                difference = f"{line.metric} alone would count, {_difference(line)}"
-                yield f"By people's labels{which_run}, {difference}; it is one of {family} by labels."
-        if rest := [line for line in known if line.verdict == "not settled" and not line.alone]:
+        if rest := [line for line in known if line.verdict == "not settled"]:
             largest = max(rest, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
             which = f"{largest.metric} differs by" if len(rest) == 1 else f"the largest difference is {largest.metric}"
             rows = next(line.figures.rows for line in own if line.tested is largest and line.figures is not None)

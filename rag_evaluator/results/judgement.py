@@ -1,7 +1,6 @@
 """`Judgement`: a question to the judge with its answer, as details hold it; `JudgedVerdict`: what an answer says."""
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
@@ -62,8 +61,8 @@ MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("faithfulness",), "verdict", "claim", SUPPORTED),
     Verdicts(("factual_correctness",), "verdict", "claim of the reference", SUPPORTED, about="response"),
     Verdicts(("factual_correctness",), "verdict", "claim", SUPPORTED),
-    Verdicts(("noise_sensitivity",), "verdict", "claim, by text", SUPPORTED, about="reference"),
-    Verdicts(("noise_sensitivity",), "verdict", "claim, by text", _plain("supported", "not supported")),
+    Verdicts(("noise_sensitivity",), "verdict", "", SUPPORTED, about="reference"),
+    Verdicts(("noise_sensitivity",), "verdict", "", _plain("supported", "not supported")),
     Verdicts(
         ("context_recall",), "attributed", "sentence of the reference", _two("in the contexts", "not in the contexts")
     ),
@@ -427,14 +426,9 @@ def _explained(record: Json) -> Iterator[JudgedVerdict]:
         yield from (verdict for verdict in judgement.verdicts() if verdict.items is None)
 
 
-def few_lines(verdicts: Sequence[JudgedVerdict], other: Sequence[JudgedVerdict]) -> tuple[str, ...]:
-    """What is shown of one side: first verdicts that the other side does not have, of these bad ones."""
-    remaining, shared = Counter(verdict.lines[:2] for verdict in other), list[bool]()
-    for verdict in verdicts:
-        shared.append(remaining[verdict.lines[:2]] > 0)
-        remaining[verdict.lines[:2]] -= 1
-    order = sorted(range(len(verdicts)), key=lambda place: (shared[place], not verdicts[place].is_bad))
-    return tuple(verdicts[place].says() for place in order[:LINES])
+def few_lines(verdicts: Sequence[JudgedVerdict]) -> tuple[str, ...]:
+    """What is shown of a score: the first verdicts, bad ones before others."""
+    return tuple(verdict.says() for verdict in sorted(verdicts, key=lambda verdict: not verdict.is_bad)[:LINES])
 
 
 def doubt(records: Sequence[Json]) -> float | None:

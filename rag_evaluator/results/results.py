@@ -11,7 +11,7 @@ from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
 from rag_evaluator.results.rows import DROPPED, Score, Scored, details_lines, row_name, scored_row
-from rag_evaluator.results.run_conclusion import REFUSAL, conclude
+from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary, reporting_of
 from rag_evaluator.results.tally import tally_of
 from rag_evaluator.results.worst import Texts, WorstRow, in_a_sentence, worst_of
@@ -80,9 +80,8 @@ class Results(WithOverview):
     def overview(self) -> Overview:
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
-        refusals = dict(enumerate(score.outcome for score in self.scores.get(REFUSAL, ())))
         tally = tally_of(self.scores, self.samples, self.manifest)
-        conclusion = conclude(self.manifest, summary, tally, refusals, name_of=self.name_of)
+        conclusion = conclude(self.manifest, summary, tally, name_of=self.name_of)
         return Overview([*conclusion.lines(), *table])
 
     def name_of(self, place: int) -> str:

@@ -173,11 +173,6 @@ class MetricComparison:
         return -self.margin < low and high < self.margin
 
     @property
-    def alone(self) -> bool:
-        """Whether the difference would be shown if this were the only metric, and is not, as it is one of several."""
-        return is_shown(self.p, self.difference.ci_level) and not is_shown(self.p_holm, self.difference.ci_level)
-
-    @property
     def is_better(self) -> bool:
         """Whether the mean of b lies towards the better end of the scale."""
         return self.difference.mean is not None and (self.difference.mean > 0) == (self.scale.better == "higher")

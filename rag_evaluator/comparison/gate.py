@@ -96,7 +96,6 @@ def _differences(
             scale,
             difference,
             int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
-            of_scored(labels, values),
             difference_interval(second - first, scale, LEVEL, labels, weights) if is_filled else None,
             (*notes, *([] if equal is None else [equal])),
             fault if other and other >= MOST * known else None,
@@ -105,12 +104,6 @@ def _differences(
     return {metric: measured(metric, scales[metric]) for metric in a.scores}
 
 
-def of_scored(labels: Sequence[str | None] | None, scores: Floats) -> list[str | None] | None:
-    """Return the labels of the rows that have a score."""
-    return None if labels is None else [label for label, score in zip(labels, scores, strict=True) if score == score]
-
-
-NAMED, LETTERS = 3, 40  # keys in a sentence, and letters of each
 Counts = NDArray[np.int64]
 
 
@@ -119,20 +112,16 @@ class RowCounts:
     """How many rows of each key a baseline and a run have, for one metric. *Shape:* (keys,).
 
     Attributes:
-        keys: of the baseline.
         held: rows of the run that are scored.
-        compared: rows that both scored; `lost`: that the baseline alone, `gained`: that the run alone, `neither`: that
-            none of them scored.
+        compared: rows that both scored.
+        lost: rows that the baseline alone scored.
         further: rows of the run that the baseline does not have; those that share a key with it only if not scored.
         without: rows of the baseline that have no key.
     """
 
-    keys: Sequence[str]
     held: Counts
     compared: Counts
     lost: Counts
-    gained: Counts
-    neither: Counts
     further: int
     without: int
 
@@ -145,17 +134,8 @@ class RowCounts:
         """Yield what is missing; `worst`: what lost rows count as, unless they are ignored."""
         if ignore:
             yield f"{self.lost.sum()} missing rows are ignored (--missing ignore)"
-        of_both = {
-            "in both runs": self.neither,
-            "in the baseline only": self.gained,
-            f"in this run but in the baseline, counted as {worst:g}": self.lost * (not ignore),
-        }
-        for where, counts in of_both.items():
-            if counts.any():
-                each = [key for key, count in zip(self.keys, counts, strict=True) if count]
-                shown = [key if len(key) <= LETTERS else f"{key[: LETTERS - 1]}…" for key in each[:NAMED]]
-                named = ", ".join([*shown, "…"] if len(each) > NAMED else shown)
-                yield f"{counted(int(counts.sum()), 'row')} ({named}) without a score {where}"
+        elif self.lost.any():
+            yield f"{counted(int(self.lost.sum()), 'row')} without a score in this run alone, counted as {worst:g}"
         if self.without:
             yield f"{self.without} rows of the baseline have no key"
         if self.further:
@@ -171,7 +151,7 @@ def row_counts(a: Aligned, b: Aligned, metric: str) -> RowCounts:
     beside = int(np.maximum(rows_b - scored_b - lost - neither, 0).sum())
     unknown = [len(places) for key, places in b.matched.places.items() if key not in a.matched.places]
     further = sum(unknown) + b.matched.without + beside
-    return RowCounts(a.keys, scored_b, compared, lost, gained, neither, further, a.matched.without)
+    return RowCounts(scored_b, compared, lost, further, a.matched.without)
 
 
 def _counts(side: Aligned, metric: str) -> Counts:
@@ -293,7 +273,6 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
             scale,
             estimate,
             float(np.mean(~np.isnan(values))),
-            of_scored(labels, np.array(values)),
             notes=tuple(note for note in (equal, tie_warning(values, scale, estimate)) if note is not None),
         )
 

@@ -13,6 +13,7 @@ from rag_evaluator.results.manifest import SEALED, is_ours, refuse_changed
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import Cell, Details, Record
 from rag_evaluator.results.run import ScoredRows, ScoreTable, of_table
+from rag_evaluator.results.summary import reporting_of
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.tasks.open_run import open_run
 
@@ -108,7 +109,8 @@ def check_direction(metric: str, scale: Scale, use: str) -> None:
 
 def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
     """The scale of a metric, of rubrics that of the run; None where neither a manifest nor `METRICS` describes it."""
-    known, declared = scale_of(metric), _declared(metric, runs)
+    declared = next((scale for run in runs if (scale := reporting_of(run.manifest).scales.get(metric))), None)
+    known = scale_of(metric)
     return known._replace(low=declared.low, high=declared.high) if known and declared else known or declared
 
 
@@ -120,17 +122,6 @@ def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> No
             raise ResultsError(
                 f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected {expected}."
             )
-
-
-def _declared(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
-    """What a manifest says of a metric."""
-    for run in runs:
-        about = run.manifest.get("metrics")
-        row = about.get(metric) if isinstance(about, Mapping) else None
-        if isinstance(row, Mapping) and isinstance(row.get("range"), Sequence):
-            low, high = row["range"]
-            return Scale(float(low), float(high), row.get("kind", "judged"), row.get("better", "higher"))
-    return None
 
 
 def _seen(metric: str, runs: Sequence[ScoredRows]) -> Scale:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.results.changes import ChangedRows, ChangedScore
 from rag_evaluator.results.conclusion import NOTHING, Conclusion
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
+from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.statistics.paired import MetricComparison
 from rag_evaluator.statistics.ppi import LabelMean
 
@@ -168,9 +168,8 @@ class Comparison(WithOverview):
     conclusion: Conclusion = NOTHING
 
     def __repr__(self) -> str:
-        metrics = dict.fromkeys(line.figures.metric for line in self.metrics)
         rows = ", ".join(counted(match.matched, "row") for match in self.matches)
-        return f"Comparison({' → '.join(self.runs)}: {rows}; {few(metrics)})"
+        return f"Comparison({' → '.join(self.runs)}: {rows})"
 
     def overview(self) -> Overview:
         return Overview(list(tables_of(self)))

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-FEW = 4  # names of a list
 REASONS_SHOWN = 3  # for what is missing, of each metric
 ENDLESS = 100_000  # characters of a line that is not broken
 WINDOW = "did not fit the judge's window"
@@ -173,12 +172,6 @@ def _means(rows: Mapping[str, Mapping[str, Any]], none: str) -> Iterator[Sequenc
 def counted(count: int, noun: str) -> str:
     """`1 metric`, `2 metrics`, `1,200 metrics`."""
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
-
-
-def few(names: Iterable[str]) -> str:
-    """The first names of a list, and how many more there are."""
-    first = list(names)
-    return ", ".join(first[:FEW]) + (f" and {len(first) - FEW} more" if len(first) > FEW else "")
 
 
 def printable(text: str) -> str:

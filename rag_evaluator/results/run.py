@@ -213,7 +213,11 @@ class Run:
     @cached_property
     def scores(self) -> Mapping[str, Sequence[float]]:
         """Metric -> a number per row, NaN where there is none."""
-        return {metric: [score_of(sample, metric) for sample in self.samples] for metric in self.summary}
+        scores: dict[str, list[float]] = {metric: [] for metric in self.summary}
+        for sample in self.samples:
+            for metric, values in scores.items():
+                values.append(score_of(sample, metric))
+        return scores
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""

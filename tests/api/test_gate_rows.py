@@ -113,14 +113,6 @@ class TestMissing:
         run = run_of(questions([*[0.5] * 290, *[NAN] * 10]))
         assert "only missing rows" not in verdict(run, not_worse_than=base, margin=0.02).reason
 
-    def test_what_is_missing_in_both_or_only_in_the_baseline_is_counted_and_named(self) -> None:
-        base = run_of(questions([NAN, NAN, *[1.0] * 298]))
-        run = run_of(questions([NAN, *[1.0] * 299]))
-        found = verdict(run, not_worse_than=base, margin=0.05)
-        assert found.passed
-        assert "1 row (Q0) without a score in both runs" in found.reason
-        assert "1 row (Q1) without a score in the baseline only" in found.reason
-
     def test_that_missing_rows_were_ignored_is_in_the_line_and_in_junit(self, tmp_path: Any) -> None:
         base, run = run_of(questions([1.0] * 300)), run_of(questions([*[1.0] * 293, *[NAN] * 7]))
         found = verdict(run, not_worse_than=base, margin=0.02, missing="ignore")

@@ -64,9 +64,7 @@ def test_printed_results_are_their_summary() -> None:
 
 
 def test_the_representation_of_results_is_one_short_line() -> None:
-    assert repr(results()) == "Results(4 rows, 1 metric: faithfulness)"
-    many = Results([], dict.fromkeys("abcdefg", ()))
-    assert repr(many) == "Results(0 rows, 7 metrics: a, b, c, d and 3 more)"
+    assert repr(results()) == "Results(4 rows, 1 metric)"
 
 
 def test_results_in_a_notebook_are_a_table_in_which_nothing_is_markup() -> None:
@@ -138,7 +136,7 @@ def test_every_comparison_is_a_table_where_it_is_printed_and_in_a_notebook(
 
 
 def test_representations_are_short(values: dict[str, WithOverview]) -> None:
-    assert repr(values["comparison"]) == "Comparison(a → b: 3 rows; exact_match, rouge_score)"
+    assert repr(values["comparison"]) == "Comparison(a → b: 3 rows)"
     assert re.fullmatch(r"Duel\(a against b: 3 rows, win rate (none|[\d.]+)\)", repr(values["duel"]))
 
 

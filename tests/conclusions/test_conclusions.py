@@ -42,8 +42,8 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
         {F: [1.0, 0.0] * 15, R: HALF * 15, "answer_accuracy": [0.5] * 30},
         {},
         [
-            f"Not settled with 30 rows: faithfulness differs by 0.00 [-0.38, 0.38], {THIS}; a difference of 0.05 needs "
-            "about 3,300 rows.",
+            f"Not settled with 30 rows: faithfulness differs by 0.00 [-0.38, 0.38], {THIS}; a difference of 0.05 "
+            "in faithfulness needs about 3,300 rows.",
             "In 30 rows no score of context_recall and answer_accuracy differs.",
         ],
     ),

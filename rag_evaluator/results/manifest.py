@@ -109,24 +109,16 @@ def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES
     """Raises `ResultsError` if the scores in a results folder are not those that were written there.
 
     Args:
-        manifest: of the folder. Any: JSON. One of an older run without digests has the number of rows.
+        manifest: of the folder. Any: JSON.
         name: the file.
     """
-    sealed = manifest.get(WRITTEN)
-    written: Mapping[str, Any] = sealed if isinstance(sealed, Mapping) else {}
-    digests, expected, path = written.get("sha256"), written.get("rows", manifest.get("rows")), folder / name
-    digest = digests.get(name) if isinstance(digests, Mapping) else None
+    path, written = folder / name, manifest.get(WRITTEN) or {}
     try:
         refuse_special(path)
-        if digest is not None and file_digest(path) == digest:
-            return
-        with path.open("rb") as file:
-            held = sum(1 for line in file if line.strip())
+        digest = file_digest(path)
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
-    if name == SCORES and type(expected) is int and held != expected:
-        raise changed(path, f"it holds {held} rows, {expected} were written")
-    if digest is not None:
+    if written.get("sha256", {}).get(name, digest) != digest:
         raise changed(path, "it has been changed since")
 
 

@@ -187,11 +187,8 @@ class Run:
 
     @property
     def count(self) -> int:
-        """How many rows there are. They are counted where the summary cannot be read."""
-        try:
-            return int(next(iter(self.summary.values()))["count"])
-        except ResultsError:
-            return len(self._offsets)
+        """How many rows there are."""
+        return int(next(iter(self.summary.values()))["count"])
 
     @cached_property
     def prompts(self) -> Json:

@@ -11,7 +11,6 @@ from rag_evaluator.results.overview import counted
 Direction = Literal["worse", "better", "differs", "missing"]
 DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "differs", "missing")
 TEXT = 80  # characters of a claim in a sentence
-RESPONSE = 1_000  # characters of a response in JSON
 VERDICTS = 3  # changed verdicts that are shown of a row
 MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
 OF_ROWS = ("question", "response", "rating")  # kinds that are about the whole row, whatever text is beside them
@@ -72,8 +71,7 @@ class ChangedScore:
         also: the other scores of the row that differ, those that changed most first.
         verdicts: the verdicts of the judge that changed for this score; empty where it is not known what they mean.
         reason: why the score of one side is missing; empty where it is not, or nobody knows.
-        response_a, response_b: the whole responses, of which `to_json` has the first `RESPONSE` characters; None where
-            there is none, or several rows have this key.
+        response_a, response_b: the responses; None where there is none, or several rows have this key.
         name: of the row in the first run that has it, see `row_name`; not in `to_json`, either.
         row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
             Not in `to_json`, which is the same for any order of rows.
@@ -107,11 +105,7 @@ class ChangedScore:
     def to_json(self) -> dict[str, Any]:
         """All but what depends on the order of rows."""
         objects = {name: part for name, part in asdict(self).items() if name not in ("row_a", "row_b", "name")}
-        responses = {
-            name: None if objects[name] is None else _cut(objects[name], RESPONSE)
-            for name in ("response_a", "response_b")
-        }
-        return {**objects, **responses, "verdicts": [change.to_json() for change in self.verdicts]}
+        return {**objects, "verdicts": [change.to_json() for change in self.verdicts]}
 
 
 @dataclass(frozen=True)
@@ -171,5 +165,5 @@ def _by_subject(records: Iterable[Record]) -> dict[tuple[str, str], list[JudgedV
     return by_subject
 
 
-def _cut(text: str, most: int = TEXT) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+def _cut(text: str) -> str:
+    return text if len(text) <= TEXT else text[: TEXT - 1].rstrip() + "…"

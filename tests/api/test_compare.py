@@ -322,17 +322,6 @@ def test_rows_that_fell_and_rose_are_counted_one_by_one_whatever_they_are_matche
     assert responses == {"Q": (None, None), "R": ("x", "x"), "T": ("z", "z")}  # nobody knows which of Q to show
 
 
-def test_a_long_response_is_whole_in_the_value_and_cut_in_json(compare: Compare) -> None:
-    texts = ["y" * 3_000, "z" * 1_000]
-    a, b = (table(response=[text], faithfulness=[score]) for text, score in zip(texts, (1.0, 0.0), strict=True))
-    comparison = compare(a, b)
-    [change] = comparison.changed
-    assert [change.response_a, change.response_b] == texts
-    [line] = comparison.to_json()["changed"]
-    assert (line["response_a"], line["response_b"]) == ("y" * 999 + "…", texts[1])
-    assert "row_a" not in line
-
-
 def test_scores_under_other_names_of_a_metric_are_the_same_metric(compare: Compare) -> None:
     a = evaluated(rows_of(), metrics=["exact_match"])
     renamed = replace(evaluated(rows_of(CHANGED)), scores={"ExactMatch": a.scores["exact_match"]})

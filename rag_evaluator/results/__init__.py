@@ -20,7 +20,7 @@ __getattr__, __dir__, __all__ = facade(
         "overview": "Grid Overview WithOverview interval means",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
-        "rows": "Add Heading LABELS Score Scored cells_of row_digests",
+        "rows": "Add Heading LABELS Score Scored cells_of",
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
         "summary": "MetricScores REPORTED_BY Remark figures thought_figures",

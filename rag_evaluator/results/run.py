@@ -2,13 +2,16 @@
 
 import json
 import math
+import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +35,11 @@ from rag_evaluator.results.manifest import (
 from rag_evaluator.results.rows import (
     DETAILS,
     DROPPED,
+    HEAD,
     Cell,
     Details,
+    Record,
     data_of,
-    records_of_cells,
-    records_of_metrics,
-    records_of_row,
-    row_digests,
     row_name,
 )
 from rag_evaluator.results.summary import read_summary
@@ -130,10 +131,13 @@ def _as_number(value: Any) -> float | None:
 
 
 Json = Mapping[str, Any]  # Any in this module: JSON
+HEAD_BYTES = 40  # of a line of the details, that hold its row
 
 
 class Run:
     """A results folder. Nothing is read before it is asked for, so that a run of a million rows opens at once.
+
+    Records of the details that nobody asks for are not parsed, and those of a row are found by bisection.
 
     Every attribute and method raises `ResultsError` for a file that is not there, cannot be read, or is not as it was
     written.
@@ -235,25 +239,49 @@ class Run:
         return row_name(number, self.row(number))
 
     def details(self, number: int) -> list[dict[str, Any]]:
-        """The details of a row: a record per metric, or per metric and repeat."""
-        with _reading(self.folder / DETAILS):
-            return records_of_row(self.folder, number)
+        """The details of a row: a record per metric, or per metric and repeat; none if the row has none."""
+        with (
+            _reading(self.folder / DETAILS) as path,
+            path.open("rb") as file,
+            mmap(file.fileno(), 0, access=ACCESS_READ) as text,
+        ):
+
+            def row_at(place: int) -> int:
+                start = text.rfind(b"\n", 0, place) + 1
+                return _row(text[start : start + HEAD_BYTES])
+
+            text.seek(bisect_left(range(len(text)), number, key=row_at))
+            lines = iter(text.readline, b"")
+            return list(map(json.loads, takewhile(lambda line: _row(line) == number, lines)))
 
     def all_details(self, metrics: Collection[str]) -> Iterator[dict[str, Any]]:
         """The details of some metrics, in order; others are not parsed."""
-        with _reading(self.folder / DETAILS):
-            yield from records_of_metrics(self.folder, metrics)
+        return self._chosen(lambda head: json.loads(head[3]) in metrics)
 
     def records(self, cells: Collection[Cell]) -> Details:
         """The details of some cells; others are not parsed. What is not there is left out."""
-        with _reading(self.folder / DETAILS):
-            return records_of_cells(self.folder, cells)
+        records: dict[Cell, list[Record]] = {}
+        for record in self._chosen(lambda head: (int(head[1]), json.loads(head[3])) in cells):
+            records.setdefault((record["row"], record["metric"]), []).append(record)
+        return records
+
+    def _chosen(self, wants: Callable[[re.Match[bytes]], bool]) -> Iterator[dict[str, Any]]:
+        """The records whose head is wanted, and those that have no such head."""
+        with _reading(self.folder / DETAILS) as path, path.open("rb") as file:
+            for line in file:
+                head = HEAD.match(line)
+                if head is None or head[3] is None or wants(head):
+                    yield json.loads(line)
 
     @cached_property
     def digests(self) -> list[str]:
         """The digest of each row that was judged, in order."""
-        with _reading(self.folder / DETAILS):
-            return row_digests(self.folder)
+        digests = dict[int, str]()
+        with _reading(self.folder / DETAILS) as path, path.open("rb") as file:
+            for line in file:
+                if (head := HEAD.match(line)) and head[2] is not None:
+                    digests[int(head[1])] = head[2].decode()
+        return [digests[row] for row in sorted(digests)]
 
     @cached_property
     def data(self) -> str:
@@ -301,3 +329,11 @@ def _reading(path: Path) -> Iterator[Path]:
         yield path
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error
+
+
+def _row(line: bytes) -> int:
+    """The row that a line of the details begins with. Raises `ValueError`."""
+    head = HEAD.match(line)
+    if head is None:
+        raise ValueError(f"expected a line that begins with its row, received {line[:40]!r}")
+    return int(head[1])

@@ -78,11 +78,6 @@ def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
     return {"program": PROGRAM, **{name: part for name, part in manifest.items() if name != PROMPT_TEXTS}}
 
 
-def read_manifest(folder: Path) -> dict[str, Any]:
-    """What `manifest.json` says. Raises `ResultsError` if it cannot be read, or is not what is written there."""
-    return read_object(folder / "manifest.json", check_manifest)
-
-
 def read_object(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
     """What a JSON file of a results folder says. Raises `ResultsError` if it cannot be read, or `check` refuses it."""
     try:

@@ -27,8 +27,10 @@ from rag_evaluator.results.manifest import (
     again,
     changed,
     check_fit,
+    check_manifest,
+    check_summary,
     config_of,
-    read_manifest,
+    read_object,
     refuse_changed,
     refuse_special,
 )
@@ -42,7 +44,6 @@ from rag_evaluator.results.rows import (
     data_of,
     row_name,
 )
-from rag_evaluator.results.summary import read_summary
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
@@ -165,7 +166,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Json:
-        return read_manifest(self.folder)
+        return read_object(self.folder / "manifest.json", check_manifest)
 
     @property
     def config(self) -> Json:
@@ -173,7 +174,7 @@ class Run:
 
     @cached_property
     def summary(self) -> Mapping[str, dict[str, Any]]:
-        summary = read_summary(self.folder)
+        summary = read_object(self.folder / "summary.json", check_summary)
         try:
             check_fit(summary, self.manifest)
         except ValueError as error:

@@ -21,6 +21,7 @@ from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
 from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
+from rag_evaluator.results.overview import shortened
 from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
@@ -394,12 +395,11 @@ def other_questions(a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matche
 
 
 def _shown(parts: Mapping[str, tuple[str, str]]) -> str:
-    shown = [f"{part} {_cut(values[0])} / {_cut(values[1])}" for part, values in list(parts.items())[:PARTS]]
+    shown = [
+        f"{part} {' / '.join(shortened(value, LETTERS) for value in values)}"
+        for part, values in list(parts.items())[:PARTS]
+    ]
     return ", ".join(shown) + (" and more" if len(parts) > PARTS else "")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
 
 
 def _of_rows(a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matched], on: str) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.results.judgement import GRADES, JudgedVerdict, explained
-from rag_evaluator.results.overview import counted
+from rag_evaluator.results.overview import counted, shortened
 
 Direction = Literal["worse", "better", "differs", "missing"]
 DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "differs", "missing")
@@ -35,7 +35,7 @@ class VerdictChange:
 
     def says(self) -> str:
         """Return the change in words: `claim “Annam”: not supported instead of supported`."""
-        about = self.about if self.kind.endswith("context") else f"“{_cut(self.about)}”"
+        about = self.about if self.kind.endswith("context") else f"“{shortened(self.about, TEXT)}”"
         what = self.kind if self.kind in OF_ROWS or not self.about else f"{self.kind} {about}"
         if self.first is None or self.second is None:
             side, word = ("second", self.second) if self.first is None else ("first", self.first)
@@ -163,7 +163,3 @@ def _by_subject(records: Iterable[Record]) -> dict[tuple[str, str], list[JudgedV
             about = str(context["item"] + 1)
         by_subject.setdefault((about, "" if about else verdict.judgement.prompt), []).append(verdict)
     return by_subject
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= TEXT else text[: TEXT - 1].rstrip() + "…"

@@ -186,13 +186,13 @@ class Comparison(WithOverview):
             "on": self.on,
             "effect": self.effect,
             "caveats": list(self.caveats),
-            "matches": _as_objects(self.matches),
+            "matches": list(map(asdict, self.matches)),
             "metrics": [line.to_json() for line in self.metrics],
             "groups": [line.to_json() for line in self.groups],
             "changed": [change.to_json() for change in self.changed],
-            "changed_rows": _as_objects(self.changed_rows),
+            "changed_rows": list(map(asdict, self.changed_rows)),
             "labels": [line.to_json() for line in self.labels],
-            "judges": _as_objects(self.judges),
+            "judges": list(map(asdict, self.judges)),
         }
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -219,10 +219,6 @@ def verdict_words(line: MetricComparison) -> str:
         limit = f"{line.margin:g}"
         return f"equal within {limit}" if direction == "open" else f"{direction}, by less than {limit}"
     return line.verdict if direction == "open" else direction
-
-
-def _as_objects(values: Sequence[RowMatch | ChangedRows | JudgeStanding]) -> list[dict[str, Any]]:
-    return list(map(asdict, values))
 
 
 def tables_of(comparison: Comparison) -> Iterator[Grid | str]:

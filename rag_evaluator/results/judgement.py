@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.results.overview import shortened
 from rag_evaluator.results.rows import VERIFIED
 
 Tone = Literal["good", "middle", "bad", "plain"]
@@ -359,8 +360,7 @@ class JudgedVerdict:
 
     def says(self) -> str:
         """The whole in a line: `not supported · He was born in Tesk. · The context names Om.`"""
-        text = " · ".join(filter(None, self.lines))
-        return text if len(text) <= LETTERS else text[: LETTERS - 1].rstrip() + "…"
+        return shortened(" · ".join(filter(None, self.lines)), LETTERS)
 
     def of_items(self, values: Json) -> list["JudgedVerdict"]:
         """Those of a list: one for each text that could be chosen, or that an item belongs to; else one of all texts.

@@ -139,10 +139,7 @@ def rows_of(manifest: Mapping[str, Any]) -> str:
 
 def partial_rows(manifest: Mapping[str, Any]) -> str | None:
     """Which rows of the dataset were taken; None: all."""
-    try:
-        return str(RowChoice.from_json(manifest[PART])) if manifest.get(PART) else None
-    except TypeError:  # somebody has edited it
-        return None
+    return str(RowChoice.from_json(manifest[PART])) if manifest.get(PART) else None
 
 
 def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -174,6 +174,11 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters; `…` ends one that was longer."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
 def printable(text: str) -> str:
     """Without what a terminal would obey; leading spaces stay, by which a table is indented."""
     return "".join(sign if sign.isprintable() else " " for sign in text)

@@ -13,14 +13,14 @@ from rag_evaluator.dataset.columns import ID, as_key
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.results.overview import printable
 
 LONGEST = 40  # letters of a row's name
 
 
 def own_name(row: Mapping[str, Any]) -> str:
     """The id of a row as sentences and pages show it; empty where it has none. Any: JSON."""
-    name = as_key(row.get(ID)) or ""
-    return "".join(sign if sign.isprintable() else " " for sign in name)[:LONGEST]
+    return printable(as_key(row.get(ID)) or "")[:LONGEST]
 
 
 def row_name(place: int, row: Mapping[str, Any]) -> str:

@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -145,8 +144,5 @@ def _of_results(results: Results, name: str) -> ScoreTable:
         return chosen
 
     scores = {named(metric): [score.value for score in row] for metric, row in results.scores.items()}
-    outcomes = {
-        named(metric): Counter(score.outcome for score in row if score.outcome is not None)
-        for metric, row in results.scores.items()
-    }
-    return ScoreTable(name, results.samples, scores, results.manifest, records, outcomes=outcomes)
+    summary = {named(metric): row for metric, row in results.summary().items()}
+    return ScoreTable(name, results.samples, scores, results.manifest, records, summary)

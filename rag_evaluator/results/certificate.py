@@ -105,10 +105,11 @@ def do_not_rely(run: ScoredRows, metrics: Collection[str] | None = None) -> list
 
 def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:
     """Metrics with what the certificates of a run say of them, its own first. One that cannot be read says nothing."""
+    if not isinstance(run, Run):
+        return
     configured = run.config.get("certificate")
-    paths = [*([run.folder / CERTIFICATE] if isinstance(run, Run) else []), *([Path(configured)] if configured else [])]
-    for path in paths:
-        if path.is_file() and isinstance(run, Run):
+    for path in (run.folder / CERTIFICATE, *([Path(configured)] if configured else [])):
+        if path.is_file():
             with suppress(ResultsError):
                 yield from standing_of(read_certificate(path), run).items()
 

@@ -59,7 +59,7 @@ class ScoreTable:
         scores: metric -> a number per row, NaN where there is none.
         manifest: how they were made; empty where nobody knows.
         records: gives the details of some cells; none where nobody has kept them.
-        outcomes: metric -> what its scores stand for, of metrics that name that -> rows.
+        summary: metric -> its figures, as in `summary.json`; none where nobody has made them.
     """
 
     name: str
@@ -67,7 +67,7 @@ class ScoreTable:
     scores: Mapping[str, Sequence[float]]
     manifest: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
     records: Callable[[Collection[Cell]], Details] = lambda cells: {}
-    outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    summary: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     folder: None = None
 
     @property
@@ -180,11 +180,6 @@ class Run:
         except ValueError as error:
             raise changed(self.folder / "summary.json", str(error)) from error
         return summary
-
-    @property
-    def outcomes(self) -> Mapping[str, Mapping[str, int]]:
-        """Metric -> what its scores stand for, of metrics that name that -> rows."""
-        return {metric: row.get("outcomes", {}) for metric, row in self.summary.items()}
 
     @property
     def metrics(self) -> list[str]:

@@ -196,13 +196,6 @@ def add_gate_command(commands: Any) -> None:
     command.add_argument(
         "--min-coverage", type=float, metavar="SHARE", help="rows that must have a score; default: 0.95 for each rule"
     )
-    command.add_argument(
-        "--missing",
-        choices=("worst", "ignore"),
-        default="worst",
-        help="what a row counts that the baseline scored and this run did not: the worst score, or nothing; "
-        "default: %(default)s",
-    )
     _add_better(command)
     command.add_argument("--on", metavar="COLUMN", help="match rows with the baseline by this column, as in compare")
     command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
@@ -232,7 +225,6 @@ def gate(options: argparse.Namespace) -> int:
         fail_if_worse=options.fail_if_worse,
         margin=_margin(options.margin),
         min_coverage=options.min_coverage,
-        missing=options.missing,
         better=dict(_better(text) for text in options.better),
         on=options.on,
         cluster=options.cluster,

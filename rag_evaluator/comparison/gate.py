@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -52,7 +52,6 @@ def _differences(
     baseline: ScoredRows,
     run: ScoredRows,
     scales: Mapping[str, Scale],
-    ignore: bool,
     on: str | None,
     cluster: str | None,
 ) -> dict[str, Measured]:
@@ -60,7 +59,6 @@ def _differences(
 
     Args:
         scales: metric -> its scale.
-        ignore: leave out rows that the baseline scored and the run did not; else each counts as the worst score.
         on, cluster: see `gate`.
 
     Raises `ResultsError` where there is nothing to compare. What makes the runs differ beside the systems is logged.
@@ -87,11 +85,11 @@ def _differences(
             return Measured(scale, difference_interval([], scale, LEVEL), 0.0, fault=absent)
         rows, worst = row_counts(a, b, metric), scale.low if scale.better == "higher" else scale.high
         first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
-        is_filled = bool(rows.lost.any()) and not ignore
+        is_filled = bool(rows.lost.any())
         values = (rows.with_lost(second, worst) if is_filled else second) - first
         difference = difference_interval(values, scale, LEVEL, labels, weights)
         tied = ((side.name, tie_warning(x, scale, difference)) for side, x in ((run, second), (baseline, first)))
-        notes = [*rows.notes(worst, ignore), *(f"{name}: {words}" for name, words in tied if words is not None)]
+        notes = [*rows.notes(worst), *(f"{name}: {words}" for name, words in tied if words is not None)]
         return Measured(
             scale,
             difference,
@@ -130,11 +128,9 @@ class RowCounts:
         total = np.nan_to_num(scores) * self.held + value * self.lost
         return np.where(self.lost > 0, total / np.maximum(self.held + self.lost, 1), scores)
 
-    def notes(self, worst: float, ignore: bool) -> Iterator[str]:
-        """Yield what is missing; `worst`: what lost rows count as, unless they are ignored."""
-        if ignore:
-            yield f"{self.lost.sum()} missing rows are ignored (--missing ignore)"
-        elif self.lost.any():
+    def notes(self, worst: float) -> Iterator[str]:
+        """Yield what is missing; `worst`: what lost rows count as."""
+        if self.lost.any():
             yield f"{counted(int(self.lost.sum()), 'row')} without a score in this run alone, counted as {worst:g}"
         if self.without:
             yield f"{self.without} rows of the baseline have no key"
@@ -161,9 +157,6 @@ def _counts(side: Aligned, metric: str) -> Counts:
     return np.array([list(map(len, rows)), [np.count_nonzero(is_scored[at]) for at in rows]], np.int64)
 
 
-MISSING = ("worst", "ignore")
-
-
 @ACTIVITY.phase("checking rules")
 def gate(
     run: Any,
@@ -173,7 +166,6 @@ def gate(
     fail_if_worse: Any = None,
     margin: float | Mapping[str, float] | None = None,
     min_coverage: float | None = None,
-    missing: Literal["worst", "ignore"] = "worst",
     better: Mapping[str, str] | None = None,
     on: str | None = None,
     cluster: str | None = None,
@@ -184,13 +176,13 @@ def gate(
         run: a results folder, `Results`, a file or frame of scores.
         rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
             mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
-        not_worse_than: a baseline, as `run`. Its clusters count.
+        not_worse_than: a baseline, as `run`. Its clusters count, and a row that it scored and the run did not counts as
+            the worst score.
         fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails, see `compare`.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared. A metric that only the baseline has fails.
         min_coverage: share of rows that must have a score, for every rule; given without other rules, for
             every metric. None is 0.95.
-        missing: what a row counts that the baseline scored and the run did not: the worst score, or nothing.
         better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
         on: see `compare`.
         cluster: a column; rows with the same value depend on each other. None takes that of the configuration.
@@ -203,8 +195,6 @@ def gate(
     least = COVERAGE if min_coverage is None else min_coverage
     if not 0 <= least <= 1:
         raise ConfigError(f"the minimum of coverage is {least:g}: expected a number from 0 to 1.")
-    if missing not in MISSING:
-        raise ConfigError(f"missing is '{missing}': expected one of {', '.join(MISSING)}.")
     not_scores = [column for column in (on, cluster) if column is not None]
     scores = read_scores(run, 1, not_scores)
     if not_worse_than is not None and fail_if_worse is not None:
@@ -222,7 +212,7 @@ def gate(
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
     measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
     if len(runs) > 1:
-        differences = _differences(runs[1], scores, scales, missing == "ignore", on, cluster)
+        differences = _differences(runs[1], scores, scales, on, cluster)
         if fail_if_worse is None:
             parsed += _margins(margin, list(differences))
         else:

@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = facade(
             "FACTS GRADES Judgement SIGNS doubt explained few_lines judgements_of meaning_of numbers_of tone_of"
         ),
         "manifest": "judge_of",
-        "overview": "Grid Overview WithOverview interval means",
+        "overview": "Grid Overview interval means",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
         "rows": "Add Heading LABELS Score Scored cells_of",
@@ -28,6 +28,6 @@ __getattr__, __dir__, __all__ = facade(
         "verified": "VERIFIED",
         "worst": "worst_rows",
         "writers": "WRITERS",
-        "xlsx": "BETTER CUT LINES WIDEST WORSE XLSX_CELL",
+        "xlsx": "BETTER CUT WORSE XLSX_CELL",
     },
 )

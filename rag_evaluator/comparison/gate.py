@@ -131,7 +131,8 @@ class RowCounts:
     def notes(self, worst: float) -> Iterator[str]:
         """Yield what is missing; `worst`: what lost rows count as."""
         if self.lost.any():
-            yield f"{counted(int(self.lost.sum()), 'row')} without a score in this run alone, counted as {worst:g}"
+            rows = counted(int(self.lost.sum()), "row")
+            yield f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
         if self.without:
             yield f"{self.without} rows of the baseline have no key"
         if self.further:

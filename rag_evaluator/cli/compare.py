@@ -175,13 +175,6 @@ def add_gate_command(commands: Any) -> None:
     command.add_argument(
         "--min-coverage", type=float, metavar="SHARE", help="rows that must have a score; default: 0.95 for each rule"
     )
-    command.add_argument(
-        "--missing",
-        choices=("worst", "ignore"),
-        default="worst",
-        help="what a row counts that the baseline scored and this run did not: the worst score, or nothing; "
-        "default: %(default)s",
-    )
     _add_pairing(command)
     add_json(command)
     command.add_argument("--junit", type=Path, metavar="FILE", help="write the verdicts as JUnit XML")
@@ -209,7 +202,6 @@ def gate(options: argparse.Namespace) -> int:
         fail_if_worse=options.fail_if_worse,
         margin=_margin(options.margin),
         min_coverage=options.min_coverage,
-        missing=options.missing,
         better=dict(_better(text) for text in options.better),
         on=options.on,
         cluster=options.cluster,

@@ -94,7 +94,7 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     worker, start = beginning(options)
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.manifest import rows_of
-    from rag_evaluator.results.summary import read_summary
+    from rag_evaluator.results.run import Run
     from rag_evaluator.run.journal import Journal
     from rag_evaluator.run.status import outcome
     from rag_evaluator.tasks.manifest import is_scored
@@ -102,7 +102,7 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     began = now()
     if start == "fresh" or not is_scored(config, chosen):
         _run(config, chosen, worker, start, stop)
-    summary, conclusion = read_summary(config.results_dir), _conclusion(config, typed_words(options, *ROWS))
+    summary, conclusion = Run(config.results_dir).summary, _conclusion(config, typed_words(options, *ROWS))
     if options.json:
         _print_as_json(config, summary, conclusion)
     else:
@@ -139,11 +139,12 @@ def _print_as_json(config: Config, summary: Mapping[str, Any], conclusion: "Conc
     """All that is known of the run, as one document."""
     from rag_evaluator.cli.console import print_json
     from rag_evaluator.comparison.gate import gate
-    from rag_evaluator.results.manifest import PART, read_manifest
+    from rag_evaluator.results.manifest import PART
+    from rag_evaluator.results.run import Run
 
     verdicts = [verdict.to_json() for verdict in gate(config.results_dir)] if config.require else []
     standing = None if config.certificate is None else _standing(config.certificate, config.results_dir)
-    part = read_manifest(config.results_dir).get(PART)
+    part = Run(config.results_dir).manifest.get(PART)
     about = {"name": config.name, "results": str(config.results_dir), "part": part, "requirements": verdicts}
     print_json({**about, "conclusion": conclusion.to_json(), "certificate": standing, "metrics": summary})
 

@@ -6,7 +6,6 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "compare": "adjusted difference_of",
-        "gate": "write_junit",
         "gate_verdicts": "GateVerdicts Measured Verdict check_rules",
     },
 )

@@ -16,7 +16,6 @@ from rag_evaluator.results.changes import (
     ScorePair,
     verdict_changes,
 )
-from rag_evaluator.results.judgement import explained, few_lines
 from rag_evaluator.results.rows import row_name
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import Paired
@@ -46,6 +45,10 @@ class _Change:
         """The lowest comes first."""
         return not self.is_shown, -self.share
 
+    @property
+    def scores(self) -> ScorePair:
+        return ScorePair(self.pair.metric, _or_none(self.pair.a[self.at]), _or_none(self.pair.b[self.at]))
+
 
 def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[ChangedScore]:
     """First rows that became worse, then better, then those of no known direction, then those that one side lacks.
@@ -60,11 +63,9 @@ def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mappi
     for change in _changes(pairs, words):
         by_row.setdefault(change.at, []).append(change)
     rows = sorted(map(_in_order, by_row.values()), key=lambda changes: (changes[0].rank, a.keys[changes[0].at]))
-    chosen = [
-        changes
-        for direction in DIRECTIONS
-        for changes in [changes for changes in rows if changes[0].direction == direction][:SHOWN]
-    ]
+    chosen: list[list[_Change]] = []
+    for direction in DIRECTIONS:
+        chosen += [changes for changes in rows if changes[0].direction == direction][:SHOWN]
     places = [changes[0] for changes in chosen]
     for changes, *said in zip(chosen, _records(a, places), _records(b, places), strict=True):
         yield _changed_score(a, b, changes, *said)
@@ -93,31 +94,33 @@ def _changed_score(
 ) -> ChangedScore:
     """A row with its changes, of which the first one is shown."""
     first, *others = changes
-    pair, at = first.pair, first.at
-    said_a, said_b = explained(records_a), explained(records_b)
-    question = value_of(a.run.samples[a.rows(at)[0]], QUESTION)
+    at, rows = first.at, (a.rows(first.at), b.rows(first.at))
+    sample = a.run.samples[rows[0][0]]
+    question = value_of(sample, QUESTION)
+    is_missing = first.direction == "missing"
+    scores = first.scores
     return ChangedScore(
         run=b.run.name,
-        metric=pair.metric,
+        metric=scores.metric,
         key=a.keys[at],
         question=question if isinstance(question, str) else None,
         direction=first.direction,
-        a=_or_none(pair.a[at]),
-        b=_or_none(pair.b[at]),
-        also=tuple(
-            ScorePair(other.pair.metric, _or_none(other.pair.a[at]), _or_none(other.pair.b[at])) for other in others
-        ),
-        verdicts=()
-        if first.direction == "missing"
-        else verdict_changes(records_a, records_b, first.direction == "worse"),
-        reasons_a=few_lines(said_a, said_b),
-        reasons_b=few_lines(said_b, said_a),
+        a=scores.a,
+        b=scores.b,
+        also=tuple(other.scores for other in others),
+        verdicts=() if is_missing else verdict_changes(records_a, records_b, first.direction == "worse"),
+        reason=_reason(records_a if scores.a is None else records_b) if is_missing else "",
         response_a=_response(a, at),
         response_b=_response(b, at),
-        row_a=next(iter(a.rows(at)), None),
-        row_b=next(iter(b.rows(at)), None),
-        name=row_name(a.rows(at)[0], a.run.samples[a.rows(at)[0]].row),
+        row_a=next(iter(rows[0]), None),
+        row_b=next(iter(rows[1]), None),
+        name=row_name(rows[0][0], sample.row),
     )
+
+
+def _reason(records: Sequence[Record]) -> str:
+    """Why a score is missing; empty where nobody has recorded it."""
+    return next((str(record["reason"]) for record in records if record.get("reason")), "")
 
 
 def _records(side: Aligned, changes: Sequence[_Change]) -> list[list[Record]]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
@@ -52,7 +52,6 @@ def _differences(
     baseline: ScoredRows,
     run: ScoredRows,
     scales: Mapping[str, Scale],
-    ignore: bool,
     on: str | None,
     cluster: str | None,
 ) -> dict[str, Measured]:
@@ -60,7 +59,6 @@ def _differences(
 
     Args:
         scales: metric -> its scale.
-        ignore: leave out rows that the baseline scored and the run did not; else each counts as the worst score.
         on, cluster: see `gate`.
 
     Raises `ResultsError` where there is nothing to compare. What makes the runs differ beside the systems is logged.
@@ -87,16 +85,15 @@ def _differences(
             return Measured(scale, difference_interval([], scale, LEVEL), 0.0, fault=absent)
         rows, worst = row_counts(a, b, metric), scale.low if scale.better == "higher" else scale.high
         first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
-        is_filled = bool(rows.lost.any()) and not ignore
+        is_filled = bool(rows.lost.any())
         values = (rows.with_lost(second, worst) if is_filled else second) - first
         difference = difference_interval(values, scale, LEVEL, labels, weights)
         tied = ((side.name, tie_warning(x, scale, difference)) for side, x in ((run, second), (baseline, first)))
-        notes = [*rows.notes(worst, ignore), *(f"{name}: {words}" for name, words in tied if words is not None)]
+        notes = [*rows.notes(worst), *(f"{name}: {words}" for name, words in tied if words is not None)]
         return Measured(
             scale,
             difference,
             int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
-            of_scored(labels, values),
             difference_interval(second - first, scale, LEVEL, labels, weights) if is_filled else None,
             (*notes, *([] if equal is None else [equal])),
             fault if other and other >= MOST * known else None,
@@ -105,12 +102,6 @@ def _differences(
     return {metric: measured(metric, scales[metric]) for metric in a.scores}
 
 
-def of_scored(labels: Sequence[str | None] | None, scores: Floats) -> list[str | None] | None:
-    """Return the labels of the rows that have a score."""
-    return None if labels is None else [label for label, score in zip(labels, scores, strict=True) if score == score]
-
-
-NAMED, LETTERS = 3, 40  # keys in a sentence, and letters of each
 Counts = NDArray[np.int64]
 
 
@@ -119,20 +110,16 @@ class RowCounts:
     """How many rows of each key a baseline and a run have, for one metric. *Shape:* (keys,).
 
     Attributes:
-        keys: of the baseline.
         held: rows of the run that are scored.
-        compared: rows that both scored; `lost`: that the baseline alone, `gained`: that the run alone, `neither`: that
-            none of them scored.
+        compared: rows that both scored.
+        lost: rows that the baseline alone scored.
         further: rows of the run that the baseline does not have; those that share a key with it only if not scored.
         without: rows of the baseline that have no key.
     """
 
-    keys: Sequence[str]
     held: Counts
     compared: Counts
     lost: Counts
-    gained: Counts
-    neither: Counts
     further: int
     without: int
 
@@ -141,21 +128,11 @@ class RowCounts:
         total = np.nan_to_num(scores) * self.held + value * self.lost
         return np.where(self.lost > 0, total / np.maximum(self.held + self.lost, 1), scores)
 
-    def notes(self, worst: float, ignore: bool) -> Iterator[str]:
-        """Yield what is missing; `worst`: what lost rows count as, unless they are ignored."""
-        if ignore:
-            yield f"{self.lost.sum()} missing rows are ignored (--missing ignore)"
-        of_both = {
-            "in both runs": self.neither,
-            "in the baseline only": self.gained,
-            f"in this run but in the baseline, counted as {worst:g}": self.lost * (not ignore),
-        }
-        for where, counts in of_both.items():
-            if counts.any():
-                each = [key for key, count in zip(self.keys, counts, strict=True) if count]
-                shown = [key if len(key) <= LETTERS else f"{key[: LETTERS - 1]}…" for key in each[:NAMED]]
-                named = ", ".join([*shown, "…"] if len(each) > NAMED else shown)
-                yield f"{counted(int(counts.sum()), 'row')} ({named}) without a score {where}"
+    def notes(self, worst: float) -> Iterator[str]:
+        """Yield what is missing; `worst`: what lost rows count as."""
+        if self.lost.any():
+            rows = counted(int(self.lost.sum()), "row")
+            yield f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
         if self.without:
             yield f"{self.without} rows of the baseline have no key"
         if self.further:
@@ -171,7 +148,7 @@ def row_counts(a: Aligned, b: Aligned, metric: str) -> RowCounts:
     beside = int(np.maximum(rows_b - scored_b - lost - neither, 0).sum())
     unknown = [len(places) for key, places in b.matched.places.items() if key not in a.matched.places]
     further = sum(unknown) + b.matched.without + beside
-    return RowCounts(a.keys, scored_b, compared, lost, gained, neither, further, a.matched.without)
+    return RowCounts(scored_b, compared, lost, further, a.matched.without)
 
 
 def _counts(side: Aligned, metric: str) -> Counts:
@@ -179,9 +156,6 @@ def _counts(side: Aligned, metric: str) -> Counts:
     is_scored = ~np.isnan(np.asarray(side.run.scores[metric], np.float64))
     rows = [side.rows(place) for place in range(len(side.keys))]
     return np.array([list(map(len, rows)), [np.count_nonzero(is_scored[at]) for at in rows]], np.int64)
-
-
-MISSING = ("worst", "ignore")
 
 
 @ACTIVITY.phase("checking rules")
@@ -193,7 +167,6 @@ def gate(
     fail_if_worse: Any = None,
     margin: float | Mapping[str, float] | None = None,
     min_coverage: float | None = None,
-    missing: Literal["worst", "ignore"] = "worst",
     better: Mapping[str, str] | None = None,
     on: str | None = None,
     cluster: str | None = None,
@@ -204,13 +177,13 @@ def gate(
         run: a results folder, `Results`, a file or frame of scores.
         rules: one or several, such as `faithfulness >= 0.8`. A rule concerns the worse end of the 95 % interval, or the
             mean if it says `mean:faithfulness >= 0.8`. Those of `require` in the run's configuration are checked, too.
-        not_worse_than: a baseline, as `run`. Its clusters count.
+        not_worse_than: a baseline, as `run`. Its clusters count, and a row that it scored and the run did not counts as
+            the worst score.
         fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails, see `compare`.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared. A metric that only the baseline has fails.
         min_coverage: share of rows that must have a score, for every rule; given without other rules, for
             every metric. None is 0.95.
-        missing: what a row counts that the baseline scored and the run did not: the worst score, or nothing.
         better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
         on: see `compare`.
         cluster: a column; rows with the same value depend on each other. None takes that of the configuration.
@@ -223,8 +196,6 @@ def gate(
     least = COVERAGE if min_coverage is None else min_coverage
     if not 0 <= least <= 1:
         raise ConfigError(f"the minimum of coverage is {least:g}: expected a number from 0 to 1.")
-    if missing not in MISSING:
-        raise ConfigError(f"missing is '{missing}': expected one of {', '.join(MISSING)}.")
     not_scores = [column for column in (on, cluster) if column is not None]
     scores = read_scores(run, 1, not_scores)
     if not_worse_than is not None and fail_if_worse is not None:
@@ -242,7 +213,7 @@ def gate(
     scales = scales_for(list(dict.fromkeys(metric for each in runs for metric in each.scores)), runs, better)[0]
     measured = _measured(scores, scales, cluster or scores.config.get("cluster"))
     if len(runs) > 1:
-        differences = _differences(runs[1], scores, scales, missing == "ignore", on, cluster)
+        differences = _differences(runs[1], scores, scales, on, cluster)
         if fail_if_worse is None:
             parsed += _margins(margin, list(differences))
         else:
@@ -293,7 +264,6 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
             scale,
             estimate,
             float(np.mean(~np.isnan(values))),
-            of_scored(labels, np.array(values)),
             notes=tuple(note for note in (equal, tie_warning(values, scale, estimate)) if note is not None),
         )
 

@@ -1,27 +1,23 @@
 """Whether rules are kept: each verdict with its figures in a sentence, and all of them as a table."""
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.results.conclusion import Conclusion, about, with_ends_beside
+from rag_evaluator.results.conclusion import Conclusion, with_ends_beside
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.rules import Rule
 
 ONE_SIDED = 0.05  # share of equal runs that may be called worse
 COVERAGE = 0.95  # share of rows that must have a score, unless a number is given
-MOST_ROWS = 200_000  # more rows than a sentence asks for
 DIFFERENCES = ("not worse", "worse")
-MOST = 4  # failed rules that have a sentence
 RULES = (
     "A rule is kept if the worse end of the interval is on the right side of its number; of a rule with mean: if the "
     "mean is; and if enough rows have a score.",
     "Worse is shown where the whole interval of the difference is worse and p of all metrics together (Holm, as in "
     "compare) is below 0.1, which is 0.05 on the side of worse; a drop beyond the interval is ruled out.",
     "not settled: the better end of the interval is on the right side; else the whole interval breaks the rule.",
-    "about N rows, or clusters: with so many, and scores like these, the worse end reaches the number; the interval is "
-    "taken to become narrower as the root of their number grows.",
 )
 NEEDS = {
     "min": "the rule needs at least {0:g}",
@@ -38,7 +34,6 @@ class Measured:
 
     Attributes:
         coverage: share of all rows that have a score; of a difference: that both sides scored.
-        clusters: of the scored rows, if they have any: a rule then needs more clusters, not more rows.
         without_lost: the difference without the rows that count as the worst score, if there are any.
         notes: what else must be known of the figures.
         fault: why no rule can pass, whatever the figures are.
@@ -48,7 +43,6 @@ class Measured:
     scale: Scale
     estimate: Estimate
     coverage: float
-    clusters: Sequence[Hashable] | None = None
     without_lost: Estimate | None = None
     notes: tuple[str, ...] = ()
     fault: str | None = None
@@ -138,31 +132,13 @@ class Verdict:
     @property
     def state(self) -> str:
         """Whether it is settled that the rule is broken; empty where the rule is kept, or not about an interval."""
-        rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
-        is_about_interval = rule.limit not in ("coverage", "worse") and not rule.of_mean and estimate.mean is not None
+        rule, mean = self.rule, self.measured.estimate.mean
+        is_about_interval = rule.limit not in ("coverage", "worse") and not rule.of_mean and mean is not None
         if self.passed or self.measured.fault is not None or not self._is_covered or not is_about_interval:
             return ""
-        if not self.is_open:
-            return "; the whole interval breaks it"
-        if not rule.is_kept(scale, estimate.mean):
-            return "; not settled: the interval reaches it, the mean does not"
-        of_mean = f"; {replace(rule, of_mean=True)} would pass"
-        return f"; not settled: the mean keeps the rule, the interval does not{self._rows_needed()}{of_mean}"
-
-    def _rows_needed(self) -> str:
-        """With how many rows, or clusters, like these the interval would keep the rule, roughly."""
-        rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
-        worse = rule.worse_end(scale, estimate)
-        if estimate.mean is None or worse is None or estimate.ci_method.startswith("range"):
-            return ""
-        perfect = 0.0 if rule.limit in DIFFERENCES else scale.high if scale.better == "higher" else scale.low
-        if abs(estimate.mean - perfect) <= TIE:
-            return "; even perfect scores of so few rows break it"
-        room = abs(estimate.mean - rule.limit_of(scale))
-        clusters = self.measured.clusters
-        units, what = (estimate.n, "rows") if clusters is None else (_count_clusters(clusters), "clusters")
-        needed = units * ((estimate.mean - worse) / room) ** 2 if room > TIE else MOST_ROWS
-        return f"; {about(needed)} {what} like these would show it" if needed < MOST_ROWS else ""
+        return (
+            "; not settled: the interval is on both sides of it" if self.is_open else "; the whole interval breaks it"
+        )
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -193,11 +169,6 @@ class Verdict:
     def to_json(self) -> dict[str, str | float | bool]:
         """The rule's text and parts, and the verdict."""
         return {"rule": str(self.rule), **asdict(self.rule), "passed": self.passed, "reason": self.reason}
-
-
-def _count_clusters(clusters: Sequence[Hashable]) -> int:
-    """How many clusters rows are in; those without a label are clusters of their own."""
-    return len(set(clusters) - {None}) + sum(label is None for label in clusters)
 
 
 def check_rules(
@@ -273,11 +244,8 @@ class GateVerdicts(WithOverview, list[Verdict]):
             return [f"Failed: {only.rule.metric}: {words}."]
         is_open = sum(verdict.is_open for verdict in failed)
         settled = f"; {is_open} of them not settled" if is_open else ""
-        sentences = [f"Failed: {len(failed)} of {rules}{self.judge}{settled}."]
-        sentences += [f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed[:MOST]]
-        if len(failed) > MOST:
-            sentences.append(f"Failed, too: {', '.join(str(verdict.rule) for verdict in failed[MOST:])}.")
-        return sentences
+        first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
+        return [first, *(f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed)]
 
     def overview(self) -> Overview:
         rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]

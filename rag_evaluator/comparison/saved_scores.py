@@ -2,7 +2,6 @@
 
 import json
 import math
-from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from rag_evaluator.results.manifest import SEALED, is_ours, refuse_changed
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import Cell, Details, Record
 from rag_evaluator.results.run import ScoredRows, ScoreTable, of_table
+from rag_evaluator.results.summary import reporting_of
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.tasks.open_run import open_run
 
@@ -108,7 +108,8 @@ def check_direction(metric: str, scale: Scale, use: str) -> None:
 
 def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
     """The scale of a metric, of rubrics that of the run; None where neither a manifest nor `METRICS` describes it."""
-    known, declared = scale_of(metric), _declared(metric, runs)
+    declared = next((scale for run in runs if (scale := reporting_of(run.manifest).scales.get(metric))), None)
+    known = scale_of(metric)
     return known._replace(low=declared.low, high=declared.high) if known and declared else known or declared
 
 
@@ -120,17 +121,6 @@ def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> No
             raise ResultsError(
                 f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected {expected}."
             )
-
-
-def _declared(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
-    """What a manifest says of a metric."""
-    for run in runs:
-        about = run.manifest.get("metrics")
-        row = about.get(metric) if isinstance(about, Mapping) else None
-        if isinstance(row, Mapping) and isinstance(row.get("range"), Sequence):
-            low, high = row["range"]
-            return Scale(float(low), float(high), row.get("kind", "judged"), row.get("better", "higher"))
-    return None
 
 
 def _seen(metric: str, runs: Sequence[ScoredRows]) -> Scale:
@@ -154,8 +144,5 @@ def _of_results(results: Results, name: str) -> ScoreTable:
         return chosen
 
     scores = {named(metric): [score.value for score in row] for metric, row in results.scores.items()}
-    outcomes = {
-        named(metric): Counter(score.outcome for score in row if score.outcome is not None)
-        for metric, row in results.scores.items()
-    }
-    return ScoreTable(name, results.samples, scores, results.manifest, records, outcomes=outcomes)
+    summary = {named(metric): row for metric, row in results.summary().items()}
+    return ScoreTable(name, results.samples, scores, results.manifest, records, summary)

@@ -21,7 +21,8 @@ from rag_evaluator.errors import ResultsError, did_you_mean
 from rag_evaluator.results.comparison import RowMatch
 from rag_evaluator.results.flags import differing
 from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
-from rag_evaluator.results.run import Run, ScoredRows
+from rag_evaluator.results.overview import shortened
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.paired import Floats, Paired
@@ -305,7 +306,8 @@ def caveats(
 ) -> list[str]:
     """What makes scores of the two runs differ beside the systems."""
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
-    work = [*_of_pieces(a, b, metrics), *_of_work(a, b, metrics)]
+    first, second = ({name: run.summary[name] for name in metrics if name in run.summary} for run in (a, b))
+    work = [*_of_pieces(a, b, metrics), *differing((a.name, b.name), first, second)]
     return [*partial, *_of_judging(a, b, list(metrics)), *work, *_of_rows(a, b, matched, on)]
 
 
@@ -338,7 +340,7 @@ MORE = 0.1  # so many more pieces, as a share of the lower mean, are said
 def _of_pieces(a: ScoredRows, b: ScoredRows, metrics: Sequence[str]) -> Iterator[str]:
     """Metrics whose verifier looked at more pieces of evidence a row in one run: the best piece counts."""
     for metric in metrics:
-        first, second = (_mean_pieces(run.outcomes.get(metric, {})) for run in (a, b))
+        first, second = (_mean_pieces(run.summary.get(metric, {}).get("outcomes", {})) for run in (a, b))
         if first and second and max(first, second) >= (1 + MORE) * min(first, second):
             yield (
                 f"{metric}: the verifier looked at {first:.1f} pieces of evidence a row in {a.name}, at {second:.1f} "
@@ -351,14 +353,6 @@ def _mean_pieces(outcomes: Mapping[str, int]) -> float | None:
     counts = [(int(match[1]), rows) for outcome, rows in outcomes.items() if (match := PIECES.fullmatch(outcome))]
     rows = sum(rows for _, rows in counts)
     return sum(pieces * rows for pieces, rows in counts) / rows if rows else None
-
-
-def _of_work(a: ScoredRows, b: ScoredRows, metrics: Sequence[str]) -> list[str]:
-    """Metrics in whose rows the judge's work is flagged much more often in one of the runs."""
-    if not isinstance(a, Run) or not isinstance(b, Run):
-        return []
-    first, second = ({name: run.summary[name] for name in metrics if name in run.summary} for run in (a, b))
-    return list(differing((a.name, b.name), first, second))
 
 
 def equal_rows(run: ScoredRows, labels: Sequence[str | None] | None) -> str | None:
@@ -394,12 +388,11 @@ def other_questions(a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matche
 
 
 def _shown(parts: Mapping[str, tuple[str, str]]) -> str:
-    shown = [f"{part} {_cut(values[0])} / {_cut(values[1])}" for part, values in list(parts.items())[:PARTS]]
+    shown = [
+        f"{part} {' / '.join(shortened(value, LETTERS) for value in values)}"
+        for part, values in list(parts.items())[:PARTS]
+    ]
     return ", ".join(shown) + (" and more" if len(parts) > PARTS else "")
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LETTERS else text[: LETTERS - 1] + "…"
 
 
 def _of_rows(a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matched], on: str) -> Iterator[str]:

@@ -14,7 +14,6 @@ from rag_evaluator.results.aligned import differing_conditions, has_unnamed_mode
 from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share
 from rag_evaluator.results.rows import LABELS, data_of
 from rag_evaluator.results.run import Run, ScoredRows
-from rag_evaluator.results.summary import read_summary
 
 CERTIFICATE, FORMAT = "certificate.json", 2
 CERTIFIED, WORSE = "certified", "worse than chance"  # begin what is said of a useful judge, and of a harmful one
@@ -76,9 +75,8 @@ def keep_labels(folder: Path, written: Path, signatures: Mapping[str, str], dige
     with suppress(ResultsError):  # there is none, or it is of another version
         labels = label_figures(read_certificate(folder / CERTIFICATE), signatures, data_of(digests))
         if labels:
-            (written / "summary.json").write_text(
-                json_text(with_labels(read_summary(written), labels)), encoding="utf-8"
-            )
+            summary = with_labels(Run(written).summary, labels)
+            (written / "summary.json").write_text(json_text(summary), encoding="utf-8")
 
 
 def standing_lines(path: Path, folder: Path) -> list[str]:
@@ -118,10 +116,11 @@ def do_not_rely(run: ScoredRows, metrics: Collection[str] | None = None) -> list
 
 def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:
     """Metrics with what the certificates of a run say of them, its own first. One that cannot be read says nothing."""
+    if not isinstance(run, Run):
+        return
     configured = run.config.get("certificate")
-    paths = [*([run.folder / CERTIFICATE] if isinstance(run, Run) else []), *([Path(configured)] if configured else [])]
-    for path in paths:
-        if path.is_file() and isinstance(run, Run):
+    for path in (run.folder / CERTIFICATE, *([Path(configured)] if configured else [])):
+        if path.is_file():
             with suppress(ResultsError):
                 yield from standing_of(read_certificate(path), run).items()
 

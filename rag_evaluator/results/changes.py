@@ -6,18 +6,14 @@ from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.results.judgement import GRADES, JudgedVerdict, explained
-from rag_evaluator.results.overview import counted
+from rag_evaluator.results.overview import counted, shortened
 
 Direction = Literal["worse", "better", "differs", "missing"]
 DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "differs", "missing")
 TEXT = 80  # characters of a claim in a sentence
-RESPONSE = 1_000  # characters of a response in JSON
 VERDICTS = 3  # changed verdicts that are shown of a row
 MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
-
-
 OF_ROWS = ("question", "response", "rating")  # kinds that are about the whole row, whatever text is beside them
-HELD_AGAINST = "claim, by text"  # a kind: the claim is held against one text after the other
 
 
 @dataclass(frozen=True)
@@ -39,7 +35,7 @@ class VerdictChange:
 
     def says(self) -> str:
         """Return the change in words: `claim “Annam”: not supported instead of supported`."""
-        about = self.about if self.kind.endswith("context") else f"“{_cut(self.about)}”"
+        about = self.about if self.kind.endswith("context") else f"“{shortened(self.about, TEXT)}”"
         what = self.kind if self.kind in OF_ROWS or not self.about else f"{self.kind} {about}"
         if self.first is None or self.second is None:
             side, word = ("second", self.second) if self.first is None else ("first", self.first)
@@ -74,9 +70,8 @@ class ChangedScore:
         a, b: the scores; None where one is missing, `direction` is `missing` then.
         also: the other scores of the row that differ, those that changed most first.
         verdicts: the verdicts of the judge that changed for this score; empty where it is not known what they mean.
-        reasons_a, reasons_b: why a score is missing, or what the judge said; empty where nobody said anything.
-        response_a, response_b: the whole responses, of which `to_json` has the first `RESPONSE` characters; None where
-            there is none, or several rows have this key.
+        reason: why the score of one side is missing; empty where it is not, or nobody knows.
+        response_a, response_b: the responses; None where there is none, or several rows have this key.
         name: of the row in the first run that has it, see `row_name`; not in `to_json`, either.
         row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
             Not in `to_json`, which is the same for any order of rows.
@@ -91,8 +86,7 @@ class ChangedScore:
     b: float | None
     also: tuple[ScorePair, ...]
     verdicts: tuple[VerdictChange, ...]
-    reasons_a: tuple[str, ...]
-    reasons_b: tuple[str, ...]
+    reason: str
     response_a: str | None
     response_b: str | None
     row_a: int | None = field(compare=False)
@@ -102,8 +96,8 @@ class ChangedScore:
     def says(self) -> list[tuple[str, str]]:
         """What changed, in a few sentences, each with the judge's reason; empty where nobody knows."""
         if self.direction == "missing":
-            side, reasons = ("first", self.reasons_a) if self.a is None else ("second", self.reasons_b)
-            return [(": ".join([f"no score in the {side} run", *reasons[:1]]), "")]
+            side = "first" if self.a is None else "second"
+            return [(f"no score in the {side} run{self.reason and ': '}{self.reason}", "")]
         more = len(self.verdicts) - VERDICTS
         lines = [(change.says(), change.reason) for change in self.verdicts[:VERDICTS]]
         return [*lines, (f"{counted(more, 'more verdict')} changed", "")] if more > 0 else lines
@@ -111,11 +105,7 @@ class ChangedScore:
     def to_json(self) -> dict[str, Any]:
         """All but what depends on the order of rows."""
         objects = {name: part for name, part in asdict(self).items() if name not in ("row_a", "row_b", "name")}
-        responses = {
-            name: None if objects[name] is None else _cut(objects[name], RESPONSE)
-            for name in ("response_a", "response_b")
-        }
-        return {**objects, **responses, "verdicts": [change.to_json() for change in self.verdicts]}
+        return {**objects, "verdicts": [change.to_json() for change in self.verdicts]}
 
 
 @dataclass(frozen=True)
@@ -132,8 +122,6 @@ class ChangedRows:
 
 
 Record = Mapping[str, Any]  # Any: JSON
-Subject = tuple[str, str]  # what a verdict is about: the text, or the prompt without one; the place of a context
-Side = dict[Subject, list[tuple[str, JudgedVerdict]]]  # the verdicts of a side in words
 
 
 def verdict_changes(first: Iterable[Record], second: Iterable[Record], worse: bool) -> tuple[VerdictChange, ...]:
@@ -145,41 +133,33 @@ def verdict_changes(first: Iterable[Record], second: Iterable[Record], worse: bo
         first, second: the details of a score on each side.
         worse: whether the score became worse.
     """
-    sides = [_by_subject(records) for records in (first, second)]
+    before, after = (_by_subject(records) for records in (first, second))
     changes: dict[VerdictChange, tuple[bool, bool]] = {}
-    for subject in dict.fromkeys([*sides[1], *sides[0]]):
-        before, after = (side.get(subject, []) for side in sides)
-        words = [{word for word, _ in side} for side in (before, after)]
+    for subject in dict.fromkeys([*after, *before]):
+        sides = before.get(subject, []), after.get(subject, [])
+        words = [{verdict.word for verdict in side} for side in sides]
         if words[0] == words[1] or max(map(len, words)) > 1:
             continue
-        shown = (after or before)[0][1]
-        kind, about = shown.kind or "rating", shown.lines[1]
-        if kind.endswith("context"):
-            about = subject[1] or about
-        old, new = (side[0][0] if side else None for side in (before, after))
-        is_bad = after[0][1].is_bad if after else not shown.is_bad
-        change = VerdictChange("claim" if kind == HELD_AGAINST else kind, about, old, new, shown.lines[2])
-        changes[change] = None in (old, new), is_bad != worse
+        shown = (sides[1] or sides[0])[0]
+        kind = shown.kind or "rating"
+        about = subject[0] if kind.endswith("context") else shown.lines[1]
+        old, new = (side[0].word if side else None for side in sides)
+        is_bad = shown.is_bad if sides[1] else not shown.is_bad
+        changes[VerdictChange(kind, about, old, new, shown.lines[2])] = None in (old, new), is_bad != worse
     return tuple(sorted(changes, key=changes.__getitem__))
 
 
-def _by_subject(records: Iterable[Record]) -> Side:
-    """Return the verdicts and grades behind a score by what they are about."""
-    by_subject: Side = {}
+def _by_subject(records: Iterable[Record]) -> dict[tuple[str, str], list[JudgedVerdict]]:
+    """Return the verdicts and grades behind a score by what they are about: a text or the place of a context, from 1;
+    where the answer names none, the prompt."""
+    by_subject: dict[tuple[str, str], list[JudgedVerdict]] = {}
     for verdict in explained(records):
         kind, parts = verdict.kind, verdict.judgement.parts
         if kind == "" or (kind is None and (verdict.key not in GRADES or verdict.value is None)):
             continue
-        word, place = verdict.word, ""
-        if kind == HELD_AGAINST or (kind or "").endswith("context"):
-            part = parts.get("context", parts.get("reference_context"))
-            place = str(part["item"] + 1) if isinstance(part, Mapping) and "item" in part else ""
-        if kind == HELD_AGAINST:
-            word = f"{word} by {f'context {place}' if place else 'the reference'}"
-        subject = as_key(verdict.lines[1]) or verdict.judgement.prompt, place
-        by_subject.setdefault(subject, []).append((word, verdict))
+        about = as_key(verdict.lines[1]) or ""
+        context = parts.get("context", parts.get("reference_context"))
+        if kind and kind.endswith("context") and isinstance(context, Mapping) and "item" in context:
+            about = str(context["item"] + 1)
+        by_subject.setdefault((about, "" if about else verdict.judgement.prompt), []).append(verdict)
     return by_subject
-
-
-def _cut(text: str, most: int = TEXT) -> str:
-    return text if len(text) <= most else text[: most - 1].rstrip() + "…"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.results.changes import ChangedRows, ChangedScore
 from rag_evaluator.results.conclusion import NOTHING, Conclusion
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted, few
+from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.statistics.paired import MetricComparison
 from rag_evaluator.statistics.ppi import LabelMean
 
@@ -168,9 +168,8 @@ class Comparison(WithOverview):
     conclusion: Conclusion = NOTHING
 
     def __repr__(self) -> str:
-        metrics = dict.fromkeys(line.figures.metric for line in self.metrics)
         rows = ", ".join(counted(match.matched, "row") for match in self.matches)
-        return f"Comparison({' → '.join(self.runs)}: {rows}; {few(metrics)})"
+        return f"Comparison({' → '.join(self.runs)}: {rows})"
 
     def overview(self) -> Overview:
         return Overview(list(tables_of(self)))
@@ -187,13 +186,13 @@ class Comparison(WithOverview):
             "on": self.on,
             "effect": self.effect,
             "caveats": list(self.caveats),
-            "matches": _as_objects(self.matches),
+            "matches": list(map(asdict, self.matches)),
             "metrics": [line.to_json() for line in self.metrics],
             "groups": [line.to_json() for line in self.groups],
             "changed": [change.to_json() for change in self.changed],
-            "changed_rows": _as_objects(self.changed_rows),
+            "changed_rows": list(map(asdict, self.changed_rows)),
             "labels": [line.to_json() for line in self.labels],
-            "judges": _as_objects(self.judges),
+            "judges": list(map(asdict, self.judges)),
         }
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -219,13 +218,7 @@ def verdict_words(line: MetricComparison) -> str:
     if line.is_within_margin:
         limit = f"{line.margin:g}"
         return f"equal within {limit}" if direction == "open" else f"{direction}, by less than {limit}"
-    if direction != "open":
-        return direction
-    return "not settled (alone it would count)" if line.alone else line.verdict
-
-
-def _as_objects(values: Sequence[RowMatch | ChangedRows | JudgeStanding]) -> list[dict[str, Any]]:
-    return list(map(asdict, values))
+    return line.verdict if direction == "open" else direction
 
 
 def tables_of(comparison: Comparison) -> Iterator[Grid | str]:

@@ -76,7 +76,7 @@ def conclude_comparison(
             judging = replace(judging, scores=" by the scores")
         matched = row_match(first, side).matched
         pair = names[first.run.name], names[side.run.name]
-        said = conclude_pair(*pair, figures, matched, len(lines), effect, judging)
+        said = conclude_pair(*pair, figures, matched, effect, judging)
         several, name = len(others) > 1, names[side.run.name]
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
@@ -144,7 +144,6 @@ def conclude_pair(
     run: str,
     lines: Sequence[MetricComparison],
     matched: int,
-    tests: int,
     effect: float,
     judging: Judging,
 ) -> Iterator[str]:
@@ -153,7 +152,6 @@ def conclude_pair(
     Args:
         lines: its metrics, tested.
         matched: rows that both have.
-        tests: differences that Holm's adjustment holds for: metrics, of all runs that are compared.
         effect: what `rows_needed` is for.
     """
     known = [line for line in lines if line.difference.mean is not None]
@@ -165,23 +163,34 @@ def conclude_pair(
     shown = [line for line in known if line.verdict == "shown"]
     if shown:
         yield f"{run} {listed(_shown(shown, judging), most=len(shown))}{judging.of(shown)}."
-    for verdict, words in WITHIN.items():
-        for margin in dict.fromkeys(line.margin for line in known if line.verdict == verdict):
-            group = [line for line in known if (line.verdict, line.margin) == (verdict, margin)]
-            differences = listed((f"{line.metric} {_difference(line, 3)}" for line in group), most=len(group))
-            yield f"{words} the margin of {margin:g}: {differences}{judging.of(group)}."
-    alone = [line for line in known if line.verdict == "not settled" and line.alone]
-    for line in alone:
-        family = f"{tests} metrics" if tests == len(lines) else f"{tests} differences"
-        yield f"{line.metric} alone would count, {_difference(line)}; it is one of {family}."
-    rest = [line for line in known if line.verdict == "not settled" and not line.alone]
+    for line in known:
+        if line.verdict in WITHIN:
+            difference = f"{line.metric} {_difference(line, 3)}"
+            yield f"{WITHIN[line.verdict]} the margin of {line.margin:g}: {difference}{judging.of([line])}."
+    rest = [line for line in known if line.verdict == "not settled"]
     same = [line for line in known if line.verdict == "equal in all rows"]
     if rest:
-        yield _not_settled(rest, effect, is_all=len(rest) + len(same) == len(known), judging=judging)
+        is_all = len(rest) + len(same) == len(known)
+        which = f"Not settled{judging.scores}" if is_all else "Nothing else is settled"
+        largest, difference = _largest(rest)
+        needed = _needed(largest, effect)
+        yield f"{which} with {_rows(rest)}: {difference}{judging.of([largest]) if is_all else ''}{needed}."
     if same:
         names = "no score" if len(same) == len(known) else f"no score of {listed(line.metric for line in same)}"
-        yield f"In {counted(max(line.difference.n for line in same), 'row')} {names} differs."
+        yield f"In {_rows(same)} {names} differs."
     yield from _coverage(lines, matched)
+
+
+def _rows(lines: Sequence[MetricComparison]) -> str:
+    """`30 rows`: how many count in a metric, at most."""
+    return counted(max(line.difference.n for line in lines), "row")
+
+
+def _largest(lines: Sequence[MetricComparison]) -> tuple[MetricComparison, str]:
+    """The largest difference as a share of its range: `faithfulness differs by 0.10 [-0.04, 0.23]`."""
+    largest = max(lines, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
+    which = f"{largest.metric} differs by" if len(lines) == 1 else f"the largest difference is {largest.metric}"
+    return largest, f"{which} {_difference(largest)}"
 
 
 def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]:
@@ -209,28 +218,14 @@ def _difference(line: MetricComparison, digits: int = 2) -> str:
     return with_interval(line.difference, digits)
 
 
-def _not_settled(lines: Sequence[MetricComparison], effect: float, is_all: bool, judging: Judging) -> str:
-    rows = max(line.difference.n for line in lines)
-    largest = max(lines, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
-    if len(lines) == 1:
-        which = f"Not settled{judging.scores}" if is_all else "Not settled either"
-        difference = f"{largest.metric} differs by {_difference(largest)}"
-    else:
-        which = f"Nothing is settled{judging.scores}" if is_all else "Nothing else is settled"
-        difference = f"the largest difference is {largest.metric} {_difference(largest)}"
-    judge = judging.of([largest]) if is_all else ""
-    needed = _needed(largest, effect, where="" if len(lines) == 1 else " in it")
-    return f"{which} with {counted(rows, 'row')}: {difference}{judge}{needed}."
-
-
-def _needed(line: MetricComparison, effect: float, where: str) -> str:
+def _needed(line: MetricComparison, effect: float) -> str:
     """How many rows would show a difference in this metric, as far as the spread of the differences says it."""
-    needed, clustered = line.rows_needed, line.difference.is_clustered
+    needed, clustered, what = line.rows_needed, line.difference.is_clustered, f"{figure(effect)} in {line.metric}"
     if needed is None:
         return "; more rows of the same clusters do not help, more clusters do" if clustered else ""
     if needed <= line.difference.n:
-        return f"; a difference of {figure(effect)}{where} would be found in 4 of 5 such comparisons"
-    return f"; a difference of {figure(effect)}{where} needs {about(needed)} rows{' in more clusters' * clustered}"
+        return f"; a difference of {what} would be found in 4 of 5 such comparisons"
+    return f"; a difference of {what} needs {about(needed)} rows{' in more clusters' * clustered}"
 
 
 def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
@@ -270,49 +265,27 @@ def conclude_labels(
         labels: of all runs.
         name_of: what a row of the first run is called, by its place.
     """
-    for run in dict.fromkeys(line.run for line in labels):
+    runs = dict.fromkeys(line.run for line in labels)
+    for run in runs:
         own = [line for line in labels if line.run == run]
         known = [line.tested for line in own if line.tested is not None]
-        which_run = "" if len({line.run for line in labels}) == 1 else f" of {names[run]}"
+        which_run = "" if len(runs) == 1 else f" of {names[run]}"
         if shown := [line for line in known if line.verdict == "shown"]:
             verbs = listed(_shown(shown, Judging()), most=len(shown))
-            yield f"By people's labels of {_labelled(shown)}, {names[run]} {verbs}."
-        for line in known:
-            if line.verdict == "not settled" and line.alone:
-                family = counted(sum(one.tested is not None for one in labels), "difference")
-                difference = f"{line.metric} alone would count, {_difference(line)}"
-                yield f"By people's labels{which_run}, {difference}; it is one of {family} by labels."
-        if rest := [line for line in known if line.verdict == "not settled" and not line.alone]:
-            largest = max(rest, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
-            which = f"{largest.metric} differs by" if len(rest) == 1 else f"the largest difference is {largest.metric}"
-            rows = next(line.figures.rows for line in own if line.tested is largest and line.figures is not None)
-            needed = _labels_needed(largest, rows)
-            yield f"Not settled by labels of {_labelled(rest)}{which_run}: {which} {_difference(largest)}{needed}."
-        noise = {line.metric: line.contradicting for line in own if line.contradicting}
+            yield f"By people's labels of {_rows(shown)}, {names[run]} {verbs}."
+        if rest := [line for line in known if line.verdict == "not settled"]:
+            largest, difference = _largest(rest)
+            count = largest.rows_needed
+            needed = f"; a true difference of this size needs {about(count)} labels in each run" if count else ""
+            yield f"Not settled by labels of {_rows(rest)}{which_run}: {difference}{needed}."
         if same := [line for line in known if line.verdict == "equal in all rows"]:
-            where = " where the texts do" if any(line.metric in noise for line in same) else ""
-            yield f"In {_labelled(same)} no label of {listed(line.metric for line in same)} differs{which_run}{where}."
-        for metric, places in noise.items():
-            yield (
-                f"In {counted(len(places), 'row')} the texts are equal in both runs, and the labels of {metric} are "
-                "not: that is noise of the labels and counts as no difference. Label again, in both runs (rows of "
-                f"{next(iter(names.values()))}): {listed(map(name_of, places))}."
-            )
-        unknown = [line for line in own if line.tested is None]
-        for why in dict.fromkeys(line.why_none() for line in unknown):
-            metrics = listed(line.metric for line in unknown if line.why_none() == why)
-            yield f"Not settled by labels{which_run} in {metrics}: {why}."
-
-
-def _labelled(lines: Sequence[MetricComparison]) -> str:
-    """`30 rows`, `28 to 30 rows`: how many have labels in both runs."""
-    fewest, most = (choose(line.difference.n for line in lines) for choose in (min, max))
-    return counted(most, "row") if fewest == most else f"{fewest:,} to {most:,} rows"
-
-
-def _labels_needed(line: MetricComparison, rows: int) -> str:
-    """How many labels would show a difference like the one found. `rows`: of the runs."""
-    if line.rows_needed is None:
-        return ""
-    more = f", more than the {rows:,} rows" if line.rows_needed > rows else ""
-    return f"; a true difference of this size needs {about(line.rows_needed)} labels in each run{more}"
+            yield f"In {_rows(same)} no label of {listed(line.metric for line in same)} differs{which_run}."
+        for line in own:
+            if line.contradicting:
+                yield (
+                    f"In {counted(len(line.contradicting), 'row')} the texts are equal in both runs, and the labels of "
+                    f"{line.metric} are not: that is noise of the labels and counts as no difference. Label again, in "
+                    f"both runs (rows of {next(iter(names.values()))}): {listed(map(name_of, line.contradicting))}."
+                )
+            if line.tested is None:
+                yield f"Not settled by labels{which_run} in {line.metric}: {line.why_none()}."

@@ -107,9 +107,8 @@ def judge_words(*configs: Mapping[str, Any]) -> str:
     models = list(map(judge_model, configs))
     if DEMO in models:
         unknown = unknown_to_toy(DEMO, configs[-1].get("language"))
-        limit = f", which does not know {unknown}" if unknown else ""
-        others = "" if set(models) == {DEMO} else f"{',' if limit else ''} and others"
-        return f", according to {TOY}{limit}{others}"
+        others = "" if set(models) == {DEMO} else " and others"
+        return f", according to {TOY}{others}{unknown and f', which does not know {unknown}'}"
     return ", according to this judge" if len(models) == 1 else ", according to these judges"
 
 

@@ -1,13 +1,13 @@
 """`Judgement`: a question to the judge with its answer, as details hold it; `JudgedVerdict`: what an answer says."""
 
 import math
-from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.results.overview import shortened
 from rag_evaluator.results.rows import VERIFIED
 
 Tone = Literal["good", "middle", "bad", "plain"]
@@ -62,8 +62,8 @@ MEANINGS: tuple[Verdicts, ...] = (
     Verdicts(("faithfulness",), "verdict", "claim", SUPPORTED),
     Verdicts(("factual_correctness",), "verdict", "claim of the reference", SUPPORTED, about="response"),
     Verdicts(("factual_correctness",), "verdict", "claim", SUPPORTED),
-    Verdicts(("noise_sensitivity",), "verdict", "claim, by text", SUPPORTED, about="reference"),
-    Verdicts(("noise_sensitivity",), "verdict", "claim, by text", _plain("supported", "not supported")),
+    Verdicts(("noise_sensitivity",), "verdict", "", SUPPORTED, about="reference"),
+    Verdicts(("noise_sensitivity",), "verdict", "", _plain("supported", "not supported")),
     Verdicts(
         ("context_recall",), "attributed", "sentence of the reference", _two("in the contexts", "not in the contexts")
     ),
@@ -360,8 +360,7 @@ class JudgedVerdict:
 
     def says(self) -> str:
         """The whole in a line: `not supported · He was born in Tesk. · The context names Om.`"""
-        text = " · ".join(filter(None, self.lines))
-        return text if len(text) <= LETTERS else text[: LETTERS - 1].rstrip() + "…"
+        return shortened(" · ".join(filter(None, self.lines)), LETTERS)
 
     def of_items(self, values: Json) -> list["JudgedVerdict"]:
         """Those of a list: one for each text that could be chosen, or that an item belongs to; else one of all texts.
@@ -427,14 +426,9 @@ def _explained(record: Json) -> Iterator[JudgedVerdict]:
         yield from (verdict for verdict in judgement.verdicts() if verdict.items is None)
 
 
-def few_lines(verdicts: Sequence[JudgedVerdict], other: Sequence[JudgedVerdict]) -> tuple[str, ...]:
-    """What is shown of one side: first verdicts that the other side does not have, of these bad ones."""
-    remaining, shared = Counter(verdict.lines[:2] for verdict in other), list[bool]()
-    for verdict in verdicts:
-        shared.append(remaining[verdict.lines[:2]] > 0)
-        remaining[verdict.lines[:2]] -= 1
-    order = sorted(range(len(verdicts)), key=lambda place: (shared[place], not verdicts[place].is_bad))
-    return tuple(verdicts[place].says() for place in order[:LINES])
+def few_lines(verdicts: Sequence[JudgedVerdict]) -> tuple[str, ...]:
+    """What is shown of a score: the first verdicts, bad ones before others."""
+    return tuple(verdict.says() for verdict in sorted(verdicts, key=lambda verdict: not verdict.is_bad)[:LINES])
 
 
 def _in_a_line(texts: Iterable[str]) -> str:

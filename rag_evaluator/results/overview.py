@@ -38,7 +38,6 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-FEW = 4  # names of a list
 REASONS_SHOWN = 3  # for what is missing, of each metric
 ENDLESS = 100_000  # characters of a line that is not broken
 WINDOW = "did not fit the judge's window"
@@ -175,10 +174,9 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def few(names: Iterable[str]) -> str:
-    """The first names of a list, and how many more there are."""
-    first = list(names)
-    return ", ".join(first[:FEW]) + (f" and {len(first) - FEW} more" if len(first) > FEW else "")
+def shortened(text: str, most: int) -> str:
+    """A text of at most so many characters; `…` ends one that was longer."""
+    return text if len(text) <= most else text[: most - 1].rstrip() + "…"
 
 
 def printable(text: str) -> str:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.results.judgement import explained
-from rag_evaluator.results.overview import Overview, WithOverview, counted, few, means
+from rag_evaluator.results.overview import Overview, WithOverview, counted, means
 from rag_evaluator.results.rows import DROPPED, Score, Scored, details_lines, row_name, scored_row
-from rag_evaluator.results.run_conclusion import REFUSAL, conclude
+from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary, reporting_of
-from rag_evaluator.results.tally import tally_of
+from rag_evaluator.results.tally import Tally, tally_of
 from rag_evaluator.results.worst import Texts, WorstRow, in_a_sentence, worst_of
 from rag_evaluator.results.writers import write_table
 
@@ -73,16 +73,12 @@ class Results(WithOverview):
     judged: Iterable[Scored] | None = None
 
     def __repr__(self) -> str:
-        return (
-            f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')}: {few(self.scores)})"
-        )
+        return f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')})"
 
     def overview(self) -> Overview:
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
-        refusals = dict(enumerate(score.outcome for score in self.scores.get(REFUSAL, ())))
-        tally = tally_of(self.scores, self.samples, self.manifest)
-        conclusion = conclude(self.manifest, summary, tally, refusals, name_of=self.name_of)
+        conclusion = conclude(self.manifest, summary, self._tally(), name_of=self.name_of)
         return Overview([*conclusion.lines(), *table])
 
     def name_of(self, place: int) -> str:
@@ -147,7 +143,11 @@ class Results(WithOverview):
                 (self.name_of(at), rows[at].sample.columns, [*map(json.loads, rows[at].details())]) for at in places
             )
 
-        return worst_of(self.manifest, self.summary(), tally_of(self.scores, self.samples, self.manifest), texts_of, n)
+        return worst_of(self.manifest, self.summary(), self._tally(), texts_of, n)
+
+    def _tally(self) -> Tally:
+        values = {metric: [score.value for score in scores] for metric, scores in self.scores.items()}
+        return tally_of(values, self.samples, self.manifest)
 
     def under(self, names: Mapping[str, str]) -> "Results":
         """The same with other names of metrics, by which their scales are found, too.

@@ -2,13 +2,16 @@
 
 import json
 import math
+import re
 from array import array
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, takewhile
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from typing import Any
 
@@ -24,24 +27,23 @@ from rag_evaluator.results.manifest import (
     again,
     changed,
     check_fit,
+    check_manifest,
+    check_summary,
     config_of,
-    read_manifest,
+    read_object,
     refuse_changed,
     refuse_special,
 )
 from rag_evaluator.results.rows import (
     DETAILS,
     DROPPED,
+    HEAD,
     Cell,
     Details,
+    Record,
     data_of,
-    records_of_cells,
-    records_of_metrics,
-    records_of_row,
-    row_digests,
     row_name,
 )
-from rag_evaluator.results.summary import read_summary
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
@@ -57,7 +59,7 @@ class ScoreTable:
         scores: metric -> a number per row, NaN where there is none.
         manifest: how they were made; empty where nobody knows.
         records: gives the details of some cells; none where nobody has kept them.
-        outcomes: metric -> what its scores stand for, of metrics that name that -> rows.
+        summary: metric -> its figures, as in `summary.json`; none where nobody has made them.
     """
 
     name: str
@@ -65,7 +67,7 @@ class ScoreTable:
     scores: Mapping[str, Sequence[float]]
     manifest: Mapping[str, Any] = field(default_factory=dict)  # Any: JSON
     records: Callable[[Collection[Cell]], Details] = lambda cells: {}
-    outcomes: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    summary: Mapping[str, dict[str, Any]] = field(default_factory=dict)
     folder: None = None
 
     @property
@@ -130,10 +132,13 @@ def _as_number(value: Any) -> float | None:
 
 
 Json = Mapping[str, Any]  # Any in this module: JSON
+HEAD_BYTES = 40  # of a line of the details, that hold its row
 
 
 class Run:
     """A results folder. Nothing is read before it is asked for, so that a run of a million rows opens at once.
+
+    Records of the details that nobody asks for are not parsed, and those of a row are found by bisection.
 
     Every attribute and method raises `ResultsError` for a file that is not there, cannot be read, or is not as it was
     written.
@@ -161,7 +166,7 @@ class Run:
 
     @cached_property
     def manifest(self) -> Json:
-        return read_manifest(self.folder)
+        return read_object(self.folder / "manifest.json", check_manifest)
 
     @property
     def config(self) -> Json:
@@ -169,7 +174,7 @@ class Run:
 
     @cached_property
     def summary(self) -> Mapping[str, dict[str, Any]]:
-        summary = read_summary(self.folder)
+        summary = read_object(self.folder / "summary.json", check_summary)
         try:
             check_fit(summary, self.manifest)
         except ValueError as error:
@@ -177,21 +182,13 @@ class Run:
         return summary
 
     @property
-    def outcomes(self) -> Mapping[str, Mapping[str, int]]:
-        """Metric -> what its scores stand for, of metrics that name that -> rows."""
-        return {metric: row.get("outcomes", {}) for metric, row in self.summary.items()}
-
-    @property
     def metrics(self) -> list[str]:
         return list(self.manifest.get("metrics") or self.summary)
 
     @property
     def count(self) -> int:
-        """How many rows there are. They are counted where the summary cannot be read."""
-        try:
-            return int(next(iter(self.summary.values()))["count"])
-        except ResultsError:
-            return len(self._offsets)
+        """How many rows there are."""
+        return int(next(iter(self.summary.values()))["count"])
 
     @cached_property
     def prompts(self) -> Json:
@@ -213,7 +210,11 @@ class Run:
     @cached_property
     def scores(self) -> Mapping[str, Sequence[float]]:
         """Metric -> a number per row, NaN where there is none."""
-        return {metric: [score_of(sample, metric) for sample in self.samples] for metric in self.summary}
+        scores: dict[str, list[float]] = {metric: [] for metric in self.summary}
+        for sample in self.samples:
+            for metric, values in scores.items():
+                values.append(score_of(sample, metric))
+        return scores
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""
@@ -234,25 +235,49 @@ class Run:
         return row_name(number, self.row(number))
 
     def details(self, number: int) -> list[dict[str, Any]]:
-        """The details of a row: a record per metric, or per metric and repeat."""
-        with _reading(self.folder / DETAILS):
-            return records_of_row(self.folder, number)
+        """The details of a row: a record per metric, or per metric and repeat; none if the row has none."""
+        with (
+            _reading(self.folder / DETAILS) as path,
+            path.open("rb") as file,
+            mmap(file.fileno(), 0, access=ACCESS_READ) as text,
+        ):
+
+            def row_at(place: int) -> int:
+                start = text.rfind(b"\n", 0, place) + 1
+                return _row(text[start : start + HEAD_BYTES])
+
+            text.seek(bisect_left(range(len(text)), number, key=row_at))
+            lines = iter(text.readline, b"")
+            return list(map(json.loads, takewhile(lambda line: _row(line) == number, lines)))
 
     def all_details(self, metrics: Collection[str]) -> Iterator[dict[str, Any]]:
         """The details of some metrics, in order; others are not parsed."""
-        with _reading(self.folder / DETAILS):
-            yield from records_of_metrics(self.folder, metrics)
+        return self._chosen(lambda head: json.loads(head[3]) in metrics)
 
     def records(self, cells: Collection[Cell]) -> Details:
         """The details of some cells; others are not parsed. What is not there is left out."""
-        with _reading(self.folder / DETAILS):
-            return records_of_cells(self.folder, cells)
+        records: dict[Cell, list[Record]] = {}
+        for record in self._chosen(lambda head: (int(head[1]), json.loads(head[3])) in cells):
+            records.setdefault((record["row"], record["metric"]), []).append(record)
+        return records
+
+    def _chosen(self, wants: Callable[[re.Match[bytes]], bool]) -> Iterator[dict[str, Any]]:
+        """The records whose head is wanted, and those that have no such head."""
+        with _reading(self.folder / DETAILS) as path, path.open("rb") as file:
+            for line in file:
+                head = HEAD.match(line)
+                if head is None or head[3] is None or wants(head):
+                    yield json.loads(line)
 
     @cached_property
     def digests(self) -> list[str]:
         """The digest of each row that was judged, in order."""
-        with _reading(self.folder / DETAILS):
-            return row_digests(self.folder)
+        digests = dict[int, str]()
+        with _reading(self.folder / DETAILS) as path, path.open("rb") as file:
+            for line in file:
+                if (head := HEAD.match(line)) and head[2] is not None:
+                    digests[int(head[1])] = head[2].decode()
+        return [digests[row] for row in sorted(digests)]
 
     @cached_property
     def data(self) -> str:
@@ -300,3 +325,11 @@ def _reading(path: Path) -> Iterator[Path]:
         yield path
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error
+
+
+def _row(line: bytes) -> int:
+    """The row that a line of the details begins with. Raises `ValueError`."""
+    head = HEAD.match(line)
+    if head is None:
+        raise ValueError(f"expected a line that begins with its row, received {line[:40]!r}")
+    return int(head[1])

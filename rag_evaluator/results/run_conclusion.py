@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +37,7 @@ from rag_evaluator.results.summary import clusters_at
 from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
-from rag_evaluator.statistics.intervals import difference_interval, difference_p_value, mean_interval
-from rag_evaluator.statistics.paired import holm, is_shown
+from rag_evaluator.statistics.intervals import mean_interval
 
 Json = Mapping[str, Any]  # Any: JSON
 Flags = NDArray[np.bool_]  # one a row
@@ -48,20 +46,18 @@ NAMED = 5  # worst rows in a sentence
 SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of those that `init --sample` writes
 MANY = 10  # scores: fewer may be equal by chance
 NOTABLE = 0.05  # share of scores that may be missing before it is said
-WEAKEST_RULE = (
+LOWEST_RULE = (
     "Lowest: the smallest mean of the metrics that ask a judge or a verifier, go from 0 to 1, and of which higher is "
-    "better. "
-    "Weakest: its paired difference from each of the others is shown, after Holm over all pairs of these metrics."
+    "better."
 )
 LOOK_RULE = (
     "Where to look: a row whose contexts hold the whole reference (context_recall 1) and whose faithfulness is below 1 "
     "points to the generator; a row with a low score and context_recall below 1 points to retrieval. The latter is not "
     "said where all rows score low, or none has context_recall 1. Nothing is said for a toy judge that does not "
-    "know the language. Rows without both scores, and refusals (an evasive answer, answer_relevancy 0; or what "
-    "refusal_correctness calls refused), are left out."
+    "know the language. Rows without both scores, and refusals (an evasive answer, answer_relevancy 0), are left out."
 )
 EQUAL_RULE = f"All scores are equal: said of {MANY} or more scores of a model, where they are not the best score."
-RECALL, FAITHFULNESS, REFUSAL = "context_recall", "faithfulness", "refusal_correctness"
+RECALL, FAITHFULNESS = "context_recall", "faithfulness"
 CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITHFULNESS)
 """Metrics that say whether a response is right; the first that a run has tells which rows score low."""
 LOW = 0.5  # below it a row scores low
@@ -80,11 +76,8 @@ def conclude_run(
     Raises `ResultsError` if a file cannot be read.
     """
     rows = whole_tally(run) if rows is None else rows
-    outcomes = dict[int, str | None]()
-    if REFUSAL in run.metrics:
-        outcomes = {record["row"]: record.get("outcome") for record in run.all_details({REFUSAL})}
     useful = useful_metrics(run)
-    conclusion = conclude(run.manifest, run.summary, rows, outcomes, useful, run.name_of)
+    conclusion = conclude(run.manifest, run.summary, rows, useful, run.name_of)
     sentences = [*do_not_rely(run), *conclusion.sentences]
     return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
@@ -93,14 +86,12 @@ def conclude(
     manifest: Json,
     summary: Mapping[str, Figures],
     rows: Tally,
-    outcomes: Mapping[int, str | None],
     useful: Collection[str] = (),
     name_of: Callable[[int], str] = lambda place: str(place + 1),
 ) -> Conclusion:
     """The sentences about scores, wherever they are.
 
     Args:
-        outcomes: row -> outcome of `refusal_correctness`, where it was asked.
         useful: metrics of which a certificate says that the judge is useful.
         name_of: what a row is called, by its place.
     """
@@ -118,11 +109,11 @@ def conclude(
     ]
     config = judged_config(manifest)
     if not unknown_to_toy(judge_model(config), config.get("language")):
-        sentences += where_to_look(rows, outcomes, judged_by([manifest], (RECALL, FAITHFULNESS), useful))
+        sentences += where_to_look(rows, judged_by([manifest], (RECALL, FAITHFULNESS), useful))
     worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
     if worst:
         sentences.append(f"Worst rows: {', '.join(map(name_of, worst))}.")
-    return Conclusion(sentences, rules=(WEAKEST_RULE, EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES))
+    return Conclusion(sentences, rules=(LOWEST_RULE, EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES))
 
 
 def _nothing(summary: Mapping[str, Figures]) -> str:
@@ -171,8 +162,6 @@ def _means(
     else:
         [metric] = lowest
         heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
-        if len(candidates) > 1 and _is_weakest(metric, {name: rows.scores[name] for name in candidates}, rows):
-            heading = "Weakest:"
         yield f"{heading} {means}: {_faults(metric, rows.scores[metric], scales[metric])}{judge}."
 
 
@@ -224,19 +213,6 @@ def _faults(metric: str, scores: Floats, scale: Scale) -> str:
     return f"{where} {fault or 'the score is below 1'}"
 
 
-def _is_weakest(metric: str, scores: Mapping[str, Floats], rows: Tally) -> bool:
-    """Whether the paired differences of a metric from each of the others are shown, after Holm over all pairs."""
-    pairs = list(combinations(scores, 2))
-    differences = [scores[second] - scores[first] for first, second in pairs]
-    p_values = holm([difference_p_value(values, SHARE, rows.clusters) for values in differences])
-    for (first, second), values, p in zip(pairs, differences, p_values, strict=True):
-        if metric in (first, second):
-            mean = difference_interval(values, SHARE, rows.level, rows.clusters).mean
-            if not is_shown(p, rows.level) or mean is None or (mean > 0) != (metric == first):
-                return False
-    return True
-
-
 def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     """The metric that lacks most scores, and how many others lack some."""
     shares = {metric: 1 - row["scored"] / row["count"] for metric, row in summary.items() if row["mean"] is not None}
@@ -249,10 +225,10 @@ def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     why = f" ({why_of(row['reasons'])})" if row["reasons"] else ""
     more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
     verb = "is" if missing == 1 else "are"
-    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{why}.{more}{advice(metric, row)}"
+    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{why}.{more}{advice(row)}"
 
 
-def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = "") -> Iterator[str]:
+def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:
     """Which rows point to the generator and which to retrieval, row by row; nothing without both metrics.
 
     Args:
@@ -261,7 +237,9 @@ def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = 
     recall, faithfulness = (rows.scores.get(metric) for metric in (RECALL, FAITHFULNESS))
     if recall is None or faithfulness is None:
         return
-    refused = _refused(rows, outcomes)
+    refused = np.zeros(rows.length, dtype=np.bool_)
+    if "answer_relevancy" in rows.scores:
+        refused = np.abs(rows.scores["answer_relevancy"]) <= TIE
     have_both = ~np.isnan(recall) & ~np.isnan(faithfulness)
     sentences = []
     enough = have_both & ~refused & (recall >= 1 - TIE)
@@ -289,15 +267,6 @@ def where_to_look(rows: Tally, outcomes: Mapping[int, str | None], judge: str = 
     texts = [words.format(counted(int(flags.sum()), "row")) for words, flags in apart.items() if flags.any()]
     if sentences and texts:
         yield f"Not counted there: {listed(texts)}."
-
-
-def _refused(rows: Tally, outcomes: Mapping[int, str | None]) -> Flags:
-    """Rows whose response refuses to answer, as far as a metric says so."""
-    refused = np.zeros(rows.length, dtype=np.bool_)
-    if "answer_relevancy" in rows.scores:
-        refused |= np.abs(np.nan_to_num(rows.scores["answer_relevancy"], nan=1.0)) <= TIE
-    refused[[row for row, outcome in outcomes.items() if outcome and "refused" in outcome]] = True
-    return refused
 
 
 def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more: str = "") -> str:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
 from rag_evaluator.files.atomic import json_text
-from rag_evaluator.results.manifest import check_summary, config_of, read_object
+from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
@@ -295,11 +295,6 @@ def summary_json(path: Path, heading: Heading) -> Iterator[Add]:
     summary = Summary(heading.metrics, reporting_of(heading.manifest))
     yield summary.add
     path.write_text(json_text(summary.to_json()), encoding="utf-8")
-
-
-def read_summary(folder: Path) -> dict[str, dict[str, Any]]:
-    """What `summary.json` says. Raises `ResultsError` if it cannot be read, or is not what is written there."""
-    return read_object(folder / "summary.json", check_summary)
 
 
 MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would

@@ -1,9 +1,8 @@
 """The rows of a run as numbers: scores, lengths of responses and clusters; read once."""
 
-import math
 import sys
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +12,8 @@ from numpy.typing import NDArray
 from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures
-from rag_evaluator.results.rows import Score
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import Clusters, Reporting, cluster_of, clusters_at, reporting_of
+from rag_evaluator.results.summary import Clusters, cluster_of, clusters_at, reporting_of
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
@@ -46,38 +44,19 @@ class Tally:
         return mean_interval(self.scores[metric][places], scale, self.level, clusters_at(self.clusters, places))
 
 
-def whole_tally(run: Run) -> Tally:
-    """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
-    reporting, mapping = reporting_of(run.manifest), run.config.get("columns") or {}
-    read = [name for name in ALIASES if name in (*REPEATED, reporting.cluster)]
-
-    def rows() -> Iterator[tuple[Sample, list[float]]]:
-        for place, row in enumerate(run.rows()):
-            scores = [as_score(row.get(metric)) for metric in run.metrics]
-            columns = {name: cell(row, name, mapping) for name in read}
-            values = [math.nan if score is None else score for score in scores]
-            yield Sample(place, row, columns, f"row {place}"), values
-
-    return _tally(run.metrics, rows(), reporting)
-
-
-def tally_of(scores: Mapping[str, Sequence[Score]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
-    """The same of scores in memory. Any: JSON."""
-    rows = ([column[place].value for column in scores.values()] for place in range(len(samples)))
-    return _tally(list(scores), zip(samples, rows, strict=True), reporting_of(manifest))
-
-
 REPEATED = ("user_input", "retrieved_contexts", "response")
 
 
-def _tally(metrics: Sequence[str], rows: Iterable[tuple[Sample, Sequence[float]]], reporting: Reporting) -> Tally:
-    """The tally of rows that come one by one; of texts only a hash is kept, so that a million rows fit."""
-    scores, clusters = [array("d") for _ in metrics], array("q")
-    texts, apart = array("q"), array("q")
+def whole_tally(run: Run) -> Tally:
+    """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
+    return tally_of(run.scores, run.samples, run.manifest)
+
+
+def tally_of(scores: Mapping[str, Sequence[float]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
+    """The tally of rows; of their texts only a hash is kept, so that a million rows fit. Any: JSON."""
+    reporting, clusters, texts, apart = reporting_of(manifest), array("q"), array("q"), array("q")
     numbers: dict[str, int] = {}  # of a cluster, by its name
-    for place, (sample, values) in enumerate(rows):
-        for column, value in zip(scores, values, strict=True):
-            column.append(value)
+    for place, sample in enumerate(samples):
         key = cluster_of(sample, reporting)
         clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
         if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
@@ -85,7 +64,7 @@ def _tally(metrics: Sequence[str], rows: Iterable[tuple[Sample, Sequence[float]]
             texts.append(hash(text))
             apart.append(hash((text, clusters[-1])))
     return Tally(
-        {metric: np.array(column) for metric, column in zip(metrics, scores, strict=True)},
+        {metric: np.array(values, np.float64) for metric, values in scores.items()},
         len(clusters),
         clusters if reporting.cluster else None,
         reporting.ci_level,

@@ -67,14 +67,6 @@ class WorstRow:
     reason: str
 
 
-def combined_ranks(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> Floats:
-    """The combined rank of each row, from 0 (best) to 1 (worst); NaN for a row without any score.
-
-    It is the mean of percentile ranks with average ranks for ties, see `RANK_RULE`.
-    """
-    return _mean([_ranks(values, scales[metric]) for metric, values in scores.items()])
-
-
 def _mean(columns: Sequence[Floats]) -> Floats:
     """By row the mean of what is there; NaN where nothing is."""
     return np.asarray(np.ma.masked_invalid(np.array(columns)).mean(axis=0).filled(np.nan))
@@ -93,7 +85,7 @@ def _ranks(values: Floats, scale: Scale) -> Floats:
 
 def worst_first(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
     """All rows by their combined rank, see `RANK_RULE`; those without any score come last."""
-    ranks = combined_ranks(scores, scales)
+    ranks = _mean([_ranks(values, scales[metric]) for metric, values in scores.items()])
     means = _mean([_share(values, scales[metric]) for metric, values in scores.items()])
     return [int(place) for place in np.lexsort((np.arange(len(ranks)), means, -np.round(ranks, 12)))]
 

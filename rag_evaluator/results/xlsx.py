@@ -1,9 +1,8 @@
 """The workbook of a run: its summary, the scored rows, the judgements; written row by row."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from io import FileIO
 from pathlib import Path
 from typing import Any  # xlsxwriter has no types
 
@@ -162,22 +161,15 @@ def _workbook(path: Path, heading: Heading, names: Sequence[str]) -> Iterator[Ad
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
-    with _Target(path, "wb") as target:
-        book = xlsxwriter.Workbook(target, {**OPTIONS, "tmpdir": str(path.parent)})
-        book.set_properties({"created": XLSX_DATE})
-        try:
-            sheets = _Sheets({name: new_worksheet(book, name) for name in names}, formats_of(book), heading)
-            yield sheets.add
-            sheets.finish()
-            book.close()
-        except BaseException as error:
-            target.broken, book.fileclosed = True, True  # it would try to write the rest when it is collected
-            for worksheet in book.worksheets():
-                with suppress(OSError):
-                    worksheet.fh.close()
-            if isinstance(error, XlsxWriterException):
-                raise OSError(f"{path.name}: {error}") from error
-            raise
+    book = xlsxwriter.Workbook(path, {**OPTIONS, "tmpdir": str(path.parent)})
+    book.set_properties({"created": XLSX_DATE})
+    sheets = _Sheets({name: new_worksheet(book, name) for name in names}, formats_of(book), heading)
+    yield sheets.add
+    sheets.finish()
+    try:
+        book.close()
+    except XlsxWriterException as error:
+        raise OSError(f"{path.name}: {error}") from error
 
 
 class _Sheets:
@@ -247,28 +239,3 @@ def new_worksheet(book: Any, name: str) -> Any:
     worksheet = book.add_worksheet(name)
     worksheet._xml_rich_inline_string = lambda text, attributes: worksheet._xml_inline_string(text, True, attributes)
     return worksheet
-
-
-class _Target(FileIO):
-    """A file for the zip library, which goes on writing after an error: then nothing is written any more."""
-
-    broken = False
-
-    def write(self, data: Any) -> int:
-        rest = memoryview(data)
-        try:
-            while rest and not self.broken:
-                rest = rest[super().write(rest) :]
-        except OSError:
-            self.broken = True
-            raise
-        return len(data)
-
-    def tell(self) -> int:
-        return 0 if self.broken else super().tell()
-
-    def seek(self, place: int, whence: int = 0) -> int:
-        return 0 if self.broken else super().seek(place, whence)
-
-    def flush(self) -> None:
-        """Nothing is kept back."""

@@ -26,7 +26,6 @@ from typing import Any, NamedTuple
 
 from rag_evaluator.errors import ResultsError, way
 from rag_evaluator.files.jsonl import checked_line, need_text, read_checked, read_lines
-from rag_evaluator.results.manifest import refuse_panel
 from rag_evaluator.run.task import Plan, Record
 from rag_evaluator.run.workers import WorkerNote, now
 
@@ -136,7 +135,6 @@ def journals_in(results: Path) -> list["Journal"]:
 
     Raises `ResultsError` if there is none, or for one that cannot be read.
     """
-    refuse_panel(results)
     folder = results / "journal"
     places = [path.parent for path in (folder / "manifest.json", *sorted(folder.glob("*.*/manifest.json")))]
     journals = [Journal(results, place) for place in places if (place / "manifest.json").is_file()]

@@ -1,7 +1,8 @@
 """Paired comparison of two runs' scores over the same rows, and how many rows a difference needs."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from bisect import bisect_left
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -42,19 +43,6 @@ FEWEST = 2  # rows; one has the whole range
 UNLIMITED = 10**12
 
 
-def fewest(is_enough: Callable[[int], bool], few: int, most: int) -> int | None:
-    """The smallest number of rows that is enough, by doubling and halving; `few` are not. None: more than `most`."""
-    enough = few + 1
-    while not is_enough(enough):
-        if enough == most:
-            return None
-        few, enough = enough, min(2 * enough, most)
-    while enough - few > 1:
-        middle = (few + enough) // 2
-        few, enough = (few, middle) if is_enough(middle) else (middle, enough)
-    return enough
-
-
 ALPHA, POWER = 0.05, 0.8
 
 
@@ -88,8 +76,8 @@ def rows_needed(std: float | None, effect: float, design_effect: float = 1.0, sq
     def is_enough(independent: int) -> bool:
         return not _power(effect / math.sqrt(std**2 + squares / independent), independent) < POWER  # NaN: no doubt
 
-    independent = fewest(is_enough, FEWEST - 1, UNLIMITED)
-    if independent is None:
+    independent = bisect_left(range(UNLIMITED + 1), True, lo=FEWEST, key=is_enough)
+    if independent > UNLIMITED:
         return None
     return math.ceil(independent * design_effect * (1 - 1e-12))  # 58.00000000000001 rows are 58
 
@@ -171,11 +159,6 @@ class MetricComparison:
         if self.margin is None or low is None or high is None:
             return False
         return -self.margin < low and high < self.margin
-
-    @property
-    def alone(self) -> bool:
-        """Whether the difference would be shown if this were the only metric, and is not, as it is one of several."""
-        return is_shown(self.p, self.difference.ci_level) and not is_shown(self.p_holm, self.difference.ci_level)
 
     @property
     def is_better(self) -> bool:

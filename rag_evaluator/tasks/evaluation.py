@@ -17,10 +17,11 @@ from rag_evaluator.metrics.chosen import check_reported, chosen_metrics, with_re
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.hub import is_unnamed
-from rag_evaluator.results.manifest import config_of, read_manifest
+from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.rows import DROPPED, Score, Scored
-from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, read_summary, reported_as
+from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, reported_as
 from rag_evaluator.results.writers import WRITERS, write_table
 from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
 from rag_evaluator.run.merge import ChunkTable
@@ -82,8 +83,8 @@ class Evaluation:
 
     def is_written(self, folder: Path, plan: Plan) -> bool:
         try:
-            read_summary(folder)
-            is_reported = is_reported_as(read_manifest(folder), self.about)
+            run = Run(folder)
+            is_reported = bool(run.summary) and is_reported_as(run.manifest, self.about)
             is_shown = not self._is_reported or (folder / REPORT).is_file()
             return is_reported and is_shown
         except ResultsError:
@@ -190,7 +191,7 @@ def _about(journal: Journal, metrics: Mapping[str, Metric]) -> Mapping[str, Any]
     """What a journal says of its run, reported as the results were last, if they are those of this run."""
     about = journal.about
     with suppress(ResultsError, ConfigError):  # there are no results yet, or somebody has edited the manifest
-        last = read_manifest(journal.results)
+        last = Run(journal.results).manifest
         if last.get("signatures") == about.get("signatures"):
             keys = {key: value for key, value in config_of(last).items() if key in REPORTED_BY}
             check_reported(make_config({"metrics": list(metrics), **keys}), metrics)

@@ -20,8 +20,8 @@ from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.resources import __version__, command, packaged
-from rag_evaluator.results.manifest import PART, PROMPT_TEXTS, read_manifest
-from rag_evaluator.results.summary import read_summary
+from rag_evaluator.results.manifest import PART, PROMPT_TEXTS
+from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.status import is_complete, note_rewritten, read_finished
 
@@ -54,7 +54,7 @@ def write_own_report(folder: Path) -> bool:
 
 def refresh_report(folder: Path) -> None:
     """Write a report anew that is there, after figures were added to its run; not if that would take long."""
-    is_quick = (folder / REPORT).is_file() and int(read_manifest(folder).get("rows") or 0) <= QUICK
+    is_quick = (folder / REPORT).is_file() and int(Run(folder).manifest.get("rows") or 0) <= QUICK
     if is_quick and write_own_report(folder):
         note_rewritten(folder, [REPORT])
 
@@ -170,11 +170,11 @@ def is_scored(config: Config, chosen: Mapping[str, Metric]) -> bool:
         return False
     try:
         journal = Journal(config.results_dir)
-        read_summary(config.results_dir)
+        is_read = bool(Run(config.results_dir).summary)
     except ResultsError:  # the run that follows says so, or writes the summary again
         return False
     note = read_finished(journal)
-    if note is None or note.seal is None or note.again or not is_complete(journal):
+    if not is_read or note is None or note.seal is None or note.again or not is_complete(journal):
         return False
     if config.report and REPORT not in note.files:  # it could not be written
         return False

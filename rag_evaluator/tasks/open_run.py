@@ -5,7 +5,7 @@ from pathlib import Path
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
-from rag_evaluator.results.manifest import SCORES, changed, refuse_panel
+from rag_evaluator.results.manifest import SCORES, changed
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import MAIN_TASK, Journal, journals_in
@@ -24,7 +24,6 @@ def open_run(folder: Path) -> Run:
         raise ResultsError(
             f"{folder}: no such folder. Give the results folder of a run, <output_dir>/<name>, or a file of scores."
         )
-    refuse_panel(folder)
     noted: dict[str, Sequence[object]] = {}  # size, time of change and digest, as noted when the file was written
     for journal in journals_in(folder) if (folder / "journal").is_dir() else ():
         if journal.plan.task == MAIN_TASK:

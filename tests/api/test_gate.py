@@ -44,7 +44,7 @@ def test_a_run_is_not_worse_than_itself_with_enough_rows_and_says_so_with_too_fe
     assert passed(many, not_worse_than=many, margin=0.02) == [True]
     (verdict,) = rag_evaluator.gate(few, not_worse_than=few, margin=0.02)
     assert not verdict.passed
-    assert "even perfect scores of so few rows break it" in verdict.reason
+    assert "not settled" in verdict.reason
 
 
 def test_a_margin_for_one_metric_compares_only_that_metric() -> None:
@@ -109,7 +109,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"not_worse_than": run_of([0.5] * 5), "margin": -0.1}, "expected a margin from 0 to 1"),
     ({"not_worse_than": run_of([0.5] * 5, "chrf"), "margin": 0.1}, "no metric in common"),
     ({"not_worse_than": "results/nowhere", "margin": 0.1}, "no such folder"),
-    ({"rules": "faithfulness >= 0.1", "missing": "drop"}, "missing is 'drop': expected one of worst, ignore"),
     ({"min_coverage": 95}, "expected a number from 0 to 1"),
     ({"rules": ["faithfulness >= 0.1"], "min_coverage": 95}, "minimum of coverage is 95"),
     ({"rules": [Rule("faithfulness", "min", 0.5)], "cluster": "document"}, "no row has something in 'document'"),

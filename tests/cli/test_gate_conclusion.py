@@ -16,10 +16,9 @@ def measured(
     rows: int = 60,
     scale: Scale | None = None,
     coverage: float = 1.0,
-    method: str = "made by hand",
     fault: str | None = None,
 ) -> Measured:
-    estimate = Estimate(rows, mean, mean, None, None, low, high, 0.95, method)
+    estimate = Estimate(rows, mean, mean, None, None, low, high, 0.95, "made by hand")
     return Measured(scale or Scale(), estimate, coverage, fault=fault)
 
 
@@ -50,39 +49,12 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
             "the whole interval breaks it."
         ],
     ),
-    "the mean keeps the rule: 60 x (0.10 / 0.05)^2 are 240 rows": (
+    "the interval is on both sides": (
         ["faithfulness >= 0.8"],
         {"faithfulness": measured(0.85, 0.75, 0.92)},
         [
             "Failed: faithfulness: 0.85 [0.75, 0.92] in 60 rows, the rule needs at least 0.8, according to this judge; "
-            "not settled: the mean keeps the rule, the interval does not; about 240 rows like these would show it; "
-            "mean:faithfulness >= 0.8 would pass."
-        ],
-    ),
-    "the mean is the number: no number of rows would show it": (
-        ["faithfulness >= 0.8"],
-        {"faithfulness": measured(0.8, 0.7, 0.88)},
-        [
-            "Failed: faithfulness: 0.80 [0.70, 0.88] in 60 rows, the rule needs at least 0.8, according to this judge; "
-            "not settled: the mean keeps the rule, the interval does not; "
-            "mean:faithfulness >= 0.8 would pass."
-        ],
-    ),
-    "one row says nothing of others": (
-        ["faithfulness >= 0.8"],
-        {"faithfulness": measured(1.0, 0.0, 1.0, 1, method="range: one row")},
-        [
-            "Failed: faithfulness: 1.00 [0.00, 1.00] in 1 row, the rule needs at least 0.8, according to this judge; "
-            "not settled: the mean keeps the rule, the interval does not; "
-            "mean:faithfulness >= 0.8 would pass."
-        ],
-    ),
-    "only the better end keeps the rule": (
-        ["faithfulness >= 0.8"],
-        {"faithfulness": measured(0.75, 0.6, 0.86)},
-        [
-            "Failed: faithfulness: 0.75 [0.60, 0.86] in 60 rows, the rule needs at least 0.8, according to this judge; "
-            "not settled: the interval reaches it, the mean does not."
+            "not settled: the interval is on both sides of it."
         ],
     ),
     "an end next to the number is not rounded to it": (
@@ -90,25 +62,7 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
         {"faithfulness": measured(0.9, 0.7996, 0.95)},
         [
             "Failed: faithfulness: 0.9000 [0.7996, 0.9500] in 60 rows, the rule needs at least 0.8, according to this "
-            "judge; not settled: the mean keeps the rule, the interval does not; about 61 rows like these would show "
-            "it; "
-            "mean:faithfulness >= 0.8 would pass."
-        ],
-    ),
-    "a maximum": (
-        ["noise_sensitivity <= 0.2"],
-        {"noise_sensitivity": measured(0.4, 0.3, 0.5, scale=LOWER)},
-        [
-            "Failed: noise_sensitivity: 0.40 [0.30, 0.50] in 60 rows, the rule allows at most 0.2, according to this "
-            "judge; the whole interval breaks it."
-        ],
-    ),
-    "a rule of the mean": (
-        ["mean:faithfulness >= 0.8"],
-        {"faithfulness": measured(0.75, 0.6, 0.86)},
-        [
-            "Failed: faithfulness: 0.75 [0.60, 0.86] in 60 rows, the rule needs at least 0.8 in the mean, according to "
-            "this judge."
+            "judge; not settled: the interval is on both sides of it."
         ],
     ),
     "too few rows have a score": (
@@ -118,20 +72,6 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
             "Failed: faithfulness: coverage is 0.350, below 0.95: first score what is missing, the command of the run "
             "with --update, or lower --min-coverage, according to this judge."
         ],
-    ),
-    "too few rows have a score, and those are not good enough": (
-        ["faithfulness >= 0.8"],
-        {"faithfulness": measured(0.42, 0.17, 0.71, coverage=0.35)},
-        [
-            "Failed: faithfulness: coverage is 0.350, below 0.95: first score what is missing, the command of the run "
-            "with --update, or lower --min-coverage; 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8, "
-            "according to this judge."
-        ],
-    ),
-    "no row has a score": (
-        ["faithfulness >= 0.8"],
-        {"faithfulness": measured(None, rows=0)},
-        ["Failed: faithfulness: no row has a score, the rule needs at least 0.8, according to this judge."],
     ),
     "some of several": (
         ["faithfulness >= 0.8", "context_recall >= 0.5", "answer_relevancy >= 0.5"],
@@ -143,21 +83,8 @@ CASES: dict[str, tuple[list[str], dict[str, Measured], list[str]]] = {
         [
             "Failed: 2 of 3 rules, according to this judge; 1 of them not settled.",
             "faithfulness: 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8; the whole interval breaks it.",
-            "context_recall: 0.55 [0.45, 0.65] in 60 rows, the rule needs at least 0.5; not settled: the mean keeps "
-            "the rule, the interval does not; about 240 rows like these would show it; "
-            "mean:context_recall >= 0.5 would pass.",
-        ],
-    ),
-    "many": (
-        [f"m{number} >= 0.8" for number in range(6)],
-        {f"m{number}": measured(0.42, 0.17, 0.71) for number in range(6)},
-        [
-            "Failed: 6 of 6 rules, according to this judge.",
-            *(
-                f"m{number}: 0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8; the whole interval breaks it."
-                for number in range(4)
-            ),
-            "Failed, too: m4 >= 0.8, m5 >= 0.8.",
+            "context_recall: 0.55 [0.45, 0.65] in 60 rows, the rule needs at least 0.5; not settled: the interval is "
+            "on both sides of it.",
         ],
     ),
 }
@@ -175,10 +102,9 @@ def test_the_sentences_are_those_that_a_statistician_would_sign(case: str) -> No
     [
         (
             Scale(),
-            (-0.01, -0.08, 0.06),  # 60 x (0.07 / 0.04)^2 = 183.75
-            "difference -0.01 [-0.08, 0.06] in 60 rows, the rule allows at most 0.05 worse; not settled: the mean "
-            "keeps the rule, the interval does not; about 190 rows like these would show it; "
-            "mean:faithfulness not worse by 0.05 would pass.",
+            (-0.01, -0.08, 0.06),
+            "difference -0.01 [-0.08, 0.06] in 60 rows, the rule allows at most 0.05 worse; not settled: the interval "
+            "is on both sides of it.",
         ),
         (
             Scale(),

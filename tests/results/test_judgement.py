@@ -13,35 +13,16 @@ def record(*verdicts: tuple[str, int, str], metric: str = "faithfulness") -> dic
 
 def test_verdicts_are_shown_in_words() -> None:
     lines = explained([record(("A.", 0, "no"))])
-    assert few_lines(lines, []) == ("not supported · A. · no",)
+    assert few_lines(lines) == ("not supported · A. · no",)
     rated = {"metric": "context_relevance", "judgements": [{"prompt": "rating", "response": {"rating": 1}}]}
-    assert few_lines(explained([rated]), []) == ("partly relevant",)
+    assert few_lines(explained([rated])) == ("partly relevant",)
     unknown = {"metric": "mine", "judgements": [{"prompt": "p", "response": {"score": 4, "reason": "fine"}}]}
-    assert few_lines(explained([unknown]), []) == ("score 4 · fine",)
-
-
-def test_equal_lines_stay_as_many_as_there_are() -> None:
-    lines = explained([record(("A.", 0, "no"), ("A.", 0, "no"))])
-    assert few_lines(lines, []) == ("not supported · A. · no",) * 2
-    once = explained([record(("A.", 0, "no"))])
-    assert few_lines([*once, *explained([record(("B.", 1, "yes"))]), *once], once)[:2] == (
-        "not supported · A. · no",
-        "supported · B. · yes",
-    )
-
-
-def test_verdicts_that_the_other_side_does_not_have_come_first_whatever_the_words_of_the_reasons() -> None:
-    one = explained([record(("A.", 1, "yes"), ("B.", 1, "yes"), ("C.", 1, "yes"), ("D.", 1, "yes"), ("E.", 0, "no"))])
-    other = explained(
-        [record(("A.", 1, "sure"), ("B.", 1, "sure"), ("C.", 1, "sure"), ("D.", 0, "no"), ("E.", 0, "nope"))]
-    )
-    assert few_lines(one, other)[0] == "supported · D. · yes"
-    assert few_lines(other, one)[0] == "not supported · D. · no"
+    assert few_lines(explained([unknown])) == ("score 4 · fine",)
 
 
 def test_bad_verdicts_come_before_good_ones() -> None:
     lines = explained([record(("A.", 1, "yes"), ("B.", 1, "yes"), ("C.", 1, "yes"), ("D.", 0, "no"))])
-    assert few_lines(lines, [])[0] == "not supported · D. · no"
+    assert few_lines(lines)[0] == "not supported · D. · no"
 
 
 def test_a_judgement_is_read_as_it_was_written() -> None:

@@ -11,7 +11,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
-from rag_evaluator.cli import GROUPS_SHOWN, print_groups, print_parts
+from rag_evaluator.cli import print_groups, print_parts
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import about_metrics, select_metrics
 from rag_evaluator.report import line
@@ -246,16 +246,6 @@ def test_values_that_a_terminal_would_act_on_and_long_ones_are_shown_on_one_line
     assert "two\\nlines" in text
     assert "long lon..." in text
     assert "\x1b" not in text
-
-
-def test_of_ten_thousand_groups_the_largest_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    row = {"mean": 0.5, "scored": 1, "count": 1}
-    groups = {f"value {place}": {**row, "count": 2 if place == 9_999 else 1} for place in range(10_000)}
-    print_groups({"faithfulness": {**row, "groups": {"topic": groups}}})
-    text = capsys.readouterr().out
-    assert text.count("faithfulness") == GROUPS_SHOWN
-    assert "topic: value 9999 " in text
-    assert f"topic: the {GROUPS_SHOWN} largest of 10000 groups; summary.json and scores.xlsx have all" in text
 
 
 def test_a_mean_without_an_interval_has_four_digits() -> None:

@@ -61,23 +61,6 @@ def test_a_file_of_somebody_else_under_a_new_name_is_not_replaced(
     assert (tmp_path / NAME).read_text(encoding="utf-8") == "mine"
 
 
-def test_a_run_that_was_finished_before_a_new_file_was_invented_stays_complete(
-    config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    folder = config.parent / "results" / "run"
-    assert main([str(config)]) == 0
-    before = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
-    monkeypatch.setitem(WRITERS, NAME, best_row)
-    for arguments in ([str(config)], ["status", str(folder)]):
-        capsys.readouterr()
-        assert main(arguments) == 0
-        shown = "".join(capsys.readouterr())
-        assert NAME not in shown  # nobody misses it
-        assert "not as written" not in shown
-    after = {path: (path.read_bytes(), path.stat().st_mtime_ns) for path in folder.rglob("*") if path.is_file()}
-    assert after == before  # nothing was scored, nothing was written
-
-
 def test_a_new_file_of_a_finished_run_is_there_once_its_results_are_written_again(
     config: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -25,17 +25,13 @@ def edited(folder: Path) -> None:
     path.write_text(path.read_text().replace('"exact_match": 0.0', '"exact_match": 1.0'))
 
 
-def emptied(folder: Path) -> None:
-    (folder / "scores.jsonl").write_text("")
-
-
 def without_a_metric(folder: Path) -> None:
     summary = json.loads((folder / "summary.json").read_text())
     del summary["exact_match"]
     (folder / "summary.json").write_text(json.dumps(summary))
 
 
-CHANGES: dict[str, Change] = {"half of the rows": halved, "a score": edited, "no row": emptied}
+CHANGES: dict[str, Change] = {"half of the rows": halved, "a score": edited}
 COMMANDS: dict[str, list[str]] = {
     "gate": ["gate", "RUN", "--min", "mean:exact_match=0"],
     "gate, baseline": ["gate", "OTHER", "--not-worse-than", "RUN", "--margin", "1"],
@@ -75,13 +71,6 @@ def test_scores_that_are_not_as_written_are_refused_with_the_file_and_the_comman
     assert f"{runs / 'run' / 'scores.jsonl'}: not as it was written: " in said
     assert f"'rag-evaluator merge {runs / 'run'}' writes it again" in said
     assert not (runs / "out.html").exists()
-
-
-def test_the_rows_that_are_missing_are_counted(runs: Path) -> None:
-    halved(runs / "run")
-    shutil.rmtree(runs / "run" / "journal")
-    with pytest.raises(ResultsError, match=r"it holds 20 rows, 40 were written\. There is no journal"):
-        Run(runs / "run").row(0)
 
 
 def test_pages_that_read_rows_refuse_them_too(runs: Path) -> None:

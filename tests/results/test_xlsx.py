@@ -3,7 +3,6 @@
 import math
 import tracemalloc
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +10,8 @@ import openpyxl
 import pytest
 
 from rag_evaluator import Results, load_dataset
-from rag_evaluator.cli import print_parts
 from rag_evaluator.metrics import about_metrics, select_metrics
-from rag_evaluator.results import BETTER, LINES, WIDEST, WORSE, Heading, Score, interval, means, xlsx
+from rag_evaluator.results import BETTER, WORSE, Heading, Score, interval, xlsx
 
 METRICS = ["faithfulness", "context_recall", "noise_sensitivity", "answer_relevancy"]
 SHEETS = ["summary", "scores", "judgements"]
@@ -70,51 +68,6 @@ def test_the_summary_shows_retrieval_then_generation_with_intervals_as_text_and_
         assert row["mean [95 % interval]"].value == interval(summary[metric])
         assert row["ci_low"].value == pytest.approx(summary[metric]["ci_low"])
         assert row["better"].value == summary[metric]["better"]
-
-
-@pytest.mark.parametrize(
-    ("sheet", "column", "number_format"),
-    [
-        ("summary", "mean", "0.00"),
-        ("summary", "ci_level", "General"),
-        ("summary", "coverage", "0 %"),
-        ("summary", "pass_mean", "0 %"),
-        ("summary", "scored", "General"),
-        ("scores", "faithfulness", "0.00"),
-        ("scores", "pages", "General"),
-        ("judgements", "value", "General"),
-    ],
-)
-def test_scores_have_two_digits_shares_a_percent_sign_and_whole_numbers_neither(
-    sheet: str, column: str, number_format: str, tmp_path: Path
-) -> None:
-    results = results_of([0.5, 1.0], judgements=[judgement({"rating": 2}, (0.987654,))])
-    metrics = about_metrics(select_metrics(METRICS), {"faithfulness": 0.7})
-    results = Results(results.samples, results.scores, {}, {**results.manifest, "metrics": metrics})
-    cells = [row[column] for row in table_of(book_of(results, tmp_path)[sheet]) if row[column].value is not None]
-    assert cells
-    assert {cell.number_format for cell in cells} == {number_format}
-
-
-def test_columns_are_as_wide_as_their_content_up_to_a_bound_and_long_texts_wrap_on_few_lines(tmp_path: Path) -> None:
-    rows = [{"id": 1, "short": "x" * 20, "long": "word " * 400, "lines": "one\ntwo"}]
-    sheet = book_of(Results(load_dataset(rows), {"m": [Score(0.5)]}), tmp_path)["scores"]
-    widths = {cell.value: sheet.column_dimensions[cell.column_letter].width for cell in sheet[1]}
-    assert 4 <= widths["id"] <= widths["lines"] < widths["short"] < 30 < widths["long"]
-    assert widths["long"] == pytest.approx(WIDEST, abs=3)
-    assert all(
-        cell.alignment.wrap_text and cell.alignment.vertical == "top" for cell in sheet[2] if cell.data_type == "s"
-    )
-    assert sheet.sheet_format.customHeight
-    assert sheet.sheet_format.defaultRowHeight == pytest.approx(15 * LINES)
-
-
-def test_headings_stay_in_sight_and_rows_can_be_filtered(tmp_path: Path) -> None:
-    book = book_of(results_of([0.5, 1.0, 0.0], judgements=[judgement({"rating": 2})]), tmp_path)
-    assert book.sheetnames == SHEETS
-    assert book.active.title == "summary"
-    assert [book[name].freeze_panes for name in SHEETS] == ["B2", "A2", "A2"]
-    assert [book[name].auto_filter.ref for name in SHEETS] == [None, "A1:G4", "A1:H13"]
 
 
 def colours_of(sheet: Any) -> dict[str, tuple[list[float], list[str]]]:
@@ -192,12 +145,6 @@ def test_judgements_of_repeats_say_which_repeat(tmp_path: Path) -> None:
     ]
 
 
-def test_judgements_are_under_the_names_that_metrics_have_in_the_scores(tmp_path: Path) -> None:
-    judged = results_of([0.5], ["faithfulness"], [judgement({"rating": 2})])
-    results = replace(judged, scores={"Faithfulness": [Score(0.5)]}, judged=judged)
-    assert [row["metric"] for row in values_of(book_of(results, tmp_path)["judgements"])] == ["Faithfulness"]
-
-
 def test_beyond_a_bound_the_sheet_of_judgements_ends_and_says_so(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -249,14 +196,3 @@ def peak_of(rows: int, path: Path) -> int:
 def test_memory_does_not_grow_with_the_rows_of_a_workbook(tmp_path: Path) -> None:
     few, many = peak_of(300, tmp_path / "few.xlsx"), peak_of(3_000, tmp_path / "many.xlsx")
     assert many < few + 300_000  # 2,700 rows of 2 kB are 5 MB
-
-
-def test_the_table_on_the_screen_shows_metrics_under_retrieval_and_generation(
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    print_parts(means("run", "metric", results_of([0.5, 1.0, 0.75]).summary(), "no score", reasons=None))
-    lines = [line.strip("│ ").split("│") for line in capsys.readouterr().out.splitlines() if line.startswith("│")]
-    order = ["retrieval", "context_recall", "generation", "faithfulness", "noise_sensitivity", "answer_relevancy"]
-    assert [cells[0].strip() for cells in lines] == order
-    assert lines[1][1].strip() == interval(results_of([0.5, 1.0, 0.75]).summary()["context_recall"])
-    assert lines[1][2].strip() == "3/3"

@@ -254,7 +254,7 @@ def _disagreement(run: ScoredRows, metric: Labelled, row: int, records: Records)
         label=float(metric.means[row]),
         score=float(metric.scores[row]),
         drawn=bool(metric.drawn[row]),
-        reasons=few_lines(explained(records.get(row, ())), []),
+        reasons=few_lines(explained(records.get(row, ()))),
     )
 
 

@@ -20,13 +20,13 @@ from rag_evaluator.features.app import (
     write_label_table,
 )
 from rag_evaluator.features.certify import draw_rows, write_draw
-from rag_evaluator.results import Run, row_digests
+from rag_evaluator.results import Run
 from rag_evaluator.statistics import Scale
 
 
 def label(store: ReviewStore, row: int, value: float | None, metric: str, **more: object) -> None:
     values = {"kind": "label", "field": metric, "before": None, "after": value, "row": row, **more}
-    made = review(sample=row_digests(store.folder)[row], **values)
+    made = review(sample=Run(store.folder).digests[row], **values)
     last = {record.key: record for record in store.records()}.get(made.key)
     store.add(made if last is None else replace(made, seen=last.id))
 
@@ -49,7 +49,7 @@ def test_labels_from_the_app_make_the_certificate_that_the_workbook_makes(run: P
     assert draw_rows(run, 24).record == record
     for row, accepted in list(zip(record.rows, people, strict=True))[: len(people) - blank]:
         label(store, row, float(accepted), "answer_rubric", draw=record.name)
-    table = write_label_table(store, record.name, "anna", row_digests(run))
+    table = write_label_table(store, record.name, "anna", Run(run).digests)
     assert table == run / "labels" / f"{record.name}.anna.jsonl"
     by_app = certify(run, table, out=run / "app.json")
     a, b = (found.certificate["metrics"]["answer_rubric"] for found in (by_app, by_book))
@@ -65,7 +65,7 @@ def test_two_people_have_a_table_each_also_where_their_names_are_one_file_name(r
     for name in ("Anna", "anna", "../anna"):
         for row in record.rows:
             label(store, row, 1.0 if name == "anna" else float(row % 2), "answer_rubric", draw=record.name, by=name)
-    tables = [write_label_table(store, record.name, name, row_digests(run)) for name in ("Anna", "anna", "../anna")]
+    tables = [write_label_table(store, record.name, name, Run(run).digests) for name in ("Anna", "anna", "../anna")]
     assert len(set(tables)) == 3
     assert {path.parent for path in tables} == {run / "labels"}
     assert certify(run, tables, out=run / "app.json").certificate["metrics"]["answer_rubric"]["annotators"] == [
@@ -79,20 +79,20 @@ def test_a_label_that_is_changed_or_taken_back_is_so_in_the_table(run: Path) -> 
     store = ReviewStore(run)
     for row, value in ((1, 1.0), (2, 0.0), (1, 0.0), (2, None)):
         label(store, row, value, "answer_rubric", draw="d")
-    path = write_label_table(store, "d", "anna", row_digests(run))
+    path = write_label_table(store, "d", "anna", Run(run).digests)
     assert [(line["row"], line["label"]) for line in map(json.loads, path.read_text().splitlines())] == [(1, 0.0)]
-    assert given_labels(store, "d", "anna", row_digests(run)) == {LabelItem(1, "answer_rubric"): 0.0}
+    assert given_labels(store, "d", "anna", Run(run).digests) == {LabelItem(1, "answer_rubric"): 0.0}
 
 
 def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
     store = ReviewStore(run)
     label(store, 1, 1.0, "answer_rubric", draw="d")
-    changed = ["other" if place == 1 else digest for place, digest in enumerate(row_digests(run))]
+    changed = ["other" if place == 1 else digest for place, digest in enumerate(Run(run).digests)]
     assert write_label_table(store, "d", "anna", changed).read_bytes() == b""
 
 
 def test_labels_of_rows_that_an_older_version_did_not_draw_are_no_random_sample(run: Path) -> None:
-    digests, path = row_digests(run), run / "labels.jsonl"
+    digests, path = Run(run).digests, run / "labels.jsonl"
     lines = [
         {"row": row, "sample": digests[row], "metric": "answer_rubric", "label": float(row < 18), "sampled": False}
         for row in range(ROWS - 10)
@@ -116,7 +116,7 @@ def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_p
     assert len(items) == 50, "a statement that is there twice is asked for once"
     for item in items:
         label(store, item.row, float("so" in str(item.statement)), item.metric, statement=item.statement, draw=name)
-    table = write_label_table(store, name, "anna", row_digests(run))
+    table = write_label_table(store, name, "anna", Run(run).digests)
     found = certify(run, table, out=tmp_path / "c.json").certificate["metrics"]["faithfulness"]["statements"]
     assert (found["labels"], found["rows"], found["binary"]["agreement"]["mean"]) == (50, 25, 1.0)
 

@@ -179,26 +179,6 @@ def test_a_damaged_line_is_said_in_a_sentence(tmp_path: Path, line: str) -> None
             assert "Traceback" not in answer.text
 
 
-def without_digest(run: Path) -> None:
-    """As written by an older version."""
-    manifest = json.loads((run / "manifest.json").read_text())
-    (run / "manifest.json").write_text(json.dumps({**manifest, "written": None}))
-
-
-@pytest.mark.parametrize("number", ["1" + "0" * 400, "NaN", "-Infinity", "true", "[1]"])
-def test_what_is_no_score_is_a_missing_one_on_every_page(tmp_path: Path, number: str) -> None:
-    run = write_run(tmp_path / "run")
-    lines = (run / "scores.jsonl").read_text().splitlines()
-    row = {**json.loads(lines[0]), "exact_match": 77}
-    lines[0] = json.dumps(row).replace('"exact_match": 77', f'"exact_match": {number}')
-    (run / "scores.jsonl").write_text("\n".join(lines) + "\n")
-    without_digest(run)
-    with client(tmp_path, review=True, who="anna") as browser:
-        assert asked(browser, "/api/rows/run", sort="exact_match")["rows"][-1]["row"] == 0
-        for page in ("/api/figures/run", "/api/review/queues/run", "/api/row/run/0"):
-            assert browser.get(page).status_code == 200
-
-
 def test_a_run_that_took_the_place_of_another_of_the_same_size_and_time_is_shown(tmp_path: Path) -> None:
     run = made_run(tmp_path / "run", [{"user_input": "first", "m": 1}], ["m"])
     other = made_run(tmp_path / "other", [{"user_input": "other", "m": 1}], ["m"])

@@ -43,7 +43,6 @@ from rag_evaluator.results.run import Run
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 
-FIRST_ROWS = 2000  # rows that are read without an index
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
 
@@ -53,12 +52,13 @@ class Pages:
     """The pages, and the rows of their tables.
 
     Attributes:
-        fragments: HTML that takes seconds to make.
+        answers, figures_made: HTML that takes seconds to make.
         indexes: tables of rows; each takes about half the disk space of its `scores.jsonl`.
     """
 
     state: AppState
-    fragments: FileCache[str] = field(default_factory=lambda: FileCache(16))
+    answers: FileCache[str] = field(default_factory=lambda: FileCache(16))
+    figures_made: FileCache[str] = field(default_factory=lambda: FileCache(16))
     indexes: FileCache[RowIndex] = field(default_factory=lambda: FileCache(4))
 
     def routes(self) -> list[BaseRoute]:
@@ -109,7 +109,7 @@ class Pages:
 
     def figures(self, request: Request) -> Response:
         paths, table = self._table(request)
-        return as_page(self.fragments.of(*_known(table), lambda: self._figures(paths, table)))
+        return as_page(self.figures_made.of(*_known(table), lambda: self._figures(paths, table)))
 
     def _figures(self, paths: Sequence[str], table: RunsTable) -> str:
         """All of them read all rows; made at the same time they would take as long together.
@@ -128,7 +128,7 @@ class Pages:
         return comparison_html(self.state.comparison(paths))
 
     def _answer(self, run: Run) -> str:
-        return self.fragments.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run))
+        return self.answers.of(run.folder, stamp_of(run.folder), lambda: answer_html(run))
 
     def _index(self, table: RunsTable) -> RowIndex:
         return self.indexes.of(*_known(table), lambda: RowIndex(table))
@@ -137,9 +137,6 @@ class Pages:
         _, table = self._table(request)
         asked = {name: value for name, value in request.query_params.items() if name != WITH}
         query = read_query(asked, table.columns)
-        if len(table.runs) == 1 and query.in_file_order and query.offset + query.limit <= FIRST_ROWS:
-            total, rows = table.runs[0].count, table.first(query.offset, query.limit)
-            return as_json({"total": total, "all": total, "rows": rows})
         index = self._index(table)
         total, rows = index.page(query)
         return as_json({"total": total, "all": index.count, "rows": rows})

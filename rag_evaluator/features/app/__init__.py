@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = facade(
         "answers": "HEADERS is_name_of split_host",
         "app": "make_app",
         "command": "ended_by_signals",
-        "label": "LabelItem choices given_labels items_of statements_of write_label_table",
+        "label": "LabelItem choices given_labels items_of write_label_table",
         "state": "Folders NotThere open_folders",
         "store": "ConflictError ReviewError ReviewRecord ReviewStore",
     },

@@ -17,6 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere
+from rag_evaluator.features.app.store import ReviewError
 from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, environment
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
@@ -235,7 +236,7 @@ def error_answer(request: Request, error: Exception) -> Response:
     if isinstance(error, NotThere):
         status, text = 404, NOT_THERE
     elif isinstance(error, RagEvaluatorError):  # a request, or the files of a run, which cannot be read
-        status, text = 400 if isinstance(error, BadRequest) else 500, clean(str(error))
+        status, text = 400 if isinstance(error, BadRequest | ReviewError) else 500, clean(str(error))
     elif isinstance(error, HTTPException):  # what Starlette itself refuses, such as an address that is no page
         status, text = error.status_code, NOT_THERE if error.status_code == 404 else FAULT
     if request.url.path.startswith("/api/"):
@@ -247,7 +248,7 @@ OWN_STYLES = ("runs.css",)
 ENTER = "enter.js"  # of the page without data that comes first
 OWN_SCRIPTS = ("remote.js", "runs.js")
 REVIEW_STYLES = ("review.css",)
-REVIEW_SCRIPTS = ("pending.js", "reviewer.js", "review_form.js", "review.js", "label.js")
+REVIEW_SCRIPTS = ("save.js", "review.js", "label.js")
 REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name not in ("embedded.js", START))
 """Those of a report, whose rows are inside; here they come from the server, and `start.js` is the last one."""
 PACKAGES = {

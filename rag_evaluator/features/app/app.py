@@ -195,19 +195,16 @@ class GuardedApp(Starlette):
         return Guard(super().build_middleware_stack(), self.access)
 
 
-def make_app(
-    results: Path, token: str, host: str, port: int, review: bool = False, who: str | None = None
-) -> GuardedApp:
+def make_app(results: Path, token: str, host: str, port: int, who: str | None = None) -> GuardedApp:
     """The web app. Raises `ResultsError` if there is no such folder.
 
     Args:
         results: folder with runs below it, or the folder of a run.
         token: what the link has; each request sends it.
         host, port: where the server listens.
-        review: whether rows may be reviewed; without it nothing can be changed.
-        who: the name of the person who reviews; None asks the browser for it.
+        who: the name of the person who reviews; None: nothing can be changed.
     """
-    state = AppState(open_folders(results), review, who)
+    state = AppState(open_folders(results), who)
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
@@ -218,16 +215,16 @@ def make_app(
     handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)
     app = GuardedApp(routes=routes, exception_handlers=handlers, lifespan=lifespan)
     app.router.redirect_slashes = False
-    app.access = Access(token, host, port, writes=review)
+    app.access = Access(token, host, port, writes=who is not None)
     return app
 
 
 def _review_routes(state: AppState) -> list[BaseRoute]:
     """The routes of `--review`. The guard has let in only who has the token, from a page of this server."""
-    if not state.review:
+    if state.who is None:
         return []
     from rag_evaluator.features.app.label import LabelRoutes
     from rag_evaluator.features.app.review import ReviewRoutes, Reviews
 
-    reviews = Reviews(state)
+    reviews = Reviews(state, state.who)
     return [*ReviewRoutes(reviews).routes(), *LabelRoutes(reviews).routes()]

@@ -2,6 +2,7 @@
 
 import argparse
 import errno
+import getpass
 import json
 import logging
 import os
@@ -9,6 +10,7 @@ import re
 import secrets
 import signal
 import socket
+import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     import uvicorn
 
 TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
+NAMES = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")  # of people
 TOKENS = re.compile(r"[\w.~-]{16,200}", re.ASCII)  # what a header and an address take as it is
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 VIEW_EXAMPLES = """examples:
@@ -57,7 +60,7 @@ def add_view_command(commands: Any) -> None:
     )
     command.add_argument("--port", type=int, default=8765, help="0 takes one that is free; default: %(default)s")
     command.add_argument("--review", action="store_true", help="let people flag, correct and label rows")
-    command.add_argument("--as", dest="who", metavar="NAME", help="with --review: who reviews; default: each page asks")
+    command.add_argument("--as", dest="who", metavar="NAME", help="with --review: who reviews; default: login name")
 
 
 def view(options: argparse.Namespace) -> int:
@@ -68,13 +71,12 @@ def view(options: argparse.Namespace) -> int:
     if options.who is not None and not options.review:
         raise ConfigError("--as names the person who reviews, and needs --review.")
     open_folders(options.results)
+    who = _reviewer(options.who) if options.review else None
     from rag_evaluator.features.app.app import make_app
-    from rag_evaluator.features.app.review import checked_name
 
-    who = None if options.who is None else checked_name(options.who)
     with _listen(options.host, options.port) as listening:
         port = listening.getsockname()[1]
-        app = make_app(options.results, token, options.host, port, options.review, who)
+        app = make_app(options.results, token, options.host, port, who)
         import uvicorn
 
         server = uvicorn.Server(
@@ -120,6 +122,17 @@ def ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
             signal.signal(getattr(signal, name), handler)
 
 
+def _reviewer(name: str | None) -> str:
+    """The name of the person: the same for the same letters, in whichever way a keyboard composes them."""
+    try:
+        name = unicodedata.normalize("NFC", getpass.getuser() if name is None else name).strip()
+    except (OSError, KeyError):
+        name = ""
+    if not NAMES.fullmatch(name):
+        raise ConfigError(f"--as {name!r:.60}: who reviews? Expected a name of at most 200 characters.")
+    return name
+
+
 def _token() -> str:
     """The token, that of the environment if it has one. Raises `ConfigError` if it is short or fits no address."""
     token = os.environ.get(TOKEN, "")
@@ -163,7 +176,7 @@ SHOWN = 20  # changes
 LONGEST = 60  # characters of a text
 REVIEW_EXAMPLES = """examples:
   rag-evaluator view results/ --review
-  rag-evaluator review apply results/demo --dry-run
+  rag-evaluator review apply results/demo
   rag-evaluator review apply results/demo --drop too_easy --drop duplicate
   rag-evaluator config.yaml --set dataset=data.reviewed.jsonl --update
 
@@ -197,11 +210,7 @@ def add_review_commands(commands: Any) -> None:
         help="leave out rows with this flag; may be repeated: too_easy, ambiguous, not_answerable, duplicate",
     )  # fmt: skip
     command.add_argument("--dataset", type=Path, metavar="FILE", help="where the dataset is now, if it was moved")
-    command.add_argument(
-        "--skip-edited", action="store_true", help="leave out reviews of rows that were edited since; else an error"
-    )
     command.add_argument("--force", action="store_true", help="replace a file that is there")
-    command.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
     add_json(command)
 
 
@@ -215,18 +224,16 @@ def review(options: argparse.Namespace) -> int:
         options.out,
         drop=options.drop,
         dataset=options.dataset,
-        skip_edited=options.skip_edited,
         force=options.force,
-        dry_run=options.dry_run,
     )
     if options.json:
-        print_json({**applied.to_json(), "written": not options.dry_run})
+        print_json(applied.to_json())
     else:
-        _print(applied, options.dry_run)
+        _print(applied)
     return OK
 
 
-def _print(applied: "Applied", dry_run: bool) -> None:
+def _print(applied: "Applied") -> None:
     from rag_evaluator.cli.console import say
     from rag_evaluator.resources import command
 
@@ -239,11 +246,6 @@ def _print(applied: "Applied", dry_run: bool) -> None:
         say(f"and {len(applied.changes) - SHOWN} more")
     if applied.already:
         say(f"{applied.already} reviews are in this dataset already")
-    if applied.skipped:
-        say(f"{applied.skipped} reviews left out: their rows were edited since")
-    if dry_run:
-        say(f"nothing written; it would be {applied.path}, {applied.rows} rows")
-        return
     say(f"{applied.rows} rows written to {applied.path}, who changed what to {applied.history}")
     say(f"judge what changed: {command('config.yaml', '--set', f'dataset={applied.path}', '--update')}")
 

@@ -124,12 +124,10 @@ class AppState:
 
     Attributes:
         folders: the runs; `folders.find(path)` gives the folder of one, or raises `NotThere`.
-        review: whether rows may be reviewed here.
-        who: the name under which reviews are written; None asks the browser for it.
+        who: the name of the person who reviews; None: nothing can be changed.
     """
 
     folders: Folders
-    review: bool = False
     who: str | None = None
     _runs: FileCache[Run] = field(default_factory=lambda: FileCache(MOST_OPEN))
     _comparisons: FileCache[Comparison] = field(default_factory=lambda: FileCache(4))

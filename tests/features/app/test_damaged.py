@@ -41,7 +41,7 @@ ODD = [
     ("summary.json", ("exact_match", "stage"), [7]),
     ("summary.json", ("exact_match", "count"), -1),
 ]
-OF_THE_OTHER = ["/run/good", "/api/rows/good", "/api/figures/good", "/api/review/queues/good", "/review/good"]
+OF_THE_OTHER = ["/run/good", "/api/rows/good", "/api/figures/good", "/review/good"]
 OF_THE_ODD = ["/run/odd", "/api/rows/odd", "/api/figures/odd", "/review/odd", "/compare?run=good&run=odd"]
 
 
@@ -56,7 +56,7 @@ def edit(path: Path, keys: tuple[str, ...], value: Any) -> None:
 
 def browser_of(results: Path) -> TestClient:
     """A browser that shows a fault of the program as an exception."""
-    browser = client(results, review=True, who="ana")
+    browser = client(results, who="ana")
     browser._transport.raise_server_exceptions = True  # type: ignore[attr-defined]
     return browser
 

@@ -62,7 +62,7 @@ def test_what_scripts_ask_for_opens_as_no_page(results: Path, path: str) -> None
 
 @pytest.mark.parametrize("method", ["POST", "PUT", "DELETE", "OPTIONS"])
 def test_without_the_token_the_page_without_data_is_only_read(results: Path, method: str) -> None:
-    assert client(results, entered=False, review=True).request(method, "/", headers=OPENED).status_code == 403
+    assert client(results, entered=False, who="anna").request(method, "/", headers=OPENED).status_code == 403
 
 
 def test_scripts_and_styles_of_the_program_need_no_token_but_a_page_of_this_server(results: Path) -> None:

@@ -180,9 +180,9 @@ def test_what_is_no_score_is_a_missing_one_on_every_page(tmp_path: Path, number:
     lines[0] = json.dumps(row).replace('"exact_match": 77', f'"exact_match": {number}')
     (run / "scores.jsonl").write_text("\n".join(lines) + "\n")
     without_digest(run)
-    with client(tmp_path, review=True, who="anna") as browser:
+    with client(tmp_path, who="anna") as browser:
         assert asked(browser, "/api/rows/run", sort="exact_match")["rows"][-1]["row"] == 0
-        for page in ("/api/figures/run", "/api/review/queues/run", "/api/row/run/0"):
+        for page in ("/api/figures/run", "/review/run", "/api/row/run/0"):
             assert browser.get(page).status_code == 200
 
 

@@ -1,10 +1,8 @@
 """`make_app`: the pages of the report, served from results folders to whoever has the token."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,11 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
-    Access,
     BadRequest,
     Guard,
     address,
@@ -40,8 +36,6 @@ from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.table import columns_of, texts_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import mean_interval
 
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
@@ -186,16 +180,7 @@ def _table(runs: Sequence[Run], paths: Sequence[str]) -> dict[str, Any]:
     }
 
 
-class GuardedApp(Starlette):
-    """An app whose guard is around everything, pages of errors included."""
-
-    access: Access
-
-    def build_middleware_stack(self) -> ASGIApp:
-        return Guard(super().build_middleware_stack(), self.access)
-
-
-def make_app(results: Path, token: str, host: str, port: int, who: str | None = None) -> GuardedApp:
+def make_app(results: Path, token: str, host: str, port: int, who: str | None = None) -> Guard:
     """The web app. Raises `ResultsError` if there is no such folder.
 
     Args:
@@ -205,18 +190,11 @@ def make_app(results: Path, token: str, host: str, port: int, who: str | None = 
         who: the name of the person who reviews; None: nothing can be changed.
     """
     state = AppState(open_folders(results), who)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        Thread(target=mean_interval, args=([0.0, 1.0], Scale()), daemon=True).start()  # loads what intervals need
-        yield
-
     routes = [*Pages(state).routes(), *_review_routes(state)]
     handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)
-    app = GuardedApp(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    app.access = Access(token, host, port, writes=who is not None)
-    return app
+    return Guard(app, token, host, port, writes=who is not None)
 
 
 def _review_routes(state: AppState) -> list[BaseRoute]:

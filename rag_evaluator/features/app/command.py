@@ -1,7 +1,6 @@
 """`rag-evaluator view`: runs in the browser. `review apply`: the dataset as people have corrected it, as a new file."""
 
 import argparse
-import errno
 import getpass
 import json
 import logging
@@ -11,8 +10,6 @@ import secrets
 import signal
 import socket
 import unicodedata
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -22,6 +19,8 @@ from rag_evaluator.errors import ConfigError
 
 if TYPE_CHECKING:
     import uvicorn
+
+    from rag_evaluator.features.app.apply import Applied
 
 TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
 NAMES = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")  # of people
@@ -91,16 +90,15 @@ def view(options: argparse.Namespace) -> int:
                 timeout_graceful_shutdown=2,
             )
         )
-        with ended_by_signals(server):
-            _print_link(options, port, token)
-            server.run(sockets=[listening])
+        end_by_signals(server)
+        _print_link(options, port, token)
+        server.run(sockets=[listening])
     print("view has ended.", flush=True)
     return OK
 
 
-@contextmanager
-def ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
-    """Inside, every signal ends the server in the same way; its own handlers pass signals on to these.
+def end_by_signals(server: "uvicorn.Server") -> None:
+    """Let every signal end the server in the same way; its own handlers pass signals on to these.
 
     From then on it reports nothing: pages that are still being made are cancelled, which it calls an error.
     """
@@ -108,18 +106,10 @@ def ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True
 
-    def is_told(record: logging.LogRecord) -> bool:
-        return not server.should_exit
-
-    log = logging.getLogger("uvicorn.error")
-    log.addFilter(is_told)
-    before = {name: signal.signal(getattr(signal, name), end) for name in SIGNALS if hasattr(signal, name)}
-    try:
-        yield
-    finally:
-        log.removeFilter(is_told)
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not server.should_exit)
+    for name in SIGNALS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), end)
 
 
 def _reviewer(name: str | None) -> str:
@@ -145,18 +135,14 @@ def _token() -> str:
 
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises `ConfigError` saying what to do."""
-    if not 0 <= port < 65536:
-        raise ConfigError(f"--port {port}: expected a number from 0 to 65535.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"--port {port}: another program listens there, perhaps another 'view'. End it, choose another port, "
-                "or take a free one with --port 0."
-            ) from None
-        raise ConfigError(f"cannot listen on {host} port {port}: {error}.") from None
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"cannot listen on --host {host} --port {port}: {error}. Where another 'view' listens, end it, or take a "
+            "free port with --port 0."
+        ) from None
 
 
 def _print_link(options: argparse.Namespace, port: int, token: str) -> None:
@@ -169,14 +155,10 @@ def _print_link(options: argparse.Namespace, port: int, token: str) -> None:
         print("  other machines can ask, too; what they get is not encrypted: prefer 127.0.0.1 and ssh -L", flush=True)
 
 
-if TYPE_CHECKING:
-    from rag_evaluator.features.app.apply import Applied
-
 SHOWN = 20  # changes
 LONGEST = 60  # characters of a text
 REVIEW_EXAMPLES = """examples:
   rag-evaluator view results/ --review
-  rag-evaluator review apply results/demo
   rag-evaluator review apply results/demo --drop too_easy --drop duplicate
   rag-evaluator config.yaml --set dataset=data.reviewed.jsonl --update
 
@@ -185,12 +167,7 @@ The dataset that was reviewed stays as it is. The new one has its history beside
 
 def add_review_commands(commands: Any) -> None:
     """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
-    review = commands.add_parser(
-        "review",
-        help="apply people's corrections of a run to its dataset",
-        epilog=REVIEW_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    review = commands.add_parser("review", help="apply people's corrections of a run to its dataset")
     kinds = review.add_subparsers(dest="kind", required=True, metavar="COMMAND")
     command = kinds.add_parser(
         "apply",

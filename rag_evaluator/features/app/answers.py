@@ -22,7 +22,8 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 READING = ("GET", "HEAD")
 ASKED_BY_SCRIPTS = "/api/"  # what no browser opens as a page
-START = "start.js"
+START, ENTER = "start.js", "enter.js"  # the last one; that of the page without data, which comes first
+INSIDE = ("embedded.js", START)  # scripts of a report: its rows are inside; here they come from the server
 PUBLIC = "/assets/"  # scripts and styles of the program, which a browser asks for without the header
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -224,31 +225,23 @@ def error_answer(request: Request, error: Exception) -> Response:
     return plain_error(status, text)
 
 
-OWN_STYLES = ("runs.css",)
-ENTER = "enter.js"  # of the page without data that comes first
-OWN_SCRIPTS = ("remote.js", "runs.js")
-REVIEW_STYLES = ("review.css",)
-REVIEW_SCRIPTS = ("save.js", "review.js", "label.js")
-REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name not in ("embedded.js", START))
-"""Those of a report, whose rows are inside; here they come from the server, and `start.js` is the last one."""
+OWN_STYLES = ("runs.css", "review.css")
+OWN_SCRIPTS = ("remote.js", "runs.js", "save.js", "review.js", "label.js")
+LINKED = {
+    "styles": [PUBLIC + name for name in (*STYLES, *OWN_STYLES)],
+    "scripts": [PUBLIC + name for name in (*(name for name in SCRIPTS if name not in INSIDE), *OWN_SCRIPTS, START)],
+}
 PACKAGES = {
     **dict.fromkeys((*STYLES, *SCRIPTS), "rag_evaluator.report"),
-    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS, *REVIEW_STYLES, *REVIEW_SCRIPTS), __package__),
+    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS), __package__),
 }
 TYPES = {"css": "text/css", "js": "text/javascript"}
 
 
-def page(template: str, state: AppState, title: str, for_review: bool = False, /, **values: Any) -> Response:
-    """A whole page. Any: see the templates.
-
-    Args:
-        for_review: whether reviewers use it.
-    """
-    styles = [*STYLES, *OWN_STYLES, *(REVIEW_STYLES if for_review else ())]
-    scripts = [*REPORT_SCRIPTS, *OWN_SCRIPTS, START, *(REVIEW_SCRIPTS if for_review else ())]
-    about = {"app": state, "title": title, "version": __version__, "address": address, "inline": None, **values}
-    linked = {"styles": [PUBLIC + name for name in styles], "scripts": [PUBLIC + name for name in scripts]}
-    return as_page(render(template, blocks=(), made_from="", **linked, **about))
+def page(template: str, state: AppState, title: str, /, **values: Any) -> Response:
+    """A whole page. Any: see the templates."""
+    about = {"app": state, "title": title, "version": __version__, "address": address, **LINKED, **values}
+    return as_page(render(template, inline=None, blocks=(), made_from="", **about))
 
 
 def address(prefix: str, path: str) -> str:

@@ -167,15 +167,15 @@ The dataset that was reviewed stays as it is. The new one has its history beside
 
 def add_review_commands(commands: Any) -> None:
     """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
-    review = commands.add_parser("review", help="apply people's corrections of a run to its dataset")
+    shown: dict[str, Any] = {"epilog": REVIEW_EXAMPLES, "formatter_class": argparse.RawDescriptionHelpFormatter}
+    review = commands.add_parser("review", help="apply people's corrections of a run to its dataset", **shown)
     kinds = review.add_subparsers(dest="kind", required=True, metavar="COMMAND")
     command = kinds.add_parser(
         "apply",
         help="write the revised dataset as a new file, with its history",
         description="Write the dataset of a run with the corrections in its reviews.jsonl, as a new file. "
         "'--update' with this file then judges only what changed.",
-        epilog=REVIEW_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **shown,
     )
     command.add_argument("results", type=Path, help="results folder that was reviewed")
     command.add_argument(

@@ -127,7 +127,7 @@ def _line(record: ReviewRecord) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Questions:
+class DrawQuestions:
     """What a person is asked about the rows of a draw.
 
     Attributes:
@@ -179,7 +179,7 @@ class LabelRoutes:
             "sheet": command("certify", "sheet", run.folder, "--out", "labels.xlsx"),
             "query": request.url.query,
         }
-        return page("label.html", self.reviews.state, run.title, True, **values)
+        return page("label.html", self.reviews.state, run.title, **values)
 
     def item(self, request: Request) -> Response:
         """Answer with a question and the texts that it needs: neither scores nor reasons nor other columns.
@@ -189,7 +189,6 @@ class LabelRoutes:
         asked = self._questions(request.path_params["path"], request.query_params)
         run, items = asked.run, asked.items
         values = {"about": asked.about, "total": len(items), "done": sum(item in asked.labels for item in items)}
-        values["path"] = request.path_params["path"]
         if asked.store.is_closed(asked.draw, asked.by):
             table = label_path(asked.store, asked.draw, asked.by) if asked.labels else None
             next_command = command("certify", run.folder, "--labels", table) if table else ""
@@ -214,7 +213,7 @@ class LabelRoutes:
         }
         return as_page(render("label_item.html", **values))
 
-    def _questions(self, path: str, about: Json) -> Questions:
+    def _questions(self, path: str, about: Json) -> DrawQuestions:
         """What is asked of a draw. Raises `NotThere` where there is none."""
         run = self.reviews.run(path)
         draw = self.reviews.draws(run).get(name := str(about.get("draw")))
@@ -224,7 +223,7 @@ class LabelRoutes:
         details = {row: run.details(row) for row in draw.rows} if of_statements else {}
         judged = [metric for metric in draw.metrics if metric in run.metrics and is_judged(run.manifest, metric)]
         items, labels = items_of(draw.rows, judged, details), given_labels(store, name, self.reviews.who, run.digests)
-        return Questions(run, store, name, self.reviews.who, of_statements, items, labels)
+        return DrawQuestions(run, store, name, self.reviews.who, of_statements, items, labels)
 
     async def record(self, request: Request) -> Response:
         """Keep a label, or the end of a draw, in `reviews.jsonl` and in the table of labels."""

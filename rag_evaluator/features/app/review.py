@@ -147,7 +147,7 @@ class ReviewRoutes:
             ("reviewed", "Reviewed", "Somebody has flagged or corrected these, the last ones first.", reviewed),
         ]
         values = {"path": path, "flags": FLAGS, "fields": NAMES, "queues": queues, "rows": run.count}
-        return page("review.html", self.reviews.state, run.title, True, **values)
+        return page("review.html", self.reviews.state, run.title, **values)
 
     def row(self, request: Request) -> Response:
         """A row with what people have said of it. Of rows that the person labels blind nothing that the judge said."""

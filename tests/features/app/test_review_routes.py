@@ -84,17 +84,6 @@ def test_a_flag_and_a_correction_are_shown_with_the_row_once_they_are_kept(anna:
     assert [record.by for record in ReviewStore(results / "exact").records()] == ["anna"] * 3
 
 
-def test_pages_open_without_style_or_script_inside(anna: TestClient) -> None:
-    for address in ("/review/exact", "/label/exact"):
-        page = anna.get(address)
-        assert page.status_code == 200
-        assert "style=" not in page.text
-        assert "onclick" not in page.text
-        for name in ("review.js", "label.js", "save.js", "review.css"):
-            assert anna.get(f"/assets/{name}").status_code == 200
-            assert f"/assets/{name}" in page.text
-
-
 @pytest.mark.parametrize(
     ("wrong", "status", "said"),
     [

@@ -1,5 +1,4 @@
 import json
-import os
 import random
 from collections.abc import Callable
 from pathlib import Path
@@ -176,17 +175,6 @@ def test_what_is_no_score_is_a_missing_one_on_every_page(tmp_path: Path, number:
         assert asked(browser, "/api/rows/run", sort="exact_match")["rows"][-1]["row"] == 0
         for page in ("/api/figures/run", "/review/run", "/api/row/run/0"):
             assert browser.get(page).status_code == 200
-
-
-def test_a_run_that_took_the_place_of_another_of_the_same_size_and_time_is_shown(tmp_path: Path) -> None:
-    run = made_run(tmp_path / "run", [{"user_input": "first", "m": 1}], ["m"])
-    other = made_run(tmp_path / "other", [{"user_input": "other", "m": 1}], ["m"])
-    for path in (run, other):
-        os.utime(path / "scores.jsonl", ns=(1, 1))
-    with client(tmp_path) as browser:
-        assert asked(browser, "/api/rows/run", sort="m")["rows"][0]["question"] == "first"
-        (other / "scores.jsonl").replace(run / "scores.jsonl")
-        assert asked(browser, "/api/rows/run", sort="m")["rows"][0]["question"] == "other"
 
 
 def test_two_runs_are_one_table_with_their_differences(tmp_path: Path) -> None:

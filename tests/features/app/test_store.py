@@ -14,7 +14,6 @@ from made import correction, review
 
 from rag_evaluator import ResultsError
 from rag_evaluator.features.app import ConflictError, ReviewError, ReviewStore
-from rag_evaluator.files import json_line
 
 WRITER = """
 import sys
@@ -80,29 +79,6 @@ def test_a_file_whose_last_end_of_line_an_editor_took_away_loses_no_review(tmp_p
     third = edited.add(review(field="duplicate"))
     assert edited.records() == ReviewStore(tmp_path).records() == [first, second, third]
     assert len(store.path.read_bytes().splitlines()) == 3
-
-
-def test_empty_lines_and_ends_of_lines_of_windows_are_no_damage(tmp_path: Path) -> None:
-    store = ReviewStore(tmp_path)
-    kept = [store.add(review()), store.add(review(field="ambiguous"))]
-    store.path.write_bytes(b"\r\n" + store.path.read_bytes().replace(b"\n", b"\r\n\r\n"))
-    assert ReviewStore(tmp_path).records() == kept
-    assert ReviewStore(tmp_path).add(review(field="duplicate")) == ReviewStore(tmp_path).records()[2]
-
-
-def test_a_file_that_is_edited_in_its_place_while_the_app_runs_is_read_again(tmp_path: Path) -> None:
-    store = ReviewStore(tmp_path)
-    store.add(review())
-    store.add(review(field="ambiguous"))
-    store.records()
-    with store.path.open("r+b") as file:  # the same inode: the first line taken out, a longer one added
-        lines = file.read().splitlines(keepends=True)
-        added = json_line(review(field="duplicate", by="b" * 150).to_json())
-        file.seek(0)
-        file.write(lines[1] + added)
-        file.write(json_line(review(row=1).to_json()))
-    assert store.records() == ReviewStore(tmp_path).records()
-    assert [record.field for record in store.records()] == ["ambiguous", "duplicate", "too_easy"]
 
 
 def test_a_line_that_is_damaged_before_the_last_one_is_an_error_with_its_number(tmp_path: Path) -> None:

@@ -14,7 +14,6 @@ PATCHED = {
     "rag_evaluator.cli.evaluate",
     "rag_evaluator.cli.watching",
     "rag_evaluator.config.offline",
-    "rag_evaluator.features.app.answers",
     "rag_evaluator.files.atomic",
     "rag_evaluator.judge.engines.transformers.attention",
     "rag_evaluator.judge.engines.transformers.decoder",

@@ -4,8 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-from playwright.sync_api import Locator, Page, TimeoutError
+from playwright.sync_api import Locator, Page
 from served import Server
 
 WAIT = 40_000  # milliseconds: a server starts again meanwhile
@@ -14,15 +13,11 @@ WAIT = 40_000  # milliseconds: a server starts again meanwhile
 class Desk:
     """The review page of a run, opened by the printed link."""
 
-    def __init__(self, page: Page, server: Server, run: str, row: int = 0, who: str | None = None) -> None:
+    def __init__(self, page: Page, server: Server, run: str, row: int = 0) -> None:
         self.page, self.server, self.run = page, server, run
         page.goto(server.link)
         page.goto(f"{server.origin}/review/{run}#row={row}")
         self.shows(row)
-        if who is not None:
-            page.locator("input[name=who]").fill(who)
-            page.keyboard.press("Tab")
-            page.evaluate("document.activeElement.blur()")
 
     def shows(self, row: int) -> None:
         """Wait until a row is there with what is known of it."""
@@ -51,16 +46,9 @@ class Desk:
         self.page.keyboard.press("Control+Enter")
 
     def says(self, state: str) -> None:
-        """Wait until the page says that everything is `saved`, or that it is `waiting`, or a `conflict`."""
+        """Wait until the page says that the last change is `saved`, or that it has `failed`."""
+        self.page.evaluate("() => window.reviewPage.saving")
         self.page.locator(f".save[data-state={state}]").wait_for(timeout=WAIT)
-
-    def sends_all(self) -> None:
-        """Wait until the server has confirmed everything."""
-        try:
-            self.page.wait_for_function("() => !window.reviewPage.outbox.entries().length", timeout=WAIT)
-        except TimeoutError:
-            left = self.page.evaluate("JSON.stringify(window.reviewPage.outbox.entries())")
-            pytest.fail(f"not sent, the page says {self.page.locator('.save').inner_text()!r}: {left[:2000]}")
 
 
 def written(folder: Path) -> list[dict[str, Any]]:

@@ -1,10 +1,9 @@
 """Where something can be written, only a page of the app writes it: all others are refused, and no file changes."""
 
 import json
-import uuid
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
 
 import pytest
 from complaints import Complaints
@@ -61,11 +60,12 @@ def requests_of(server: Server, run: Path) -> dict[str, bytes]:
     draw = draw_rows(run, 30, ["faithfulness"]).record
     row = draw.rows[0]
     shown = server.request("GET", f"/api/review/row/{run.name}/{row}", headers=server.entered())
-    record: dict[str, Any] = {"row": row, "sample": json.loads(shown.body)["sample"], "before": None, "seen": None}
-    flag = {**record, "id": str(uuid.uuid4()), "kind": "flag", "field": "too_easy", "before": False, "after": True}
-    about = {"kind": "label", "field": "faithfulness", "after": 1.0, "draw": draw.name}
-    bodies = {RECORD: flag, "/api/label/record/{run}": {**record, "id": str(uuid.uuid4()), **about}}
-    return {path.format(run=run.name): json.dumps(body).encode() for path, body in bodies.items()}
+    asked = server.request("GET", f"/api/label/item/{run.name}?draw={draw.name}&place=0", headers=server.entered())
+    record = {"row": row, "sample": json.loads(shown.body)["sample"]}
+    flag = {**record, "kind": "flag", "field": "too_easy", "before": False, "after": True}
+    [label, *_] = re.findall("data-send='(.*?)'", asked.body.decode())
+    bodies = {RECORD: json.dumps(flag), "/api/label/record/{run}": label}
+    return {path.format(run=run.name): body.encode() for path, body in bodies.items()}
 
 
 def contents(run: Path) -> dict[Path, bytes]:

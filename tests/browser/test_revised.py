@@ -41,7 +41,6 @@ def test_a_correction_in_the_browser_becomes_a_dataset_of_which_only_the_change_
     desk.go(4)
     desk.flag(1)
     desk.says("saved")
-    desk.sends_all()
     assert len(written(run)) == 2
     assert main(["review", "apply", str(run), "--drop", "too_easy"]) == 0
     revised = tmp_path / "data.reviewed.jsonl"

@@ -81,9 +81,9 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
         {"task": "evaluate", "workers": 2, "array": None, "merge": None, "submitted": False},
     ),
     "review apply": (
-        "review apply results/reviewed --dry-run",
+        "review apply results/reviewed",
         0,
-        {"rows": 24, "changes.0.before": "Tesk", "changes.0.after": "Om", "written": False},
+        {"rows": 24, "changes.0.before": "Tesk", "changes.0.after": "Om", "already": 0},
     ),
     "compare": ("compare results/base results/other", 0, {}),
     "gate": (

@@ -14,7 +14,7 @@ import pytest
 import uvicorn
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.app import ended_by_signals
+from rag_evaluator.features.app import end_by_signals
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "rag_evaluator", "view"]
@@ -63,7 +63,7 @@ def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
         port = link.split(":")[2].partition("/")[0]
         again = subprocess.run([*COMMAND, str(tmp_path), "--port", port], cwd=ROOT, capture_output=True, text=True)
     assert (again.returncode, again.stdout) == (2, "")
-    assert "another program listens there" in again.stderr
+    assert "cannot listen" in again.stderr
     assert "--port 0" in again.stderr
 
 
@@ -71,7 +71,6 @@ def test_a_port_in_use_is_said_with_the_way_out(tmp_path: Path) -> None:
     ("options", "token", "expected"),
     [
         (["nothing"], "", "nothing: no such folder"),
-        (["docs", "--port", "99999"], "", "expected a number from 0 to 65535"),
         (["docs", "--as", "Lena"], "", "needs --review"),
         (["docs", "--review", "--as", " "], "", "who reviews? Expected a name"),
         (["docs", "--review", "--as", "x" * 201], "", "who reviews? Expected a name"),
@@ -103,13 +102,16 @@ def test_the_app_starts_without_libraries_that_take_seconds() -> None:
     assert done.stdout.strip() == "[]"
 
 
-def test_pages_that_are_cancelled_when_the_server_ends_are_no_errors(caplog: pytest.LogCaptureFixture) -> None:
+def test_pages_that_are_cancelled_when_the_server_ends_are_no_errors(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(signal, "signal", lambda *given: None)
     server = uvicorn.Server(uvicorn.Config("nothing", log_config=None))
     log = logging.getLogger("uvicorn.error")
-    with ended_by_signals(server):
-        log.error("a fault of a page")
-        server.should_exit = True
-        log.error("Cancel 1 running task")
-    log.error("of another server")
+    monkeypatch.setattr(log, "filters", [])
+    end_by_signals(server)
+    log.error("a fault of a page")
+    server.should_exit = True
+    log.error("Cancel 1 running task")
 
-    assert caplog.messages == ["a fault of a page", "of another server"]
+    assert caplog.messages == ["a fault of a page"]

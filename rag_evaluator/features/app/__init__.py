@@ -5,12 +5,11 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "answers": "HEADERS is_name_of split_host",
+        "answers": "HEADERS is_name_of",
         "app": "make_app",
-        "command": "ended_by_signals",
-        "index": "RowIndex",
-        "label": "LabelItem choices given_labels items_of statements_of write_label_table",
-        "state": "FileCache Folders NotThere open_folders",
+        "command": "end_by_signals",
+        "label": "LabelItem choices given_labels items_of write_label_table",
+        "state": "Folders NotThere open_folders",
         "store": "ConflictError ReviewError ReviewRecord ReviewStore",
     },
 )

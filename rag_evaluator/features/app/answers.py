@@ -4,8 +4,6 @@ import hmac
 import ipaddress
 import json
 import socket
-from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
@@ -17,13 +15,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere
+from rag_evaluator.features.app.store import ReviewError
 from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, environment
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 READING = ("GET", "HEAD")
 ASKED_BY_SCRIPTS = "/api/"  # what no browser opens as a page
-START = "start.js"
+START, ENTER = "start.js", "enter.js"  # the last one; that of the page without data, which comes first
+INSIDE = ("embedded.js", START)  # scripts of a report: its rows are inside; here they come from the server
 PUBLIC = "/assets/"  # scripts and styles of the program, which a browser asks for without the header
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
@@ -53,40 +53,18 @@ class RefusedRequest(Exception):
         self.status, self.text = status, text
 
 
-@dataclass(frozen=True)
-class Access:
-    """Who may ask.
+class Guard:
+    """ASGI middleware around everything, pages of errors included. Who may not ask gets 403 or 405 here.
 
-    Attributes:
+    Args:
+        app: what answers the others.
         token: what the printed link has.
         host, port: where the server listens.
         writes: whether anything can be changed here.
     """
 
-    token: str
-    host: str
-    port: int
-    writes: bool = False
-
-    def is_host(self, name: str, port: int) -> bool:
-        """Whether a `Host` is this server. Through `ssh -L` it is asked at any port of the reader's own machine."""
-        return name in LOOPBACK or (port == self.port and is_name_of(name, self.host))
-
-    def has_token(self, text: str | None) -> bool:
-        """Whether this is the token; how long it takes tells nothing about it."""
-        return text is not None and hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
-
-
-class Guard:
-    """ASGI middleware. Requests that may not be answered end here, with 403 or 405.
-
-    Args:
-        app: what answers the others.
-        access: who may ask.
-    """
-
-    def __init__(self, app: ASGIApp, access: Access) -> None:
-        self.app, self.access = app, access
+    def __init__(self, app: ASGIApp, token: str, host: str, port: int, writes: bool = False) -> None:
+        self.app, self.token, self.host, self.port, self.writes = app, token, host, port, writes
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -101,10 +79,10 @@ class Guard:
         token = request.query_params.get("token") if reads else None
         try:
             self._check_host(request)
-            if token is not None and request.headers.get("origin") is None and self.access.has_token(token):
+            if token is not None and request.headers.get("origin") is None and self._has_token(token):
                 return HTMLResponse(render("enter.html"))
             self._check_origin(request)
-            if token is not None or not (self.access.has_token(_bearer(request)) or (reads and _is_public(request))):
+            if token is not None or not (self._has_token(_bearer(request)) or (reads and _is_public(request))):
                 if token is None and reads and _is_opened(request):
                     return HTMLResponse(render("enter.html"))
                 raise RefusedRequest(403, NO_TOKEN)
@@ -113,11 +91,15 @@ class Guard:
             return plain_error(refused.status, refused.text)
         return None
 
+    def _has_token(self, text: str | None) -> bool:
+        """Whether this is the token; how long it takes tells nothing about it."""
+        return text is not None and hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
+
     def _check_host(self, request: Request) -> None:
-        """This server is asked by a name of its own."""
+        """This server is asked by a name of its own; through `ssh -L` at any port of the reader's own machine."""
         hosts = request.headers.getlist("host")
         name, port = split_host(hosts[0]) if len(hosts) == 1 else (None, 0)
-        if name is None or not self.access.is_host(name, port):
+        if name not in LOOPBACK and (name is None or port != self.port or not is_name_of(name, self.host)):
             raise RefusedRequest(403, OTHER_HOST)
 
     def _check_origin(self, request: Request) -> None:
@@ -130,7 +112,7 @@ class Guard:
     def _check_method(self, request: Request) -> None:
         if request.method in READING:
             return
-        if not self.access.writes or request.method != "POST":
+        if not self.writes or request.method != "POST":
             raise RefusedRequest(405, READ_ONLY)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if "origin" not in request.headers or kind != "application/json":  # what a form of another page cannot send
@@ -235,7 +217,7 @@ def error_answer(request: Request, error: Exception) -> Response:
     if isinstance(error, NotThere):
         status, text = 404, NOT_THERE
     elif isinstance(error, RagEvaluatorError):  # a request, or the files of a run, which cannot be read
-        status, text = 400 if isinstance(error, BadRequest) else 500, clean(str(error))
+        status, text = 400 if isinstance(error, BadRequest | ReviewError) else 500, clean(str(error))
     elif isinstance(error, HTTPException):  # what Starlette itself refuses, such as an address that is no page
         status, text = error.status_code, NOT_THERE if error.status_code == 404 else FAULT
     if request.url.path.startswith("/api/"):
@@ -243,35 +225,23 @@ def error_answer(request: Request, error: Exception) -> Response:
     return plain_error(status, text)
 
 
-OWN_STYLES = ("runs.css",)
-ENTER = "enter.js"  # of the page without data that comes first
-OWN_SCRIPTS = ("remote.js", "runs.js")
-REVIEW_STYLES = ("review.css",)
-REVIEW_SCRIPTS = ("pending.js", "reviewer.js", "review_form.js", "review.js", "label.js")
-REPORT_SCRIPTS = tuple(name for name in SCRIPTS if name not in ("embedded.js", START))
-"""Those of a report, whose rows are inside; here they come from the server, and `start.js` is the last one."""
+OWN_STYLES = ("runs.css", "review.css")
+OWN_SCRIPTS = ("remote.js", "runs.js", "save.js", "review.js", "label.js")
+LINKED = {
+    "styles": [PUBLIC + name for name in (*STYLES, *OWN_STYLES)],
+    "scripts": [PUBLIC + name for name in (*(name for name in SCRIPTS if name not in INSIDE), *OWN_SCRIPTS, START)],
+}
 PACKAGES = {
     **dict.fromkeys((*STYLES, *SCRIPTS), "rag_evaluator.report"),
-    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS, *REVIEW_STYLES, *REVIEW_SCRIPTS), __package__),
+    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS), __package__),
 }
 TYPES = {"css": "text/css", "js": "text/javascript"}
 
 
-def page(template: str, state: AppState, title: str, for_review: bool = False, /, **values: Any) -> Response:
-    """A whole page. Any: see the templates.
-
-    Args:
-        for_review: whether reviewers use it.
-    """
-    styles = [*STYLES, *OWN_STYLES, *(REVIEW_STYLES if for_review else ())]
-    scripts = [*REPORT_SCRIPTS, *OWN_SCRIPTS, START, *(REVIEW_SCRIPTS if for_review else ())]
-    about = {"app": state, "title": title, "version": __version__, "address": address, **values}
-    linked = {"styles": _linked(styles), "scripts": _linked(scripts), "inline": None, "blocks": (), "made_from": ""}
-    return as_page(render(template, **linked, **about))
-
-
-def _linked(names: Sequence[str]) -> list[str]:
-    return [f"{PUBLIC}{name}" for name in names]
+def page(template: str, state: AppState, title: str, /, **values: Any) -> Response:
+    """A whole page. Any: see the templates."""
+    about = {"app": state, "title": title, "version": __version__, "address": address, **LINKED, **values}
+    return as_page(render(template, inline=None, blocks=(), made_from="", **about))
 
 
 def address(prefix: str, path: str) -> str:

@@ -1,10 +1,8 @@
 """`make_app`: the pages of the report, served from results folders to whoever has the token."""
 
-from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from threading import Thread
 from typing import Any
 from urllib.parse import urlencode
 
@@ -14,11 +12,9 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import BaseRoute, Route
-from starlette.types import ASGIApp
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
-    Access,
     BadRequest,
     Guard,
     address,
@@ -40,10 +36,7 @@ from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.table import columns_of, texts_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
-from rag_evaluator.statistics.formulas import Scale
-from rag_evaluator.statistics.intervals import mean_interval
 
-FIRST_ROWS = 2000  # rows that are read without an index
 WITH = "with"  # in the query: a run that is shown beside the one in the path
 MOST_COMPARED = 6
 
@@ -53,12 +46,13 @@ class Pages:
     """The pages, and the rows of their tables.
 
     Attributes:
-        fragments: HTML that takes seconds to make.
+        answers, figures_made: HTML that takes seconds to make.
         indexes: tables of rows; each takes about half the disk space of its `scores.jsonl`.
     """
 
     state: AppState
-    fragments: FileCache[str] = field(default_factory=lambda: FileCache(16))
+    answers: FileCache[str] = field(default_factory=lambda: FileCache(16))
+    figures_made: FileCache[str] = field(default_factory=lambda: FileCache(16))
     indexes: FileCache[RowIndex] = field(default_factory=lambda: FileCache(4))
 
     def routes(self) -> list[BaseRoute]:
@@ -109,7 +103,7 @@ class Pages:
 
     def figures(self, request: Request) -> Response:
         paths, table = self._table(request)
-        return as_page(self.fragments.of(*_known(table), lambda: self._figures(paths, table)))
+        return as_page(self.figures_made.of(*_known(table), lambda: self._figures(paths, table)))
 
     def _figures(self, paths: Sequence[str], table: RunsTable) -> str:
         """All of them read all rows; made at the same time they would take as long together.
@@ -128,7 +122,7 @@ class Pages:
         return comparison_html(self.state.comparison(paths))
 
     def _answer(self, run: Run) -> str:
-        return self.fragments.of(("answer", run.folder), stamp_of(run.folder), lambda: answer_html(run))
+        return self.answers.of(run.folder, stamp_of(run.folder), lambda: answer_html(run))
 
     def _index(self, table: RunsTable) -> RowIndex:
         return self.indexes.of(*_known(table), lambda: RowIndex(table))
@@ -137,9 +131,6 @@ class Pages:
         _, table = self._table(request)
         asked = {name: value for name, value in request.query_params.items() if name != WITH}
         query = read_query(asked, table.columns)
-        if len(table.runs) == 1 and query.in_file_order and query.offset + query.limit <= FIRST_ROWS:
-            total, rows = table.runs[0].count, table.first(query.offset, query.limit)
-            return as_json({"total": total, "all": total, "rows": rows})
         index = self._index(table)
         total, rows = index.page(query)
         return as_json({"total": total, "all": index.count, "rows": rows})
@@ -189,48 +180,29 @@ def _table(runs: Sequence[Run], paths: Sequence[str]) -> dict[str, Any]:
     }
 
 
-class GuardedApp(Starlette):
-    """An app whose guard is around everything, pages of errors included."""
-
-    access: Access
-
-    def build_middleware_stack(self) -> ASGIApp:
-        return Guard(super().build_middleware_stack(), self.access)
-
-
-def make_app(
-    results: Path, token: str, host: str, port: int, review: bool = False, who: str | None = None
-) -> GuardedApp:
+def make_app(results: Path, token: str, host: str, port: int, who: str | None = None) -> Guard:
     """The web app. Raises `ResultsError` if there is no such folder.
 
     Args:
         results: folder with runs below it, or the folder of a run.
         token: what the link has; each request sends it.
         host, port: where the server listens.
-        review: whether rows may be reviewed; without it nothing can be changed.
-        who: the name of the person who reviews; None asks the browser for it.
+        who: the name of the person who reviews; None: nothing can be changed.
     """
-    state = AppState(open_folders(results), review, who)
-
-    @asynccontextmanager
-    async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        Thread(target=mean_interval, args=([0.0, 1.0], Scale()), daemon=True).start()  # loads what intervals need
-        yield
-
+    state = AppState(open_folders(results), who)
     routes = [*Pages(state).routes(), *_review_routes(state)]
     handlers = dict.fromkeys((RagEvaluatorError, HTTPException, Exception), error_answer)
-    app = GuardedApp(routes=routes, exception_handlers=handlers, lifespan=lifespan)
+    app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
-    app.access = Access(token, host, port, writes=review)
-    return app
+    return Guard(app, token, host, port, writes=who is not None)
 
 
 def _review_routes(state: AppState) -> list[BaseRoute]:
     """The routes of `--review`. The guard has let in only who has the token, from a page of this server."""
-    if not state.review:
+    if state.who is None:
         return []
     from rag_evaluator.features.app.label import LabelRoutes
     from rag_evaluator.features.app.review import ReviewRoutes, Reviews
 
-    reviews = Reviews(state)
+    reviews = Reviews(state, state.who)
     return [*ReviewRoutes(reviews).routes(), *LabelRoutes(reviews).routes()]

@@ -1,7 +1,7 @@
 """`rag-evaluator view`: runs in the browser. `review apply`: the dataset as people have corrected it, as a new file."""
 
 import argparse
-import errno
+import getpass
 import json
 import logging
 import os
@@ -9,8 +9,7 @@ import re
 import secrets
 import signal
 import socket
-from collections.abc import Iterator
-from contextlib import contextmanager
+import unicodedata
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -21,7 +20,10 @@ from rag_evaluator.errors import ConfigError
 if TYPE_CHECKING:
     import uvicorn
 
+    from rag_evaluator.features.app.apply import Applied
+
 TOKEN = "RAG_EVALUATOR_TOKEN"  # environment variable
+NAMES = re.compile(r"[^\x00-\x1f\x7f\ud800-\udfff]{1,200}")  # of people
 TOKENS = re.compile(r"[\w.~-]{16,200}", re.ASCII)  # what a header and an address take as it is
 SIGNALS = ("SIGINT", "SIGTERM", "SIGHUP")
 VIEW_EXAMPLES = """examples:
@@ -57,7 +59,7 @@ def add_view_command(commands: Any) -> None:
     )
     command.add_argument("--port", type=int, default=8765, help="0 takes one that is free; default: %(default)s")
     command.add_argument("--review", action="store_true", help="let people flag, correct and label rows")
-    command.add_argument("--as", dest="who", metavar="NAME", help="with --review: who reviews; default: each page asks")
+    command.add_argument("--as", dest="who", metavar="NAME", help="with --review: who reviews; default: login name")
 
 
 def view(options: argparse.Namespace) -> int:
@@ -68,13 +70,12 @@ def view(options: argparse.Namespace) -> int:
     if options.who is not None and not options.review:
         raise ConfigError("--as names the person who reviews, and needs --review.")
     open_folders(options.results)
+    who = _reviewer(options.who) if options.review else None
     from rag_evaluator.features.app.app import make_app
-    from rag_evaluator.features.app.review import checked_name
 
-    who = None if options.who is None else checked_name(options.who)
     with _listen(options.host, options.port) as listening:
         port = listening.getsockname()[1]
-        app = make_app(options.results, token, options.host, port, options.review, who)
+        app = make_app(options.results, token, options.host, port, who)
         import uvicorn
 
         server = uvicorn.Server(
@@ -89,16 +90,15 @@ def view(options: argparse.Namespace) -> int:
                 timeout_graceful_shutdown=2,
             )
         )
-        with ended_by_signals(server):
-            _print_link(options, port, token)
-            server.run(sockets=[listening])
+        end_by_signals(server)
+        _print_link(options, port, token)
+        server.run(sockets=[listening])
     print("view has ended.", flush=True)
     return OK
 
 
-@contextmanager
-def ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
-    """Inside, every signal ends the server in the same way; its own handlers pass signals on to these.
+def end_by_signals(server: "uvicorn.Server") -> None:
+    """Let every signal end the server in the same way; its own handlers pass signals on to these.
 
     From then on it reports nothing: pages that are still being made are cancelled, which it calls an error.
     """
@@ -106,18 +106,21 @@ def ended_by_signals(server: "uvicorn.Server") -> Iterator[None]:
     def end(number: int, frame: FrameType | None) -> None:
         server.should_exit = True
 
-    def is_told(record: logging.LogRecord) -> bool:
-        return not server.should_exit
+    logging.getLogger("uvicorn.error").addFilter(lambda record: not server.should_exit)
+    for name in SIGNALS:
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), end)
 
-    log = logging.getLogger("uvicorn.error")
-    log.addFilter(is_told)
-    before = {name: signal.signal(getattr(signal, name), end) for name in SIGNALS if hasattr(signal, name)}
+
+def _reviewer(name: str | None) -> str:
+    """The name of the person: the same for the same letters, in whichever way a keyboard composes them."""
     try:
-        yield
-    finally:
-        log.removeFilter(is_told)
-        for name, handler in before.items():
-            signal.signal(getattr(signal, name), handler)
+        name = unicodedata.normalize("NFC", getpass.getuser() if name is None else name).strip()
+    except (OSError, KeyError):
+        name = ""
+    if not NAMES.fullmatch(name):
+        raise ConfigError(f"--as {name!r:.60}: who reviews? Expected a name of at most 200 characters.")
+    return name
 
 
 def _token() -> str:
@@ -132,18 +135,14 @@ def _token() -> str:
 
 def _listen(host: str, port: int) -> socket.socket:
     """A socket that listens. Raises `ConfigError` saying what to do."""
-    if not 0 <= port < 65536:
-        raise ConfigError(f"--port {port}: expected a number from 0 to 65535.")
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
-        family, _, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0]
-        return socket.create_server(address[:2], family=family)
-    except OSError as error:
-        if error.errno == errno.EADDRINUSE:
-            raise ConfigError(
-                f"--port {port}: another program listens there, perhaps another 'view'. End it, choose another port, "
-                "or take a free one with --port 0."
-            ) from None
-        raise ConfigError(f"cannot listen on {host} port {port}: {error}.") from None
+        return socket.create_server((host, port), family=family)
+    except (OSError, OverflowError) as error:
+        raise ConfigError(
+            f"cannot listen on --host {host} --port {port}: {error}. Where another 'view' listens, end it, or take a "
+            "free port with --port 0."
+        ) from None
 
 
 def _print_link(options: argparse.Namespace, port: int, token: str) -> None:
@@ -156,14 +155,10 @@ def _print_link(options: argparse.Namespace, port: int, token: str) -> None:
         print("  other machines can ask, too; what they get is not encrypted: prefer 127.0.0.1 and ssh -L", flush=True)
 
 
-if TYPE_CHECKING:
-    from rag_evaluator.features.app.apply import Applied
-
 SHOWN = 20  # changes
 LONGEST = 60  # characters of a text
 REVIEW_EXAMPLES = """examples:
   rag-evaluator view results/ --review
-  rag-evaluator review apply results/demo --dry-run
   rag-evaluator review apply results/demo --drop too_easy --drop duplicate
   rag-evaluator config.yaml --set dataset=data.reviewed.jsonl --update
 
@@ -172,20 +167,15 @@ The dataset that was reviewed stays as it is. The new one has its history beside
 
 def add_review_commands(commands: Any) -> None:
     """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
-    review = commands.add_parser(
-        "review",
-        help="apply people's corrections of a run to its dataset",
-        epilog=REVIEW_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    shown: dict[str, Any] = {"epilog": REVIEW_EXAMPLES, "formatter_class": argparse.RawDescriptionHelpFormatter}
+    review = commands.add_parser("review", help="apply people's corrections of a run to its dataset", **shown)
     kinds = review.add_subparsers(dest="kind", required=True, metavar="COMMAND")
     command = kinds.add_parser(
         "apply",
         help="write the revised dataset as a new file, with its history",
         description="Write the dataset of a run with the corrections in its reviews.jsonl, as a new file. "
         "'--update' with this file then judges only what changed.",
-        epilog=REVIEW_EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        **shown,
     )
     command.add_argument("results", type=Path, help="results folder that was reviewed")
     command.add_argument(
@@ -197,11 +187,7 @@ def add_review_commands(commands: Any) -> None:
         help="leave out rows with this flag; may be repeated: too_easy, ambiguous, not_answerable, duplicate",
     )  # fmt: skip
     command.add_argument("--dataset", type=Path, metavar="FILE", help="where the dataset is now, if it was moved")
-    command.add_argument(
-        "--skip-edited", action="store_true", help="leave out reviews of rows that were edited since; else an error"
-    )
     command.add_argument("--force", action="store_true", help="replace a file that is there")
-    command.add_argument("--dry-run", action="store_true", help="show what would change, write nothing")
     add_json(command)
 
 
@@ -215,18 +201,16 @@ def review(options: argparse.Namespace) -> int:
         options.out,
         drop=options.drop,
         dataset=options.dataset,
-        skip_edited=options.skip_edited,
         force=options.force,
-        dry_run=options.dry_run,
     )
     if options.json:
-        print_json({**applied.to_json(), "written": not options.dry_run})
+        print_json(applied.to_json())
     else:
-        _print(applied, options.dry_run)
+        _print(applied)
     return OK
 
 
-def _print(applied: "Applied", dry_run: bool) -> None:
+def _print(applied: "Applied") -> None:
     from rag_evaluator.cli.console import say
     from rag_evaluator.resources import command
 
@@ -239,11 +223,6 @@ def _print(applied: "Applied", dry_run: bool) -> None:
         say(f"and {len(applied.changes) - SHOWN} more")
     if applied.already:
         say(f"{applied.already} reviews are in this dataset already")
-    if applied.skipped:
-        say(f"{applied.skipped} reviews left out: their rows were edited since")
-    if dry_run:
-        say(f"nothing written; it would be {applied.path}, {applied.rows} rows")
-        return
     say(f"{applied.rows} rows written to {applied.path}, who changed what to {applied.history}")
     say(f"judge what changed: {command('config.yaml', '--set', f'dataset={applied.path}', '--update')}")
 

@@ -2,9 +2,8 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -42,11 +41,6 @@ class RowQuery(BaseModel):
     max: FiniteFloat | None = None
     offset: int = Field(0, ge=0, le=10**12)
     limit: int = Field(50, ge=1, le=500)
-
-    @property
-    def in_file_order(self) -> bool:
-        """Whether all rows are asked for, as they are in the file."""
-        return self.model_dump(exclude={"offset", "limit"}) == RowQuery().model_dump(exclude={"offset", "limit"})
 
     def where(self, columns: Mapping[str, str], metrics: Sequence[str]) -> tuple[str, list[float | str]]:
         """Return the condition, and the values for its question marks: no text of the browser's becomes a part of it.
@@ -112,13 +106,6 @@ class RunsTable:
         """What can be sorted and filtered by -> its column in the index: names of metrics may hold anything."""
         return {column.key: f"c{place}" for place, column in enumerate(columns_of(self.runs))}
 
-    def rows(self) -> Iterator[TableRow]:
-        return rows_of(self.runs, self.on)
-
-    def first(self, offset: int, limit: int) -> list[dict[str, Any]]:
-        """Return rows in their order, as the browser gets them, without an index."""
-        return [_shown(number, row) for number, row in islice(enumerate(self.rows()), offset, offset + limit)]
-
 
 class RowIndex:
     """The rows of a table as they are when it is made. Its database is a file of SQLite's own, gone with this object.
@@ -139,7 +126,7 @@ class RowIndex:
         )
         worst, self.count = worst_places(table.runs[0]), 0
         places = ", ".join("?" * (2 + len(kinds)))
-        for number, row in enumerate(table.rows()):
+        for number, row in enumerate(rows_of(table.runs, table.on)):
             cells = {**{f"{GROUP}{name}": value for name, value in row.groups.items()}, **row.scores}
             place = worst[number] if number < len(worst) else number
             self._database.execute(

@@ -1,17 +1,17 @@
 """Labels that people give in the app, blind: what they are asked, in order, and the table that `certify` reads."""
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page
-from rag_evaluator.features.app.review import Reviews, body_of, keep, person, record_of
+from rag_evaluator.features.app.answers import BadRequest, as_page, number_of, page, render
+from rag_evaluator.features.app.review import Reviews, keep_sent
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
 from rag_evaluator.features.certify.certify import columns_read
@@ -27,9 +27,8 @@ from rag_evaluator.features.certify.sheet import (
     label_of,
     question_of,
 )
-from rag_evaluator.files.atomic import replace_bytes, safe_names
+from rag_evaluator.files.atomic import replace_bytes, safe_names, short_digest
 from rag_evaluator.files.jsonl import json_line
-from rag_evaluator.report.row import columns_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.certificate import FOLDER
 from rag_evaluator.results.conclusion import is_judged
@@ -52,6 +51,10 @@ class LabelItem(NamedTuple):
     metric: str
     statement: str | None = None
 
+    def digest(self, sample: str) -> str:
+        """Return by what the question is known to be another one, as its row was judged again; `sample`: its row's."""
+        return short_digest(json.dumps([*self, sample]))
+
 
 class LabelChoice(NamedTuple):
     """An answer that is offered.
@@ -69,18 +72,7 @@ class LabelChoice(NamedTuple):
 def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
     """The answers to a question, as label sheets offer them: yes and no, or the grades of the scale."""
     words = choices_of("english", 0.0 if per_statement else scale.low, scale.high)
-    return [
-        LabelChoice(str(word)[0] if isinstance(word, str) else str(word), str(word), label_of(word)) for word in words
-    ]
-
-
-def metrics_to_label(run: Run) -> list[str]:
-    """The metrics whose scores a judge made: people are compared with it."""
-    return [metric for metric in run.metrics if is_judged(run.manifest, metric)]
-
-
-def _scales(run: Run) -> Mapping[str, Scale]:
-    return scales_of(run.manifest, run.summary)
+    return [LabelChoice(str(word)[0], str(word), label_of(word)) for word in words]
 
 
 def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:
@@ -94,15 +86,10 @@ def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, 
 
 
 def _items(row: int, metric: str, records: Sequence[Json]) -> Iterator[LabelItem]:
-    first = next((record for record in records if record["metric"] == metric), None)
-    statements = [] if first is None else statements_of(first)
-    yield from [LabelItem(row, metric, statement) for statement in statements] or [LabelItem(row, metric)]
-
-
-def statements_of(record: Json) -> list[str]:
-    """The statements on which the judge gave a verdict of yes or no, each once, in order; without the verdicts."""
-    statements = (verdict.statement for verdict in numbers_of(record) if verdict.value in (0.0, 1.0))
-    return list(dict.fromkeys(statement for statement in statements if statement))
+    """The statements on which the judge gave a verdict of yes or no, each once, in order; else the whole score."""
+    verdicts = [verdict for record in records if record["metric"] == metric for verdict in numbers_of(record)]
+    statements = dict.fromkeys(verdict.statement for verdict in verdicts if verdict.value in (0.0, 1.0))
+    yield from [LabelItem(row, metric, statement) for statement in statements if statement] or [LabelItem(row, metric)]
 
 
 def given_labels(store: ReviewStore, draw: str, by: str, digests: Sequence[str]) -> dict[LabelItem, float]:
@@ -140,6 +127,33 @@ def _line(record: ReviewRecord) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
+class DrawQuestions:
+    """What a person is asked about the rows of a draw.
+
+    Attributes:
+        labels: the answers so far.
+        of_statements: whether statements are labelled, and not whole scores.
+    """
+
+    run: Run
+    store: ReviewStore
+    draw: str
+    by: str
+    of_statements: bool
+    items: Sequence[LabelItem]
+    labels: Mapping[LabelItem, float]
+
+    @property
+    def about(self) -> dict[str, Any]:
+        """The part of an address, or of what is sent, that names these questions. Any: JSON."""
+        return {"draw": self.draw, "per": "statement" if self.of_statements else "score"}
+
+    def choices(self, item: LabelItem) -> list[LabelChoice]:
+        scales = scales_of(self.run.manifest, self.run.summary)
+        return choices(scales[item.metric], item.statement is not None)
+
+
+@dataclass(frozen=True)
 class LabelRoutes:
     """Labels."""
 
@@ -148,100 +162,90 @@ class LabelRoutes:
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/label/{path:path}", self.page),
-            Route("/api/label/draws/{path:path}", self.draws),
-            Route("/api/label/items/{path:path}", self.items),
-            Route("/api/label/row/{path:path}/{row}", self.row),
+            Route("/api/label/item/{path:path}", self.item),
             Route("/api/label/record/{path:path}", self.record, methods=["POST"]),
         ]
 
     def page(self, request: Request) -> Response:
+        """The draws of a run, with what the person has labelled of each; or the place for the questions of one."""
         run = self.reviews.run(path := request.path_params["path"])
-        draw = command("certify", "sheet", run.folder, "--out", "labels.xlsx")
-        return page("label.html", self.reviews.state, run.title, True, path=path, draw=draw)
-
-    def draws(self, request: Request) -> Response:
-        """The draws of a run, with what the person has labelled of each."""
-        run = self.reviews.run(request.path_params["path"])
-        by = person(self.reviews.state, request.query_params.get("by"))
-        store, draws = self.reviews.store(run), []
+        store, by, draws = self.reviews.store(run), self.reviews.who, []
         for name, draw in self.reviews.draws(run).items():
             labelled = {item.row for item in given_labels(store, name, by, run.digests)}
-            closed = store.is_closed(name, by)
-            about = {"name": name, "rows": len(draw.rows), "metrics": list(draw.metrics), "kind": draw.kind}
-            draws.append({**about, "labelled": len(labelled), "closed": closed})
-        return as_json({"draws": draws})
+            draws.append((name, draw, len(labelled), store.is_closed(name, by)))
+        values = {
+            "path": path,
+            "draws": draws,
+            "sheet": command("certify", "sheet", run.folder, "--out", "labels.xlsx"),
+            "query": request.url.query,
+        }
+        return page("label.html", self.reviews.state, run.title, **values)
 
-    def items(self, request: Request) -> Response:
-        """What is asked, in order, with the person's own answers so far."""
-        run = self.reviews.run(request.path_params["path"])
-        store, by = self.reviews.store(run), person(self.reviews.state, request.query_params.get("by"))
-        draw = self.reviews.draws(run).get(name := request.query_params.get("draw", ""))
+    def item(self, request: Request) -> Response:
+        """Answer with a question and the texts that it needs: neither scores nor reasons nor other columns.
+
+        Without a place it is the first question that has no answer; after the last one it is the end.
+        """
+        asked = self._questions(request.path_params["path"], request.query_params)
+        run, items = asked.run, asked.items
+        values = {"about": asked.about, "total": len(items), "done": sum(item in asked.labels for item in items)}
+        if asked.store.is_closed(asked.draw, asked.by):
+            table = label_path(asked.store, asked.draw, asked.by) if asked.labels else None
+            next_command = command("certify", run.folder, "--labels", table) if table else ""
+            return as_page(render("label_end.html", closed=True, command=next_command, **values))
+        named = request.query_params.get("place")
+        still_open = (place for place, item in enumerate(items) if item not in asked.labels)
+        place = number_of(named) if named else next(still_open, len(items))
+        if place >= len(items):
+            return as_page(render("label_end.html", closed=False, **values))
+        item, columns = items[place], self.reviews.columns(run, items[place].row)
+        before = items[place - 1] if place and items[place - 1] in asked.labels else None
+        metrics = list(dict.fromkeys(other.metric for other in items if other.row == item.row))
+        values |= {
+            "place": place,
+            "item": item,
+            "digest": item.digest(self.reviews.sample(run, item.row)),
+            "digest_before": before.digest(self.reviews.sample(run, before.row)) if before else None,
+            "question": question_of(item.metric, "english", item.statement is not None),
+            "choices": asked.choices(item),
+            "label": asked.labels.get(item),
+            "texts": {name: columns[name] for name in columns_read(metrics, set(columns))},
+        }
+        return as_page(render("label_item.html", **values))
+
+    def _questions(self, path: str, about: Json) -> DrawQuestions:
+        """What is asked of a draw. Raises `NotThere` where there is none."""
+        run = self.reviews.run(path)
+        draw = self.reviews.draws(run).get(name := str(about.get("draw")))
         if draw is None:
             raise NotThere(name)
-        details = {row: run.details(row) for row in draw.rows} if request.query_params.get("per") == "statement" else {}
-        labels, judged = given_labels(store, name, by, run.digests), metrics_to_label(run)
-        items = items_of(draw.rows, [metric for metric in draw.metrics if metric in judged], details)
-        kinds = {(item.metric, item.statement is not None) for item in items}
-        return as_json(
-            {
-                "closed": store.is_closed(name, by),
-                "items": [[*item, labels.get(item)] for item in items],
-                "asks": [self._ask(run, *kind) for kind in sorted(kinds)],
-                "next": command("certify", run.folder, "--labels", label_path(store, name, by)) if labels else "",
-            }
-        )
-
-    def _ask(self, run: Run, metric: str, per_statement: bool) -> dict[str, Any]:
-        """The question that is asked for a metric, and the answers."""
-        return {
-            "metric": metric,
-            "statement": per_statement,
-            "question": question_of(metric, "english", per_statement),
-            "choices": choices(_scales(run)[metric], per_statement),
-        }
-
-    def row(self, request: Request) -> Response:
-        """The texts that are needed to label some metrics in a row: neither scores nor reasons nor other columns."""
-        run = self.reviews.run(request.path_params["path"])
-        row = number_of(request.path_params["row"])
-        try:
-            columns = columns_of(run, run.row(row))
-        except IndexError:
-            raise NotThere(str(row)) from None
-        metrics = [metric for metric in request.query_params.getlist("metric") if metric in _scales(run)]
-        texts = {name: columns[name] for name in columns_read(metrics, set(columns)) if name in columns}
-        return as_json({"row": row, "sample": self.reviews.sample(run, row), "texts": texts})
+        of_statements, store = about.get("per") == "statement", self.reviews.store(run)
+        details = {row: run.details(row) for row in draw.rows} if of_statements else {}
+        judged = [metric for metric in draw.metrics if metric in run.metrics and is_judged(run.manifest, metric)]
+        items, labels = items_of(draw.rows, judged, details), given_labels(store, name, self.reviews.who, run.digests)
+        return DrawQuestions(run, store, name, self.reviews.who, of_statements, items, labels)
 
     async def record(self, request: Request) -> Response:
-        """Keep a label, or the end of a draw: 200 once it is on disk, in `reviews.jsonl` and in the table of labels."""
-        values = await body_of(request)
-        return await run_in_threadpool(self._keep, request, values)
+        """Keep a label, or the end of a draw, in `reviews.jsonl` and in the table of labels."""
+        return await keep_sent(request, self._keep)
 
-    def _keep(self, request: Request, values: Mapping[str, Any]) -> Response:
-        run = self.reviews.run(path := request.path_params["path"])
-        record = record_of(values, path, person(self.reviews.state, values.get("by")))
-        self._check(run, record)
-        answer = keep(self.reviews, run, record)
-        if answer.status_code == 200 and record.kind == "label" and record.draw is not None:
-            write_label_table(self.reviews.store(run), record.draw, record.by, run.digests)
-        return answer
-
-    def _check(self, run: Run, record: ReviewRecord) -> None:
-        """Raises `BadRequest` for a label that nobody has asked for."""
-        if record.kind not in ("label", "close"):
-            raise BadRequest(f"'{record.kind:.40}' is neither a label nor the end of a draw.")
-        draw = self.reviews.draws(run).get(record.draw or "")
-        if draw is None:
-            raise BadRequest("there is no such draw of these rows.")
-        if record.kind == "close":
-            return
-        scale = _scales(run).get(record.field)
-        if scale is None or record.field not in draw.metrics or record.row not in draw.rows:
-            raise BadRequest("this row and metric were not drawn.")
-        values = [choice.value for choice in choices(scale, record.statement is not None)]
-        if record.after is not None and record.after not in values:
-            raise BadRequest(f"a label of {record.field} is one of {', '.join(map(str, values))}.")
-        if record.statement is not None and type(record.row) is int:
-            asked = items_of([record.row], [record.field], {record.row: run.details(record.row)})
-            if LabelItem(record.row, record.field, record.statement) not in asked:
-                raise BadRequest("the judge has judged no such statement in this row.")
+    def _keep(self, request: Request, values: Json) -> ReviewRecord:
+        asked, path = self._questions(request.path_params["path"], values), request.path_params["path"]
+        known: dict[str, Any] = {"row": None, "sample": None, "field": "", "before": None, "after": None}
+        if values.get("close") is True:
+            return asked.store.add(self.reviews.record(path, {**known, "kind": "close", "draw": asked.draw}))
+        place = values.get("place")
+        if type(place) is not int or not 0 <= place < len(asked.items):
+            raise BadRequest("there is no such question.")
+        item, after = asked.items[place], values.get("after")
+        sample = self.reviews.sample(asked.run, item.row)
+        if values.get("item") != item.digest(sample):
+            raise BadRequest("this question is another one since: its row was judged again. Load the page again.")
+        offered = [choice.value for choice in asked.choices(item)]
+        if after is not None and after not in offered:
+            raise BadRequest(f"a label of {item.metric} is one of {', '.join(map(str, offered))}.")
+        known |= {"row": item.row, "sample": sample, "field": item.metric, "before": asked.labels.get(item)}
+        label = {"kind": "label", "after": after, "statement": item.statement, "draw": asked.draw}
+        record = asked.store.add(self.reviews.record(path, {**known, **label}))
+        write_label_table(asked.store, asked.draw, asked.by, asked.run.digests)
+        return record

@@ -1,31 +1,30 @@
-"""What the pages for reviewers share: what a browser sends, stores and digests of the runs; flags and corrections."""
+"""Flags and corrections: the page of a reviewer, and what all pages for reviewers share."""
 
-import json
-import re
-import unicodedata
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
+from markupsafe import Markup
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
-from rag_evaluator.dataset.json_values import plain
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page
-from rag_evaluator.features.app.state import AppState, FileCache, NotThere, stamp_of
+from rag_evaluator.features.app.answers import BadRequest, as_json, number_of, page, render
+from rag_evaluator.features.app.state import AppState, NotThere
 from rag_evaluator.features.app.store import (
     CORRECTED,
     FLAGS,
-    LONGEST,
     ConflictError,
-    ReviewError,
     ReviewRecord,
     ReviewStore,
+    checked,
+    corrections_of,
+    flags_of,
 )
 from rag_evaluator.features.certify.sheet import DrawRecord, read_draw
 from rag_evaluator.report.pages import clean
@@ -36,68 +35,36 @@ from rag_evaluator.results.run import Run
 
 # Any in this module: JSON.
 
-MOST_BYTES = 20_000_000  # of a request
 MOST_WORST = 1000  # rows that are listed as the worst
-SENT = ("id", "row", "sample", "kind", "field", "before", "after", "statement", "draw", "seen")
-PERSON = re.compile(r"[^\x00-\x1f\x7f]+")
+SENT = ("row", "sample", "kind", "field", "before", "after")
+NAMES = {"user_input": "Question", "reference": "Reference", "reference_contexts": "Expected contexts"}
 
 
-async def body_of(request: Request) -> dict[str, Any]:
-    """The JSON object of a request. Raises `BadRequest`."""
-    data = bytearray()
-    async for part in request.stream():
-        data += part
-        if len(data) > MOST_BYTES:
-            raise BadRequest(f"a review may have {MOST_BYTES:,} bytes.")
+async def keep_sent(request: Request, keep: Callable[[Request, Mapping[str, Any]], ReviewRecord]) -> Response:
+    """Answer 200 once what a browser has sent is on disk, 409 where somebody else has changed the same meanwhile."""
     try:
-        values = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        values = await request.json()
+    except ValueError as error:
         raise BadRequest(f"no JSON: {error}.") from error
     if not isinstance(values, dict):
         raise BadRequest("expected a JSON object.")
-    return values
-
-
-def person(state: AppState, name: Any) -> str:
-    """Who reviews: as the command line says, else as the browser does. Raises `BadRequest`."""
-    if state.who is not None:
-        return state.who
-    return checked_name(name if isinstance(name, str) else "")
-
-
-def checked_name(text: str) -> str:
-    """A name as it is kept. Raises `BadRequest` for what is none."""
-    name = known_name(text)
-    if not name or len(name) > LONGEST["by"] or not PERSON.fullmatch(name):
-        raise BadRequest(f"who reviews? Expected a name of at most {LONGEST['by']} characters.")
-    return name
-
-
-def known_name(text: str) -> str:
-    """A name as it is kept: the same for the same letters, in whichever way a keyboard composes them."""
-    return str(plain(unicodedata.normalize("NFC", text.strip())))
-
-
-def record_of(values: Mapping[str, Any], run: str, by: str) -> ReviewRecord:
-    """The record that a browser sends. Raises `BadRequest` for fields that are not known."""
-    wrong = sorted(set(values) - {*SENT, "by"})
-    if wrong:
-        raise BadRequest(f"'{wrong[0]:.40}' is no field of a review.")
-    for name in ("id", "kind", "field"):
-        if not isinstance(values.get(name), str):
-            raise BadRequest(f"'{name}' of a review is missing.")
-    sent: dict[str, Any] = {name: values.get(name) for name in SENT}
-    now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    return ReviewRecord(**sent, run=run, at=now, by=by)
+    try:
+        await run_in_threadpool(keep, request, values)
+    except ConflictError as error:
+        now = error.other.after
+        text = " --- ".join(now) if isinstance(now, list) else now
+        said = f"{error} It is now: {text or 'nothing'}\nSave again to replace it, or leave your text."
+        return as_json({"error": clean(said), "now": now}, 409)
+    return as_json({})
 
 
 @dataclass(frozen=True)
 class Reviews:
-    """The reviews of all runs below the root."""
+    """The reviews of all runs below the root, as one person gives them."""
 
     state: AppState
+    who: str
     _stores: dict[Path, ReviewStore] = field(default_factory=dict)
-    _worst: FileCache[list[int]] = field(default_factory=lambda: FileCache(16))
 
     def run(self, path: str) -> Run:
         """A finished run. Raises `NotThere`."""
@@ -116,21 +83,17 @@ class Reviews:
             raise NotThere(str(row))
         return str(details[0]["sample"])
 
-    def worst(self, run: Run) -> list[int]:
-        """Return the rows, the worst first, by their combined rank."""
+    def columns(self, run: Run, row: int) -> dict[str, Any]:
+        """The columns of a row under ragas' names. Raises `NotThere`."""
+        try:
+            return columns_of(run, run.row(row))
+        except IndexError:
+            raise NotThere(str(row)) from None
 
-        def found() -> list[int]:
-            places = worst_places(run)
-            return sorted(range(len(places)), key=places.__getitem__)
-
-        return self._worst.of(run.folder, stamp_of(run.folder), found)
-
-    def reviewed(self, run: Run) -> list[int]:
-        """Return the rows that people have flagged or corrected, the last ones first."""
-        records = reversed(self.store(run).records())
-        return list(
-            dict.fromkeys(record.row for record in records if record.row is not None and record.kind != "label")
-        )
+    def record(self, path: str, values: Mapping[str, Any]) -> ReviewRecord:
+        """A record of this person, as it can be kept. Raises `ReviewError`."""
+        now = datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+        return checked(ReviewRecord(**{"id": uuid4().hex, "run": path, "at": now, "by": self.who, **values}))
 
     def draws(self, run: Run) -> dict[str, DrawRecord]:
         """The draws of the rows as they are now, by name."""
@@ -144,37 +107,15 @@ class Reviews:
                 continue
         return draws
 
-    def blind(self, run: Run, by: str) -> set[int]:
-        """The rows whose scores a person must not see yet: those of draws that they have begun and not closed."""
+    def blind(self, run: Run) -> set[int]:
+        """The rows whose scores the person must not see yet: those of draws that they have begun and not closed."""
         store = self.store(run)
         return {
             row
             for name, draw in self.draws(run).items()
-            if not store.is_closed(name, by) and store.labels(name, by, run.digests)
+            if not store.is_closed(name, self.who) and store.labels(name, self.who, run.digests)
             for row in draw.rows
         }
-
-
-def keep(reviews: Reviews, run: Run, record: ReviewRecord) -> Response:
-    """Keep a record that is about the row as it is now."""
-    if record.row is not None and (type(record.row) is not int or record.row < 0):
-        raise BadRequest("'row' of a review: expected a number from 0.")
-    if record.row is not None and record.sample != reviews.sample(run, record.row):
-        return as_json({"error": f"row {record.row} is another one since: it was judged again.", "stale": True}, 409)
-    try:
-        kept = reviews.store(run).add(record)
-    except ConflictError as error:
-        return as_json({"error": str(error), "conflict": record_json(error.other)}, 409)
-    except ReviewError as error:
-        return as_json({"error": str(error)}, 400)
-    return as_json({"kept": record_json(kept)})
-
-
-def record_json(record: ReviewRecord) -> dict[str, Any]:
-    return {name: clean(value) if name == "by" else value for name, value in asdict(record).items() if name != "run"}
-
-
-# Any in this module: JSON.
 
 
 @dataclass(frozen=True)
@@ -186,57 +127,49 @@ class ReviewRoutes:
     def routes(self) -> list[BaseRoute]:
         return [
             Route("/review/{path:path}", self.page),
-            Route("/api/review/queues/{path:path}", self.queues),
             Route("/api/review/row/{path:path}/{row}", self.row),
             Route("/api/review/record/{path:path}", self.record, methods=["POST"]),
         ]
 
     def page(self, request: Request) -> Response:
-        run = self.reviews.run(path := request.path_params["path"])
-        values = {"path": path, "flags": FLAGS, "fields": CORRECTED, "rows": run.count}
-        return page("review.html", self.reviews.state, run.title, True, **values)
+        """The rows in their order, the worst of them, and those that people have flagged or corrected.
 
-    def queues(self, request: Request) -> Response:
-        """Answer with the rows, the worst first, and those that are reviewed; rows that the person labels blind are
-        none of the worst.
+        Rows that the person labels blind are none of the worst.
         """
-        run = self.reviews.run(request.path_params["path"])
-        blind = self._blind(run, request)
-        worst = [row for row in self.reviews.worst(run) if row not in blind][:MOST_WORST]
-        return as_json({"queues": {"worst": worst, "reviewed": self.reviews.reviewed(run)}})
+        run = self.reviews.run(path := request.path_params["path"])
+        places, blind = worst_places(run), self.reviews.blind(run)
+        worst = [row for row in sorted(range(len(places)), key=places.__getitem__) if row not in blind][:MOST_WORST]
+        records = [record for record in self.reviews.store(run).records() if record.kind in ("flag", "correct")]
+        reviewed = list(dict.fromkeys(record.row for record in reversed(records)))
+        queues = [
+            ("all", "All rows", "In the order of the dataset.", None),
+            ("worst", "Worst rows", "By their combined rank, the worst first.", worst),
+            ("reviewed", "Reviewed", "Somebody has flagged or corrected these, the last ones first.", reviewed),
+        ]
+        values = {"path": path, "flags": FLAGS, "fields": NAMES, "queues": queues, "rows": run.count}
+        return page("review.html", self.reviews.state, run.title, **values)
 
     def row(self, request: Request) -> Response:
         """A row with what people have said of it. Of rows that the person labels blind nothing that the judge said."""
-        run = self.reviews.run(request.path_params["path"])
-        row, blind = number_of(request.path_params["row"]), self._blind(run, request)
-        try:
-            columns = columns_of(run, run.row(row))
-        except IndexError:
-            raise NotThere(str(row)) from None
-        sample = self.reviews.sample(run, row)
-        state = self.reviews.store(run).row(row, sample)
-        return as_json(
-            {
-                "row": row,
-                "sample": sample,
-                "columns": {name: columns.get(name) for name in CORRECTED},
-                "last": {key: record_json(record) for key, record in state.last.items()},
-                "html": None if row in blind else row_html(run, row),
-            }
-        )
+        run, row = self.reviews.run(request.path_params["path"]), number_of(request.path_params["row"])
+        columns, sample = self.reviews.columns(run, row), self.reviews.sample(run, row)
+        records = self.reviews.store(run).row(row, sample)
+        corrected = corrections_of(records)
+        shown = None if row in self.reviews.blind(run) else Markup(row_html(run, row))
+        html = render("review_row.html", corrected=corrected, columns=columns, fields=NAMES, row=shown)
+        now = {name: corrected[name].after if name in corrected else columns.get(name) for name in CORRECTED}
+        flags = {name: record.by for name, record in flags_of(records).items()}
+        return as_json({"row": row, "sample": sample, "flags": flags, "texts": now, "html": html})
 
     async def record(self, request: Request) -> Response:
-        """Keep a flag or a correction: 200 once it is on disk, 409 where somebody else has changed the same."""
-        values = await body_of(request)
-        return await run_in_threadpool(self._keep, request, values)
+        """Keep a flag or a correction."""
+        return await keep_sent(request, self._keep)
 
-    def _keep(self, request: Request, values: Mapping[str, Any]) -> Response:
+    def _keep(self, request: Request, values: Mapping[str, Any]) -> ReviewRecord:
         run = self.reviews.run(path := request.path_params["path"])
-        record = record_of(values, path, person(self.reviews.state, values.get("by")))
-        if record.kind not in ("flag", "correct"):
-            raise BadRequest(f"'{record.kind:.40}' is neither a flag nor a correction.")
-        return keep(self.reviews, run, record)
-
-    def _blind(self, run: Run, request: Request) -> set[int]:
-        by = self.reviews.state.who or known_name(request.query_params.get("by", ""))
-        return self.reviews.blind(run, by) if by else set()
+        record = self.reviews.record(path, {name: values.get(name) for name in SENT})
+        if record.kind not in ("flag", "correct") or record.row is None:
+            raise BadRequest(f"'{record.kind}' is neither a flag nor a correction.")
+        if record.sample != self.reviews.sample(run, record.row):
+            raise BadRequest(f"row {record.row} is another one since: it was judged again. Load the page again.")
+        return self.reviews.store(run).add(record)

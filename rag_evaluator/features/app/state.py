@@ -4,7 +4,6 @@ A path that a browser sends never leads out of that folder.
 """
 
 import os
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,16 +29,8 @@ class NotThere(RagEvaluatorError):
     """No run has this path: a page that is not there (404)."""
 
 
-@dataclass
-class _Place(Generic[Value]):
-    """Where a value is; the lock is held while it is made."""
-
-    lock: Lock = field(default_factory=Lock)
-    known: tuple[Hashable, Value] | None = None
-
-
 class FileCache(Generic[Value]):
-    """The values asked for last. A value is made once, however many ask for it; others are made meanwhile.
+    """The values asked for last. One is made at a time, and once, however many ask for it.
 
     Args:
         most: how many are kept.
@@ -47,19 +38,16 @@ class FileCache(Generic[Value]):
 
     def __init__(self, most: int) -> None:
         self._most, self._lock = most, Lock()
-        self._places: OrderedDict[Hashable, _Place[Value]] = OrderedDict()
+        self._known: dict[Hashable, tuple[Hashable, Value]] = {}  # key -> stamp and value, the last one at the end
 
     def of(self, key: Hashable, stamp: Hashable, make: Callable[[], Value]) -> Value:
         """The value of a key, made anew where the stamp is another one."""
         with self._lock:
-            place = self._places.pop(key, None) or _Place()
-            self._places[key] = place
-            while len(self._places) > self._most:
-                self._places.popitem(last=False)
-        with place.lock:
-            if place.known is None or place.known[0] != stamp:
-                place.known = stamp, make()
-            return place.known[1]
+            known = self._known.pop(key, None)
+            self._known[key] = known if known is not None and known[0] == stamp else (stamp, make())
+            while len(self._known) > self._most:
+                del self._known[next(iter(self._known))]
+            return self._known[key][1]
 
 
 @dataclass(frozen=True)
@@ -136,12 +124,10 @@ class AppState:
 
     Attributes:
         folders: the runs; `folders.find(path)` gives the folder of one, or raises `NotThere`.
-        review: whether rows may be reviewed here.
-        who: the name under which reviews are written; None asks the browser for it.
+        who: the name of the person who reviews; None: nothing can be changed.
     """
 
     folders: Folders
-    review: bool = False
     who: str | None = None
     _runs: FileCache[Run] = field(default_factory=lambda: FileCache(MOST_OPEN))
     _comparisons: FileCache[Comparison] = field(default_factory=lambda: FileCache(4))

@@ -6,24 +6,22 @@ from contextlib import contextmanager
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from threading import RLock
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import filelock
 
 from rag_evaluator.dataset.json_values import is_blank, plain
 from rag_evaluator.errors import RagEvaluatorError, ResultsError
-from rag_evaluator.files.atomic import sync_file, sync_folder, writing
+from rag_evaluator.files.atomic import sync_folder, writing
 from rag_evaluator.files.jsonl import Appender, json_line
 
 # Any in this module: JSON.
 
 Kind = Literal["flag", "correct", "label", "close"]
-KINDS: tuple[str, ...] = get_args(Kind)
 FLAGS = ("too_easy", "ambiguous", "not_answerable", "duplicate")
 CORRECTED = ("user_input", "reference", "reference_contexts")
 """Columns that belong to the dataset; what the system retrieved and answered is not for a reviewer to change."""
-MOST = 4_000_000  # characters of a text
-OPTIONAL = ("statement", "draw", "seen")
+OPTIONAL = ("statement", "draw")
 
 Key = tuple[str, int | None, str | None, str, str | None, str | None, str | None]
 
@@ -37,18 +35,16 @@ class ReviewRecord:
     """One flag, correction or label of a person, or the end of a draw.
 
     Attributes:
-        id: given by whoever sends it, so that a record that is sent twice is kept once.
         run: path of the run as the person saw it.
         row: from 0; None for `close`.
         sample: digest of the row that the person saw; None for `close`.
         at: when it was received, UTC, ISO 8601.
         by: who.
         field: name of the flag, column that is corrected, metric that is labelled; empty for `close`.
-        before, after: a flag is True or False, a text of `reference_contexts` a list, a label a number; a label that
-            is None is taken back.
+        before, after: what the person saw, and wants. A flag is True or False, `reference_contexts` a list of texts, a
+            label a number; a label that is None is taken back.
         statement: that is labelled; None: the whole score.
         draw: name of the draw that a label or a `close` belongs to; None: the row was not drawn.
-        seen: id of the last record of the same field that the person saw.
     """
 
     id: str
@@ -63,7 +59,6 @@ class ReviewRecord:
     after: Any
     statement: str | None = None
     draw: str | None = None
-    seen: str | None = None
 
     @property
     def key(self) -> Key:
@@ -79,52 +74,43 @@ class ReviewRecord:
 
 def checked(record: ReviewRecord) -> ReviewRecord:
     """Return the record, its texts as they can be written. Raises `ReviewError` for what cannot be kept."""
-    for name, longest in LONGEST.items():
-        value = getattr(record, name)
-        is_there = isinstance(value, str) and len(value) <= longest and bool(value.strip() or name not in NEEDED)
-        _need(is_there or (value is None and name in OPTIONAL), name, value, "a short text")
-    _need(record.kind in KINDS, "kind", record.kind, f"one of {', '.join(KINDS)}")
-    if record.kind == "close":
-        _need((record.row, record.sample) == (None, None), "row", record.row, "nothing")
-        _need(bool(record.draw), "draw", record.draw, "the name of a draw")
-    else:
-        _need(type(record.row) is int and record.row >= 0, "row", record.row, "a number from 0")
-        _need(isinstance(record.sample, str), "sample", record.sample, "the digest of the row")
-    known = FIELDS.get(record.kind)
-    _need(record.field in known if known else bool(record.field), "field", record.field, f"one of {known or 'metrics'}")
-    of_question = (record.kind, record.field) == ("correct", "user_input")
-    is_list = (record.kind, record.field) == ("correct", "reference_contexts")
-    is_value, expected = VALUES["contexts" if is_list else record.kind]
-    for name in ("after", "before"):
-        value = getattr(record, name)
-        _need(value is None or is_value(value), name, value, expected)
-    _need(not of_question or not is_blank(record.after), "after", record.after, "a question")
-    _need(record.kind != "flag" or record.after is not None, "after", record.after, expected)
+    kind, row, after = record.kind, record.row, record.after
+    is_close, of_list = kind == "close", record.field == "reference_contexts"
+    is_value = _are_texts if of_list else VALUES.get(str(kind), lambda value: False)
+    needed = kind == "flag" or (kind, record.field) == ("correct", "user_input")
+    holds = {
+        **{name: _is_text(getattr(record, name)) for name in ("id", "run", "at", "by")},
+        "kind": str(kind) in VALUES,
+        "row": row is None if is_close else type(row) is int and row >= 0,
+        "sample": record.sample is None if is_close else _is_text(record.sample),
+        "draw": _is_text(record.draw) or (record.draw is None and not is_close),
+        "statement": record.statement is None or isinstance(record.statement, str),
+        "field": record.field in FIELDS[str(kind)] if str(kind) in FIELDS else _is_text(record.field),
+        "after": not (needed and is_blank(after)) and (after is None or is_value(after)),
+        "before": record.before is None or is_value(record.before),
+    }
+    for name in holds:
+        if not holds[name]:
+            raise ReviewError(f"'{name}' of a review cannot be {getattr(record, name)!r:.60}.")
     return replace(record, **{part.name: plain(getattr(record, part.name)) for part in fields(ReviewRecord)})
 
 
-LONGEST = {"id": 64, "by": 200, "at": 200, "run": MOST, "field": MOST, "statement": MOST, "draw": MOST, "seen": MOST}
-NEEDED = ("id", "by", "at", "run")
-FIELDS: Mapping[str, tuple[str, ...]] = {"flag": FLAGS, "correct": CORRECTED, "close": ("",)}
-VALUES: Mapping[str, tuple[Callable[[Any], bool], str]] = {
-    "flag": (lambda value: type(value) is bool, "true or false"),
-    "correct": (lambda value: isinstance(value, str) and len(value) <= MOST, "a text"),
-    "contexts": (lambda value: _are_texts(value), "a list of texts"),
-    "label": (lambda value: type(value) in (int, float) and abs(value) < 1e9, "a number, or null to take a label back"),
-    "close": (lambda value: value is None, "nothing"),
-}
-"""Kind, or `contexts` -> whether it is a value of it, what is expected; null, for no text or no label, is one, too."""
+def _is_text(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
 
 
 def _are_texts(value: Any) -> bool:
-    texts = value if isinstance(value, list | tuple) else [None]
-    return all(isinstance(text, str) for text in texts) and sum(map(len, texts)) <= MOST
+    return isinstance(value, list) and all(isinstance(text, str) for text in value)
 
 
-def _need(holds: bool, name: str, received: Any, expected: str) -> None:
-    if not holds:
-        raise ReviewError(f"'{name}' of a review: expected {expected}, received {received!r:.60}.")
-
+FIELDS: Mapping[str, Sequence[str]] = {"flag": FLAGS, "correct": CORRECTED, "close": ("",)}
+VALUES: Mapping[str, Callable[[Any], bool]] = {
+    "flag": lambda value: type(value) is bool,
+    "correct": lambda value: isinstance(value, str),
+    "label": lambda value: type(value) in (int, float) and abs(value) < 1e9,
+    "close": lambda value: False,
+}
+"""Kind -> whether something, other than nothing, is a value of it."""
 
 NAME, LOCK = "reviews.jsonl", ".reviews.lock"
 SECONDS = 20.0  # that another process may hold the lock
@@ -142,21 +128,6 @@ class ConflictError(ReviewError):
         self.other = other
 
 
-@dataclass(frozen=True)
-class RowReview:
-    """What people have said of a row as it is now.
-
-    Attributes:
-        flags: name -> the record that set it; flags that are not set are left out.
-        fields: column -> its corrections, oldest first; the last one counts.
-        last: `kind.field` -> the last record of each flag and column that somebody has changed.
-    """
-
-    flags: Mapping[str, ReviewRecord]
-    fields: Mapping[str, Sequence[ReviewRecord]]
-    last: Mapping[str, ReviewRecord]
-
-
 class ReviewStore:
     """The reviews of one run; several stores, in several processes, may use the same folder.
 
@@ -172,7 +143,7 @@ class ReviewStore:
         self._stamp: tuple[int, int, int] | None = (0, 0, 0)  # of the file as it was read
 
     def add(self, record: ReviewRecord) -> ReviewRecord:
-        """Keep a record; once this returns it is on disk. The record that is kept under this id.
+        """Keep a record; once this returns it is on disk.
 
         Raises `ReviewError` for a record that cannot be kept, and `ConflictError` where the field has changed since the
         person saw it, to something that is neither what they saw nor what they want.
@@ -180,16 +151,10 @@ class ReviewStore:
         record = checked(record)
         with self.locked():
             self._refresh()
-            if record.id in self._ids:
-                kept = self._ids[record.id]
-                if (kept.key, kept.after) != (record.key, record.after):
-                    raise ReviewError(f"the id {record.id} is that of another review.")
-                sync_file(self.path)  # it may be there since its first try failed to bring it to disk
-                return kept
             if record.kind == "label" and self.is_closed(record.draw, record.by):
                 raise ReviewError(f"{record.by} has closed the draw {record.draw}: its labels stay as they are.")
             last = self._last.get(record.key)
-            if last is not None and last.id != record.seen and last.after not in (record.before, record.after):
+            if last is not None and last.after not in (record.before, record.after):
                 raise ConflictError(last)
             self._append(record)
         return record
@@ -209,11 +174,11 @@ class ReviewStore:
         """All records, in the order in which they were kept."""
         with self._thread:
             self._refresh()
-            return list(self._ids.values())
+            return list(self._records)
 
-    def row(self, row: int, sample: str | None) -> RowReview:
-        """What people have said of a row whose digest is `sample`; of another row in its place nothing."""
-        return review_of([record for record in self.records() if (record.row, record.sample) == (row, sample)])
+    def row(self, row: int, sample: str | None) -> list[ReviewRecord]:
+        """What people have said of a row whose digest is `sample`; of another in its place nothing."""
+        return [record for record in self.records() if (record.row, record.sample) == (row, sample)]
 
     def labels(self, draw: str, by: str, digests: Sequence[str]) -> list[ReviewRecord]:
         """A person's labels of a draw, the last of each item, in the order in which items were first labelled.
@@ -238,10 +203,6 @@ class ReviewStore:
         with self._thread:
             self._refresh()
             return draw is not None and ("close", None, None, "", None, draw, by) in self._last
-
-    def line_of(self, identity: str) -> int:
-        """The line of `reviews.jsonl` in which a record is, from 1."""
-        return self._places[identity]
 
     def _append(self, record: ReviewRecord) -> None:
         is_new = not self.path.exists()
@@ -272,37 +233,33 @@ class ReviewStore:
         except OSError as error:
             raise ResultsError(f"{self.path}: cannot be read: {error}.") from error
         self._stamp, self._lacks_end = None, False
-        self._ids: dict[str, ReviewRecord] = {}
-        self._places: dict[str, int] = {}  # id -> line
-        self._last: dict[Key, ReviewRecord] = {}
+        self._records: list[ReviewRecord] = []
         lines = content.split(b"\n")
         for number, line in enumerate(lines, start=1):
             if not line.strip():
                 continue
             try:
-                record = _record(line, self.path, number)
-            except ResultsError:
-                if number < len(lines):
-                    raise
-                break
+                self._records.append(_record(line))
+            except (ValueError, AttributeError, ReviewError) as error:
+                if number == len(lines):
+                    break
+                raise ResultsError(
+                    f"{self.path}, line {number}: damaged ({error}). Correct the line, or remove it."
+                ) from error
             self._lacks_end = number == len(lines)
-            if record.id not in self._ids:
-                self._places[record.id] = number
-                self._ids[record.id] = self._last[record.key] = record
+        self._last = {record.key: record for record in self._records}
         self._stamp = stamp
 
 
-def review_of(records: Sequence[ReviewRecord]) -> RowReview:
-    """The state of a row by its records, in order; labels are no part of it."""
-    last: dict[str, ReviewRecord] = {}
-    fields: dict[str, list[ReviewRecord]] = {}
-    for record in records:
-        if record.kind in ("flag", "correct"):
-            last[f"{record.kind}.{record.field}"] = record
-        if record.kind == "correct":
-            fields.setdefault(record.field, []).append(record)
-    flags = {record.field: record for record in last.values() if record.kind == "flag" and record.after}
-    return RowReview(flags, fields, last)
+def flags_of(records: Sequence[ReviewRecord]) -> dict[str, ReviewRecord]:
+    """Return the flags that are set on a row, by its records in order."""
+    last = {record.field: record for record in records if record.kind == "flag"}
+    return {flag: record for flag, record in last.items() if record.after}
+
+
+def corrections_of(records: Sequence[ReviewRecord]) -> dict[str, ReviewRecord]:
+    """Return the last correction of each column of a row, by its records in order."""
+    return {record.field: record for record in records if record.kind == "correct"}
 
 
 def _is_there(record: ReviewRecord, digests: Sequence[str]) -> bool:
@@ -310,8 +267,6 @@ def _is_there(record: ReviewRecord, digests: Sequence[str]) -> bool:
     return record.row is not None and record.row < len(digests) and digests[record.row] == record.sample
 
 
-def _record(line: bytes, path: Path, number: int) -> ReviewRecord:
-    try:
-        return checked(ReviewRecord(**json.loads(line)))
-    except (ValueError, TypeError, ReviewError) as error:
-        raise ResultsError(f"{path}, line {number}: damaged ({error}). Correct the line, or remove it.") from error
+def _record(line: bytes) -> ReviewRecord:
+    values = json.loads(line)
+    return checked(ReviewRecord(**{part.name: values.get(part.name) for part in fields(ReviewRecord)}))

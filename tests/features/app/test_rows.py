@@ -2,15 +2,12 @@ import json
 import os
 import random
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from threading import Event
 from typing import Any
 
 import pytest
 from app_client import asked, client, made_run, write_run
 
-from rag_evaluator.features.app import FileCache, RowIndex
 from rag_evaluator.report import clean, frames_of, worst_places
 from rag_evaluator.results import Run
 
@@ -100,38 +97,19 @@ def test_the_index_finds_and_orders_rows_as_python_does(results: Path, query: Ro
     assert {(page["total"], page["all"]) for page in pages} == {(len(expected), len(ROWS))}
 
 
-def test_a_row_is_the_same_with_and_without_the_index(results: Path) -> None:
-    with client(results) as browser:
-        plain = asked(browser, "/api/rows/run", limit=20)["rows"]
-        indexed = asked(browser, "/api/rows/run", limit=20, search="question")["rows"]
-    assert plain == indexed
-    team = ROWS[0]["team"] or "(no value)"
-    assert plain[0]["groups"] == {"team": team}
-    assert plain[0]["texts"] == {"response": clean(ROWS[0]["response"]), "reference": ""}
-    assert plain[0]["scores"] == {"m": score(0), METRIC: ROWS[0][METRIC]}
-
-
 @pytest.mark.parametrize(
     "query",
     [
         "sort=none",
-        "sort=m0",
-        "sort=rows.row",
         "sort=m;DROP TABLE rows",
         "metric=none",
         "metric=group:team",
         "metric=m&min=nan",
-        "metric=m&min=inf",
-        "metric=m&max=-1e999",
         "metric=m&min=0x1",
         "min=0.5",
         "offset=-1",
-        "offset=99999999999999999999",
-        "offset=1e3",
-        "offset=%C2%B2",
         "limit=0",
         "limit=100000",
-        "limit=x",
         "missing=2",
         "what=1",
         "search=" + "x" * 501,
@@ -141,6 +119,14 @@ def test_a_query_that_makes_no_sense_is_refused_with_a_sentence(results: Path, q
     answer = client(results).get(f"/api/rows/run?{query}")
     assert answer.status_code == 400
     assert answer.json()["error"].endswith(("?", "."))
+
+
+def test_a_row_has_its_groups_texts_and_scores(results: Path) -> None:
+    with client(results) as browser:
+        row = asked(browser, "/api/rows/run", limit=1)["rows"][0]
+    assert row["groups"] == {"team": ROWS[0]["team"] or "(no value)"}
+    assert row["texts"] == {"response": clean(ROWS[0]["response"]), "reference": ""}
+    assert row["scores"] == {"m": score(0), METRIC: ROWS[0][METRIC]}
 
 
 def test_a_page_behind_the_last_row_is_empty(results: Path) -> None:
@@ -157,13 +143,6 @@ def test_rows_written_anew_are_shown_at_once(tmp_path: Path) -> None:
         assert asked(browser, "/api/rows/run")["total"] == 7
         (tmp_path / "run" / "scores.jsonl").unlink()
         assert browser.get("/api/rows/run", params={"sort": "m"}).status_code == 500
-
-
-def test_the_first_page_needs_no_index(results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RowIndex, "__init__", lambda self, table: 1 / 0)
-    with client(results) as browser:
-        assert [row["row"] for row in asked(browser, "/api/rows/run", limit=3)["rows"]] == [0, 1, 2]
-        assert browser.get("/api/rows/run?sort=m").status_code == 500
 
 
 @pytest.mark.parametrize("line", ["{", "[1]", "\udcff", ""])
@@ -188,26 +167,6 @@ def test_a_run_that_took_the_place_of_another_of_the_same_size_and_time_is_shown
         assert asked(browser, "/api/rows/run", sort="m")["rows"][0]["question"] == "first"
         (other / "scores.jsonl").replace(run / "scores.jsonl")
         assert asked(browser, "/api/rows/run", sort="m")["rows"][0]["question"] == "other"
-
-
-def test_a_value_that_takes_long_holds_up_no_other_and_is_made_once() -> None:
-    kept: FileCache[str] = FileCache(2)
-    begun, others = Event(), Event()
-    made: list[str] = []
-
-    def slow() -> str:
-        made.append("slow")
-        begun.set()
-        assert others.wait(20)
-        return "slow"
-
-    with ThreadPoolExecutor(2) as pool:
-        waiting = [pool.submit(kept.of, "large", 1, slow) for _ in range(2)]
-        assert begun.wait(20)
-        assert kept.of("small", 1, lambda: "small") == "small"
-        others.set()
-        assert [each.result(20) for each in waiting] == ["slow", "slow"]
-    assert made == ["slow"]
 
 
 def test_two_runs_are_one_table_with_their_differences(tmp_path: Path) -> None:

@@ -1,25 +1,15 @@
 // The rows of a run, asked of the server page by page.
 "use strict";
 
-const NO_ANSWER = "The server does not answer. Is 'rag-evaluator view' still running?";
+const NO_ANSWER = "The server does not answer. Is 'rag-evaluator view' still running? If it was started again, open its new link.";
 const RELOAD = 5000; // milliseconds after which a run that is being made is shown anew
 
-/** What the server answers. Throws what it says is wrong. */
-async function ask(address) {
-  let answer;
-  try {
-    answer = await askServer(address, { redirect: "error" });
-  } catch {
-    throw new Error(NO_ANSWER);
-  }
-  if (answer.ok) return answer;
-  let error = "";
-  try {
-    error = (await answer.json()).error;
-  } catch {
-    error = NO_ANSWER;
-  }
-  throw new Error(error);
+/** What the server answers. Throws what it says is wrong, with the rest of its JSON. */
+async function ask(address, options = {}) {
+  const answer = await askServer(address, { redirect: "error", ...options }).catch(() => null);
+  if (answer?.ok) return answer;
+  const said = await answer?.json().catch(() => null);
+  throw Object.assign(new Error(said?.error ?? NO_ANSWER), said);
 }
 
 /** An address with more in its query; what is blank is left out. */

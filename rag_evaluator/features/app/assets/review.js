@@ -1,265 +1,182 @@
 // The page on which rows are flagged and corrected: queues at the left, the row at the right.
 "use strict";
 
-const QUEUES = {
-  all: ["All rows", "In the order of the dataset."],
-  worst: ["Worst rows", "By their combined rank, the worst first."],
-  reviewed: ["Reviewed", "Somebody has flagged or corrected these, the last ones first."],
-}; // name -> title, what its rows are
+const BETWEEN = "\n---\n"; // of the texts of a list
+const DISCARD = "Leave these texts as they were? What you typed is not saved.";
+
+function typedText(field, value) {
+  return field === "reference_contexts" ? (value ?? []).join(BETWEEN) : (value ?? "");
+}
+
+function parsed({ name, value }) {
+  if (name !== "reference_contexts") return value.trim() ? value : null;
+  const texts = value.split(BETWEEN).filter((each) => each.trim());
+  return texts.length ? texts : null;
+}
 
 class ReviewPage {
   constructor(page) {
     this.page = page;
-    this.run = page.dataset.run;
-    this.path = this.run.split("/").map(encodeURIComponent).join("/");
-    this.rows = Number(page.dataset.rows);
-    this.queues = { all: null }; // name -> rows; all rows have no list
-    this.row = null;
     this.known = null; // what the server says of the row
-    this.frames = framesAt(`/api/frames/${this.path}`);
-    this.who = new Reviewer(page, () => this.show(this.row));
-    this.outbox = new Outbox(this.run, () => `/api/review/record/${this.path}`, {
-      changed: () => this.showState(),
-      confirmed: (record, kept) => this.confirmed(record, kept),
-    });
-    this.form = new CorrectionForm(
-      page.querySelector("form.corrections"),
-      new Drafts(this.run),
-      (...change) => this.change("correct", ...change),
-      (focus, again) => this.formMoved(focus, again),
-    );
+    this.saving = Promise.resolve(); // one change after the other
+    this.frames = framesAt(page.dataset.frames);
+    this.form = page.querySelector("form.corrections");
+    this.areas = [...this.form.querySelectorAll("textarea")];
+    this.flags = [...page.querySelectorAll(".flag")];
+    this.edit = page.querySelector("button.edit");
+    this.state = new HashState(() => this.open());
     this.listen();
+    this.open();
   }
 
   listen() {
-    const on = (selector, act) => this.page.querySelector(selector).addEventListener("click", act);
-    on(".before", () => this.turn(-1));
-    on(".after", () => this.turn(1));
-    on("button.edit", () => this.toggleForm());
-    for (const flag of this.flags()) flag.addEventListener("click", () => this.flag(flag.dataset.flag));
-    window.addEventListener("popstate", () => {
-      this.showQueues(); // the queue is in the address, too
-      this.open();
+    const [before, after] = ["before", "after"].map((name) => this.page.querySelector(`button.${name}`));
+    before.addEventListener("click", () => this.turn(-1));
+    after.addEventListener("click", () => this.turn(1));
+    this.edit.addEventListener("click", () => (this.form.hidden ? this.correct() : this.leave()));
+    for (const flag of this.flags) flag.addEventListener("click", () => this.flag(flag.dataset.flag));
+    onKeys((key) => ({ e: this.edit, j: after, k: before, Escape: this.form.hidden ? null : this.edit })[key] ?? this.flags[Number(key) - 1]);
+    this.form.querySelector(".leave").addEventListener("click", () => this.leave());
+    this.form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit();
     });
-    window.addEventListener("storage", () => this.show(this.row)); // of another tab
-    onKeys((key) => this.key(key));
+    this.form.addEventListener("keydown", (event) => {
+      if (event.key === "Escape") this.leave();
+      if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+      event.preventDefault();
+      this.submit();
+    });
+    addEventListener("beforeunload", (event) => this.typed && event.preventDefault());
   }
 
-  flags() {
-    return [...this.page.querySelectorAll(".flag")];
-  }
-
-  key(key) {
-    const flag = this.flags()[Number(key) - 1];
-    if (flag) return () => this.flag(flag.dataset.flag);
-    return {
-      e: () => this.toggleForm(),
-      j: () => this.turn(1),
-      k: () => this.turn(-1),
-      Escape: this.form.isOpen ? () => this.form.close() : undefined,
-    }[key];
-  }
-
-  get queue() {
-    const name = new URLSearchParams(location.search).get("queue") ?? "all";
-    return name in this.queues ? name : "all";
-  }
-
-  /** The row at a place of the queue that is open. */
+  /** The row at a place of the queue that is open; undefined where there is none. */
   at(place) {
-    const rows = this.queues[this.queue];
-    return rows ? rows[place] : place;
+    if (this.listed) return this.listed[place];
+    return place >= 0 && place < this.rows ? place : undefined;
   }
 
-  get length() {
-    return this.queues[this.queue]?.length ?? this.rows;
+  get place() {
+    return this.listed ? this.listed.indexOf(this.row) : this.row;
   }
 
-  place() {
-    return this.queues[this.queue]?.indexOf(this.row) ?? this.row;
-  }
-
-  async start() {
-    this.open();
-    this.outbox.flush();
-    await this.loadQueues();
-    this.open();
-  }
-
-  /** The queue that is open keeps its rows: nothing moves under the reader's hands. */
-  async loadQueues() {
-    try {
-      const by = encodeURIComponent(this.who.name);
-      const { queues } = await (await ask(`/api/review/queues/${this.path}?by=${by}`)).json();
-      const open = this.queues[this.queue];
-      this.queues = { all: null, ...queues, ...(open && { [this.queue]: open }) };
-      this.showQueues();
-    } catch (error) {
-      if (!this.queues.worst) this.page.querySelector(".queues ul").replaceChildren(element("li", { class: "notice" }, error.message));
-    }
-  }
-
-  showQueues() {
-    const links = Object.entries(this.queues).map(([name, rows]) => {
-      const current = name === this.queue ? "true" : null;
-      const link = element("a", { href: `?queue=${name}`, "aria-current": current, title: QUEUES[name][1] }, element("span", {}, QUEUES[name][0]), element("span", { class: "number" }, count(rows?.length ?? this.rows)));
-      link.addEventListener("click", (event) => {
-        if (event.ctrlKey || event.metaKey || event.shiftKey) return;
-        event.preventDefault();
-        this.toQueue(name);
-      });
-      return element("li", {}, link);
-    });
-    this.page.querySelector(".queues ul").replaceChildren(...links);
-  }
-
-  toQueue(name) {
-    history.pushState(null, "", `?queue=${name}`);
-    this.showQueues();
-    this.open();
-  }
-
-  /** Open what the address says: a row of the queue, else its first. */
+  /** Open what the address says: a row of a queue, else its first. */
   open() {
-    const named = new URLSearchParams(location.hash.slice(1)).get("row");
-    const row = /^\d+$/.test(named ?? "") ? Number(named) : this.at(0);
-    this.page.querySelector(".queue-name").textContent = QUEUES[this.queue][0];
-    if (row === undefined || row >= this.rows) {
-      this.row = null;
-      this.forget();
-      this.page.querySelector(".fragment").replaceChildren(element("p", { class: "quiet" }, "No row is in this queue."));
-      this.showPlace();
-      return;
-    }
-    if (row !== this.row) this.show(row);
-    this.showPlace();
+    const { queue, row } = this.state.get();
+    const links = [...this.page.querySelectorAll(".queues a")];
+    const link = links.find((other) => other.dataset.queue === queue) ?? links[0];
+    this.rows = Number(this.page.dataset.rows);
+    this.listed = JSON.parse(link.dataset.listed); // null: all rows, in order
+    const next = /^\d+$/.test(row ?? "") ? Number(row) : this.at(0);
+    if (next !== this.row && this.typed && !confirm(DISCARD)) return this.state.set({ row: this.row }, true);
+    for (const other of links) other.setAttribute("aria-current", String(other === link));
+    this.page.querySelector(".queue-name").textContent = link.firstElementChild.textContent;
+    this.page.querySelector(".why").textContent = link.title;
+    if (next !== this.row || next === undefined) this.forget();
+    this.row = next;
+    const { place } = this;
+    const length = this.listed?.length ?? this.rows;
+    this.page.querySelector(".of").textContent = place >= 0 ? `${count(place + 1)} of ${count(length)}` : "";
+    this.page.querySelector("button.before").disabled = !(place > 0);
+    this.page.querySelector("button.after").disabled = !(place + 1 < length);
+    return this.show();
   }
 
   turn(step) {
-    const place = this.place();
-    const row = this.at(place < 0 ? 0 : place + step);
-    if (row !== undefined && row >= 0 && row < this.rows) location.hash = `row=${row}`;
-  }
-
-  showPlace() {
-    const place = this.row === null ? -1 : this.place();
-    const shown = place >= 0 ? `${count(place + 1)} of ${count(this.length)}` : "";
-    this.page.querySelector(".of").textContent = shown;
-    this.page.querySelector(".before").disabled = place <= 0;
-    this.page.querySelector(".after").disabled = place + 1 >= this.length;
-    this.page.querySelector(".why").textContent = QUEUES[this.queue][1];
-  }
-
-  async show(row) {
-    if (row === null) return;
-    this.row = row;
-    if (this.known?.row !== row) {
-      this.forget(); // until the server has said what holds of this one, nothing can be changed
-    }
-    const place = this.page.querySelector(".fragment");
-    place.setAttribute("aria-busy", "true");
-    try {
-      const by = encodeURIComponent(this.who.name);
-      const asked = (this.asked = {});
-      const known = await (await ask(`/api/review/row/${this.path}/${row}?by=${by}`)).json();
-      if (row !== this.row || asked !== this.asked) return; // an older answer does not know what was kept since
-      this.known = known;
-      place.replaceChildren(known.html === null ? element("p", { class: "notice" }, "You are labelling this row: its scores are hidden until you have closed the draw.") : rowOf(known.html, this.frames));
-      this.page.querySelector(".tools").hidden = false;
-    } catch (error) {
-      if (row === this.row && this.known?.row !== row) {
-        place.replaceChildren(element("p", { class: "notice" }, error.message));
-        setTimeout(() => row === this.row && this.show(row), AGAIN); // the server may be back
-      }
-    }
-    place.removeAttribute("aria-busy");
-    if (this.known?.row === row) this.showRow();
+    const row = this.at(this.place + step);
+    if (row !== undefined) this.state.set({ row });
   }
 
   /** Nothing of the last row stays beside the next one. */
   forget() {
     this.known = null;
-    this.form.form.hidden = true;
-    for (const part of [".tools", ".history"]) this.page.querySelector(part).hidden = true;
+    this.form.hidden = true;
+    this.page.querySelector(".tools").hidden = true;
+    this.page.querySelector(".fragment").replaceChildren();
   }
 
-  /** What holds of a field now: what waits to be sent comes after what the server says. [value, id]. */
-  now(kind, field) {
-    const waiting = this.outbox.of(this.row).filter(({ record, conflict, refused }) => record.kind === kind && record.field === field && record.sample === this.known.sample && !conflict && !refused).at(-1);
-    const last = waiting?.record ?? this.known.last[`${kind}.${field}`];
-    if (last) return [last.after, last.id, last];
-    return [kind === "flag" ? false : this.known.columns[field], null, null];
-  }
-
-  showRow() {
-    for (const flag of this.flags()) {
-      const [on, , record] = this.now("flag", flag.dataset.flag);
-      flag.setAttribute("aria-pressed", String(on));
-      flag.querySelector(".by").textContent = on && record?.at ? record.by : "";
+  async show() {
+    const { row } = this;
+    const place = this.page.querySelector(".fragment");
+    if (row === undefined) return place.replaceChildren(element("p", { class: "quiet" }, "No row is in this queue."));
+    place.setAttribute("aria-busy", "true");
+    try {
+      const known = await (await ask(`${this.page.dataset.row}/${row}`)).json();
+      if (row !== this.row) return;
+      place.replaceChildren(rowOf(known.html, this.frames));
+      this.known = this.form.hidden ? known : { ...known, texts: this.known.texts }; // what is typed began from these
+      this.fill();
+    } catch (error) {
+      if (row === this.row) place.replaceChildren(element("p", { class: "notice" }, error.message));
     }
-    const fields = this.form.fields.map((area) => [area.name, this.now("correct", area.name)]);
-    this.form.fill(this.row, this.known.sample, Object.fromEntries(fields));
-    const done = fields.filter(([, [, id]]) => id !== null);
-    const history = this.page.querySelector(".history");
-    history.hidden = !done.length;
-    history.replaceChildren(...done.map(([field, [after, , record]]) => this.corrected(field, after, record)));
+    place.removeAttribute("aria-busy");
   }
 
-  corrected(field, after, record) {
-    const when = record.at ? `${record.by}, ${new Date(record.at).toLocaleString()}` : "Saving …";
-    return element(
-      "div",
-      { class: "corrected" },
-      element("h3", {}, FIELDS[field], " ", element("span", { class: "quiet" }, when)),
-      element("del", { class: "data", dir: "auto" }, readable(this.known.columns[field])),
-      element("ins", { class: "data", dir: "auto" }, readable(after)),
-    );
+  /** The flags and texts as they are; what is being typed stays. */
+  fill() {
+    this.page.querySelector(".tools").hidden = false;
+    for (const flag of this.flags) {
+      const by = this.known.flags[flag.dataset.flag];
+      flag.setAttribute("aria-pressed", String(by !== undefined));
+      flag.querySelector(".by").textContent = by ?? "";
+    }
+    for (const area of this.form.hidden ? this.areas : []) {
+      area.value = typedText(area.name, this.known.texts[area.name]);
+      area.shown = area.value; // as a browser ends its lines
+    }
+  }
+
+  /** Whether texts have been typed that are not saved. */
+  get typed() {
+    return !this.form.hidden && this.areas.some((area) => area.value !== area.shown);
   }
 
   flag(name) {
-    if (!this.known) return;
-    const [on, seen] = this.now("flag", name);
-    this.change("flag", name, on, !on, seen);
+    this.saving = this.saving.then(async () => {
+      if (!this.known) return;
+      const on = name in this.known.flags;
+      if (await this.change("flag", name, on, !on)) await this.show();
+    });
   }
 
-  /** Whether the change is kept: not if nobody knows whose it is. */
-  change(kind, field, before, after, seen) {
-    if (this.known?.row !== this.row || !this.who.known()) return false;
-    this.outbox.add({ row: this.row, sample: this.known.sample, kind, field, before, after, seen, by: this.who.name });
-    this.showRow();
-    return true;
+  change(kind, field, before, after, refused) {
+    const { row, sample } = this.known;
+    return save(this.page, { row, sample, kind, field, before, after }, refused);
   }
 
-  /** What was kept holds at once: the next change of the field follows it, also before the row has been read again. */
-  confirmed(record, kept) {
-    if (this.known?.row === record.row && this.known.sample === record.sample) this.known.last[`${kept.kind}.${kept.field}`] = kept;
-    if (record.row === this.row) this.show(this.row);
-    clearTimeout(this.counting);
-    this.counting = setTimeout(() => this.loadQueues(), 500);
+  correct() {
+    this.toggle(true);
+    this.form.querySelector("[name=reference]").focus();
   }
 
-  toggleForm() {
-    if (!this.known) return;
-    if (this.form.isOpen) this.form.close();
-    else this.form.open();
+  toggle(open) {
+    this.form.hidden = !open;
+    this.edit.setAttribute("aria-expanded", String(open));
+    if (!open) this.edit.focus();
   }
 
-  formMoved(focus, again) {
-    const edit = this.page.querySelector("button.edit");
-    edit.setAttribute("aria-expanded", String(this.form.isOpen));
-    if (focus) edit.focus();
-    if (again) this.showRow();
+  leave() {
+    if (this.typed && !confirm(DISCARD)) return;
+    this.toggle(false);
+    this.fill();
   }
 
-  showState() {
-    showSaved(this.page, this.outbox);
-    showTroubles(this.page, this.outbox, readable);
+  /** Save each text that has changed. One that is refused stays as it was typed; saved again it replaces the other's. */
+  async submit() {
+    const { known } = this;
+    for (const area of this.areas.filter(({ value, shown }) => value !== shown)) {
+      const after = parsed(area);
+      const refused = (error) => "now" in error && (known.texts[area.name] = error.now);
+      if (!(await this.change("correct", area.name, known.texts[area.name], after, refused))) return;
+      known.texts[area.name] = after;
+      area.shown = area.value;
+    }
+    this.toggle(false);
+    await this.show();
   }
 }
 
 document.addEventListener("DOMContentLoaded", () => {
   const page = document.getElementById("review");
-  if (!page) return;
-  window.reviewPage = new ReviewPage(page);
-  window.reviewPage.start();
+  if (page) window.reviewPage = new ReviewPage(page);
 });

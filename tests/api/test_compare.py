@@ -336,12 +336,6 @@ def test_a_long_response_is_whole_in_the_value_and_cut_in_json(compare: Compare)
     assert "row_a" not in line
 
 
-def test_scores_under_other_names_of_a_metric_are_the_same_metric(compare: Compare) -> None:
-    a = evaluated(rows_of(), metrics=["exact_match"])
-    renamed = replace(evaluated(rows_of(CHANGED)), scores={"ExactMatch": a.scores["exact_match"]})
-    assert compare(a, renamed).metrics[0].figures.metric == "exact_match"
-
-
 def test_a_score_beyond_its_range_by_rounding_is_cut_to_it(compare: Compare) -> None:
     a, b = (table(semantic_similarity=[value] * 3) for value in (1.0000000000000002, 0.5))
     assert compare(a, b).metrics[0].figures.mean_a == 1.0

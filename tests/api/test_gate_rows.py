@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rag_evaluator
 from rag_evaluator import RagEvaluatorError, Results, load_dataset
-from rag_evaluator.comparison import Verdict
+from rag_evaluator.comparison import Verdict, write_junit
 from rag_evaluator.results import Score
 
 NAN = math.nan
@@ -97,6 +97,13 @@ class TestMissing:
         base = run_of(questions([1.0] * 300))
         run = run_of(questions([*[0.5] * 290, *[NAN] * 10]))
         assert "only missing rows" not in verdict(run, not_worse_than=base, margin=0.02).reason
+
+    def test_that_missing_rows_were_ignored_is_in_the_line_and_in_junit(self, tmp_path: Any) -> None:
+        base, run = run_of(questions([1.0] * 300)), run_of(questions([*[1.0] * 293, *[NAN] * 7]))
+        found = verdict(run, not_worse_than=base, margin=0.02, missing="ignore")
+        assert found.passed and found.remarks
+        write_junit([found], "run", tmp_path / "gate.xml")
+        assert "7 missing rows are ignored (--missing ignore)" in (tmp_path / "gate.xml").read_text()
 
 
 class TestKeys:

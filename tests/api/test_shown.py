@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
-from rag_evaluator.errors import SHELL
 from rag_evaluator.files import ACTIVITY, Activity, Lines, State, Watch, automatic, silent
 from rag_evaluator.tasks import question as showing
 
@@ -48,17 +47,6 @@ class CallbackDisplay:
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(showing, "Watch", lambda display: Watch(display, tick=0.005))
-
-
-def test_a_callback_with_a_method_show_gets_states_and_the_counts_as_before(
-    rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    quick(monkeypatch)
-    told = CallbackDisplay()
-    evaluator().evaluate(rows, told)
-    assert told.counts == [(0, 3), (1, 3), (2, 3), (3, 3)]
-    assert {state.noun for state in told.states} == {"scores"}
-    assert {0, 1, 2} <= {state.done for state in told.states}
 
 
 @pytest.mark.parametrize(
@@ -113,14 +101,6 @@ def test_a_notebook_gets_a_bar_that_is_exchanged_in_place_and_gone_at_the_end(
     assert "scores 3/3 (100 %)" in html[-1]
     assert shown[-1]["text/plain"] in html[-1]
     assert "script" not in "".join(html)
-
-
-def test_outside_of_a_notebook_there_is_no_bar_and_a_command_shows_its_own_progress() -> None:
-    assert not showing.in_notebook()
-    assert [type(display) for display in showing._displays(automatic)] == [Lines]
-    reset = SHELL.set(True)
-    assert [*showing._displays(automatic)] == []
-    SHELL.reset(reset)
 
 
 def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -53,11 +53,6 @@ def test_without_a_gpu_it_is_transformers(node: Path, installed: None, says: str
     assert (name, why) == ("transformers", "no NVIDIA GPU that this process may use was found")
 
 
-def test_a_driver_that_fails_lists_no_gpu(node: Path) -> None:
-    driver(node, "GPU access blocked by the operating system", 255)
-    assert not has_gpu()
-
-
 @pytest.mark.parametrize("hidden", ["", "-1", "NoDevFiles"])
 def test_gpus_that_this_process_may_not_use_do_not_count(
     node: Path, monkeypatch: pytest.MonkeyPatch, hidden: str
@@ -102,12 +97,6 @@ def test_a_job_whose_node_may_choose_vllm_is_one_process(node: Path) -> None:
     usual, chosen = JudgeConfig(), make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto"}}).judge
     assert whole_node(usual) == ["--exclusive", "--mem=0"]
     assert whole_node(chosen) == ["--exclusive", "--mem=0", "--ntasks-per-node=1"]
-
-
-def test_a_saved_configuration_of_a_server_can_be_read_again() -> None:
-    judge = {"engine": "server", "url": "http://127.0.0.1:8000/v1", "api_key_env": "KEY", "served_model": "qwen"}
-    config = make_config({"metrics": ["faithfulness"], "judge": judge})
-    assert make_config(config.model_dump(mode="json")).judge == config.judge
 
 
 def test_the_table_of_keys_names_engines_and_keys_that_exist() -> None:

@@ -124,11 +124,6 @@ def test_v02_local_models(run: Run, models: dict[str, Any]) -> None:
     assert script["path"].with_suffix(".csv").read_text().splitlines()[0].endswith("nv_context_relevance")
 
 
-def test_v02_single_turn(run: Run, models: dict[str, Any]) -> None:
-    script = run("v02_single_turn")
-    assert script["scores"] == scores(models, ["faithfulness", "context_recall"], [script["sample"].to_dict()])
-
-
 def test_v02_factual(run: Run, models: dict[str, Any]) -> None:
     script = run("v02_factual")
     rows = script["dataset"].to_list()
@@ -154,14 +149,6 @@ def test_v02_criteria(run: Run, models: dict[str, Any]) -> None:
     metrics = [polite, "rubrics_score_without_reference"]
     expected = scores(models, metrics, script["dataset"].to_list(), metric_options=options)
     assert values(script["result"]) == list(expected.values())
-
-
-@SCRIPT_NAMES_NO_MODEL
-def test_v03_strings(run: Run, models: dict[str, Any]) -> None:
-    script = run("v03_strings")
-    metrics = ["bleu_score", "rouge_score", "exact_match", "string_presence", "non_llm_string_similarity"]
-    assert values(script["result"]) == list(scores(models, metrics, script["frame"]).values())
-    assert list(script["result"].results.scores)[1] == "rouge_score(mode=fmeasure)"
 
 
 def test_v03_own_metric(run: Run, models: dict[str, Any]) -> None:
@@ -193,16 +180,3 @@ def test_v04_discrete(run: Run, models: dict[str, Any]) -> None:
     assert list(map(str, script["result"].results.scores)) == ["chunks_help", "grade", "has_full_stop"]
     assert str(values(script["result"])) == str(list(expected.values()))  # a grade may be missing
     assert expected["has_full_stop"] == [1.0, 0.0]
-
-
-def test_ragsge_lists(run: Run, models: dict[str, Any]) -> None:
-    script = run("ragsge_lists")
-    rows = {
-        "question": script["questions"],
-        "contexts": script["contexts"],
-        "answer": script["answers"],
-        "ground_truth": script["ground_truth"],
-    }
-    metrics = ["answer_relevancy", "faithfulness", "context_recall", "context_precision"]
-    results = RAGEvaluator({"metrics": metrics}, models["llm"], models["embeddings"]).evaluate(rows)
-    assert list(script["scores"].values()) == [row["mean"] for row in results.summary().values()]

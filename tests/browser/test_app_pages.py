@@ -1,4 +1,4 @@
-"""The app's pages: the list of runs, a run of many rows, a run that is still going on."""
+"""The app's pages: the list of runs, the way back, a run that is still going on."""
 
 import time
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from made_runs import RUNS, Runs, judged, sample_rows
 from playwright.sync_api import Page, expect
 from pydantic import BaseModel
 from served import Server
-from table import Table, by_value, rows_of, values
+from table import Table, by_value
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
 
@@ -37,57 +37,6 @@ def test_all_runs_are_listed_with_means_and_open(page: Page, runs: Runs, serve: 
     table.shows(range(12))
     page.go_back()
     expect(page.locator("main")).to_have_text(listed, timeout=20_000)
-
-
-def test_the_table_of_the_app_sorts_filters_and_searches_as_that_of_the_report(
-    page: Page, runs: Runs, serve: Serve
-) -> None:
-    run = runs("plain")
-    page.goto(serve(run.parent).link)
-    table = open_run(page, "plain")
-    table.shows(range(12))
-    found = values(run, "faithfulness")
-    table.sort("faithfulness")
-    table.shows(by_value(run, "faithfulness"))
-    table.sort("faithfulness")
-    table.shows(by_value(run, "faithfulness", descending=True))
-    table.set("metric", "faithfulness")
-    table.set("max", "0.5")
-    kept = [row for row in by_value(run, "faithfulness", descending=True) if (found[row] or 0.0) <= 0.5]
-    table.shows(kept)
-    table.click(kept[0])
-    table.opens(kept[0])
-    assert rows_of(run)[kept[0]]["response"] in (table.row.text_content() or "")
-    page.reload()
-    table.opens(kept[0])
-    page.keyboard.press("Escape")
-    table.closes()
-    page.locator("#rows .clear").click()
-    table.shows(range(12))
-    table.set("search", "Marlow")
-    page.wait_for_url("**search=Marlow**")
-    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length < 12")
-    assert table.rows
-
-
-def test_two_runs_are_compared_from_the_list(page: Page, runs: Runs, serve: Serve) -> None:
-    runs("plain"), runs("other")
-    page.goto(serve(runs.folder).link)
-    for name in ("plain", "other"):
-        page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).get_by_role("checkbox").check()
-    page.get_by_role("button", name="Compare").click()
-    table = Table(page)
-    table.shows(range(12))
-    page.locator(".figures img").first.wait_for()
-    table.question(3).click()
-    table.opens(3)
-    assert table.row.locator(".sides").first.locator(":scope > .side").count() == 2
-    page.go_back()
-    table.closes()
-    link = page.locator(".changed .all a").first
-    _, count = link.inner_text().split()
-    link.click()
-    expect(page.locator("#rows .count")).to_have_text(f"{count} of 12 rows")
 
 
 def test_the_back_button_goes_from_row_to_run_to_list_and_through_a_comparison(

@@ -52,17 +52,6 @@ def test_two_runs_are_compared_row_by_row(offline_page: Page, reports: Reports, 
     assert sides[0]["x"] + sides[0]["width"] <= sides[1]["x"]
 
 
-def test_the_rows_that_changed_most_are_linked(offline_page: Page, reports: Reports) -> None:
-    offline_page.goto(reports("plain", "other").as_uri())
-    Table(offline_page).shows(range(12))
-    link = offline_page.locator("main a[href^='#row=']:not(#rows a)").first
-    row = (link.get_attribute("href") or "").partition("=")[2]
-    link.click()
-    offline_page.locator(f"dialog#row[open] article.row[data-row='{row}']").first.wait_for()
-    offline_page.go_back()
-    Table(offline_page).closes()
-
-
 def test_all_rows_that_changed_are_one_click_away_and_as_many_as_the_link_says(
     offline_page: Page, reports: Reports
 ) -> None:
@@ -93,28 +82,6 @@ def column_of(page: Page, key: str) -> int:
     return int(keys.index(key)) + 1
 
 
-@pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
-def test_colours_follow_the_system(
-    new_context: Callable[..., object], reports: Reports, scheme: str, dark: bool
-) -> None:
-    page = new_context(offline=True, color_scheme=scheme).new_page()  # type: ignore[attr-defined]
-    page.goto(reports("plain").as_uri())
-    assert (brightness(page) < 128) == dark
-
-
-def test_colours_that_were_chosen_are_kept(offline_page: Page, reports: Reports) -> None:
-    """Up to three choices: at the reload of a page from disk a busy Chromium drops about 2 of 100 (over HTTP: none)."""
-    offline_page.goto(reports("plain").as_uri())
-    for _ in range(3):
-        offline_page.locator("input[name=theme][value=dark]").check(force=True)
-        assert brightness(offline_page) < 128
-        offline_page.reload()
-        if brightness(offline_page) < 128:
-            break
-    assert brightness(offline_page) < 128
-    assert offline_page.locator("input[name=theme]:checked").input_value() == "dark"
-
-
 def test_a_report_is_printed_dark_on_light_without_controls(
     new_context: Callable[..., object], reports: Reports
 ) -> None:
@@ -139,15 +106,6 @@ def test_all_rows_are_printed_and_the_page_is_shown_again_afterwards(offline_pag
     expect(offline_page.locator("#rows .pager .place")).to_have_text("1 to 60 of 60")
     offline_page.evaluate("dispatchEvent(new Event('afterprint'))")
     expect(rows).to_have_count(50)
-
-
-def test_a_narrow_window_does_not_scroll_sideways(new_context: Callable[..., object], reports: Reports) -> None:
-    page = new_context(offline=True, viewport={"width": 420, "height": 800}).new_page()  # type: ignore[attr-defined]
-    for name in ("plain", "arabic"):
-        page.goto(reports(name).as_uri())
-        page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length > 0")
-        wide = page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
-        assert wide <= 1
 
 
 def test_without_scripts_a_report_shows_its_figures_and_says_what_is_missing(

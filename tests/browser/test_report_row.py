@@ -4,7 +4,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from table import Table
 
 Reports = Callable[..., Path]
@@ -43,19 +43,6 @@ def test_the_rows_before_and_after_follow_the_order_that_is_shown(table: Table) 
     table.dialog.locator("button.before").click()
     table.opens(order[0])
     assert table.dialog.locator("button.before").is_disabled()
-
-
-def test_a_row_that_is_not_there_is_said_to_be_missing(table: Table) -> None:
-    table.page.goto(f"{table.page.url.partition('#')[0]}#row=99")
-    expect(table.dialog.locator(".row-body .notice")).to_contain_text("99")
-
-
-def test_focus_comes_back_to_the_row_that_was_open(table: Table) -> None:
-    table.question(4).press("Enter")
-    table.opens(4)
-    table.page.keyboard.press("Escape")
-    table.closes()
-    assert table.page.evaluate("document.activeElement.closest('tr[data-row]')?.dataset.row") == "4"
 
 
 @pytest.mark.parametrize(("name", "direction"), [("arabic", "rtl"), ("japanese", "ltr")])

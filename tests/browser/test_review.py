@@ -83,21 +83,6 @@ def test_what_is_typed_and_not_saved_survives_a_reload(desk: Desk, run: Path) ->
     assert written(run) == []
 
 
-def test_keys_move_between_rows_and_the_back_button_goes_back(desk: Desk) -> None:
-    desk.page.keyboard.press("j")
-    desk.shows(1)
-    desk.page.keyboard.press("j")
-    desk.shows(2)
-    desk.page.keyboard.press("k")
-    desk.shows(1)
-    desk.page.go_back()
-    desk.shows(2)
-    desk.page.go_back()
-    desk.shows(1)
-    desk.page.go_forward()
-    desk.shows(2)
-
-
 def test_a_row_is_found_flagged_and_corrected_without_a_mouse(
     new_context: NewContext, server: Server, run: Path
 ) -> None:
@@ -145,21 +130,6 @@ def test_nothing_of_the_last_row_stays_where_the_next_one_does_not_load(desk: De
     expect(history).to_be_hidden()
 
 
-def test_the_worst_rows_are_shown_in_their_order(desk: Desk) -> None:
-    desk.page.locator("a[href='?queue=worst']").click()
-    expect(desk.page.locator(".queue-name")).to_have_text("Worst rows")
-    desk.page.go_back()
-    expect(desk.page.locator(".queue-name")).to_have_text("All rows")
-
-
-def test_a_second_tab_shows_what_was_done_in_the_first(desk: Desk, server: Server, run: Path) -> None:
-    second = Desk(desk.page.context.new_page(), server, run.name)
-    desk.page.bring_to_front()
-    desk.flag(2)
-    desk.says("saved")
-    second.page.locator(".flag[data-flag=ambiguous][aria-pressed=true]").wait_for()
-
-
 @pytest.mark.parametrize("keep", ["mine", "theirs"])
 def test_two_people_who_change_the_same_see_both_texts(
     new_context: NewContext, run: Path, serve: Serve, complaints: Complaints, keep: str
@@ -183,20 +153,6 @@ def test_two_people_who_change_the_same_see_both_texts(
     ben.sends_all()
     expected = ["what ana says", "what ben says"] if keep == "mine" else ["what ana says"]
     assert [line["after"] for line in written(run)] == expected
-
-
-def test_an_edit_while_the_server_is_killed_arrives_when_it_is_back(
-    desk: Desk, run: Path, server: Server, complaints: Complaints
-) -> None:
-    complaints.expected += ["Failed to load resource", "net::ERR"]
-    server.kill()
-    desk.correct("reference", "typed into the void")
-    desk.flag(1)
-    desk.says("waiting")
-    assert written(run) == []
-    server.start()
-    desk.says("saved")
-    assert {line["after"] for line in written(run)} == {"typed into the void", True}
 
 
 def test_an_edit_survives_the_server_and_the_tab(desk: Desk, run: Path, server: Server, complaints: Complaints) -> None:

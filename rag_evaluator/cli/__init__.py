@@ -9,6 +9,6 @@ __getattr__, __dir__, __all__ = facade(
         "console": "GROUPS_SHOWN print_groups print_parts print_table",
         "options": "ASKED complete",
         "prompts": "OTHERS",
-        "watching": "SAFE TerminalBar",
+        "watching": "SAFE",
     },
 )

@@ -14,7 +14,6 @@ LINES = (
 )
 ODDS, ANSWER = ("sig", "1241626eb8ca5429"), ("sig", "10fd874b68dad080")
 VALUES = {ODDS: {"log_odds": 0.847298}, ANSWER: {"answer": {"answerable": 1, "answer": "Hahn á"}}}
-PLAIN = b'{"question": "q", "translation": "\xc3\xa1", "cut": false, "error": null}\n'
 
 
 def records_in(folder: Path, process: str, told: list[str] | None = None) -> Records:
@@ -32,18 +31,6 @@ def test_the_bytes_of_kept_answers_are_those_of_format_2(tmp_path: Path) -> None
         records.append(key, values)
     assert (tmp_path / "p.jsonl").read_bytes() == LINES
     assert told == ["p.jsonl"]
-
-
-def test_the_bytes_of_kept_translations_have_no_checksum(tmp_path: Path) -> None:
-    records = Records(tmp_path / "klingon.jsonl", ("question",))
-    records.append(("q",), {"translation": "á", "cut": False, "error": None})
-    assert records.path.read_bytes() == PLAIN
-    assert Records(records.path, ("question",)).find(("q",)) == {
-        "question": "q",
-        "translation": "á",
-        "cut": False,
-        "error": None,
-    }
 
 
 @pytest.mark.parametrize("process", ["p", "another"])

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.cli import SAFE, TerminalBar, watching
-from rag_evaluator.files import Activity, Watch
+from rag_evaluator.cli import SAFE
 
 pytestmark = pytest.mark.processes
 
@@ -132,18 +131,3 @@ def test_ctrl_c_says_what_is_waited_for_and_no_bar_comes_after_the_end() -> None
     assert "scores" in before
     assert "scores" in after  # the bar goes on meanwhile
     assert after.rpartition("stopped by SIGINT: what was scored is kept")[2].strip() == ", the same command continues."
-
-
-def test_a_bar_fits_a_narrow_terminal() -> None:
-    code, text = on_a_terminal(COMMAND, width=60)
-    assert code == 0
-    for line in re.split(r"[\r\n]", text):
-        assert len(CONTROL.sub("", line)) <= 60
-
-
-def test_a_command_that_asks_nothing_long_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "FIRST", 60.0)
-    bar = TerminalBar(continued=True)
-    with Watch(bar, tick=0.01, activity=Activity()):
-        time.sleep(0.1)
-    assert bar.progress is None

@@ -5,7 +5,6 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -202,30 +201,6 @@ def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_pat
     assert (done.returncode, done.stdout) == (0, "ended\n")
 
 
-class Slow:
-    """A display that is at work for a while."""
-
-    def __init__(self) -> None:
-        self.begun, self.ended, self.shown = threading.Event(), False, list[bool]()
-
-    def show(self, state: State) -> None:
-        self.begun.set()
-        time.sleep(0.05)
-        self.shown.append(self.ended)
-
-    def close(self) -> None:
-        self.ended = True
-
-
-def test_nothing_is_written_after_the_end() -> None:
-    display = Slow()
-    with Watch(display, tick=0.001):
-        assert display.begun.wait(5)
-    time.sleep(0.1)
-    assert display.shown
-    assert not any(display.shown)
-
-
 def test_time_of_loading_is_no_time_of_judging() -> None:
     pace = Pace()
     assert pace.rate(0, State(noun="scores", done=0, total=100)) is None
@@ -233,13 +208,3 @@ def test_time_of_loading_is_no_time_of_judging() -> None:
     assert pace.rate(600, State(noun="scores", done=0, total=100)) is None
     assert pace.rate(610, State(noun="scores", done=20, total=100)) == 2.0
     assert pace.rate(620, State(noun="scores", done=20, total=100)) == 1.0
-
-
-def test_the_rate_is_that_of_the_last_minutes() -> None:
-    pace = Pace(window=100)
-    for second in range(0, 1000, 10):
-        assert second == 0 or pace.rate(second, State(noun="scores", done=second, total=9999)) == pytest.approx(1.0)
-        pace.rate(second, State(noun="scores", done=second, total=9999))
-    for second in range(1000, 1300, 10):
-        rate = pace.rate(second, State(noun="scores", done=990 + (second - 990) * 3, total=9999))
-    assert rate == pytest.approx(3.0)

@@ -3,7 +3,6 @@
 import json
 import re
 import time
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -58,10 +57,6 @@ ROW = {
     "response": "He was born in Tesk, a city.",
     "reference": "He was born in Tesk.",
 }
-
-
-class Sampling(ScriptedJudge):
-    greedy = False
 
 
 def made(folder: Path, rows: list[dict[str, Any]] | None = None, judge: Any = None, **config: Any) -> Run:
@@ -131,17 +126,6 @@ def test_a_row_shows_its_texts_scores_and_other_columns(run: Run) -> None:
     assert 'style="' not in row_html(run, 0)
 
 
-def test_a_chip_leads_to_what_the_judge_said_where_it_said_something(run: Run) -> None:
-    article = parsed(row_html(run, 0))
-    for chip in find(article, ".chip"):
-        [name] = texts(chip, ".chip-name")
-        if name == "exact_match":
-            assert chip.tag == "span"
-        else:
-            assert chip.get("href") == "#row=0"
-            assert article.get_element_by_id(chip.get("data-section")) is section(article, name)
-
-
 def test_statements_have_sign_and_word_reason_and_confidence(tmp_path: Path) -> None:
     run = made(tmp_path / "run", metrics=["faithfulness"])
 
@@ -164,10 +148,6 @@ def test_contexts_have_their_verdicts_also_equal_ones_in_their_order(tmp_path: P
     assert marks == [[("not useful", precision)], [("useful", precision)], [("not useful", precision)]]
     [expected] = views.expected
     assert [(mark.word, mark.sources[0].metric) for mark in expected.marks] == [("retrieved", "retrieval_recall")]
-
-
-def test_a_context_that_equals_the_reference_has_its_verdict(run: Run) -> None:
-    assert [mark.word for mark in row_view(run, 0).retrieved[0].marks] == ["useful"]
 
 
 @pytest.mark.parametrize(
@@ -198,26 +178,6 @@ def test_columns_are_read_as_the_run_read_them_and_the_rest_is_shown(
     assert texts(article, ".question .data") == [question]
     assert texts(article, "ol.contexts .data") == contexts
     assert texts(article, ".columns dt") == others
-
-
-@pytest.mark.parametrize(
-    ("cell", "columns"),
-    [
-        ('"[""a"", ""b""]"', {"contextos": "retrieved_contexts"}),
-        ("a || b", {"contextos": "retrieved_contexts[||]"}),
-    ],
-)
-def test_contexts_in_the_cells_of_a_table_are_shown_one_by_one(
-    tmp_path: Path, cell: str, columns: dict[str, str]
-) -> None:
-    path = tmp_path / "rows.csv"
-    path.write_text(f"question;contextos\nQ;{cell}\n", encoding="utf-8")
-    said = ScriptedJudge(lambda prompt, model: {"rating": 2})
-    evaluator = RAGEvaluator({"dataset": path, "metrics": ["context_relevance"], "columns": columns}, judge=said)
-    evaluator.evaluate(folder=tmp_path / "run")
-    article = parsed(row_html(Run(tmp_path / "run"), 0))
-    assert texts(article, "ol.contexts .data") == ["a", "b"]
-    assert texts(article, ".columns dt") == []
 
 
 def test_dropped_contexts_are_marked(run: Run, tmp_path: Path) -> None:
@@ -262,17 +222,6 @@ def test_a_missing_score_has_its_reason_once_and_links_to_it(tmp_path: Path) -> 
     reason = "the script has no answer for NLIStatementOutput"
     assert texts(article, ".chip-why") == [f"missing: {reason}"]
     assert texts(section(article, "faithfulness"), ".error .data") == [reason]
-
-
-def test_every_repeat_is_shown_with_its_value(tmp_path: Path) -> None:
-    turn = count()
-
-    def said(prompt: str, model: type[BaseModel]) -> dict[str, Any]:
-        return {"reason": "r", "label": next(turn) % 3}
-
-    article = parsed(row_html(made(tmp_path / "run", judge=Sampling(said), metrics=["tone"], repeats=3), 0))
-    assert texts(article, ".repeat > summary") == [f"Repeat {place} of 3 {place - 1}.00" for place in (1, 2, 3)]
-    assert texts(article, ".verdict .badge") == ["✗ label 0: rude", "◐ label 1: cool", "✓ label 2: warm"]
 
 
 @pytest.mark.parametrize(
@@ -464,14 +413,3 @@ def test_two_runs_show_their_responses_and_differences(run: Run, tmp_path: Path)
     assert ["faithfulness", "0.50", "0.50", "0.00"] in rows
     assert ["exact_match", "0.00", "–", "–"] in rows
     assert len(texts(article, ".reference")) == 1
-
-
-def test_a_row_that_one_run_does_not_have_is_said(run: Run) -> None:
-    article = parsed(pair_html([run, run], [0, None]))
-    assert "This run has no such row." in article.text_content()
-    assert not find(article, "ins")
-
-
-def test_a_row_of_no_run_is_an_index_error(run: Run) -> None:
-    with pytest.raises(IndexError):
-        row_html(run, 1)

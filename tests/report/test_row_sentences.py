@@ -15,9 +15,7 @@ from rag_evaluator.report import (
     COMPARED,
     FOLDED,
     TextPart,
-    figures_html,
     marked,
-    pair_html,
     row_html,
     row_view,
     sentences_of,
@@ -103,17 +101,6 @@ def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_pa
     assert texts(article, ".judged > h3") == ["What the verifier said"]
 
 
-def test_a_context_names_the_sentences_that_it_supports_and_links_to_them(tmp_path: Path) -> None:
-    article = parsed(row_html(scored(tmp_path / "run", metrics=["groundedness", "context_coverage"]), 0))
-    marks = [texts(context, ".marks li") for context in find(article, "ol.contexts > li")]
-    assert marks == [
-        ["✓ supports groundedness: sentence 1", "✓ supports context_coverage: sentence 1"],
-        ["✓ supports groundedness: sentence 3", "✓ supports context_coverage: sentence 2"],
-    ]
-    [link, *_] = find(find(article, "ol.contexts > li")[1], "a.mark-from")
-    assert texts(article.get_element_by_id(link.get("data-section")), ".statement") == ["It lies on the Om."]
-
-
 def test_the_sentences_are_marked_in_their_text_in_its_order(tmp_path: Path) -> None:
     article = parsed(row_html(scored(tmp_path / "run", metrics=ALL), 0))
     [response] = find(article, "section.response")
@@ -153,15 +140,6 @@ def test_what_the_judge_was_asked_about_a_sentence_is_shown_once(tmp_path: Path)
     assert texts(article, "ol.contexts .marks") == [], "no context was looked at alone"
 
 
-def test_two_runs_have_sentences_of_their_own(tmp_path: Path) -> None:
-    judge = by_order({**SURE, "He wrote six books.": (0.9, 0.9)})
-    article = parsed(pair_html([scored(tmp_path / "one", judge=judge), scored(tmp_path / "two")], [0, 0]))
-    sections = [found.get("id") for found in find(article, ".sentence")]
-    assert len(sections) == len(set(sections)) >= 2 * 4
-    for link in find(article, "a[data-section]"):
-        assert article.get_element_by_id(link.get("data-section")) is not None
-
-
 def test_hostile_sentences_stay_text(tmp_path: Path) -> None:
     attack = "<img src=x onerror=alert(1)> & \"'</div> is here."
     row = {**ROW, "response": f"{attack} He was born in Tesk.", "reference": attack}
@@ -182,13 +160,6 @@ def test_a_long_text_is_folded_and_no_sign_stands_twice(tmp_path: Path) -> None:
     response = row_view(run, 0).response
     assert response is not None
     assert "".join(part.text for part in (*response.start, *response.rest)) == " ".join(sentences)
-
-
-def test_a_report_asks_how_far_the_one_who_decided_can_be_trusted(tmp_path: Path) -> None:
-    by_verifier = figures_html(scored(tmp_path / "verifier"))
-    assert "How far the verifier can be trusted" in by_verifier
-    assert "nobody has checked this verifier on these rows" in by_verifier
-    assert "How far the judge can be trusted" in figures_html(scored(tmp_path / "judge", judge=by_order(SURE)))
 
 
 def verified(response: Any, metric: str = "groundedness") -> list[Judgement]:

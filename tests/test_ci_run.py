@@ -69,20 +69,3 @@ def test_the_check_of_a_change_fails_with_each_of_its_parts(tmp_path: Path, fail
     done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make=f'echo made $1; test "$1" != {fails}'))
     assert done.returncode != 0
     assert f"made {fails}" in done.stdout
-
-
-def test_make_run_installs_the_program_alone_and_nothing_twice(tmp_path: Path) -> None:
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
-
-    def make(target: str) -> list[str]:
-        done = subprocess.run(["make", "-n", target], cwd=tmp_path, text=True, capture_output=True, check=True)
-        return [line.rpartition(" ")[2] for line in done.stdout.splitlines() if " install " in line]
-
-    program, everything = "'.[demo,charts]'", "'.[all,dev,docs]'"
-    assert (make("run"), make("test")) == ([program], [program, everything])
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv/.setup-run").touch()
-    assert (make("run"), make("test")) == ([], [everything])
-    (tmp_path / ".venv/.setup-done").touch()
-    assert (make("run"), make("test")) == ([], [])

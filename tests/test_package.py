@@ -6,7 +6,6 @@ import sys
 import tomllib
 import venv
 import zipfile
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
@@ -130,35 +129,6 @@ def test_the_wheel_is_called_ragas_offline_and_holds_the_package_only(installed:
     assert Path(installed.run("python", "-c", "import rag_evaluator; print(rag_evaluator.__file__)")).parent == (
         installed.package
     )
-
-
-SUPERFLUOUS = 10  # releases that pip may look at and not take
-FETCHED = re.compile(
-    r"^(?:Processing \S*/|\s+(?:Downloading|Using cached) (?:\S*/)?)([\w.]+?)-\d\S*\.(?:whl|tar\.gz)", re.M
-)
-UNREACHABLE = re.compile(r"NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError|NameResolutionError")
-
-
-def resolved(requirements: list[str], folder: Path) -> tuple[Counter[str], int]:
-    """How often pip fetched each package in a fresh environment, and how many packages it would install."""
-    venv.create(folder / "fresh", with_pip=True)
-    report = folder / "report.json"
-    pip = [str(folder / "fresh/bin/python"), "-m", "pip", "install", "--verbose", "--dry-run", "--report", str(report)]
-    done = subprocess.run([*pip, *requirements], capture_output=True, text=True)
-    output = done.stdout + done.stderr
-    if done.returncode != 0 and (cause := UNREACHABLE.search(output)):
-        pytest.fail(f"the package index cannot be reached ({cause[0]}), so nothing was measured: {output[-1000:]}")
-    assert done.returncode == 0, output[-3000:]
-    return Counter(FETCHED.findall(output)), len(json.loads(report.read_text(encoding="utf-8"))["install"])
-
-
-@pytest.mark.slow
-def test_pip_finds_the_dependencies_without_trying_many_releases(installed: Installed, tmp_path: Path) -> None:
-    """Of torch the tested version: the newest one brings several gigabytes for GPUs."""
-    [torch] = re.findall("^torch==.*$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
-    fetched, installs = resolved([str(installed.wheel), torch], tmp_path)
-    assert fetched.total() >= installs > 100, "every package is counted"
-    assert fetched.total() - installs <= SUPERFLUOUS, fetched.most_common(5)
 
 
 @pytest.mark.slow

@@ -11,7 +11,6 @@ from rag_evaluator import (
     ConfigError,
     DatasetError,
     Judge,
-    JudgementError,
     ModelError,
     PromptError,
     RAGEvaluator,
@@ -23,8 +22,8 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import CachedJudge, EngineJudge, LazyJudge, load_pipeline, log_odds, probability
-from rag_evaluator.prompts import CompareOutput, ReferenceOutput
+from rag_evaluator.judge import EngineJudge, LazyJudge, load_pipeline
+from rag_evaluator.prompts import ReferenceOutput
 from rag_evaluator.tasks import warned_once
 
 ROOT = Path(__file__).parents[2]
@@ -307,26 +306,6 @@ def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: M
     assert LazyJudge(ScriptedJudge(), config).identity is None
 
 
-def test_an_answer_is_asked_once_by_all_who_want_it_and_again_after_a_failure() -> None:
-    asked = 0
-
-    def choices(prompt: str, options: Sequence[str]) -> str:
-        nonlocal asked
-        asked += 1
-        return options[0] if asked > 1 else "neither"
-
-    one, other = CompareOutput(choice=1), CompareOutput(choice=2)
-
-    async def all_at_once() -> list[Any]:
-        judge = CachedJudge(ScriptedJudge(choices=choices))
-        first = await asyncio.gather(*(log_odds(judge, "p", one, other) for _ in range(3)), return_exceptions=True)
-        return [*first, await log_odds(judge, "p", one, other), await probability(judge, "p", one, other), judge.asked]
-
-    *failed, odds, share, count = asyncio.run(all_at_once())
-    assert all(isinstance(error, JudgementError) for error in failed)
-    assert (odds, share, count, asked) == (30.0, 1.0, 2, 2)
-
-
 # The commands
 
 
@@ -400,16 +379,10 @@ def test_a_retrieval_log_keeps_its_contexts_and_gets_its_answers_beside_them(mod
     assert "ground_truth" in written
 
 
-def chunks_of(grades: dict[str, int], name: str) -> list[dict[str, Any]]:
-    scores = {"c0": 0.1, "c1": 0.9, "c2": 0.5}
-    return [{"question": "q", name: scores[c], "reference": c, "relevance": grades[c]} for c in scores]
-
-
-@pytest.mark.parametrize("name", ["document_score", "points"])
-def test_the_lines_of_a_retrieval_log_may_have_grades(name: str) -> None:
-    config = write_project("demo", chunks_of({"c0": 0, "c1": 2, "c2": 1}, name))
-    mapping = "{reference: retrieved_contexts, points: document_score}"
-    assert main(["sort", config, *(["--set", f"columns={mapping}"] if name == "points" else [])]) == 0
+def test_the_lines_of_a_retrieval_log_may_have_grades() -> None:
+    lines = [("c0", 0.1, 0), ("c1", 0.9, 2), ("c2", 0.5, 1)]
+    rows = [{"question": "q", "document_score": s, "reference": c, "relevance": grade} for c, s, grade in lines]
+    assert main(["sort", write_project("demo", rows)]) == 0
     [row] = read("results/run/sorted_indices.json")
     assert (row["contexts"], row["relevance"]) == (["c1", "c2", "c0"], [2, 1, 0])
 

@@ -77,15 +77,6 @@ def test_the_pipeline_of_the_judge_is_part_of_a_chain_between_judgements(evaluat
     assert Judge(pipeline, llm.config).generate(question, ContextRelevanceOutput) == before
 
 
-def test_a_pipeline_that_was_given_is_handed_out(model_folder: Callable[..., Path]) -> None:
-    pipeline = loading.load_pipeline(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL))
-    handed: Any = RAGEvaluator({"metrics": ["faithfulness"]}, judge=pipeline).llm
-    assert handed.pipeline is pipeline
-    inner: Any = RAGEvaluator({"metrics": ["faithfulness"]}, judge=pipeline.pipeline).llm
-    assert isinstance(inner.pipeline, HuggingFacePipeline)
-    assert inner.pipeline.pipeline is pipeline.pipeline
-
-
 def test_a_chat_model_that_holds_a_pipeline_judges_under_the_grammar(model_folder: Callable[..., Path]) -> None:
     pipeline = loading.load_pipeline(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL))
     judge = ChatHuggingFace(llm=pipeline)

@@ -79,18 +79,11 @@ GENERATE: list[tuple[dict[str, Any], dict[str, Any], int, bool]] = [  # section,
 
 
 @pytest.mark.parametrize(("section", "arguments", "groups", "support"), GENERATE)
-@pytest.mark.parametrize("function", ["generate", "evaluate"])
 def test_generate_takes_its_section_of_the_configuration(
-    section: dict[str, Any], arguments: dict[str, Any], groups: int, support: bool, function: str
+    section: dict[str, Any], arguments: dict[str, Any], groups: int, support: bool
 ) -> None:
     judge = scripted()
-    if function == "generate":
-        generate(QUESTIONS[:1], FIVE, judge=judge, config={"generate": section}, **arguments)
-    elif not arguments:
-        settings = {"generate": section}
-        evaluate(QUESTIONS[:1], FIVE, ["a"], metrics=["exact_match"], judge=judge, config=settings)
-    else:
-        return
+    generate(QUESTIONS[:1], FIVE, judge=judge, config={"generate": section}, **arguments)
     inputs = [type(prompt.data).__name__ for prompt in judge.prompts]  # type: ignore[attr-defined]
     assert inputs.count("AnswerInput") == groups
     assert ("SupportInput" in inputs) == support

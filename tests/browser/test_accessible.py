@@ -33,7 +33,7 @@ def faults(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("names", [("plain",), ("missing",), ("arabic",), ("verified",), ("plain", "other")])
+@pytest.mark.parametrize("names", [("plain",), ("missing",), ("scripts",), ("verified",), ("plain", "other")])
 def test_a_report_and_an_open_row_have_no_serious_fault(
     offline_page: Page, reports: Reports, names: tuple[str, ...]
 ) -> None:

@@ -82,7 +82,7 @@ def test_the_sign_and_the_colour_of_a_score_say_where_it_is_on_its_range(
     assert offline_page.locator("#rows .toned.good").first.evaluate(ground) == "rgba(0, 0, 0, 0)"
 
 
-@pytest.mark.parametrize("name", ["sixty", "missing", "arabic"])
+@pytest.mark.parametrize("name", ["sixty", "missing", "scripts"])
 def test_a_narrow_window_shows_every_score_without_scrolling_sideways(
     new_context: Callable[..., Any], reports: Reports, name: str
 ) -> None:

@@ -52,36 +52,6 @@ def test_two_runs_are_compared_row_by_row(offline_page: Page, reports: Reports, 
     assert sides[0]["x"] + sides[0]["width"] <= sides[1]["x"]
 
 
-def test_all_rows_that_changed_are_one_click_away_and_as_many_as_the_link_says(
-    offline_page: Page, reports: Reports
-) -> None:
-    offline_page.goto(reports("plain", "other").as_uri())
-    table = Table(offline_page)
-    table.shows(range(12))
-    links = offline_page.locator(".changed .all a")
-    assert links.count() > 1
-    for place in range(links.count()):
-        offline_page.locator("#rows .clear").click()
-        table.shows(range(12))
-        metric, count = links.nth(place).inner_text().split()
-        links.nth(place).click()
-        expect(offline_page.locator("#rows .count")).to_have_text(f"{count} of 12 rows")
-        key = offline_page.locator("#rows form [name='metric']").input_value()
-        assert key == f"{metric} 1-0"
-        differences = [
-            float(cell.inner_text().partition(",")[0].strip("▲▼ \n").replace("−", "-"))
-            for cell in offline_page.locator(f"#rows td:nth-child({column_of(offline_page, key)})").all()
-        ]
-        assert len({value > 0 for value in differences}) == 1
-        assert [abs(value) for value in differences] == sorted(map(abs, differences), reverse=True)
-
-
-def column_of(page: Page, key: str) -> int:
-    """The number of a column of the table, from 1."""
-    keys = page.locator("#rows thead th").evaluate_all("(cells) => cells.map((cell) => cell.dataset.key)")
-    return int(keys.index(key)) + 1
-
-
 def test_a_report_is_printed_dark_on_light_without_controls(
     new_context: Callable[..., object], reports: Reports
 ) -> None:

@@ -76,24 +76,14 @@ def test_a_search_finds_texts_of_question_response_and_reference(table: Table, r
     table.shows(found)
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "found"),
-    [
-        ("arabic", "تأسست", [1]),
-        ("arabic", "لينا طبيبةً", [0]),
-        ("japanese", "いつ", [1]),
-        ("japanese", "1683年", [1]),
-    ],
-)
-def test_a_search_finds_words_of_any_script(
-    offline_page: Page, reports: Reports, name: str, words: str, found: list[int]
-) -> None:
-    offline_page.goto(reports(name).as_uri())
+@pytest.mark.parametrize(("words", "found"), [("لينا طبيبةً", 0), ("いつ", 1), ("1683年", 1)])
+def test_a_search_finds_words_of_any_script(offline_page: Page, reports: Reports, words: str, found: int) -> None:
+    offline_page.goto(reports("scripts").as_uri())
     table = Table(offline_page)
     table.shows(range(2))
     table.set("search", words)
     offline_page.wait_for_function("() => location.hash.includes('search=')")
-    table.shows(found)
+    table.shows([found])
 
 
 def test_only_rows_without_a_score_are_shown_if_asked(offline_page: Page, reports: Reports, runs: Runs) -> None:

@@ -160,6 +160,12 @@ def test_metrics_of_the_configuration_are_scored_where_none_are_given() -> None:
     assert list(found.to_pandas())[:4] == ["user_input", "retrieved_contexts", "response", "reference"]
 
 
+def test_columns_may_have_names_of_ones_own() -> None:
+    row = {"antwort": "Tesk.", "soll": "Tesk."}
+    found = evaluate([row], metrics=["exact_match"], column_map={"answer": "antwort", "ground_truth": "soll"})
+    assert found["exact_match"] == [1.0]
+
+
 def test_options_that_would_be_left_out_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"AnswerCorrectness\(weights=...\)"):
         ragas_metrics.AnswerCorrectness(weights=[0.5, 0.5])

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langchain_huggingface import HuggingFaceEmbeddings, HuggingFacePipeline
 
-from rag_evaluator import CustomMetric, RAGEvaluator
+from rag_evaluator import RAGEvaluator
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.ragas.result import EvaluationResult
 
@@ -93,14 +93,6 @@ def test_v01_evalchain(run: Run, models: dict[str, Any]) -> None:
     assert list(script["scores"].values()) == list(expected.values())
 
 
-def test_v01_columns(run: Run, models: dict[str, Any]) -> None:
-    script = run("v01_columns")
-    columns = {"frage": "user_input", "fundstellen": "retrieved_contexts", "antwort": "response"}
-    expected = scores(models, ["faithfulness", "context_relevancy"], script["data"], columns=columns)
-    assert values(script["result"]) == list(expected.values())
-    assert list(script["frame"].columns)[-2:] == ["faithfulness", "context_relevancy"]
-
-
 def test_v01_rubrics(run: Run, models: dict[str, Any]) -> None:
     script = run("v01_rubrics")
     chosen = ["context_entity_recall", "rubrics_score_with_reference", "noise_sensitivity"]
@@ -140,15 +132,6 @@ def test_v02_factual(run: Run, models: dict[str, Any]) -> None:
     assert set(script["asked"]) == {"judge1_prompt", "judge2_prompt"}
     assert script["asked"]["judge1_prompt"]["input"]["response"] == rows[0]["response"]
     assert script["asked"]["judge1_prompt"]["output"]["rating"] in (0, 1, 2)
-
-
-def test_v02_criteria(run: Run, models: dict[str, Any]) -> None:
-    script = run("v02_criteria")
-    polite = CustomMetric("polite", "Is the response polite?", ["user_input", "response"], {0: "no", 1: "yes"})
-    options = {"rubrics_score_without_reference": {"rubrics": script["rubrics"]}}
-    metrics = [polite, "rubrics_score_without_reference"]
-    expected = scores(models, metrics, script["dataset"].to_list(), metric_options=options)
-    assert values(script["result"]) == list(expected.values())
 
 
 def test_v03_own_metric(run: Run, models: dict[str, Any]) -> None:

@@ -9,8 +9,6 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 NOT_ROOT = "echo 1000"
-ROOT_USER = "echo 0"
-INSTALL = "tests/browser/install.sh"
 
 
 def machine(folder: Path, user: str, **commands: str) -> dict[str, str]:
@@ -26,24 +24,6 @@ def machine(folder: Path, user: str, **commands: str) -> dict[str, str]:
 
 def run(script: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run([ROOT / script], env=environment, cwd=ROOT, text=True, capture_output=True, timeout=60)
-
-
-@pytest.mark.parametrize(
-    ("user", "commands", "says"),
-    [
-        (NOT_ROOT, {"apt-get": "touch $HOME/called; exit 0"}, "needs root"),
-        (ROOT_USER, {}, "needs root and apt-get"),
-        (ROOT_USER, {"timeout": 'shift; "$@"', "apt-get": "exit 100"}, "could not be installed"),
-        (ROOT_USER, {"timeout": "exit 124", "apt-get": "exit 0"}, "could not be installed"),
-    ],
-)
-def test_without_chromium_its_installation_says_why_it_is_not_there(
-    tmp_path: Path, user: str, commands: dict[str, str], says: str
-) -> None:
-    done = run(INSTALL, {**machine(tmp_path / "bin", user, **commands), "HOME": str(tmp_path)})
-    assert done.returncode == 77
-    assert says in done.stderr
-    assert not (tmp_path / "called").exists()
 
 
 def test_the_check_of_a_change_says_aloud_what_it_did_not_test(tmp_path: Path) -> None:

@@ -180,13 +180,6 @@ def test_a_misspelt_language_is_answered_with_the_nearest(tmp_path: Path, name: 
         load_prompts(["context_recall"], name, tmp_path)
 
 
-def test_a_language_near_to_another_is_used_where_it_has_packs(tmp_path: Path) -> None:
-    shutil.copy(
-        ROOT / "prompts" / "context_recall_prompt_japanese.json", tmp_path / "context_recall_prompt_javanese.json"
-    )
-    assert load_prompts(["context_recall"], "javanese", tmp_path)
-
-
 def test_packs_that_bear_a_tag_are_not_passed_over_without_a_word(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

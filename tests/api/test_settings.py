@@ -185,13 +185,6 @@ def test_lists_of_every_library_are_lists(kind: Callable[[list[Any]], Any]) -> N
     assert generate(*given[:2], judge=scripted()) == ["a", "a"]
 
 
-@pytest.mark.parametrize("missing", [None, math.nan, np.nan, pd.NA, pd.NaT, np.float32("nan")])
-def test_what_pandas_calls_missing_is_missing(missing: Any) -> None:
-    scores = evaluate(QUESTIONS, CONTEXTS, ["a", missing], ["a", missing], metrics=["exact_match"], judge=scripted())
-    assert [row["ground_truth"] for row in scores.results.rows()] == ["a", "a"]  # the second is written by generate
-    assert [row["answer"] for row in scores.results.rows()] == ["a", None]
-
-
 @pytest.mark.parametrize("missing", [None, [], [None, None], pd.Series([np.nan, np.nan]), np.array([])])
 def test_no_answers_at_all_are_no_answers(missing: Any) -> None:
     if missing is not None and len(missing) == 0:

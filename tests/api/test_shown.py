@@ -31,20 +31,6 @@ def evaluator() -> RAGEvaluator:
     return RAGEvaluator({"metrics": ["context_relevance"]}, judge=Counting())
 
 
-class CallbackDisplay:
-    """A callback that wants to know more."""
-
-    def __init__(self) -> None:
-        self.counts: list[tuple[int, int]] = []
-        self.states: list[State] = []
-
-    def __call__(self, done: int, total: int) -> None:
-        self.counts.append((done, total))
-
-    def show(self, state: State) -> None:
-        self.states.append(state)
-
-
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(showing, "Watch", lambda display: Watch(display, tick=0.005))
 
@@ -103,9 +89,8 @@ def test_a_notebook_gets_a_bar_that_is_exchanged_in_place_and_gone_at_the_end(
     assert "script" not in "".join(html)
 
 
-def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    quick(monkeypatch)
-    told, states = CallbackDisplay(), list[State]()
+def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path) -> None:
+    states = list[State]()
 
     def system(question: str) -> str:
         states.append(ACTIVITY.state())
@@ -113,7 +98,7 @@ def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path, monkeyp
             raise ValueError("no")
         return "answer"
 
-    collect(system, ["one", "two", "three"], tmp_path / "rows.jsonl", max_concurrency=1, progress=told)
+    collect(system, ["one", "two", "three"], tmp_path / "rows.jsonl", max_concurrency=1)
     assert [(state.done, state.total, state.missing) for state in states] == [(0, 3, 0), (1, 3, 0), (2, 3, 1)]
     assert json.loads((tmp_path / "rows.jsonl").read_text(encoding="utf-8").splitlines()[1])["error"]
 

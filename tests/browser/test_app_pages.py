@@ -1,20 +1,13 @@
 """The app's pages: the list of runs, the way back, a run that is still going on."""
 
-import time
 from collections.abc import Callable
-from pathlib import Path
-from threading import Semaphore, Thread
 
-from made_runs import RUNS, Runs, judged, sample_rows
+from made_runs import RUNS, Runs
 from playwright.sync_api import Page, expect
-from pydantic import BaseModel
 from served import Server
 from table import Table, by_value
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
-
 Serve = Callable[..., Server]
-SHARE = "(document.querySelector('progress')?.position ?? 0)"
 
 
 def open_run(page: Page, name: str) -> Table:
@@ -76,32 +69,3 @@ def test_the_back_button_goes_from_row_to_run_to_list_and_through_a_comparison(
     page.get_by_role("button", name="Compare").wait_for()
     page.go_forward()
     table.shows(range(12))
-
-
-def test_a_running_evaluation_shows_how_far_it_is(page: Page, tmp_path: Path, serve: Serve) -> None:
-    """Its journal grows under the eyes of the reader, until the run is there."""
-    results, allowed = tmp_path / "results", Semaphore(3)
-    results.mkdir()
-
-    def patiently(prompt: str, model: type[BaseModel]) -> object:
-        allowed.acquire()
-        return judged(prompt, model)
-
-    config = {"name": "going", "metrics": ["faithfulness"], "chunk_size": 1}
-    evaluator = RAGEvaluator(config, judge=ScriptedJudge(patiently))
-    going = Thread(target=evaluator.evaluate, args=(sample_rows()[:4],), kwargs={"folder": results / "going"})
-    server = serve(results)
-    page.goto(server.link)
-    going.start()
-    while not (results / "going" / "journal" / "manifest.json").is_file():
-        time.sleep(0.05)
-    page.goto(f"{server.origin}/run/going")
-    try:
-        page.wait_for_function(f"() => {SHARE} > 0")
-        first = page.evaluate(SHARE)
-        allowed.release(2)
-        page.wait_for_function(f"(first) => {SHARE} > first", arg=first)
-    finally:
-        allowed.release(1000)
-        going.join()
-    Table(page).shows(range(4))

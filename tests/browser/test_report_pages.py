@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from made_runs import RUNS, Runs
 from playwright.sync_api import Page, expect
-from table import Table, rows_of, values
+from table import Table, rows_of
 
 Reports = Callable[..., Path]
 GROUND = "getComputedStyle(document.body).backgroundColor"
@@ -76,21 +76,3 @@ def test_all_rows_are_printed_and_the_page_is_shown_again_afterwards(offline_pag
     expect(offline_page.locator("#rows .pager .place")).to_have_text("1 to 60 of 60")
     offline_page.evaluate("dispatchEvent(new Event('afterprint'))")
     expect(rows).to_have_count(50)
-
-
-def test_without_scripts_a_report_shows_its_figures_and_says_what_is_missing(
-    new_context: Callable[..., object], reports: Reports, runs: Runs
-) -> None:
-    page = new_context(offline=True, java_script_enabled=False).new_page()  # type: ignore[attr-defined]
-    page.goto(reports("missing").as_uri())
-    shown = page.locator("main").inner_text()
-    scores = [score for score in values(runs("missing"), "rouge_score") if score is not None]
-    mean = f"{sum(scores) / len(scores):.2f}"
-    for part in ("faithfulness", mean, "cut off at 1,024 tokens", "The table of rows needs JavaScript."):
-        assert part in shown, part
-    charts = page.locator("img.chart")
-    assert charts.count() > 0
-    assert charts.first.is_visible()
-    for control in ("fieldset.themes", "#rows .pager", "dialog#row"):
-        assert page.locator(control).count() == 1
-        assert not page.locator(control).is_visible()

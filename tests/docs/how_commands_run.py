@@ -28,6 +28,7 @@ NOT_RUN: Mapping[str, str] = {
     r"^pip (?:install|uninstall|download|wheel)": "changes the environment; tests/test_package.py installs the package",
     r"^python -m build$": "makes the wheel, as tests/test_package.py does",
     r"^rag-evaluator bundle ": "downloads wheels; its arguments are read by the parser, tests/features/bundle runs it",
+    r"^rag-evaluator view ": "starts a server, as tests/cli/test_view_command.py does",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
     r"^(?:source|eval) ": "changes the shell it is typed in",
     r"^python -m benchmarks": "takes minutes to hours; only its module is looked up",

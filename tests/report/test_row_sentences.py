@@ -9,7 +9,7 @@ import pytest
 from known_verifier import KNOWN, ROW, KnownVerifier
 from test_row import find, parsed, section, texts
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import RAGEvaluator
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.report import (
     COMPARED,
@@ -46,21 +46,6 @@ def scored(folder: Path, verifier: Any = None, row: Mapping[str, Any] = ROW, jud
     evaluator = RAGEvaluator({"metrics": ["groundedness"], **config}, judge=judge, verifier=model)
     evaluator.evaluate([dict(row)], folder=folder)
     return Run(folder)
-
-
-def by_order(supported: Mapping[str, tuple[float, float]]) -> ScriptedJudge:
-    """A judge with the probability that a sentence is supported: answers as in the prompt, and exchanged."""
-
-    def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
-        data: Any = prompt.data  # type: ignore[attr-defined]  # a PromptText
-        is_first = "does not" not in data.options[0]
-        share = supported[data.hypothesis][0 if is_first else 1]
-        return dict(zip(options, (share, 1 - share) if is_first else (1 - share, share), strict=True))
-
-    return ScriptedJudge(choices=choices)
-
-
-SURE = {"He was born in Tesk.": (0.9, 0.7), "It lies on the Om.": (0.8, 0.4), "He wrote six books.": (0.2, 0.4)}
 
 
 def test_each_metric_of_sentences_has_the_columns_that_it_compares() -> None:
@@ -122,22 +107,6 @@ def test_flagged_parts_are_underlined_in_the_text_and_in_the_sentence(tmp_path: 
         assert texts(article, place) == ["wrote", "six books"]
         assert [mark.get("title") for mark in find(article, place)] == ["not supported: 82%", "not supported: >99%"]
     assert "Flagged: wrote 82%, six books >99%" in texts(article, ".from")
-
-
-def test_what_the_judge_was_asked_about_a_sentence_is_shown_once(tmp_path: Path) -> None:
-    article = parsed(row_html(scored(tmp_path / "run", judge=by_order(SURE)), 0))
-    shown = section(article, "groundedness")
-    assert texts(shown, ".sentence .badge") == [
-        "✓ supported",
-        "• not counted: question",
-        "✓ supported",
-        "✗ not supported",
-    ]
-    assert texts(shown, ".from")[0] == "Sentence 1; evidence: contexts context 1, context 2, read together"
-    assert find(shown, ".judgement") == []
-    assert len(find(shown, ".prompt")) == 6
-    assert texts(article, ".judged > h3") == ["What the judge said"]
-    assert texts(article, "ol.contexts .marks") == [], "no context was looked at alone"
 
 
 def test_hostile_sentences_stay_text(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "conclusion": "duel_conclusion",
-        "judging": "AnswerComparison DECIDED DuelInput DuelOutput Outcome Pair pairs_of",
+        "judging": "AnswerComparison DECIDED DuelInput DuelOutput pairs_of",
         "stage": "read_run",
     },
 )

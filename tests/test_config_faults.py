@@ -99,15 +99,6 @@ def test_what_is_wrong_in_an_override_is_told_as_a_shell_needs_it(load: Load, ov
     assert told in message(load, HEAD, override)
 
 
-def test_a_value_with_blanks_that_the_shell_divided_is_answered_with_quotes(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["config.yaml", "--set", "columns={a:", "b}"])
-    assert (
-        "unrecognized arguments: b}. A value with spaces needs quotes in a shell: --set columns='{a: b}'"
-        in capsys.readouterr().err
-    )
-
-
 @pytest.mark.parametrize(
     ("lines", "key", "expected"),
     [

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.config import OWN_KEYS, JudgeConfig, choose_engine, has_gpu, has_vllm, make_config, with_engine
-from rag_evaluator.judge import ENGINES, judge_parts
+from rag_evaluator.config import JudgeConfig, choose_engine, has_gpu, has_vllm, make_config, with_engine
+from rag_evaluator.judge import judge_parts
 from rag_evaluator.run import whole_node
 
 GPU = "GPU 0: NVIDIA H100 (UUID: GPU-1)"
@@ -97,8 +97,3 @@ def test_a_job_whose_node_may_choose_vllm_is_one_process(node: Path) -> None:
     usual, chosen = JudgeConfig(), make_config({"metrics": ["faithfulness"], "judge": {"engine": "auto"}}).judge
     assert whole_node(usual) == ["--exclusive", "--mem=0"]
     assert whole_node(chosen) == ["--exclusive", "--mem=0", "--ntasks-per-node=1"]
-
-
-def test_the_table_of_keys_names_engines_and_keys_that_exist() -> None:
-    assert set(OWN_KEYS) <= set(ENGINES)
-    assert frozenset().union(*OWN_KEYS.values()) <= set(JudgeConfig.model_fields)

@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import subprocess
@@ -6,7 +5,6 @@ import sys
 import tomllib
 import venv
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -86,14 +84,6 @@ class Installed:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def config(self, **settings: Any) -> str:
-        """Name of a new configuration in the folder."""
-        rows = [json.loads(line) for line in (self.package / "data/examples/dataset.jsonl").open(encoding="utf-8")]
-        (self.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:2]), encoding="utf-8")
-        settings = {"dataset": "rows.jsonl", "metrics": ["faithfulness"], **settings}
-        (self.folder / "mine.yaml").write_text(json.dumps(settings), encoding="utf-8")
-        return "mine.yaml"
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
@@ -162,34 +152,3 @@ def test_the_commands_of_the_page_on_installing_score_the_sample_in_another_fold
     assert done.returncode == 0, done.stdout + done.stderr
     assert "sample: 12 rows" in done.stdout
     assert (tmp_path / "results/sample/report.html").is_file()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("use", "expected"),
-    [
-        pytest.param(
-            lambda it: it.run("rag-evaluator", it.config(language="spanish")), "run: 2 rows", id="language-spanish"
-        ),
-        pytest.param(
-            lambda it: it.run(
-                "python",
-                "-c",
-                "import rag_evaluator\n"
-                "[row] = rag_evaluator.sort(['Qui?'], [['A is B.', 'C is D.']], language='chinese')\n"
-                "print(sorted(row['sorted']))",
-            ),
-            "",
-            id="sort-chinese",
-        ),
-        pytest.param(
-            lambda it: it.run("rag-evaluator", "submit", it.config(), "--workers", "2", "--dry-run"),
-            '"$PYTHON" -P -m rag_evaluator "$@"',
-            id="submit",
-        ),
-    ],
-)
-def test_the_installed_package_works_in_another_folder(
-    installed: Installed, use: Callable[[Installed], str], expected: str
-) -> None:
-    assert expected in use(installed)

@@ -60,15 +60,6 @@ def test_a_model_without_a_name_does_not_inherit_the_scores_of_another(
         assert [score.value for score in results.scores[metric]] == [pytest.approx(value)]
 
 
-def test_scores_that_do_not_need_the_model_without_a_name_are_kept(tmp_path: Path) -> None:
-    RAGEvaluator(BOTH, judge=judge_of(2)).evaluate(ROWS, folder=tmp_path)
-    shown: list[int] = []
-    second = judge_of(1)
-    RAGEvaluator(BOTH, judge=second).evaluate(ROWS, lambda done, total: shown.append(done), tmp_path)
-    assert second.prompts
-    assert shown[0] == 1  # exact_match
-
-
 def test_the_signature_of_a_model_without_a_name_says_so_and_is_no_key(tmp_path: Path) -> None:
     evaluator = RAGEvaluator(BOTH, judge=judge_of(1))
     lines = evaluator.signatures()

@@ -20,7 +20,6 @@ from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
 from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, RankingMetric, SingleTurnMetric
 from ragas.metrics.base import MetricWithEmbeddings, MultiTurnMetric
-from ragas.metrics.result import MetricResult
 from ragas.run_config import RunConfig as RunConfigOfRagas
 
 from rag_evaluator import (
@@ -38,7 +37,7 @@ from rag_evaluator.metrics import METRICS, canonical_name
 from rag_evaluator.models import unwrapped
 from rag_evaluator.ragas import MODULES, EvaluationDataset, RunConfig, SingleTurnSample, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
-from rag_evaluator.ragas.evaluation import LimitedJudge, evaluator_of
+from rag_evaluator.ragas.evaluation import evaluator_of
 from rag_evaluator.ragas.names import ASPECTS, INSTEAD, METRIC_CLASSES, OF_RAGAS, SINGLETONS, NoCounterpartError
 from rag_evaluator.tasks import warned_once
 
@@ -384,17 +383,6 @@ def test_workers_and_timeout_bound_a_model_that_is_asked_over_a_network() -> Non
     assert late.results.scores["tone"][0].reason == "no answer after 0.05 s, RunConfig.timeout"
 
 
-def test_a_limited_judge_works_in_one_event_loop_after_another() -> None:
-    judge = LimitedJudge(FakeListLLM(responses=['{"reason": "so", "value": "pass"}']), 1, 5.0)
-    model = tone()._response_model
-
-    async def ask() -> list[Any]:
-        return await asyncio.gather(*(judge.opinion("Polite?", model) for _ in range(3)))
-
-    for _ in range(2):
-        assert [opinion.answer.value for opinion in asyncio.run(ask())] == ["pass"] * 3
-
-
 def test_a_missing_score_is_nan_with_a_reason_or_an_error_where_that_is_asked_for(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
@@ -437,17 +425,6 @@ def test_words_of_a_discrete_metric_are_numbers_where_everybody_knows_the_better
 ) -> None:
     llm = FakeListLLM(responses=[ANSWER[0] % value])
     assert evaluate([ROW], metrics=[tone(allowed_values=allowed)], llm=llm)["tone"] == [number]
-
-
-def test_the_reason_that_a_function_gives_is_kept() -> None:
-    def stops(response: str) -> MetricResult:
-        return MetricResult("fail", reason="no full stop at the end")
-
-    metric = ragas_metrics.discrete_metric(name="stops", allowed_values=["pass", "fail"])(stops)
-    result = evaluate([ROW], metrics=[metric], llm=FakeListLLM(responses=[""]))
-    [score] = result.results.scores["stops"]
-    assert score.value == 0.0
-    assert [one["response"] for one in score.judgements] == [{"reason": "no full stop at the end", "value": 0.0}]
 
 
 def test_a_number_outside_its_range_is_no_score() -> None:

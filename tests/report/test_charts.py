@@ -161,25 +161,6 @@ def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tm
     assert "[U+D800]" in page
 
 
-def test_groups_and_probe_have_their_parts(tmp_path):
-    metric = "context_precision_with_reference"
-    groups = {"topic": ["topic 10", "topic 2", "topic 2", "topic 10"]}
-    folder = made_run(tmp_path / "run", {metric: [1.0, 0.0, 1.0, 1.0]}, groups=groups)
-    (folder / "probe").mkdir()
-    share = {"mean": 0.9, "ci_low": 0.7, "ci_high": 0.97, "ci_level": 0.95, "ci_method": "x", "n": 20}
-    cell = {"falls": 17, "ties": 2, "rises": 1, "share": share, "word": "reliable"}
-    about = {"other_answer": {"rows": 20, "change": "the response of another row", "expected": "worse"}}
-    probe = {"probes": about, "metrics": {metric: {"other_answer": cell}}}
-    (folder / "probe" / "probe.json").write_text(json.dumps(probe))
-
-    page = parts_of(Run(folder))
-
-    text = _text(page)
-    assert text.index("topic 2") < text.index("topic 10")
-    assert "the response of another row 17/2/1 0.90 [0.70, 0.97] reliable" in text
-    assert_harmless(page)
-
-
 def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
     signature = "metric:faithfulness|ragas:0.4.3|judge:ab|decode:greedy"
     signatures = {"faithfulness": signature}

@@ -179,18 +179,6 @@ def test_a_table_that_is_too_long_says_so_and_counts_all_rows(
     assert "rag-evaluator view" in page.text
 
 
-def test_rows_that_are_too_large_are_in_the_table_without_their_details(
-    run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(document, "DETAIL_BYTES", 1)
-    monkeypatch.setattr("rag_evaluator.report.document.PART_BYTES", 1)
-    page = report(run([row(number) for number in range(3)]))
-    about = page.block("about")
-    assert (about["rows"], about["detailed"], about["parts"]) == (3, 1, [0])
-    assert "rag-evaluator view" in about["note"]
-    assert len(page.block("index")["question"]) == 3
-
-
 def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, report: Callable[..., Page]) -> None:
     a = run([row(0), row(1), row(2)], name="a")
     b = run([row(7), row(2, "Harn"), row(0)], name="b")

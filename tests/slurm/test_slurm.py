@@ -159,25 +159,6 @@ def test_a_job_that_is_requeued_continues(config: Path, undisturbed: dict[str, d
     assert {name: (parts / name).stat().st_ino for name in known} == known  # what was finished is not made again
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("cluster")
-def test_tasks_of_one_job_are_workers_and_a_cancelled_job_can_be_merged_later(
-    config: Path, undisturbed: dict[str, dict[str, bytes]]
-) -> None:
-    os.chdir(config.parent)
-    two = ["--cpus-per-task=1", "--ntasks-per-node=2", "--gres=gpu:2", "--output=log"]
-    job = sbatch(*two, str(ROOT / "launcher.sh"), str(config))
-    a_worker(config, 1)
-    wait_for_parts(config, 2)
-    subprocess.run(["scancel", job], check=True)
-    assert wait_for_job(job) == "CANCELLED"
-    merge = [sys.executable, str(ROOT / "main.py"), "merge", str(results_of(config))]
-    assert subprocess.run(merge, capture_output=True).returncode == 75
-    job = sbatch(*two, str(ROOT / "launcher.sh"), str(config))
-    assert wait_for_job(job) == "COMPLETED", Path("log").read_text(encoding="utf-8")
-    check(config, undisturbed)
-
-
 @pytest.mark.lost_node
 def test_a_lost_node(cluster: Cluster, config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
     """The job of a lost node begins again on the other one while its first copy still runs."""

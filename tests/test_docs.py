@@ -1,7 +1,6 @@
 """What README, docs and config.yaml list is what the program has."""
 
 import re
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -103,25 +102,6 @@ def test_the_page_of_all_keys_is_that_of_the_program() -> None:
 def test_links_lead_to_files_that_exist(path: Path) -> None:
     targets = re.findall(r"\]\((?!http)([^)#]*)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     assert [target for target in targets if target and not (path.parent / target).exists()] == []
-
-
-def layers(text: str) -> list[set[str]]:
-    """The packages and modules of each layer, from the top."""
-    return [set(re.findall(r"[a-z_]+", line.replace("rag_evaluator.", ""))) for line in text.splitlines() if line]
-
-
-def test_the_map_in_the_docs_has_the_layers_of_the_contract() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    contract = layers("\n".join(contracts[0]["layers"]))
-    drawn = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("```")[1]
-    first = [re.findall(r"[a-z]+", line)[0] for line in drawn.strip().splitlines()[:-1]]
-    names = [name for name in first if (ROOT / "rag_evaluator" / name).is_dir()]
-    packages = [name for layer in contract for name in sorted(layer) if (ROOT / "rag_evaluator" / name).is_dir()]
-    assert packages[: len(names)] == names
-    last = layers(drawn.strip().splitlines()[-1])[0]
-    assert last <= set().union(*contract[-2:])
 
 
 def test_the_docs_list_the_words_that_labels_may_be() -> None:

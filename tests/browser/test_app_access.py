@@ -1,4 +1,4 @@
-"""Who may read the app: nobody without the token, no page of another origin, no name but its own."""
+"""Who may read the app: nobody without the token, no page of another origin."""
 
 from collections.abc import Callable
 from pathlib import Path

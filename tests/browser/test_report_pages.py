@@ -1,4 +1,4 @@
-"""Whole pages of a report: two runs, colours, print, other readers."""
+"""Whole pages of a report: opened from disk, two runs, all rows on paper."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +9,6 @@ from playwright.sync_api import Page, expect
 from table import Table, rows_of
 
 Reports = Callable[..., Path]
-GROUND = "getComputedStyle(document.body).backgroundColor"
-
-
-def brightness(page: Page) -> float:
-    """Of the ground, 0 to 255."""
-    numbers = page.evaluate(f"{GROUND}.match(/[\\d.]+/g).slice(0, 3).map(Number)")
-    return float(sum(numbers) / 3)
 
 
 @pytest.mark.parametrize("name", list(RUNS))
@@ -50,21 +43,6 @@ def test_two_runs_are_compared_row_by_row(offline_page: Page, reports: Reports, 
     assert sides[1] is not None
     assert sides[0]["y"] == sides[1]["y"]  # beside each other
     assert sides[0]["x"] + sides[0]["width"] <= sides[1]["x"]
-
-
-def test_a_report_is_printed_dark_on_light_without_controls(
-    new_context: Callable[..., object], reports: Reports
-) -> None:
-    page = new_context(offline=True, color_scheme="dark").new_page()  # type: ignore[attr-defined]
-    page.goto(reports("plain").as_uri())
-    Table(page).shows(range(12))
-    page.emulate_media(media="print")
-    assert brightness(page) > 200 or page.evaluate(GROUND) == "rgba(0, 0, 0, 0)"
-    ink = page.evaluate("getComputedStyle(document.body).color.match(/[\\d.]+/g).slice(0, 3).map(Number)")
-    assert sum(ink) / 3 < 100
-    assert page.locator(".no-print:visible").count() == 0
-    assert page.locator("#rows tbody tr").first.is_visible()
-    assert len(page.pdf()) > 10_000
 
 
 def test_all_rows_are_printed_and_the_page_is_shown_again_afterwards(offline_page: Page, reports: Reports) -> None:

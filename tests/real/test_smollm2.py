@@ -1,4 +1,4 @@
-"""A real instruct model, of a GGUF file: every question is answered, and its own work is checked."""
+"""A real instruct model, of a GGUF file: every question is answered, or its score is missing with a reason."""
 
 from pathlib import Path
 from typing import Any

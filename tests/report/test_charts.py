@@ -15,13 +15,11 @@ from report.made_files import NONE, made_run
 from rag_evaluator import compare
 from rag_evaluator.files import folder_names
 from rag_evaluator.report import (
-    Bar,
     ChartPoint,
     chart,
     comparison_html,
     dots,
     figures_html,
-    histogram,
     means_html,
     what_html,
 )
@@ -80,15 +78,6 @@ def drawing(chart: str) -> str:
 def parts_of(run: Run) -> str:
     """Means, charts and what was run, as they stand on the page."""
     return means_html(run) + figures_html(run) + what_html(run)
-
-
-def test_a_chart_is_an_image_that_is_light_or_dark_as_the_page():
-    drawn = chart(histogram([Bar(0.25, 7)], (0, 1)), "scores")
-
-    assert assert_harmless(drawn).attributes("alt") == ["scores"]
-    assert "color-scheme:light dark" in drawing(drawn)
-    assert 'fill="light-dark(#1f5fbf, #7fb0ff)"' in drawing(drawn)
-    assert not re.search(r'(fill|stroke)="(#(?!ddd)|black|white|rgb)', drawing(drawn))
 
 
 def test_differences_have_a_dot_each_with_its_interval_and_a_line_at_none():

@@ -19,6 +19,7 @@ import torch
 from command_starter import Zygote
 from httpx._config import create_ssl_context
 
+from rag_evaluator import Config, load_config
 from rag_evaluator.files import Lines
 
 torch.set_num_threads(1)
@@ -66,6 +67,17 @@ def model_folder(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path
         return made[key]
 
     return folder
+
+
+@pytest.fixture
+def load(tmp_path: Path) -> Callable[..., Config]:
+    """`load(text, *overrides)`: what `load_config` makes of a config.yaml with this text."""
+
+    def write_and_load(text: str, *overrides: str) -> Config:
+        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+        return load_config(tmp_path / "config.yaml", overrides)
+
+    return write_and_load
 
 
 @pytest.fixture

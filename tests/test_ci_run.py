@@ -8,85 +8,31 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-NOT_ROOT = "echo 1000"
-ROOT_USER = "echo 0"
-INSTALL = "tests/browser/install.sh"
 
 
-def machine(folder: Path, user: str, **commands: str) -> dict[str, str]:
-    """An environment in which only a few commands are there; `commands` are what they do."""
-    folder.mkdir()
+def check(folder: Path, make: str) -> subprocess.CompletedProcess[str]:
+    """The check of a change where only a few commands are there; `make` is what that one does."""
     for name in ("bash", "env", "dirname"):
         (folder / name).symlink_to(str(shutil.which(name)))
-    for name, script in {"id": user, **commands}.items():
+    for name, script in {"id": "echo 1000", "make": make}.items():
         (folder / name).write_text(f"#!/bin/bash\n{script}\n", encoding="utf-8")
         (folder / name).chmod(0o755)
-    return {**os.environ, "PATH": str(folder)}
-
-
-def run(script: str, environment: dict[str, str]) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([ROOT / script], env=environment, cwd=ROOT, text=True, capture_output=True, timeout=60)
-
-
-@pytest.mark.parametrize(
-    ("user", "commands", "says"),
-    [
-        (NOT_ROOT, {"apt-get": "touch $HOME/called; exit 0"}, "needs root"),
-        (ROOT_USER, {}, "needs root and apt-get"),
-        (ROOT_USER, {"timeout": 'shift; "$@"', "apt-get": "exit 100"}, "could not be installed"),
-        (ROOT_USER, {"timeout": "exit 124", "apt-get": "exit 0"}, "could not be installed"),
-    ],
-)
-def test_without_chromium_its_installation_says_why_it_is_not_there(
-    tmp_path: Path, user: str, commands: dict[str, str], says: str
-) -> None:
-    done = run(INSTALL, {**machine(tmp_path / "bin", user, **commands), "HOME": str(tmp_path)})
-    assert done.returncode == 77
-    assert says in done.stderr
-    assert not (tmp_path / "called").exists()
-
-
-def test_with_chromium_there_is_nothing_to_install(tmp_path: Path) -> None:
-    assert run(INSTALL, machine(tmp_path / "bin", NOT_ROOT, chromium="exit 1")).returncode == 0
+    environment = {**os.environ, "PATH": str(folder)}
+    return subprocess.run([ROOT / ".ci/run"], env=environment, cwd=ROOT, text=True, capture_output=True, timeout=60)
 
 
 def test_the_check_of_a_change_says_aloud_what_it_did_not_test(tmp_path: Path) -> None:
-    done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make='echo make $1; test "$1" != real-models'))
+    done = check(tmp_path, 'echo make $1; test "$1" != real-models')
     assert done.returncode == 0
-    first, *beside = done.stdout.split("\n")[:3]
-    assert (first, set(beside)) == ("make setup", {"make check", "make test-package"})
-    assert done.stdout.split("\n")[3:8] == [
-        "make test",
-        "make test-processes",
-        "make test-models",
-        "make test-docs",
-        "make test-features",
-    ]
+    made = "setup check test-package test test-processes test-models test-docs test-features"
+    assert {f"make {target}" for target in made.split()} <= set(done.stdout.splitlines())
     assert "make test-browser" not in done.stdout and "make test-real" not in done.stdout
-    assert "NOT TESTED: real models" in done.stderr
-    assert "NOT TESTED: Chromium" in done.stderr
-    assert "NOT TESTED: Slurm" in done.stderr
+    for part in ("real models", "Chromium", "Slurm"):
+        assert f"NOT TESTED: {part}" in done.stderr
 
 
 @pytest.mark.parametrize("fails", ["setup", "check", "test-package", "test", "test-features"])
 def test_the_check_of_a_change_fails_with_each_of_its_parts(tmp_path: Path, fails: str) -> None:
-    done = run(".ci/run", machine(tmp_path / "bin", NOT_ROOT, make=f'echo made $1; test "$1" != {fails}'))
+    done = check(tmp_path, f'echo made $1; test "$1" != {fails}')
     assert done.returncode != 0
     assert f"made {fails}" in done.stdout
-
-
-def test_make_run_installs_the_program_alone_and_nothing_twice(tmp_path: Path) -> None:
-    for name in ("Makefile", "pyproject.toml", "constraints.txt"):
-        shutil.copy(ROOT / name, tmp_path)
-
-    def make(target: str) -> list[str]:
-        done = subprocess.run(["make", "-n", target], cwd=tmp_path, text=True, capture_output=True, check=True)
-        return [line.rpartition(" ")[2] for line in done.stdout.splitlines() if " install " in line]
-
-    program, everything = "'.[demo,charts]'", "'.[all,dev,docs]'"
-    assert (make("run"), make("test")) == ([program], [program, everything])
-    (tmp_path / ".venv").mkdir()
-    (tmp_path / ".venv/.setup-run").touch()
-    assert (make("run"), make("test")) == ([], [everything])
-    (tmp_path / ".venv/.setup-done").touch()
-    assert (make("run"), make("test")) == ([], [])

@@ -5,23 +5,12 @@ import pytest
 import yaml
 
 from rag_evaluator import Config, ConfigError, RAGEvaluator, load_config
-from rag_evaluator.config import LANGUAGES, EmbeddingsConfig, JudgeConfig, find_language, make_config
+from rag_evaluator.config import LANGUAGES, find_language, make_config
 from rag_evaluator.metrics import load_prompts
 
 ROOT = Path(__file__).parent.parent
 METRICS = "metrics: [faithfulness]\n"
 Load = Callable[..., Config]
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Load:
-    """`load(text, *overrides)`: what `load_config` makes of a config.yaml with this text."""
-
-    def write_and_load(text: str, *overrides: str) -> Config:
-        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
-        return load_config(tmp_path / "config.yaml", overrides)
-
-    return write_and_load
 
 
 def message(load: Load, text: str, *overrides: str) -> str:
@@ -41,11 +30,6 @@ def test_missing_metrics_are_told(load: Load) -> None:
     )
 
 
-def test_a_metric_near_to_none_is_answered_with_all_of_them() -> None:
-    with pytest.raises(ConfigError, match=r"metrics\[0\] is 'xyzzy'.* Known: faithfulness, answer_relevancy, "):
-        RAGEvaluator({"metrics": ["xyzzy"]})
-
-
 def test_a_merged_section_may_be_overridden_without_standing_twice(load: Load) -> None:
     config = load(METRICS + "embeddings: &small {model: org/x, batch_size: 2}\njudge:\n  <<: *small\n  model: org/y\n")
     assert (config.judge.model, config.judge.batch_size) == ("org/y", 2)
@@ -57,8 +41,6 @@ def test_a_merged_section_may_be_overridden_without_standing_twice(load: Load) -
     [
         ("metrics: [faithfulness]\n  judge: 3\n", 2),
         ("name: a\n\tdataset: b\n", 2),
-        ("name: a\n\n\nname: @b\n", 4),
-        ("about: |\n  　A paragraph.\nname: @b\n", 3),
         (METRICS + "dataset: !!python/object/apply:os.system [ls]\n", 2),
     ],
 )
@@ -71,9 +53,7 @@ def test_broken_yaml_is_told_with_its_line(load: Load, text: str, line: int) -> 
     ("text", "line", "sign"),
     [
         ("name： x\n" + METRICS, 1, "'：' (fullwidth colon)"),
-        ("# 説明： x\n" + METRICS + "dataset:　rows.csv\nname: x\n", 3, "'　' (ideographic space)"),
         ("metrics:［faithfulness］\nname: x\n", 1, "'［' (fullwidth left square bracket)"),
-        ("metrics:\n  - faithfulness\n　- exact_match\nname: x\n", 3, "'　' (ideographic space)"),
         ("judge:\n　model: demo\nabout: |\n  　a: b\nname: @x\n", 2, "'　' (ideographic space)"),
     ],
 )
@@ -163,13 +143,6 @@ def test_every_native_name_and_code_finds_its_language() -> None:
         assert {find_language(alias).name for alias in (language.native, *language.codes)} == {name}
 
 
-@pytest.mark.parametrize(
-    ("name", "file"), [("Scottish Gaelic", "scottish_gaelic"), ("sr-RS", "sr-rs"), ("தமிழ்", "தமிழ்"), ("c_2", "c_2")]
-)
-def test_an_unknown_language_is_taken_as_it_is(name: str, file: str) -> None:
-    assert find_language(name).name == file
-
-
 @pytest.mark.parametrize("name", ["../../etc/x", "a/b", "a\\b", "..", "a.json", "x\0", "  ", "es\nfr", "*"])
 def test_a_language_cannot_lead_out_of_the_prompts_folder(name: str, tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match=r"language is .*: expected a name of letters, digits, spaces"):
@@ -187,4 +160,4 @@ def test_the_project_s_own_config_is_valid_and_shows_few_keys_the_defaults_and_n
     assert config.dataset is not None
     assert config.dataset.is_file()
     assert RAGEvaluator(config).metrics.keys() == set(config.metrics)
-    assert (config.judge, config.embeddings) == (JudgeConfig(), EmbeddingsConfig())
+    assert (config.judge, config.embeddings) == (type(config.judge)(), type(config.embeddings)())

@@ -1,7 +1,6 @@
 """Configurations, languages and metrics as users write them, right and wrong: each case is a row."""
 
 import dataclasses
-import logging
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -13,25 +12,14 @@ import ragas.metrics.collections as ragas_metrics
 from pydantic import BaseModel
 from ragas.embeddings.base import BaseRagasEmbedding
 
-from rag_evaluator import METRICS, Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge, load_config
+from rag_evaluator import METRICS, Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import EmbeddingsConfig, JudgeConfig, PromptsConfig, find_language
+from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
 from rag_evaluator.metrics import canonical_name, load_prompts
 
 ROOT = Path(__file__).parent.parent
 HEAD = "metrics: [bleu]\n"  # line 1
 Load = Callable[..., Config]
-
-
-@pytest.fixture
-def load(tmp_path: Path) -> Load:
-    """`load(text, *overrides)`: what `load_config` makes of a config.yaml with this text."""
-
-    def write_and_load(text: str, *overrides: str) -> Config:
-        (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
-        return load_config(tmp_path / "config.yaml", overrides)
-
-    return write_and_load
 
 
 def message(load: Load, text: str, *overrides: str) -> str:
@@ -44,10 +32,8 @@ def message(load: Load, text: str, *overrides: str) -> str:
     ("lines", "line", "key", "near"),
     [
         ("batch_size: 8", 2, "batch_size", "judge.batch_size"),
-        ("strategy: merge", 2, "strategy", "sort.strategy"),
         ("judge_model: x", 2, "judge_model", "judge.model"),
         ("offline: true\njudge:\n  batchsize: 3", 4, "judge.batchsize", "judge.batch_size"),
-        ("embeddings:\n  dtype: x", 3, "embeddings.dtype", "judge.dtype"),
         ("judge: {outputdir: x}", 2, "judge.outputdir", "output_dir"),
     ],
 )
@@ -66,7 +52,6 @@ def test_an_unknown_key_is_answered_with_the_nearest_of_any_section(
         ("columns: [a]", "line 2: 'columns' is ['a']"),
         ("offline: maybe", "line 2: 'offline' is 'maybe'"),
         ("name: ../up", "line 2: 'name' is '../up': string should match pattern"),
-        ("name: a/b", "line 2: 'name' is 'a/b'"),
         (
             "judge:\n  engine: server\n  url: http://127.0.0.1/v1\n  dtype: float16",
             "line 5: 'judge.dtype' does not apply",
@@ -78,28 +63,19 @@ def test_an_unknown_key_is_answered_with_the_nearest_of_any_section(
             "line 4: 'judge.url' does not apply to the engine 'auto'",
         ),
         ("zzz: 1", "line 2: 'zzz' is not a known key. Known: name, dataset, "),
-        ("judge:\n  # a remark\n  batch_size: 0", "line 4: 'judge.batch_size' is 0: input should be greater than"),
         ("retrieval: {k: true}", "line 2: 'retrieval.k' is True: input should be a number."),
-        ("retrieval: {k: 0}", "line 2: 'retrieval.k' is 0"),
         ("repeats: yes", "line 2: 'repeats' is True"),
-        ("judge: {batch_size: on}", "line 2: 'judge.batch_size' is True"),
-        ("testset:\n  kinds: {list: yes}", "line 3: 'testset.kinds.list' is True"),
         ("judge:\n  demo", "line 2: 'judge' is 'demo'"),
         ("columns:\n  1: user_input", "line 3: 'columns[1]' is 1: "),
-        ("judge: {device_map: 3}", "line 2: 'judge.device_map' is 3"),
-        ("5: x", "line 2: '[5]' is 5: keys should be strings."),
         ("columns:\n  mine: [a]", "line 3: 'columns.mine' is ['a']"),
         (
             "chunk_size: many",
             "line 2: 'chunk_size' is 'many'",
         ),
         ("name: 'demo '", "line 2: 'name' is 'demo '"),
-        ("name: demo.", "line 2: 'name' is 'demo.'"),
         ("language: no", "line 2: 'language' is False"),
         ("language: a/b", "line 2: language is 'a/b': expected a name of letters"),
         ("dataset: $NOT_SET/x", "line 2: 'dataset' is '$NOT_SET/x', and NOT_SET is not set in the environment."),
-        ("judge:\n  model: ${NOT_SET}/x", "line 3: 'judge.model' is '${NOT_SET}/x'"),
-        ("output_dir: ~no-such-user/x", "line 2: 'output_dir' is '~no-such-user/x': "),
     ],
 )
 def test_what_is_wrong_in_the_file_is_told_with_its_line(load: Load, lines: str, told: str) -> None:
@@ -108,14 +84,6 @@ def test_what_is_wrong_in_the_file_is_told_with_its_line(load: Load, lines: str,
 
 def test_a_wrong_item_of_a_list_is_told_with_its_own_line(load: Load) -> None:
     assert message(load, "metrics:\n  - bleu\n  - 5\n").startswith("config.yaml, line 3: 'metrics[1]' is 5: ")
-
-
-def test_a_value_that_was_merged_in_is_told_with_the_line_it_was_written_in(load: Load) -> None:
-    text = HEAD + "embeddings: &base\n  batch_size: 0\njudge:\n  <<: *base\n"
-    assert message(load, text).splitlines() == [
-        f"config.yaml, line 3: '{section}.batch_size' is 0: input should be greater than or equal to 1{other}."
-        for section, other in (("judge", " or input should be 'auto'"), ("embeddings", ""))
-    ]
 
 
 @pytest.mark.parametrize(
@@ -131,29 +99,12 @@ def test_what_is_wrong_in_an_override_is_told_as_a_shell_needs_it(load: Load, ov
     assert told in message(load, HEAD, override)
 
 
-def test_a_value_with_blanks_that_the_shell_divided_is_answered_with_quotes(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["config.yaml", "--set", "columns={a:", "b}"])
-    assert (
-        "unrecognized arguments: b}. A value with spaces needs quotes in a shell: --set columns='{a: b}'"
-        in capsys.readouterr().err
-    )
-
-
-def test_an_option_of_sbatch_without_dashes_before_it_is_answered_with_them(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit):
-        main(["submit", "config.yaml", "--workers", "4", "--partition=gpu"])
-    assert "unrecognized arguments: --partition=gpu. Options of sbatch follow '--': -- " in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("lines", "key", "expected"),
     [
         ("metrics: faithfulness", "metrics", ["faithfulness"]),
         ("metrics: [bleu]\njudge:", "judge", JudgeConfig()),
-        ("metrics: [bleu]\nembeddings:\n", "embeddings", EmbeddingsConfig()),
         ("metrics: [bleu]\nprompts:\njudge: {}", "prompts", PromptsConfig()),
-        ("metrics: [bleu]\ncolumns:\n", "columns", {}),
         ("metrics: [bleu]\njudge:\n  model_kwargs:\n", "judge", JudgeConfig()),
         ("metrics: [bleu]\nname: v1.2 b", "name", "v1.2 b"),
     ],
@@ -172,13 +123,9 @@ def test_an_empty_value_that_is_no_section_is_not_taken_for_the_default(load: Lo
     ("lines", "read"),
     [
         ("dataset: $DATA/rows.jsonl", lambda config: config.dataset),
-        ("output_dir: ${DATA}/rows.jsonl", lambda config: config.output_dir),
-        ("prompts_dir: $DATA/rows.jsonl", lambda config: config.prompts_dir),
         ("judge: {model: $DATA/rows.jsonl}", lambda config: Path(config.judge.model)),
         ("judge: {model: '~/rows.jsonl'}", lambda config: Path(config.judge.model)),
         ("judge: {chat_template: '${DATA}/rows.jsonl'}", lambda config: Path(config.judge.chat_template)),
-        ("judge: {chat_template: ~/rows.jsonl}", lambda config: Path(config.judge.chat_template)),
-        ("embeddings: {model: '${DATA}/rows.jsonl'}", lambda config: Path(config.embeddings.model)),
     ],
 )
 def test_home_and_environment_are_filled_into_every_path(
@@ -187,14 +134,6 @@ def test_home_and_environment_are_filled_into_every_path(
     monkeypatch.setenv("DATA", "/data")
     monkeypatch.setenv("HOME", "/data")
     assert read(load(f"{HEAD}{lines}\n")) == Path("/data/rows.jsonl")
-
-
-def test_a_model_named_in_python_may_begin_with_the_home_folder(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    monkeypatch.setenv("HOME", str(tmp_path))
-    evaluator = RAGEvaluator({"metrics": ["bleu"]}, embeddings="~/model")
-    assert evaluator.config.embeddings.model == str(tmp_path / "model")
 
 
 @pytest.mark.parametrize("kind", [str, Path])
@@ -213,12 +152,8 @@ def test_an_evaluator_takes_the_path_of_a_configuration(load: Load, tmp_path: Pa
         ("espan\u0303ol", "spanish"),
         *[(name, "portuguese") for name in ("pt-BR", "pt_PT", "portugues", "Brazilian Portuguese")],
         *[(name, "chinese") for name in ("zh-CN", "zh-Hans", "zh_Hant_TW", "简体中文", "Mandarin", "普通话")],
-        *[(name, "german") for name in ("de-AT", "Deutsch")],
-        *[(name, "persian") for name in ("farsi", "fa-IR")],
-        *[(name, "english") for name in ("en-GB", "en_US")],
-        ("nb-NO", "norwegian"),
-        ("sr-Latn", "sr-latn"),  # a language that is not known keeps its tag
-        ("catalan_valencian", "catalan_valencian"),
+        ("de-AT", "german"),
+        ("fa-IR", "persian"),
         ("es_test", "es_test"),  # a name of one's own that begins like a code
         ("klingon", "klingon"),
     ],
@@ -236,26 +171,6 @@ def test_a_misspelt_language_is_answered_with_the_nearest(tmp_path: Path, name: 
         load_prompts(["context_recall"], name, tmp_path)
 
 
-def test_a_language_near_to_none_is_told_without_a_guess(tmp_path: Path) -> None:
-    with pytest.raises(PromptError, match=r"^language 'klingon': 1 of 1 prompt packs are missing"):
-        load_prompts(["context_recall"], "klingon", tmp_path)
-
-
-def test_a_language_near_to_another_is_used_where_it_has_packs(tmp_path: Path) -> None:
-    shutil.copy(
-        ROOT / "prompts" / "context_recall_prompt_japanese.json", tmp_path / "context_recall_prompt_javanese.json"
-    )
-    assert load_prompts(["context_recall"], "javanese", tmp_path)
-
-
-def test_a_misspelt_language_is_told_where_no_packs_are_needed(
-    caplog: pytest.LogCaptureFixture, tmp_path: Path
-) -> None:
-    with caplog.at_level(logging.WARNING):
-        assert load_prompts(["bleu_score"], "chinse", tmp_path) == {}
-    assert "language 'chinse' is not known. Did you mean 'chinese'?" in caplog.text
-
-
 def test_packs_that_bear_a_tag_are_not_passed_over_without_a_word(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -269,7 +184,6 @@ def test_packs_that_bear_a_tag_are_not_passed_over_without_a_word(
     ("word", "told"),
     [
         ("evalaute", "'evalaute' is neither a command nor a file. Did you mean 'evaluate'?"),
-        ("mrege", "'mrege' is neither a command nor a file. Did you mean 'merge'?"),
         ("xyz", "'xyz' is neither a command nor a file. Known: "),
     ],
 )
@@ -278,17 +192,10 @@ def test_a_misspelt_command_is_named(capsys: pytest.CaptureFixture[str], word: s
     assert capsys.readouterr().err.startswith(f"error: {told}")
 
 
-def test_a_configuration_without_an_ending_is_no_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (tmp_path / "evaluat").write_text("metrics: [xyzzy]\n", encoding="utf-8")
-    assert main([str(tmp_path / "evaluat")]) == 2
-    assert "evaluat, line 1: metrics[0] is 'xyzzy'" in capsys.readouterr().err
-
-
 @pytest.mark.parametrize(
     ("command", "place"),
     [
         ("evaluate {} --set metrics=[faithfullness]", "--set metrics"),
-        ("submit {} --workers 2 --dry-run --set metrics=[faithfullness]", "--set metrics"),
         ("prompts check --metrics sort faithfullness", "--metrics"),
     ],
 )
@@ -325,12 +232,6 @@ def usual(kind: str) -> Any:
     return getattr(ragas_metrics, kind)(**models, **({"embeddings": EMBEDDINGS} if row.embeddings else {}))
 
 
-@pytest.mark.parametrize("name", METRICS)
-def test_a_metric_is_understood_as_row(name: str) -> None:
-    assert list(RAGEvaluator({"metrics": [METRICS[name]]}).metrics) == [name]
-    assert list(RAGEvaluator({"metrics": METRICS[name]}).metrics) == [name]
-
-
 @pytest.mark.parametrize(("kind", "name"), CLASSES.items())
 def test_a_metric_is_understood_as_class_and_as_object_of_ragas(kind: str, name: str) -> None:
     for given in (getattr(ragas_metrics, kind), usual(kind)):
@@ -356,10 +257,8 @@ def with_other_prompt() -> Any:
     ("metrics", "told"),
     [
         ([ragas_metrics.AnswerRelevancy(llm=JUDGE, embeddings=EMBEDDINGS, strictness=5)], "has its own strictness"),
-        ([ragas_metrics.RougeScore(rouge_type="rouge1")], "has its own rouge_type"),
         ([ragas_metrics.FactualCorrectness(llm=JUDGE, mode="recall")], "this FactualCorrectness has its own mode"),
         (["bleu", with_other_prompt()], "metrics[1]: this ContextRecall has its own prompt"),
-        ([ragas_metrics.ToolCallF1], "metrics[0] is ToolCallF1, which is not a metric here."),
         ([ragas.metrics.AspectCritic], "or import it from rag_evaluator.ragas.metrics."),
         ([ragas.metrics.Faithfulness()], "Give its name, 'faithfulness', or import it from"),
         (

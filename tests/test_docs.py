@@ -1,8 +1,6 @@
 """What README, docs and config.yaml list is what the program has."""
 
-import ast
 import re
-import tomllib
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -23,7 +21,6 @@ THINKING = "thinking"  # of judges that think
 WARNING = "ci_warning"  # where an interval is too narrow
 ROOT = Path(__file__).parent.parent
 TEXTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-FUNCTION = ast.FunctionDef | ast.AsyncFunctionDef
 FREE = {"name", "dataset", "metrics"}  # what each run has of its own
 
 
@@ -105,50 +102,6 @@ def test_the_page_of_all_keys_is_that_of_the_program() -> None:
 def test_links_lead_to_files_that_exist(path: Path) -> None:
     targets = re.findall(r"\]\((?!http)([^)#]*)(?:#[^)]*)?\)", path.read_text(encoding="utf-8"))
     assert [target for target in targets if target and not (path.parent / target).exists()] == []
-
-
-def layers(text: str) -> list[set[str]]:
-    """The packages and modules of each layer, from the top."""
-    return [set(re.findall(r"[a-z_]+", line.replace("rag_evaluator.", ""))) for line in text.splitlines() if line]
-
-
-def test_the_map_in_the_docs_has_the_layers_of_the_contract() -> None:
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"][
-        "contracts"
-    ]
-    contract = layers("\n".join(contracts[0]["layers"]))
-    drawn = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8").split("```")[1]
-    first = [re.findall(r"[a-z]+", line)[0] for line in drawn.strip().splitlines()[:-1]]
-    names = [name for name in first if (ROOT / "rag_evaluator" / name).is_dir()]
-    packages = [name for layer in contract for name in sorted(layer) if (ROOT / "rag_evaluator" / name).is_dir()]
-    assert packages[: len(names)] == names
-    last = layers(drawn.strip().splitlines()[-1])[0]
-    assert last <= set().union(*contract[-2:])
-
-
-def test_the_path_of_a_score_in_the_docs_names_what_exists() -> None:
-    stations = table(ROOT / "docs" / "architecture.md", "| module | function | what happens")
-    assert 0 < len(stations) <= 12
-    for _, module, functions, _ in stations:
-        path = ROOT / "rag_evaluator" / quoted(module)[0]
-        tree = ast.parse(path.read_text(encoding="utf-8"))
-        defined = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef | FUNCTION)}
-        for name in quoted(functions):
-            owner, _, method = name.partition(".")
-            assert owner in defined, name
-            inside = {node.name for node in getattr(defined[owner], "body", []) if isinstance(node, FUNCTION)}
-            assert not method or method in inside, name
-
-
-def test_files_and_make_targets_that_contributors_are_sent_to_exist() -> None:
-    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-    names = {name for name in quoted(text) if re.fullmatch(r"[\w./]*/[\w./]*|\w+\.(py|md|txt|toml)", name)}
-    inside = [path.name for path in (ROOT / "rag_evaluator").rglob("*.py")]
-    made = {"site/"}  # by a target
-    assert [name for name in sorted(names - made) if not (ROOT / name).exists() and name not in inside] == []
-    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE)
-    named = {name for words in re.findall(r"`make ([\w -]+)`", text) for name in words.split()}
-    assert named and named <= set(targets)
 
 
 def test_the_docs_list_the_words_that_labels_may_be() -> None:

@@ -1,6 +1,5 @@
 """Gates that must fail and gates that must pass: each through the command, on files."""
 
-import json
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ PASSED, FAILED, REFUSED = 0, 1, 2
 N = 300
 MARGIN = ["--not-worse-than", "BASE", "--margin", "0.02"]
 MIN = ["--min", "faithfulness=0.8"]
+WORSE = ["--fail-if-worse", "BASE"]
 Values = Sequence[float | None]
 Rows = dict[str, Sequence[Any]]
 
@@ -63,7 +63,6 @@ class Case:
     base: Rows | Callable[[Path], object] | None = None
     code: int = FAILED
     said: str = ""
-    suffix: str = ".csv"
 
 
 FALLEN = [*good(N - 60), *[0.0] * 60]
@@ -92,7 +91,6 @@ MUST_FAIL: dict[str, Case] = {
     "further rows that fail": Case(
         MARGIN, table([*good(), *[0.0] * 100]), table(good()), said="100 rows of the run have no partner"
     ),
-    "further answers that are not scored": Case(MARGIN, CUT, table(good()), said="coverage is 0.100"),
     "4.8 % missing against a margin of 0.02": Case(
         MARGIN, table(without(24, 500)), table(good(500)), said="only missing rows make it fail"
     ),
@@ -131,12 +129,7 @@ MUST_FAIL: dict[str, Case] = {
         QUESTIONS,
         said="600 of 600 rows that were matched by 'id' have other questions",
     ),
-    "ids of all but one row belong to other questions": Case(
-        MARGIN,
-        {**QUESTIONS, "id": ["i0", *[f"i{place % 599 + 1}" for place in range(1, 600)]]},
-        QUESTIONS,
-        said="599 of 600 rows",
-    ),
+    "a run that lost its scores": Case(WORSE, table(without(10, 40)), table(good(40)), said="coverage is 0.750"),
     "a real drop": Case(MARGIN, table(FALLEN), table(good())),
     "all scores missing": Case(["--min-coverage", "0.5"], table([1.0, *[None] * (N - 1)])),
     "too few perfect rows": Case(MIN, table(good(10)), said="not settled"),
@@ -177,23 +170,18 @@ MUST_PASS: dict[str, Case] = {
 }
 
 
-def written(source: Rows | Callable[[Path], object], path: Path, suffix: str) -> Path:
+def written(source: Rows | Callable[[Path], object], path: Path) -> Path:
     """The table as a file, or the results folder."""
-    if isinstance(source, dict):
-        path = path.with_suffix(suffix)
-        rows = [dict(zip(source, row, strict=True)) for row in zip(*source.values(), strict=True)]
-        if suffix == ".jsonl":
-            path.write_text("".join(json.dumps(row) + "\n" for row in rows))
-        else:
-            pd.DataFrame(rows).to_csv(path, index=False)
+    if not isinstance(source, dict):
+        source(path)
         return path
-    source(path)
-    return path
+    pd.DataFrame(source).to_csv(path.with_suffix(".csv"), index=False)
+    return path.with_suffix(".csv")
 
 
 def called(case: Case, folder: Path, *more: str) -> int:
-    run = written(case.run, folder / "run", case.suffix)
-    base = None if case.base is None else written(case.base, folder / "base", case.suffix)
+    run = written(case.run, folder / "run")
+    base = None if case.base is None else written(case.base, folder / "base")
     return main(["gate", str(run), *[str(base) if word == "BASE" else word for word in case.rules], *more])
 
 
@@ -203,10 +191,6 @@ def judged(seed: int, count: int, third: bool = False, metrics: int = 3) -> Rows
     drawn[:, ::3] *= not third
     names = ("faithfulness", "context_recall", "answer_accuracy")[:metrics]
     return {**table(good(count)), **{name: list(map(float, row)) for name, row in zip(names, drawn, strict=True)}}
-
-
-WORSE = ["--fail-if-worse", "BASE"]
-LOST = Case(WORSE, table(without(10, 40)), table(good(40)), said="coverage is 0.750")
 
 
 @pytest.mark.parametrize("count", [20, 40, 100])
@@ -221,11 +205,6 @@ def test_an_equal_run_is_green_and_one_with_a_third_of_its_answers_made_worse_is
     assert called(Case(WORSE, base, judged(count, count, third=True)), tmp_path) == PASSED, "better is green"
 
 
-def test_a_run_that_lost_its_scores_is_red(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert called(LOST, tmp_path) == FAILED
-    assert LOST.said in capsys.readouterr().out
-
-
 def test_of_two_equal_systems_at_most_6_percent_are_red() -> None:
     pairs = [(judged(seed, 40), judged(1000 + seed, 40)) for seed in range(150)]
     red = sum(not gate(pd.DataFrame(run), fail_if_worse=pd.DataFrame(base)).passed for run, base in pairs)
@@ -235,7 +214,7 @@ def test_of_two_equal_systems_at_most_6_percent_are_red() -> None:
 def test_a_failure_is_named_once_and_a_file_of_verdicts_names_no_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    run = written(table([*good(20), *[0.0] * 4]), tmp_path / "run", ".csv")
+    run = written(table([*good(20), *[0.0] * 4]), tmp_path / "run")
     junit = tmp_path / "gate.xml"
     assert main(["gate", str(run), "--min", "faithfulness=0.8", "--junit", str(junit)]) == FAILED
     printed = capsys.readouterr().out

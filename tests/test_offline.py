@@ -65,18 +65,6 @@ def test_importing_the_package_sets_nothing_but_the_switch_of_ragas(
     assert program(IMPORT.replace("MODULES", modules), **environment) == {"RAGAS_DO_NOT_TRACK": "true"}
 
 
-TRACKED_BEFORE = """
-from ragas._analytics import do_not_track
-before = do_not_track()
-import rag_evaluator
-print(json.dumps([before, do_not_track()]))
-"""
-
-
-def test_ragas_reports_nothing_even_if_it_was_used_before() -> None:
-    assert program(TRACKED_BEFORE) == [False, True]
-
-
 EVALUATE = """
 import socket, tempfile
 from huggingface_hub import constants

@@ -1,4 +1,3 @@
-import json
 import os
 import re
 import subprocess
@@ -6,8 +5,6 @@ import sys
 import tomllib
 import venv
 import zipfile
-from collections import Counter
-from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from pathlib import Path
@@ -87,14 +84,6 @@ class Installed:
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
 
-    def config(self, **settings: Any) -> str:
-        """Name of a new configuration in the folder."""
-        rows = [json.loads(line) for line in (self.package / "data/examples/dataset.jsonl").open(encoding="utf-8")]
-        (self.folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows[:2]), encoding="utf-8")
-        settings = {"dataset": "rows.jsonl", "metrics": ["faithfulness"], **settings}
-        (self.folder / "mine.yaml").write_text(json.dumps(settings), encoding="utf-8")
-        return "mine.yaml"
-
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
@@ -132,35 +121,6 @@ def test_the_wheel_is_called_ragas_offline_and_holds_the_package_only(installed:
     )
 
 
-SUPERFLUOUS = 10  # releases that pip may look at and not take
-FETCHED = re.compile(
-    r"^(?:Processing \S*/|\s+(?:Downloading|Using cached) (?:\S*/)?)([\w.]+?)-\d\S*\.(?:whl|tar\.gz)", re.M
-)
-UNREACHABLE = re.compile(r"NewConnectionError|ConnectTimeout|ReadTimeout|ProxyError|SSLError|NameResolutionError")
-
-
-def resolved(requirements: list[str], folder: Path) -> tuple[Counter[str], int]:
-    """How often pip fetched each package in a fresh environment, and how many packages it would install."""
-    venv.create(folder / "fresh", with_pip=True)
-    report = folder / "report.json"
-    pip = [str(folder / "fresh/bin/python"), "-m", "pip", "install", "--verbose", "--dry-run", "--report", str(report)]
-    done = subprocess.run([*pip, *requirements], capture_output=True, text=True)
-    output = done.stdout + done.stderr
-    if done.returncode != 0 and (cause := UNREACHABLE.search(output)):
-        pytest.fail(f"the package index cannot be reached ({cause[0]}), so nothing was measured: {output[-1000:]}")
-    assert done.returncode == 0, output[-3000:]
-    return Counter(FETCHED.findall(output)), len(json.loads(report.read_text(encoding="utf-8"))["install"])
-
-
-@pytest.mark.slow
-def test_pip_finds_the_dependencies_without_trying_many_releases(installed: Installed, tmp_path: Path) -> None:
-    """Of torch the tested version: the newest one brings several gigabytes for GPUs."""
-    [torch] = re.findall("^torch==.*$", (ROOT / "constraints.txt").read_text(encoding="utf-8"), re.MULTILINE)
-    fetched, installs = resolved([str(installed.wheel), torch], tmp_path)
-    assert fetched.total() >= installs > 100, "every package is counted"
-    assert fetched.total() - installs <= SUPERFLUOUS, fetched.most_common(5)
-
-
 @pytest.mark.slow
 def test_packaged_files_are_those_of_the_repository(installed: Installed) -> None:
     tracked = subprocess.run(
@@ -192,34 +152,3 @@ def test_the_commands_of_the_page_on_installing_score_the_sample_in_another_fold
     assert done.returncode == 0, done.stdout + done.stderr
     assert "sample: 12 rows" in done.stdout
     assert (tmp_path / "results/sample/report.html").is_file()
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("use", "expected"),
-    [
-        pytest.param(
-            lambda it: it.run("rag-evaluator", it.config(language="spanish")), "run: 2 rows", id="language-spanish"
-        ),
-        pytest.param(
-            lambda it: it.run(
-                "python",
-                "-c",
-                "import rag_evaluator\n"
-                "[row] = rag_evaluator.sort(['Qui?'], [['A is B.', 'C is D.']], language='chinese')\n"
-                "print(sorted(row['sorted']))",
-            ),
-            "",
-            id="sort-chinese",
-        ),
-        pytest.param(
-            lambda it: it.run("rag-evaluator", "submit", it.config(), "--workers", "2", "--dry-run"),
-            '"$PYTHON" -P -m rag_evaluator "$@"',
-            id="submit",
-        ),
-    ],
-)
-def test_the_installed_package_works_in_another_folder(
-    installed: Installed, use: Callable[[Installed], str], expected: str
-) -> None:
-    assert expected in use(installed)

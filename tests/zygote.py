@@ -12,6 +12,7 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ import rag_evaluator.cli.main
 import rag_evaluator.evaluator
 import rag_evaluator.report.document
 import rag_evaluator.tasks.manifest
-from rag_evaluator.features.duel import AnswerComparison, Outcome, Pair
-from rag_evaluator.features.testset import CandidateMaker, Slot
+from rag_evaluator.features.duel import AnswerComparison
+from rag_evaluator.features.testset import CandidateMaker
 from rag_evaluator.metrics import Scorer
 from rag_evaluator.models import MODELS
 from rag_evaluator.tasks import Generator, Sorter
@@ -39,45 +40,29 @@ SCORE = Scorer.score
 
 
 async def score(self: Scorer, sample: Any, metric: str, repeat: int = 0) -> Any:
-    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
-        file.write(f"{sample.index} {metric} {repeat}\n".encode())
     if "SLOW" in os.environ:
         await asyncio.get_running_loop().run_in_executor(MODELS, time.sleep, float(os.environ["SLOW"]))
     return await SCORE(self, sample, metric, repeat)
 
 
+def note(owner: type, name: str, line: Callable[..., str]) -> None:
+    """Have a method note in the record what it begins with."""
+    method = getattr(owner, name)
+
+    async def noted(self: Any, *arguments: Any) -> Any:
+        with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
+            file.write(f"{line(*arguments)}\n".encode())
+        return await method(self, *arguments)
+
+    setattr(owner, name, noted)
+
+
 Scorer.score = score  # type: ignore[method-assign]
-SORT, GENERATE, COMPARE = Sorter.sort, Generator.generate, AnswerComparison.compare
-
-
-async def sort(self: Sorter, question: str, contexts: Any) -> Any:
-    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
-        file.write(f"{question} sort\n".encode())
-    return await SORT(self, question, contexts)
-
-
-async def generate(self: Generator, question: str, contexts: Any) -> Any:
-    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
-        file.write(f"{question} generate\n".encode())
-    return await GENERATE(self, question, contexts)
-
-
-async def compare(self: AnswerComparison, pair: Pair) -> Outcome:
-    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
-        file.write(f"{pair.key} duel\n".encode())
-    return await COMPARE(self, pair)
-
-
-async def make(self: CandidateMaker, slot: Slot) -> Any:
-    with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
-        file.write(f"{slot.index} testset\n".encode())
-    return await MAKE(self, slot)
-
-
-MAKE = CandidateMaker.make
-CandidateMaker.make = make  # type: ignore[method-assign]
-AnswerComparison.compare = compare  # type: ignore[method-assign]
-Sorter.sort, Generator.generate = sort, generate  # type: ignore[method-assign]
+note(Scorer, "score", lambda sample, metric, repeat=0: f"{sample.index} {metric} {repeat}")
+note(Sorter, "sort", lambda question, contexts: f"{question} sort")
+note(Generator, "generate", lambda question, contexts: f"{question} generate")
+note(AnswerComparison, "compare", lambda pair: f"{pair.key} duel")
+note(CandidateMaker, "make", lambda slot: f"{slot.index} testset")
 
 
 def write_report(folders: list[Path], out: Path, comparison: Any = None) -> None:

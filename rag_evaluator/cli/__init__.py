@@ -8,6 +8,6 @@ __getattr__, __dir__, __all__ = facade(
         "arguments": "all_commands parser_of_commands",
         "console": "print_groups print_parts print_table",
         "prompts": "OTHERS",
-        "watching": "SAFE TerminalBar",
+        "watching": "SAFE",
     },
 )

@@ -5,12 +5,12 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "charts": "Bar ChartPoint chart dots histogram",
+        "charts": "ChartPoint chart dots",
         "compared": "comparison_html",
         "document": "PART_BYTES folded packs_of write_report",
         "facts": "certified facts_of line means_html what_html",
-        "figures": "bins_of figures_html groups_of",
-        "pages": "FOLDED MOST TextPart WORDS asset clean difference inline json_in_page percent shown tokens",
+        "figures": "bins_of figures_html",
+        "pages": "FOLDED MOST TextPart WORDS asset clean difference inline percent shown tokens",
         "row": "pair_html row_html row_view",
         "row_scores": "frames_of judgement_views",
         "row_sentences": "COMPARED marked sentences_of",

@@ -22,7 +22,6 @@ __getattr__, __dir__, __all__ = facade(
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
         "summary": "MetricScores REPORTED_BY Remark figures thought_figures",
-        "tally": "scales_of",
         "verified": "VERIFIED",
         "worst": "worst_rows",
         "writers": "WRITERS",

@@ -11,11 +11,9 @@ from rag_evaluator import (
     ConfigError,
     DatasetError,
     Judge,
-    JudgementError,
     ModelError,
     PromptError,
     RAGEvaluator,
-    ResultsError,
     ScriptedJudge,
     evaluate,
     gate,
@@ -24,8 +22,8 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import CachedJudge, EngineJudge, LazyJudge, load_pipeline, log_odds, probability
-from rag_evaluator.prompts import CompareOutput, ReferenceOutput
+from rag_evaluator.judge import EngineJudge, LazyJudge, load_pipeline
+from rag_evaluator.prompts import ReferenceOutput
 from rag_evaluator.tasks import warned_once
 
 ROOT = Path(__file__).parents[2]
@@ -99,14 +97,6 @@ def test_the_three_functions_work_as_their_quickstart_shows_them_with_the_demo_m
         assert mean == pytest.approx(sum(value for value in values if value is not None) / 2), name
 
 
-def test_arguments_may_be_given_by_place_as_before() -> None:
-    row = sort(QUESTIONS[:1], CONTEXTS[:1], 2, False, False, judge=scripted())[0]
-    assert (row["good"], row["bad"], row["k"]) == (None, None, 2)
-    assert row["sorted"] == [2, 0, 1]  # Mount, Nolu, Tesk
-    assert row["overlap"] == [1]
-    assert generate(QUESTIONS[:1], CONTEXTS[:1], scripted()) == ["In Tesk."]
-
-
 GOLDEN = [0, 26, 14, 23, 13, 5, 9, 22, 11, 1, 3, 21, 25, 16, 19]  # of RagSGE's documentation: good contexts, best first
 
 
@@ -130,11 +120,6 @@ def test_sort_orders_as_ragsge_does_and_returns_positions_alone_where_asked() ->
     [every, few] = sort(QUESTIONS, contexts, fast=False, indices=True, judge=judge)
     assert (every[:15], sorted(every), few) == (GOLDEN, list(range(30)), [2, 0, 1])
     assert sort(QUESTIONS[:1], [["context 2"]], indices=True, judge=judge) == [[]]  # no good context
-
-
-def test_a_question_without_an_order_has_no_positions_and_a_warning(caplog: pytest.LogCaptureFixture) -> None:
-    assert sort(["Where?", " "], [["b", "a"], ["c"]], indices=True, judge=scripted()) == [[1, 0], []]
-    assert "1 of 2 questions have no order: there is no question" in caplog.text
 
 
 def holds_no_answer(prompt: str, options: Sequence[str]) -> str:
@@ -181,57 +166,13 @@ def test_texts_that_are_not_in_english_are_named_once_where_nobody_gave_a_langua
     assert [message.endswith('language="chinese" gives it Chinese prompts.') for message in warnings] == [True]
 
 
-LIMIT = "The demo judge is a toy that was trained on English and Spanish, not on Japanese: set judge.model"
-CALLS: dict[str, Callable[[str], Any]] = {
-    "sort": lambda language: sort(QUESTIONS[:1], CONTEXTS[:1], language=language),
-    "evaluate, which generates": lambda language: evaluate(
-        QUESTIONS, CONTEXTS, None, ["In Tesk.", None], metrics=["context_recall"], language=language
-    ),
-    "RAGEvaluator": lambda language: RAGEvaluator({"metrics": ["context_relevance"], "language": language}).evaluate(
-        [{"user_input": QUESTIONS[0], "retrieved_contexts": CONTEXTS[0]}]
-    ),
-}
-
-
 @pytest.mark.models
-@pytest.mark.parametrize("call", CALLS.values(), ids=CALLS)
-def test_the_demo_judge_says_once_that_it_does_not_know_a_language(call: Any, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_demo_judge_says_once_that_it_does_not_know_a_language(caplog: pytest.LogCaptureFixture) -> None:
     warned_once.cache_clear()
-    call("ja")
-    call("ja")
-    assert [message.startswith(LIMIT) for message in caplog.messages if "demo judge" in message] == [True]
-    caplog.clear()
-    call("es")
-    assert "not on" not in caplog.text
-
-
-def test_a_judge_of_ones_own_and_metrics_without_a_judge_have_no_such_limit(caplog: pytest.LogCaptureFixture) -> None:
-    warned_once.cache_clear()
-    sort(QUESTIONS[:1], CONTEXTS[:1], language="ja", judge=scripted())
-    row = {"response": "Tesk", "reference": "Tesk"}
-    RAGEvaluator({"metrics": ["exact_match"], "language": "ja"}).evaluate([row])
-    assert "demo judge" not in caplog.text
-
-
-@pytest.mark.parametrize(
-    ("questions", "contexts", "message"),
-    [
-        (["a", "b"], [["c"]], "'question_list': 2, 'contexts_list': 1"),
-        ("a", [["c"]], "question_list: expected a list, received str"),
-        (["a"], ["c"], "row 0: column 'contexts_list' .*expected a list of strings, received 'c'"),
-        (["a", "b"], [["c"], None], "row 1: column 'contexts_list' has no value"),
-        (["a"], [[None]], "row 0: column 'contexts_list' .*, item 1: .* None"),
-        ([["a"]], [["c"]], r"row 0: column 'question_list' .* \['a'\]"),
-        ([], [], "expected at least one row"),
-    ],
-)
-@pytest.mark.parametrize("function", [sort, generate, evaluate])
-def test_wrong_lists_are_refused_before_a_model_is_loaded(
-    function: Any, questions: Any, contexts: Any, message: str
-) -> None:
-    with pytest.raises(DatasetError, match=message):
-        function(questions, contexts, judge="no such model")
-    assert list(Path().iterdir()) == []
+    for language in ("ja", "ja", "es"):
+        sort(QUESTIONS[:1], CONTEXTS[:1], language=language)
+    limits = [message for message in caplog.messages if "The demo judge is a toy" in message]
+    assert ["not on Japanese: set judge.model" in message for message in limits] == [True, False]
 
 
 def test_wrong_answers_settings_and_judges_are_refused_before_anything_is_asked() -> None:
@@ -239,16 +180,12 @@ def test_wrong_answers_settings_and_judges_are_refused_before_anything_is_asked(
         evaluate(QUESTIONS, CONTEXTS, ANSWERS[:1])
     with pytest.raises(DatasetError, match=r"row 1: column 'ground_truth_list' .* True"):
         evaluate(QUESTIONS, CONTEXTS, ANSWERS, ["a", True])  # type: ignore[list-item]
-    with pytest.raises(ConfigError, match="Did you mean 'merge'"):
-        sort(QUESTIONS, CONTEXTS, strategy="merges")
     with pytest.raises(ModelError, match="gpt-4-turbo"):
         generate(QUESTIONS, CONTEXTS, "gpt-4-turbo")
     with pytest.raises(ModelError, match="received int"):
         sort(QUESTIONS, CONTEXTS, judge=3)
     with pytest.raises(PromptError, match="packs are missing"):
         sort(QUESTIONS, CONTEXTS, judge=scripted(), language="klingon")
-    with pytest.raises(ConfigError, match="'metrics' is"):
-        sort(QUESTIONS, CONTEXTS, config={"metrics": 1})
     assert list(Path().iterdir()) == []
 
 
@@ -328,7 +265,7 @@ def killed_after(count: int, judge: ScriptedJudge) -> ScriptedJudge:
     return judge
 
 
-@pytest.mark.parametrize("strategy", ["insertion", "merge", "allpairs"])
+@pytest.mark.parametrize("strategy", ["insertion", "merge"])
 def test_a_sort_that_was_killed_continues_without_asking_anything_again(strategy: str) -> None:
     contexts = [[f"text {(number * 7) % 15:02}" for number in range(15)]] * 2
     whole = sort(QUESTIONS, contexts, strategy=strategy, judge=scripted(), output_dir="whole")
@@ -367,34 +304,6 @@ def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: M
     assert all(isinstance(asyncio.run(judge.load()), EngineJudge) for judge in given[2:])
     assert LazyJudge(model_folder("llama-bytelevel", seed=3), config).identity != given[0].identity
     assert LazyJudge(ScriptedJudge(), config).identity is None
-
-
-def test_an_answer_is_asked_once_by_all_who_want_it_and_again_after_a_failure() -> None:
-    asked = 0
-
-    def choices(prompt: str, options: Sequence[str]) -> str:
-        nonlocal asked
-        asked += 1
-        return options[0] if asked > 1 else "neither"
-
-    one, other = CompareOutput(choice=1), CompareOutput(choice=2)
-
-    async def all_at_once() -> list[Any]:
-        judge = CachedJudge(ScriptedJudge(choices=choices))
-        first = await asyncio.gather(*(log_odds(judge, "p", one, other) for _ in range(3)), return_exceptions=True)
-        return [*first, await log_odds(judge, "p", one, other), await probability(judge, "p", one, other), judge.asked]
-
-    *failed, odds, share, count = asyncio.run(all_at_once())
-    assert all(isinstance(error, JudgementError) for error in failed)
-    assert (odds, share, count, asked) == (30.0, 1.0, 2, 2)
-
-
-def test_an_output_folder_that_cannot_be_written_is_told_before_the_judge_is_asked() -> None:
-    Path("result").write_text("a file", encoding="utf-8")
-    judge = scripted(model_id="s")
-    with pytest.raises(ResultsError, match="cannot be written"):
-        sort(QUESTIONS, CONTEXTS, judge=judge)
-    assert judge.prompts == []
 
 
 # The commands
@@ -470,16 +379,10 @@ def test_a_retrieval_log_keeps_its_contexts_and_gets_its_answers_beside_them(mod
     assert "ground_truth" in written
 
 
-def chunks_of(grades: dict[str, int], name: str) -> list[dict[str, Any]]:
-    scores = {"c0": 0.1, "c1": 0.9, "c2": 0.5}
-    return [{"question": "q", name: scores[c], "reference": c, "relevance": grades[c]} for c in scores]
-
-
-@pytest.mark.parametrize("name", ["document_score", "points"])
-def test_the_lines_of_a_retrieval_log_may_have_grades(name: str) -> None:
-    config = write_project("demo", chunks_of({"c0": 0, "c1": 2, "c2": 1}, name))
-    mapping = "{reference: retrieved_contexts, points: document_score}"
-    assert main(["sort", config, *(["--set", f"columns={mapping}"] if name == "points" else [])]) == 0
+def test_the_lines_of_a_retrieval_log_may_have_grades() -> None:
+    lines = [("c0", 0.1, 0), ("c1", 0.9, 2), ("c2", 0.5, 1)]
+    rows = [{"question": "q", "document_score": s, "reference": c, "relevance": grade} for c, s, grade in lines]
+    assert main(["sort", write_project("demo", rows)]) == 0
     [row] = read("results/run/sorted_indices.json")
     assert (row["contexts"], row["relevance"]) == (["c1", "c2", "c0"], [2, 1, 0])
 
@@ -488,64 +391,22 @@ def test_the_lines_of_a_retrieval_log_may_have_grades(name: str) -> None:
     ("row", "message"),
     [
         ({"contexts": ["a", "b"], "document_score": [0.1, 0.9]}, None),
-        ({"contexts": ["a", "b"], "document_score": 5}, None),
-        ({"reference": ["a", "b"], "document_score": [0.9, 0.1]}, None),
         ({"reference": ["a", "b"], "document_score": [0.9, None]}, None),
         (
             {"reference": ["a", "b"], "document_score": [0.1, 0.9]},
-            "rows.jsonl, line 1: column 'relevance': the contexts are sorted by score, so that it is not known which "
-            "grade belongs to which. Write the lists of the row by descending score.",
+            "the contexts are sorted by score, so that it is not",
         ),
+        ({"contexts": ["a", "b", "c"]}, "expected one whole number from 0 for each of the 3"),
+        ({"contexts": ["a", "b"], "relevance": [1, -1]}, "expected one whole number from 0"),
+        ({"contexts": ["a", "b"], "relevance": "high"}, "expected"),
     ],
 )
-def test_grades_of_contexts_that_are_sorted_by_score_are_refused(
+def test_grades_that_do_not_belong_to_the_contexts_are_refused(
     row: dict[str, Any], message: str | None, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["sort", write_project("demo", [{"question": "q", "relevance": [0, 1], **row}])])
     assert code == (0 if message is None else 2)
-    assert message is None or message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        (
-            {"relevance": [1, 2]},
-            "rows.jsonl, line 1: column 'relevance': expected one whole number from 0 for each of the 3",
-        ),
-        ({"relevance": [1, 2, -1]}, "column 'relevance'"),
-        ({"relevance": "high"}, "column 'relevance'"),
-    ],
-)
-def test_a_relevance_that_does_not_fit_is_refused(
-    change: dict[str, Any], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    config = write_project("demo", [{**rows_of(1, 3)[0], **change}])
-    assert main(["sort", config]) == 2
-    assert message in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("command", "arguments", "message"),
-    [
-        ("sort", ["--set", "sort.strategy=bubble"], "'sort.strategy' is 'bubble'"),
-        ("sort", ["--set", "sort.k=0"], "'sort.k' is 0"),
-        ("sort", ["--set", "dataset=null"], "'dataset' is missing"),
-        ("sort", ["--set", "columns={contexts: user_input}"], "(read as user_input)"),
-        ("sort", ["--set", "language=klingon"], "packs are missing"),
-        ("generate", ["--set", "generate.groups=3"], "'generate.groups' is not a known key"),
-        ("generate", ["--set", "generate.group_size=1"], "'generate.group_size' is 1"),
-        ("generate", ["--set", "judge.model=/no/such/folder"], "judge.model: no such folder"),
-    ],
-)
-def test_wrong_input_ends_the_commands_with_2(
-    command: str, arguments: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main([command, write_project("demo", rows_of(1, 2)), *arguments]) == 2
-    error = capsys.readouterr().err
-    assert error.startswith("error: ")
-    assert message in error
-    assert "Traceback" not in error
+    assert message is None or f"rows.jsonl, line 1: column 'relevance': {message}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("command", ["sort", "generate"])

@@ -15,10 +15,10 @@ from langchain_core.vectorstores import InMemoryVectorStore
 from langchain_huggingface import ChatHuggingFace, HuggingFacePipeline
 from ragas.embeddings.base import BaseRagasEmbedding
 from ragas.llms.base import InstructorBaseRagasLLM
-from ragas.metrics.collections import AnswerRelevancy, ContextRelevance, Faithfulness
+from ragas.metrics.collections import ContextRelevance
 from ragas.metrics.collections.context_relevance.util import ContextRelevanceOutput
 
-from rag_evaluator import Judge, ModelError, RAGEvaluator, ScriptedJudge
+from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge.engines.transformers import loading
 from rag_evaluator.models import LocalEmbeddings
@@ -34,18 +34,6 @@ SMALL = {"max_new_tokens": 96, "dtype": "float32"}
 def evaluator(model_folder: Callable[..., Path]) -> RAGEvaluator:
     judge = {"model": str(model_folder("llama-bytelevel")), **SMALL}
     return RAGEvaluator({"metrics": ["faithfulness", "answer_relevancy"], "judge": judge})
-
-
-def test_metrics_of_ragas_are_scored_with_the_models_of_an_evaluator(evaluator: RAGEvaluator) -> None:
-    async def scores() -> list[Any]:
-        faithfulness = Faithfulness(llm=evaluator.llm)
-        relevancy = AnswerRelevancy(llm=evaluator.llm, embeddings=evaluator.embeddings)
-        asked = {"user_input": QUESTION, "response": "In Tesk."}
-        return [await faithfulness.ascore(**ROW), await relevancy.ascore(**asked)]
-
-    faithful, relevant = asyncio.run(scores())
-    assert 0 <= faithful.value <= 1
-    assert -1 <= relevant.value <= 1
 
 
 def test_both_models_are_loaded_when_they_are_first_asked_for_and_once(
@@ -89,15 +77,6 @@ def test_the_pipeline_of_the_judge_is_part_of_a_chain_between_judgements(evaluat
     assert Judge(pipeline, llm.config).generate(question, ContextRelevanceOutput) == before
 
 
-def test_a_pipeline_that_was_given_is_handed_out(model_folder: Callable[..., Path]) -> None:
-    pipeline = loading.load_pipeline(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL))
-    handed: Any = RAGEvaluator({"metrics": ["faithfulness"]}, judge=pipeline).llm
-    assert handed.pipeline is pipeline
-    inner: Any = RAGEvaluator({"metrics": ["faithfulness"]}, judge=pipeline.pipeline).llm
-    assert isinstance(inner.pipeline, HuggingFacePipeline)
-    assert inner.pipeline.pipeline is pipeline.pipeline
-
-
 def test_a_chat_model_that_holds_a_pipeline_judges_under_the_grammar(model_folder: Callable[..., Path]) -> None:
     pipeline = loading.load_pipeline(JudgeConfig(model=str(model_folder("llama-bytelevel")), **SMALL))
     judge = ChatHuggingFace(llm=pipeline)
@@ -128,12 +107,6 @@ def test_a_query_is_embedded_as_the_model_of_langchain_embeds_queries() -> None:
     embeddings: Any = RAGEvaluator({"metrics": ["semantic_similarity"]}, embeddings=Asymmetric()).embeddings
     assert embeddings.embed_query("a") == asyncio.run(embeddings.aembed_query("a")) == [0.0, 1.0]
     assert embeddings.embed_documents(["a"]) == [[1.0, 0.0]]
-
-
-def test_a_ragas_llm_that_was_given_is_handed_out() -> None:
-    judge = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}})
-    evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge)
-    assert evaluator.llm is judge
 
 
 def test_a_langchain_model_that_was_given_scores_metrics_of_ragas() -> None:

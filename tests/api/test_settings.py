@@ -68,11 +68,6 @@ def test_an_argument_of_sort_wins_over_the_configuration(arguments: dict[str, An
     assert (row["strategy"], row["k"]) == expected
 
 
-def test_an_argument_that_is_false_wins_too() -> None:
-    row = sort(QUESTIONS, CONTEXTS, fast=False, judge=scripted(), config={"sort": {"fast": True}})[0]
-    assert row["good"] is None
-
-
 GENERATE: list[tuple[dict[str, Any], dict[str, Any], int, bool]] = [  # section, arguments, groups, support asked
     ({}, {}, 1, True),
     ({"fast": False}, {}, 5, True),
@@ -84,18 +79,11 @@ GENERATE: list[tuple[dict[str, Any], dict[str, Any], int, bool]] = [  # section,
 
 
 @pytest.mark.parametrize(("section", "arguments", "groups", "support"), GENERATE)
-@pytest.mark.parametrize("function", ["generate", "evaluate"])
 def test_generate_takes_its_section_of_the_configuration(
-    section: dict[str, Any], arguments: dict[str, Any], groups: int, support: bool, function: str
+    section: dict[str, Any], arguments: dict[str, Any], groups: int, support: bool
 ) -> None:
     judge = scripted()
-    if function == "generate":
-        generate(QUESTIONS[:1], FIVE, judge=judge, config={"generate": section}, **arguments)
-    elif not arguments:
-        settings = {"generate": section}
-        evaluate(QUESTIONS[:1], FIVE, ["a"], metrics=["exact_match"], judge=judge, config=settings)
-    else:
-        return
+    generate(QUESTIONS[:1], FIVE, judge=judge, config={"generate": section}, **arguments)
     inputs = [type(prompt.data).__name__ for prompt in judge.prompts]  # type: ignore[attr-defined]
     assert inputs.count("AnswerInput") == groups
     assert ("SupportInput" in inputs) == support
@@ -129,9 +117,7 @@ def test_metrics_of_the_configuration_count_where_no_argument_is_given(
 WRONG: list[tuple[Any, dict[str, Any], list[str]]] = [
     (sort, {"k": 0}, ["k is 0", "greater than or equal to 1"]),
     (sort, {"strategy": "merges"}, ["strategy is 'merges'", "Did you mean 'merge'?"]),
-    (sort, {"fast": "perhaps"}, ["fast is 'perhaps'"]),
     (sort, {"config": {"sort": {"strategy": "merges"}}}, ["'sort.strategy' is 'merges'", "Did you mean 'merge'?"]),
-    (generate, {"seed": -1}, ["seed is -1"]),
     (generate, {"config": {"generate": {"group_size": 1}}}, ["'generate.group_size' is 1"]),
     (evaluate, {"metrics": ["faithfullness"]}, ["metrics[0] is 'faithfullness'", "Did you mean 'faithfulness'?"]),
     (evaluate, {"config": {"metrics": ["faithfullness"]}}, ["config: metrics[0] is 'faithfullness'"]),
@@ -174,20 +160,7 @@ def numpy_array(values: list[Any]) -> Any:
     return made
 
 
-def dataset_column(values: list[Any]) -> Any:
-    import datasets
-
-    return datasets.Dataset.from_dict({"column": values})["column"]
-
-
-def pandas_text(values: list[Any]) -> Any:
-    return pd.Series(values, dtype=object if isinstance(values[0], list) else "string")
-
-
-LISTS = [list, tuple, series, numpy_array, dataset_column, pandas_text]
-
-
-@pytest.mark.parametrize("kind", LISTS)
+@pytest.mark.parametrize("kind", [tuple, series, numpy_array])
 def test_lists_of_every_library_are_lists(kind: Callable[[list[Any]], Any]) -> None:
     given = [kind(values) for values in (QUESTIONS, CONTEXTS, ANSWERS, REFERENCES)]
     scores = evaluate(*given, metrics=["exact_match", "context_precision"], judge=scripted())
@@ -197,13 +170,6 @@ def test_lists_of_every_library_are_lists(kind: Callable[[list[Any]], Any]) -> N
     assert scores.results.rows()[0]["contexts"] == CONTEXTS[0]
     assert sort(*given[:2], judge=scripted())[0]["sorted"] == [1, 3, 0, 2]
     assert generate(*given[:2], judge=scripted()) == ["a", "a"]
-
-
-@pytest.mark.parametrize("missing", [None, math.nan, np.nan, pd.NA, pd.NaT, np.float32("nan")])
-def test_what_pandas_calls_missing_is_missing(missing: Any) -> None:
-    scores = evaluate(QUESTIONS, CONTEXTS, ["a", missing], ["a", missing], metrics=["exact_match"], judge=scripted())
-    assert [row["ground_truth"] for row in scores.results.rows()] == ["a", "a"]  # the second is written by generate
-    assert [row["answer"] for row in scores.results.rows()] == ["a", None]
 
 
 @pytest.mark.parametrize("missing", [None, [], [None, None], pd.Series([np.nan, np.nan]), np.array([])])
@@ -221,16 +187,22 @@ def test_no_answers_at_all_are_no_answers(missing: Any) -> None:
 @pytest.mark.parametrize(
     ("questions", "contexts", "message"),
     [
+        (["a", "b"], [["c"]], "'question_list': 2, 'contexts_list': 1"),
+        ("a", [["c"]], "question_list: expected a list, received str"),
         (pd.DataFrame({"Where?": ["x"]}), [["c"]], "question_list: expected a list, received DataFrame"),
-        (["a"], pd.DataFrame({"c": ["x"]}), "contexts_list: .* DataFrame"),
+        (["a"], ["c"], "row 0: column 'contexts_list' .*expected a list of strings, received 'c'"),
         (pd.Series(["a", np.nan]), [["c"], ["d"]], "row 1: column 'question_list' has no value"),
-        (["a"], pd.Series([np.nan]), "row 0: column 'contexts_list' has no value"),
-        (["a"], [["c", math.nan]], "column 'contexts_list' .*, item 2: .* None"),
-        (np.array([["a"]]), [["c"]], r"column 'question_list' .* \['a'\]"),
+        (["a", "b"], [["c"], None], "row 1: column 'contexts_list' has no value"),
+        (["a"], [["c", math.nan]], "row 0: column 'contexts_list' .*, item 2: .* None"),
+        (np.array([["a"]]), [["c"]], r"row 0: column 'question_list' .* \['a'\]"),
         (["a"], [["\ud800"]], "column 'contexts_list' .* half of a surrogate pair"),
+        ([], [], "expected at least one row"),
     ],
 )
-def test_what_is_no_list_of_texts_is_refused(questions: Any, contexts: Any, message: str) -> None:
-    for function in (sort, generate, evaluate):
-        with pytest.raises(DatasetError, match=message):
-            function(questions, contexts, judge=scripted())
+@pytest.mark.parametrize("function", [sort, generate, evaluate])
+def test_what_is_no_list_of_texts_is_refused_before_a_model_is_loaded(
+    function: Any, questions: Any, contexts: Any, message: str
+) -> None:
+    with pytest.raises(DatasetError, match=message):
+        function(questions, contexts, judge="no such model")
+    assert list(Path().iterdir()) == []

@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge, collect
-from rag_evaluator.errors import SHELL
 from rag_evaluator.files import ACTIVITY, Activity, Lines, State, Watch, automatic, silent
 from rag_evaluator.tasks import question as showing
 
@@ -61,13 +60,6 @@ def test_a_script_gets_lines_in_its_log_if_the_level_is_info_else_on_standard_er
     logged = any("scores 1/3" in record.getMessage() for record in caplog.records)
     printed = re.search(r"scores 1/3 \(33 %\), [\d.]+/s, 00:00:00 left", capsys.readouterr().err) is not None
     assert (logged, printed) == (where == "log", where == "standard error")
-
-
-def test_a_command_shows_its_own_progress(rows: Rows, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(showing, "Watch", None)
-    reset = SHELL.set(True)
-    assert len(evaluator().evaluate(rows).rows()) == 3
-    SHELL.reset(reset)
 
 
 def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, pipeline
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge, evaluate
+from rag_evaluator import RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import LazyJudge
 from rag_evaluator.models import LocalEmbeddings, is_unnamed
@@ -58,35 +58,6 @@ def test_a_model_without_a_name_does_not_inherit_the_scores_of_another(
         config, models, metric = given(value)
         results = RAGEvaluator(config, **models).evaluate(rows, folder=tmp_path / "out")
         assert [score.value for score in results.scores[metric]] == [pytest.approx(value)]
-
-
-@pytest.mark.parametrize("values", [(2, 0), (0, 2)])
-def test_evaluate_of_lists_asks_a_judge_without_a_name_again(
-    values: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    lists = ["Where?"], [["In Tesk."]], ["Tesk."], ["In Tesk."]
-    for value in values:
-        scores = evaluate(*lists, metrics=["context_relevance"], judge=judge_of(value))
-        assert scores == {"context_relevance": value / 2}
-
-
-def test_scores_that_do_not_need_the_model_without_a_name_are_kept(tmp_path: Path) -> None:
-    RAGEvaluator(BOTH, judge=judge_of(2)).evaluate(ROWS, folder=tmp_path)
-    shown: list[int] = []
-    second = judge_of(1)
-    RAGEvaluator(BOTH, judge=second).evaluate(ROWS, lambda done, total: shown.append(done), tmp_path)
-    assert second.prompts
-    assert shown[0] == 1  # exact_match
-
-
-def test_a_named_judge_is_still_found_again_and_still_refuses_a_folder_of_another(tmp_path: Path) -> None:
-    for _ in range(2):
-        judge = judge_of(2, model_id="one")
-        RAGEvaluator(BOTH, judge=judge).evaluate(ROWS, folder=tmp_path)
-    assert judge.prompts == []
-    with pytest.raises(Exception, match="holds scores of another run"):
-        RAGEvaluator(BOTH, judge=judge_of(1, model_id="two")).evaluate(ROWS, folder=tmp_path)
 
 
 def test_the_signature_of_a_model_without_a_name_says_so_and_is_no_key(tmp_path: Path) -> None:

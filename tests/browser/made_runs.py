@@ -128,7 +128,8 @@ def hostile(folder: Path) -> Path:
     return with_surrogates(results.write(folder.parent / "<img src=x onerror=\"window.__hacked='folder'\">&amp;'"))
 
 
-def arabic(folder: Path) -> Path:
+def scripts(folder: Path) -> Path:
+    """A row in Arabic and one in Japanese."""
     rows = [
         {
             "user_input": "أين وُلدت لينا تورفيك؟",
@@ -137,31 +138,13 @@ def arabic(folder: Path) -> Path:
             "reference": "وُلدت لينا تورفيك في مارلو.",
         },
         {
-            "user_input": "متى تأسست مدينة مارلو؟",
-            "retrieved_contexts": ["تأسست مدينة مارلو عام 1683."],
-            "response": "تأسست مدينة مارلو عام 1683.",
-            "reference": "تأسست مدينة مارلو عام 1683.",
-        },
-    ]
-    return evaluated(rows, name="arabic", metrics=FEW).write(folder)
-
-
-def japanese(folder: Path) -> Path:
-    rows = [
-        {
-            "user_input": "レナ・トルヴィクはどこで生まれましたか。",
-            "retrieved_contexts": ["レナ・トルヴィクはマーローで生まれました。", "彼女はパン屋です。"],
-            "response": "マーローで生まれました。医者です。",
-            "reference": "レナ・トルヴィクはマーローで生まれました。",
-        },
-        {
             "user_input": "マーローの町はいつできましたか。",
-            "retrieved_contexts": ["マーローは1683年にできました。"],
+            "retrieved_contexts": ["マーローは1683年にできました。", "マーローは町です。"],
             "response": "1683年です。",
             "reference": "1683年にできました。",
         },
     ]
-    return evaluated(rows, name="japanese", metrics=FEW).write(folder)
+    return evaluated(rows, name="scripts", metrics=FEW).write(folder)
 
 
 SENTENCES = ("groundedness", "context_coverage", "reference_coverage", "reference_agreement")
@@ -214,7 +197,7 @@ def many(folder: Path) -> Path:
 
 
 RUNS: Mapping[str, Callable[[Path], Path]] = {
-    made.__name__: made for made in (plain, other, missing, hostile, arabic, japanese, long)
+    made.__name__: made for made in (plain, other, missing, hostile, scripts, long)
 }
 
 

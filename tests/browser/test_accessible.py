@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from made_runs import RUNS, Runs
+from made_runs import Runs
 from playwright.sync_api import Page
 from served import Server
 from table import Table
 
 Reports = Callable[..., Path]
 FAULTS = ("moderate", "serious", "critical")
-NARROW = {"width": 400, "height": 800}
 ALL_RULES = {"resultTypes": ["violations"]}
 DRAWN = "() => new Promise((drawn) => requestAnimationFrame(() => requestAnimationFrame(drawn)))"
 IN_DARK = {**ALL_RULES, "runOnly": ["color-contrast"]}  # only colours are others
@@ -34,7 +33,7 @@ def faults(page: Page) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("names", [("plain",), ("missing",), ("arabic",), ("verified",), ("plain", "other")])
+@pytest.mark.parametrize("names", [("plain",), ("missing",), ("scripts",), ("verified",), ("plain", "other")])
 def test_a_report_and_an_open_row_have_no_serious_fault(
     offline_page: Page, reports: Reports, names: tuple[str, ...]
 ) -> None:
@@ -48,30 +47,13 @@ def test_a_report_and_an_open_row_have_no_serious_fault(
     assert faults(offline_page) == []
 
 
-@pytest.mark.parametrize("names", [("missing",), ("plain", "other")])
-def test_a_report_in_a_narrow_window_has_no_serious_fault(
-    new_context: Callable[..., Any], reports: Reports, names: tuple[str, ...]
-) -> None:
-    page = new_context(offline=True, viewport=NARROW).new_page()
-    page.goto(reports(*names).as_uri())
-    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr[data-row]').length > 1")
-    page.evaluate("document.querySelectorAll('main details').forEach((part) => { part.open = true; })")
-    assert faults(page) == []
-
-
-def test_the_page_of_a_run_in_the_app_has_no_serious_fault(
+def test_the_list_of_runs_and_the_page_of_a_run_in_the_app_have_no_serious_fault(
     page: Page, runs: Runs, serve: Callable[..., Server]
 ) -> None:
     page.goto(serve(runs("plain").parent).link)
+    page.wait_for_function("() => document.readyState === 'complete' && document.querySelector('main table')")
+    assert faults(page) == []
     page.get_by_role("link", name="plain", exact=True).first.click()
     page.wait_for_selector("#worst")
     page.wait_for_selector("#spread")
-    assert faults(page) == []
-
-
-def test_the_list_of_runs_has_no_serious_fault(page: Page, runs: Runs, serve: Callable[..., Server]) -> None:
-    for name in RUNS:
-        runs(name)
-    page.goto(serve(runs.folder).link)
-    page.wait_for_function("() => document.readyState === 'complete' && document.querySelector('main table')")
     assert faults(page) == []

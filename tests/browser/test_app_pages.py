@@ -1,26 +1,13 @@
-"""The app's pages: the list of runs, a run of many rows, a run that is still going on."""
+"""The list of runs of the app, from which a run opens."""
 
-import time
 from collections.abc import Callable
-from pathlib import Path
-from threading import Semaphore, Thread
 
-from made_runs import RUNS, Runs, judged, sample_rows
+from made_runs import RUNS, Runs
 from playwright.sync_api import Page, expect
-from pydantic import BaseModel
 from served import Server
-from table import Table, by_value, rows_of, values
-
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from table import Table
 
 Serve = Callable[..., Server]
-SHARE = "(document.querySelector('progress')?.position ?? 0)"
-
-
-def open_run(page: Page, name: str) -> Table:
-    """From the list of runs to a run."""
-    page.get_by_role("link", name=name, exact=True).first.click()
-    return Table(page)
 
 
 def test_all_runs_are_listed_with_means_and_open(page: Page, runs: Runs, serve: Serve) -> None:
@@ -33,126 +20,7 @@ def test_all_runs_are_listed_with_means_and_open(page: Page, runs: Runs, serve: 
     for name in set(RUNS) - {"hostile", "long"}:
         assert name in listed
     assert "0.67" in listed  # faithfulness of plain
-    table = open_run(page, "plain")
-    table.shows(range(12))
+    page.get_by_role("link", name="plain", exact=True).first.click()
+    Table(page).shows(range(12))
     page.go_back()
     expect(page.locator("main")).to_have_text(listed, timeout=20_000)
-
-
-def test_the_table_of_the_app_sorts_filters_and_searches_as_that_of_the_report(
-    page: Page, runs: Runs, serve: Serve
-) -> None:
-    run = runs("plain")
-    page.goto(serve(run.parent).link)
-    table = open_run(page, "plain")
-    table.shows(range(12))
-    found = values(run, "faithfulness")
-    table.sort("faithfulness")
-    table.shows(by_value(run, "faithfulness"))
-    table.sort("faithfulness")
-    table.shows(by_value(run, "faithfulness", descending=True))
-    table.set("metric", "faithfulness")
-    table.set("max", "0.5")
-    kept = [row for row in by_value(run, "faithfulness", descending=True) if (found[row] or 0.0) <= 0.5]
-    table.shows(kept)
-    table.click(kept[0])
-    table.opens(kept[0])
-    assert rows_of(run)[kept[0]]["response"] in (table.row.text_content() or "")
-    page.reload()
-    table.opens(kept[0])
-    page.keyboard.press("Escape")
-    table.closes()
-    page.locator("#rows .clear").click()
-    table.shows(range(12))
-    table.set("search", "Marlow")
-    page.wait_for_url("**search=Marlow**")
-    page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length < 12")
-    assert table.rows
-
-
-def test_two_runs_are_compared_from_the_list(page: Page, runs: Runs, serve: Serve) -> None:
-    runs("plain"), runs("other")
-    page.goto(serve(runs.folder).link)
-    for name in ("plain", "other"):
-        page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).get_by_role("checkbox").check()
-    page.get_by_role("button", name="Compare").click()
-    table = Table(page)
-    table.shows(range(12))
-    page.locator(".figures img").first.wait_for()
-    table.question(3).click()
-    table.opens(3)
-    assert table.row.locator(".sides").first.locator(":scope > .side").count() == 2
-    page.go_back()
-    table.closes()
-    link = page.locator(".changed .all a").first
-    _, count = link.inner_text().split()
-    link.click()
-    expect(page.locator("#rows .count")).to_have_text(f"{count} of 12 rows")
-
-
-def test_the_back_button_goes_from_row_to_run_to_list_and_through_a_comparison(
-    page: Page, runs: Runs, serve: Serve
-) -> None:
-    runs("plain"), runs("other")
-    page.goto(serve(runs.folder).link)
-    open_run(page, "plain").shows(range(12))
-    table = Table(page)
-    table.sort("faithfulness")
-    order = by_value(runs("plain"), "faithfulness")
-    table.shows(order)
-    table.question(order[2]).click()
-    table.opens(order[2])
-    table.dialog.locator("button.after").click()
-    table.opens(order[3])
-    page.go_back()
-    table.opens(order[2])
-    page.go_back()
-    table.closes()
-    table.shows(order)
-    page.go_back()
-    table.shows(range(12))
-    page.go_back()
-    page.locator("button:disabled", has_text="Compare").wait_for()  # the script of the list is at work
-    for name in ("plain", "other"):
-        page.locator("tr", has=page.get_by_role("link", name=name, exact=True)).get_by_role("checkbox").check()
-    page.get_by_role("button", name="Compare").click()
-    table.shows(range(12))
-    page.locator("nav.compared a").nth(1).click()
-    page.wait_for_url("**/run/other")
-    table.shows(range(12))
-    page.go_back()
-    page.wait_for_url("**/compare?**")
-    table.shows(range(12))
-    page.go_back()
-    page.get_by_role("button", name="Compare").wait_for()
-    page.go_forward()
-    table.shows(range(12))
-
-
-def test_a_running_evaluation_shows_how_far_it_is(page: Page, tmp_path: Path, serve: Serve) -> None:
-    """Its journal grows under the eyes of the reader, until the run is there."""
-    results, allowed = tmp_path / "results", Semaphore(3)
-    results.mkdir()
-
-    def patiently(prompt: str, model: type[BaseModel]) -> object:
-        allowed.acquire()
-        return judged(prompt, model)
-
-    config = {"name": "going", "metrics": ["faithfulness"], "chunk_size": 1}
-    evaluator = RAGEvaluator(config, judge=ScriptedJudge(patiently))
-    going = Thread(target=evaluator.evaluate, args=(sample_rows()[:4],), kwargs={"folder": results / "going"})
-    server = serve(results)
-    page.goto(server.link)
-    going.start()
-    while not (results / "going" / "journal" / "manifest.json").is_file():
-        time.sleep(0.05)
-    page.goto(f"{server.origin}/run/going")
-    try:
-        page.wait_for_function(f"() => {SHARE} > 0")
-        first = page.evaluate(SHARE)
-        allowed.release(2)
-        page.wait_for_function(f"(first) => {SHARE} > first", arg=first)
-    finally:
-        allowed.release(1000)
-        going.join()
-    Table(page).shows(range(4))

@@ -65,43 +65,16 @@ def test_hostile_names_of_run_column_and_group_are_text(start: Page) -> None:
     no_harm(start)
 
 
-def test_two_million_characters_are_no_burden_and_what_is_left_out_is_said(start: Page) -> None:
-    start.evaluate("() => { location.hash = '#row=0'; }")
-    table = Table(start)
-    table.opens(0)
-    shown = table.row.text_content() or ""
-    assert "a" * 100_000 in shown
-    assert "2,000,010" in shown  # characters of the context
-    no_harm(start)
-
-
-def test_hostile_searches_break_nothing(start: Page) -> None:
-    table = Table(start)
-    for text in HOSTILE.values():
-        words = text.replace("\x00", "").split("\u2028")[0][:40].strip()
-        table.set("search", words)
-        start.wait_for_function(
-            "(words) => new URLSearchParams(location.hash.slice(1)).get('search') === words", arg=words
-        )
-        no_harm(start)
-
-
 @pytest.mark.parametrize(
     "hash",
     [
         "#row=<img src=x onerror=window.__hacked=1>",
         "#row=-1",
-        "#row=1e99",
-        "#row=0.5",
         "#metric=__proto__&min=0",
         "#sort=constructor",
-        "#sort=group:__proto__",
-        "#metric=faithfulness&min=NaN&max=Infinity",
         "#search=<script>window.__hacked=1</script>",
-        "#offset=-5",
         "#offset=99999999",
         "#%E0%A4%A",
-        "#row=0&row=1",
     ],
 )
 def test_a_hostile_address_breaks_nothing(page: Page, reports: Callable[..., Path], hash: str) -> None:

@@ -3,9 +3,8 @@
 from collections.abc import Callable
 
 import pytest
-from complaints import Complaints
 from made_runs import Runs
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page
 from served import Server
 
 from rag_evaluator import read_questions
@@ -45,19 +44,3 @@ def opened(page: Page, runs: Runs, serve: Serve, names: list[str], options: list
     server = serve(runs.folder, *options)
     page.goto(server.link)
     return f"{server.origin}{address}#row={ROW}"
-
-
-def test_heads_that_did_not_come_while_the_server_was_away_come_when_it_is_back(
-    page: Page, runs: Runs, serve: Serve, complaints: Complaints
-) -> None:
-    complaints.expected.append("net::ERR_INTERNET_DISCONNECTED")
-    page.goto(opened(page, runs, serve, *PLACES["app"]))
-    head = page.locator("article.row details.head").first
-    head.wait_for(state="attached")
-    page.context.set_offline(True)
-    page.locator("article.row").evaluate(UNFOLD)
-    expect(head.locator("pre")).to_contain_text("The server does not answer.")
-    page.context.set_offline(False)
-    for _ in range(2):
-        head.locator("summary").click()
-    expect(head.locator("pre")).to_contain_text("JSON")

@@ -62,19 +62,6 @@ def test_a_worst_row_opens_by_mouse_and_keys_and_leads_to_the_whole_text(
     assert worst[0].response in (table.row.text_content() or "")
 
 
-def test_all_rows_are_shown_in_the_order_of_the_worst(offline_page: Page, reports: Reports, runs: Runs) -> None:
-    offline_page.goto(reports("sixty").as_uri())
-    table = Table(offline_page)
-    table.shows(range(50))
-    offline_page.locator("#worst").get_by_role("link", name="All rows in this order").click()
-    offline_page.wait_for_url("**#sort=worst")
-    numbers = [row.number for row in worst_rows(Run(runs("sixty")))]
-    offline_page.wait_for_function(
-        "(row) => document.querySelector('#rows tbody tr')?.dataset.row === row", arg=str(numbers[0])
-    )
-    assert table.rows[:10] == numbers
-
-
 @pytest.mark.parametrize("name", ["plain", "missing"])
 def test_the_sign_and_the_colour_of_a_score_say_where_it_is_on_its_range(
     offline_page: Page, reports: Reports, runs: Runs, name: str
@@ -95,7 +82,7 @@ def test_the_sign_and_the_colour_of_a_score_say_where_it_is_on_its_range(
     assert offline_page.locator("#rows .toned.good").first.evaluate(ground) == "rgba(0, 0, 0, 0)"
 
 
-@pytest.mark.parametrize("name", ["sixty", "missing", "arabic"])
+@pytest.mark.parametrize("name", ["sixty", "missing", "scripts"])
 def test_a_narrow_window_shows_every_score_without_scrolling_sideways(
     new_context: Callable[..., Any], reports: Reports, name: str
 ) -> None:

@@ -1,4 +1,4 @@
-"""Whole pages of a report: two runs, colours, print, other readers."""
+"""Whole pages of a report: opened from disk, two runs, all rows on paper."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -6,16 +6,9 @@ from pathlib import Path
 import pytest
 from made_runs import RUNS, Runs
 from playwright.sync_api import Page, expect
-from table import Table, rows_of, values
+from table import Table, rows_of
 
 Reports = Callable[..., Path]
-GROUND = "getComputedStyle(document.body).backgroundColor"
-
-
-def brightness(page: Page) -> float:
-    """Of the ground, 0 to 255."""
-    numbers = page.evaluate(f"{GROUND}.match(/[\\d.]+/g).slice(0, 3).map(Number)")
-    return float(sum(numbers) / 3)
 
 
 @pytest.mark.parametrize("name", list(RUNS))
@@ -52,84 +45,6 @@ def test_two_runs_are_compared_row_by_row(offline_page: Page, reports: Reports, 
     assert sides[0]["x"] + sides[0]["width"] <= sides[1]["x"]
 
 
-def test_the_rows_that_changed_most_are_linked(offline_page: Page, reports: Reports) -> None:
-    offline_page.goto(reports("plain", "other").as_uri())
-    Table(offline_page).shows(range(12))
-    link = offline_page.locator("main a[href^='#row=']:not(#rows a)").first
-    row = (link.get_attribute("href") or "").partition("=")[2]
-    link.click()
-    offline_page.locator(f"dialog#row[open] article.row[data-row='{row}']").first.wait_for()
-    offline_page.go_back()
-    Table(offline_page).closes()
-
-
-def test_all_rows_that_changed_are_one_click_away_and_as_many_as_the_link_says(
-    offline_page: Page, reports: Reports
-) -> None:
-    offline_page.goto(reports("plain", "other").as_uri())
-    table = Table(offline_page)
-    table.shows(range(12))
-    links = offline_page.locator(".changed .all a")
-    assert links.count() > 1
-    for place in range(links.count()):
-        offline_page.locator("#rows .clear").click()
-        table.shows(range(12))
-        metric, count = links.nth(place).inner_text().split()
-        links.nth(place).click()
-        expect(offline_page.locator("#rows .count")).to_have_text(f"{count} of 12 rows")
-        key = offline_page.locator("#rows form [name='metric']").input_value()
-        assert key == f"{metric} 1-0"
-        differences = [
-            float(cell.inner_text().partition(",")[0].strip("▲▼ \n").replace("−", "-"))
-            for cell in offline_page.locator(f"#rows td:nth-child({column_of(offline_page, key)})").all()
-        ]
-        assert len({value > 0 for value in differences}) == 1
-        assert [abs(value) for value in differences] == sorted(map(abs, differences), reverse=True)
-
-
-def column_of(page: Page, key: str) -> int:
-    """The number of a column of the table, from 1."""
-    keys = page.locator("#rows thead th").evaluate_all("(cells) => cells.map((cell) => cell.dataset.key)")
-    return int(keys.index(key)) + 1
-
-
-@pytest.mark.parametrize(("scheme", "dark"), [("light", False), ("dark", True)])
-def test_colours_follow_the_system(
-    new_context: Callable[..., object], reports: Reports, scheme: str, dark: bool
-) -> None:
-    page = new_context(offline=True, color_scheme=scheme).new_page()  # type: ignore[attr-defined]
-    page.goto(reports("plain").as_uri())
-    assert (brightness(page) < 128) == dark
-
-
-def test_colours_that_were_chosen_are_kept(offline_page: Page, reports: Reports) -> None:
-    """Up to three choices: at the reload of a page from disk a busy Chromium drops about 2 of 100 (over HTTP: none)."""
-    offline_page.goto(reports("plain").as_uri())
-    for _ in range(3):
-        offline_page.locator("input[name=theme][value=dark]").check(force=True)
-        assert brightness(offline_page) < 128
-        offline_page.reload()
-        if brightness(offline_page) < 128:
-            break
-    assert brightness(offline_page) < 128
-    assert offline_page.locator("input[name=theme]:checked").input_value() == "dark"
-
-
-def test_a_report_is_printed_dark_on_light_without_controls(
-    new_context: Callable[..., object], reports: Reports
-) -> None:
-    page = new_context(offline=True, color_scheme="dark").new_page()  # type: ignore[attr-defined]
-    page.goto(reports("plain").as_uri())
-    Table(page).shows(range(12))
-    page.emulate_media(media="print")
-    assert brightness(page) > 200 or page.evaluate(GROUND) == "rgba(0, 0, 0, 0)"
-    ink = page.evaluate("getComputedStyle(document.body).color.match(/[\\d.]+/g).slice(0, 3).map(Number)")
-    assert sum(ink) / 3 < 100
-    assert page.locator(".no-print:visible").count() == 0
-    assert page.locator("#rows tbody tr").first.is_visible()
-    assert len(page.pdf()) > 10_000
-
-
 def test_all_rows_are_printed_and_the_page_is_shown_again_afterwards(offline_page: Page, reports: Reports) -> None:
     offline_page.goto(reports("sixty").as_uri())
     rows = offline_page.locator("#rows tbody tr")
@@ -139,30 +54,3 @@ def test_all_rows_are_printed_and_the_page_is_shown_again_afterwards(offline_pag
     expect(offline_page.locator("#rows .pager .place")).to_have_text("1 to 60 of 60")
     offline_page.evaluate("dispatchEvent(new Event('afterprint'))")
     expect(rows).to_have_count(50)
-
-
-def test_a_narrow_window_does_not_scroll_sideways(new_context: Callable[..., object], reports: Reports) -> None:
-    page = new_context(offline=True, viewport={"width": 420, "height": 800}).new_page()  # type: ignore[attr-defined]
-    for name in ("plain", "arabic"):
-        page.goto(reports(name).as_uri())
-        page.wait_for_function("() => document.querySelectorAll('#rows tbody tr').length > 0")
-        wide = page.evaluate("document.scrollingElement.scrollWidth - document.scrollingElement.clientWidth")
-        assert wide <= 1
-
-
-def test_without_scripts_a_report_shows_its_figures_and_says_what_is_missing(
-    new_context: Callable[..., object], reports: Reports, runs: Runs
-) -> None:
-    page = new_context(offline=True, java_script_enabled=False).new_page()  # type: ignore[attr-defined]
-    page.goto(reports("missing").as_uri())
-    shown = page.locator("main").inner_text()
-    scores = [score for score in values(runs("missing"), "rouge_score") if score is not None]
-    mean = f"{sum(scores) / len(scores):.2f}"
-    for part in ("faithfulness", mean, "cut off at 1,024 tokens", "The table of rows needs JavaScript."):
-        assert part in shown, part
-    charts = page.locator("img.chart")
-    assert charts.count() > 0
-    assert charts.first.is_visible()
-    for control in ("fieldset.themes", "#rows .pager", "dialog#row"):
-        assert page.locator(control).count() == 1
-        assert not page.locator(control).is_visible()

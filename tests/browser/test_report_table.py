@@ -15,7 +15,6 @@ COUNTS = """(links) => links.map((link) => [
   link.getAttribute("href"),
   Number(link.closest("tr").lastElementChild.textContent.replace(",", "")),
 ])"""
-OPEN = "(folds) => folds.forEach((fold) => fold.click())"
 TOTALS = """async (queries) => {
   const totals = [];
   for (const query of queries)
@@ -54,7 +53,7 @@ def test_missing_scores_come_last_in_both_orders(offline_page: Page, reports: Re
 
 @pytest.mark.parametrize(
     ("metric", "low", "high"),
-    [("faithfulness", "0", "0.5"), ("faithfulness", "1", ""), ("rouge_score", "", "0.4"), ("context_recall", "2", "")],
+    [("faithfulness", "0", "0.5"), ("faithfulness", "1", ""), ("rouge_score", "", "0.4")],
 )
 def test_a_range_of_a_metric_filters(table: Table, runs: Runs, metric: str, low: str, high: str) -> None:
     table.set("metric", metric)
@@ -77,26 +76,14 @@ def test_a_search_finds_texts_of_question_response_and_reference(table: Table, r
     table.shows(found)
 
 
-@pytest.mark.parametrize(
-    ("name", "words", "found"),
-    [
-        ("arabic", "مارلو", [0, 1]),
-        ("arabic", "تأسست", [1]),
-        ("arabic", "لينا طبيبةً", [0]),
-        ("japanese", "いつ", [1]),
-        ("japanese", "マーロー", [0, 1]),
-        ("japanese", "1683年", [1]),
-    ],
-)
-def test_a_search_finds_words_of_any_script(
-    offline_page: Page, reports: Reports, name: str, words: str, found: list[int]
-) -> None:
-    offline_page.goto(reports(name).as_uri())
+@pytest.mark.parametrize(("words", "found"), [("لينا طبيبةً", 0), ("いつ", 1), ("1683年", 1)])
+def test_a_search_finds_words_of_any_script(offline_page: Page, reports: Reports, words: str, found: int) -> None:
+    offline_page.goto(reports("scripts").as_uri())
     table = Table(offline_page)
     table.shows(range(2))
     table.set("search", words)
     offline_page.wait_for_function("() => location.hash.includes('search=')")
-    table.shows(found)
+    table.shows([found])
 
 
 def test_only_rows_without_a_score_are_shown_if_asked(offline_page: Page, reports: Reports, runs: Runs) -> None:
@@ -106,15 +93,6 @@ def test_only_rows_without_a_score_are_shown_if_asked(offline_page: Page, report
     table.set("metric", "faithfulness")
     table.set("missing", "1")
     table.shows([row for row, value in enumerate(values(runs("missing"), "faithfulness")) if value is None])
-
-
-def test_filters_are_taken_away_together(table: Table) -> None:
-    table.set("metric", "faithfulness")
-    table.set("max", "0.5")
-    table.set("search", "Torvik")
-    table.page.wait_for_url("**search=Torvik**")
-    table.page.locator("#rows .clear").click()
-    table.shows(range(12))
 
 
 def test_a_link_gives_sorted_and_filtered_rows_again(new_context: Callable[..., object], table: Table) -> None:
@@ -144,27 +122,6 @@ def test_the_back_button_takes_a_step_back(table: Table, runs: Runs) -> None:
     table.shows(found)
 
 
-def test_a_click_on_a_bin_of_a_distribution_shows_its_rows(table: Table, runs: Runs) -> None:
-    found = values(runs("plain"), "faithfulness")
-    bins = table.page.locator(f"{BINS}[href*='metric=faithfulness']")
-    assert bins.count() >= 2
-    table.page.locator("#spread summary").evaluate_all(OPEN)
-    shown = set()
-    for place in range(bins.count()):
-        link = bins.nth(place)
-        address = link.get_attribute("href") or ""
-        asked = {key: value[0] for key, value in parse_qs(urlsplit(address).fragment).items()}
-        link.click()
-        kept = [
-            row
-            for row, value in enumerate(found)
-            if value is not None and float(asked["min"]) - 1e-6 <= value <= float(asked["max"]) + 1e-6
-        ]
-        table.shows(kept)
-        shown |= set(kept)
-    assert shown == set(range(12))
-
-
 def test_the_table_is_used_without_a_mouse(table: Table) -> None:
     page = table.page
     page.keyboard.press("j")
@@ -182,25 +139,6 @@ def test_the_table_is_used_without_a_mouse(table: Table) -> None:
     page.wait_for_url("**search=Oscar**")
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.name") != "search"
-
-
-def test_tab_reaches_headings_filters_and_rows_and_says_where_it_is(table: Table) -> None:
-    page, seen = table.page, []
-    for _ in range(300):
-        page.keyboard.press("Tab")
-        seen.append(
-            page.evaluate(
-                """() => { const at = document.activeElement, line = getComputedStyle(at);
-                const key = at.closest("#rows thead th")?.dataset.key;
-                return [key || at.name || at.closest("#rows tr[data-row]")?.dataset.row,
-                        line.outlineStyle !== "none" && parseFloat(line.outlineWidth) > 0,
-                        at.outerHTML.slice(0, 90)]; }"""
-            )
-        )
-        if seen[-1][0] == "11":
-            break
-    assert {"search", "metric", "missing", "faithfulness", "0", "11"} <= {name for name, _, _ in seen}
-    assert [html for _, visible, html in seen if not visible] == []
 
 
 def test_many_rows_come_page_by_page(offline_page: Page, reports: Reports) -> None:

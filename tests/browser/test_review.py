@@ -68,21 +68,6 @@ def test_a_correction_is_written_at_once_and_shown_after_a_reload(desk: Desk, ru
     assert line["at"]
 
 
-def test_keys_move_between_rows_and_the_back_button_goes_back(desk: Desk) -> None:
-    desk.page.keyboard.press("j")
-    desk.shows(1)
-    desk.page.keyboard.press("j")
-    desk.shows(2)
-    desk.page.keyboard.press("k")
-    desk.shows(1)
-    desk.page.go_back()
-    desk.shows(2)
-    desk.page.go_back()
-    desk.shows(1)
-    desk.page.go_forward()
-    desk.shows(2)
-
-
 def test_a_row_is_found_flagged_and_corrected_without_a_mouse(
     new_context: NewContext, server: Server, run: Path
 ) -> None:
@@ -124,13 +109,6 @@ def test_nothing_of_the_last_row_stays_where_the_next_one_does_not_load(desk: De
     desk.page.locator(".fragment .notice").wait_for()
     expect(history).to_be_hidden()
     expect(desk.page.locator(".tools")).to_be_hidden()
-
-
-def test_the_worst_rows_are_shown_in_their_order(desk: Desk) -> None:
-    desk.page.locator("a[href='#queue=worst']").click()
-    expect(desk.page.locator(".queue-name")).to_have_text("Worst rows")
-    desk.page.go_back()
-    expect(desk.page.locator(".queue-name")).to_have_text("All rows")
 
 
 def test_of_two_people_who_change_the_same_the_second_sees_both_texts(

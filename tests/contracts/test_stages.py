@@ -105,10 +105,6 @@ def test_kept_values_are_those_that_their_columns_can_have_and_others_are_refuse
     assert checked > 0
 
 
-def test_results_are_known_as_written(journal: Journal) -> None:
-    assert stage_of(journal).is_written(journal.results, journal.plan)
-
-
 def test_merge_writes_the_same_bytes_again_without_a_model(journal: Journal, monkeypatch: pytest.MonkeyPatch) -> None:
     stage = stage_of(journal)
     before = files_of(stage, journal.results)

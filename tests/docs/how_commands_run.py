@@ -4,7 +4,6 @@ Every table goes by regular expression; the first row that fits a command counts
 """
 
 import re
-import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -16,18 +15,15 @@ STAND_INS: Mapping[str, str] = {
     r"results/(?:<name>|NAME)": "results/demo",
     r"--language NAME": "--language catalan",
     r"--metrics my_metric": "--metrics answer_relevancy",
-    r"~/vllm/bin/python": sys.executable,
-    r" \.\.\.$": "",
 }
 """Text of a command -> what stands for it in the folder that `prepared.py` makes."""
 
 NOT_RUN: Mapping[str, str] = {
     r"^ssh ": "needs another machine",
-    r"^python -W": "names an option of Python",
     r"^python -m tools\.docs$": "builds the site, as test_site.py does",
     r"^pip (?:install|uninstall|download|wheel)": "changes the environment; tests/test_package.py installs the package",
-    r"^python -m build$": "makes the wheel, as tests/test_package.py does",
     r"^rag-evaluator bundle ": "downloads wheels; its arguments are read by the parser, tests/features/bundle runs it",
+    r"^rag-evaluator view ": "starts a server, as tests/cli/test_view_command.py does",
     r"^python -m venv": "installs vLLM, which needs the network and some GB",
     r"^(?:source|eval) ": "changes the shell it is typed in",
     r"^python -m benchmarks": "takes minutes to hours; only its module is looked up",
@@ -36,7 +32,6 @@ NOT_RUN: Mapping[str, str] = {
     r"^if \[ ": "depends on what an earlier job has left; tests/test_gates.py runs the gate",
     r"^make ": "each target is a suite or an installation of its own; only looked up, by make -n",
     r"^(?:sbatch|torchrun|srun) ": "needs Slurm or several processes; its arguments are read by the parser",
-    r"^sbatch --array=0-15$": "is a part of a command",
 }
 """Commands that are not run -> why."""
 
@@ -83,11 +78,6 @@ WAYS: Mapping[str, Way] = {
     r"^rag-evaluator check config": Way(f"{FEW} --set metrics=faithfulness"),
     r"^rag-evaluator init base": Way(instead=("base.xlsx new.xlsx", "my_rows.csv textos.csv")),
     r"^rag-evaluator init .*--columns texto=": Way(instead=("my_rows.csv", "textos.csv")),
-    r"^rag-evaluator testset make": Way(f"--size 1 {SHORT} --set testset.candidates=1", codes=(0, 1, 75)),
-    r"^rag-evaluator testset check": Way(SHORT, codes=(0, 1)),  # 1: a row is flagged
-    r"^rag-evaluator config\.yaml .*name=new": Way(
-        "--set metrics='[faithfulness, context_recall]' --set dataset=data.jsonl"
-    ),
     r"^rag-evaluator config\.yaml .*dataset=": Way("--set metrics=faithfulness"),
     r"^rag-evaluator config\.yaml .*metrics=": Way(FEW),
     r"^rag-evaluator config\.yaml .*--worker": Way(f"{FEW} --set metrics=faithfulness", codes=(0, 75)),  # not the last

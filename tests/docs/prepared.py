@@ -18,7 +18,7 @@ from rag_evaluator.judge import PromptText
 
 ROWS = 24  # certify needs 20 labels
 MODELS = ("Qwen3-8B", "Qwen3-32B", "Llama-3.1-8B")
-COPIES = {"base": ["new"], "demo": ["news", "pull-request", "shared", "duel-base-demo"]}
+COPIES = {"base": ["new"], "demo": ["news", "shared", "duel-base-demo"]}
 METRICS = ["faithfulness", "noise_sensitivity"]
 
 
@@ -31,7 +31,7 @@ QUESTION = {
 
 def prepare(folder: Path) -> None:
     """Fill an empty folder."""
-    for name in ("config.yaml", "launcher.sh", "Makefile"):
+    for name in ("config.yaml", "launcher.sh"):
         shutil.copy(ROOT / name, folder)
     for name in ("examples", "prompts", "orig_prompts"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(".adapting"))
@@ -47,9 +47,6 @@ def prepare(folder: Path) -> None:
     questions = (ROOT / "examples" / "preguntas.csv").read_text(encoding="utf-8")
     (folder / "my_rows.csv").write_text(questions, encoding="utf-8")
     (folder / "textos.csv").write_text(questions.replace("pregunta", "texto", 1), encoding="utf-8")
-    (folder / "docs").mkdir(exist_ok=True)
-    for name in ("check.md", "limits.md"):
-        shutil.copy(ROOT / "docs" / name, folder / "docs")
     _write_lines(folder / "questions.jsonl", [QUESTION])
     _prepare_runs(folder)
 

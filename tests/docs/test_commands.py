@@ -6,7 +6,6 @@ import os
 import re
 import shlex
 import shutil
-import signal
 import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -63,7 +62,7 @@ def test_a_command_of_the_docs_works(
     for command, line in zip(block.commands, lines, strict=True):
         if line == first and (made := MAKES_RUN.search(line)):  # by somebody who has not run it before
             shutil.rmtree(Path("results", made["name"] or "demo"), ignore_errors=True)
-        _run(line, folder, capsys)
+        _run(line, capsys)
         if command.output:
             assert _match(command.output, capsys.readouterr().out), command
 
@@ -90,13 +89,11 @@ def sample_output(fresh_folder: Callable[[], Path]) -> str:
     return done.stdout
 
 
-def _run(line: str, folder: Path, capsys: Capture) -> None:
+def _run(line: str, capsys: Capture) -> None:
     if reason_not_to_run(line) is not None:
         _look_up(line)
     elif NAMES_ONLY.match(line):
         assert line.removesuffix(" --review") in dict(parsers())
-    elif line.startswith("rag-evaluator view "):
-        _view(shlex.split(line)[1:], folder)
     elif not line.startswith("rag-evaluator "):
         words = [sys.executable, *shlex.split(line)[1:]]
         assert subprocess.run(words, env={**os.environ, "PYTHONPATH": str(ROOT)}, check=False).returncode == 0
@@ -148,34 +145,6 @@ def _look_up(line: str) -> None:
     if script is not None:
         first, *others = words[script + 1 :]
         parser_of_commands().parse_args([first, *others] if first in all_commands() else ["evaluate", first, *others])
-
-
-def _view(words: list[str], folder: Path) -> None:
-    """Start the server, open its link, end it."""
-    if "--port" not in words:
-        words = [*words, "--port", "0"]
-    command = [sys.executable, "-m", "rag_evaluator", *words]
-    server = subprocess.Popen(
-        command,
-        cwd=folder,
-        env={**os.environ, "PYTHONPATH": str(ROOT)},
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    try:
-        assert server.stdout is not None
-        shown = ""
-        while not (link := re.search(r"http://\S+", shown)):
-            line = server.stdout.readline()
-            assert line, shown
-            shown += line
-        page = "import sys, urllib.request; sys.exit(urllib.request.urlopen(sys.argv[1], timeout=30).status != 200)"
-        assert subprocess.run([sys.executable, "-c", page, link[0]], check=False).returncode == 0
-        server.send_signal(signal.SIGINT)
-        assert server.wait(timeout=30) == 0
-    finally:
-        server.kill()
 
 
 def _match(expected: tuple[str, ...], shown: str) -> re.Match[str] | None:

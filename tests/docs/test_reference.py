@@ -28,8 +28,3 @@ def test_a_key_of_the_configuration_says_what_it_means(place: str, key: configur
 def test_every_key_of_every_section_is_in_the_reference() -> None:
     shown = {key.name for _, key in KEYS}
     assert {name for section in every_section() for name in section.model_fields} == shown
-
-
-@pytest.mark.parametrize("section", every_section(), ids=lambda section: section.__name__)
-def test_a_docstring_describes_no_key_that_its_section_does_not_have(section: type[Section]) -> None:
-    assert set(configuration.meanings(section)) <= set(section.model_fields)

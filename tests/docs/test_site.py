@@ -11,11 +11,6 @@ from urllib.parse import unquote, urlsplit
 import pytest
 from docs_commands import ROOT
 
-import rag_evaluator
-from tools.docs import configuration, links
-from tools.docs.__main__ import filled_nav
-from tools.docs.commands import actions, parsers
-
 WITHOUT_NETWORK = ["unshare", "-n"]
 LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src"}
 
@@ -82,31 +77,3 @@ def test_every_link_of_the_site_leads_to_a_page_and_a_place_in_it(pages: dict[Pa
 @pytest.mark.xdist_group("site")
 def test_pages_load_nothing_from_other_hosts(pages: dict[Path, Reader]) -> None:
     assert [load for reader in pages.values() for load in reader.loads if urlsplit(load).netloc] == []
-
-
-@pytest.mark.docs
-@pytest.mark.xdist_group("site")
-def test_the_reference_has_every_key_command_option_and_public_name(site: Path, pages: dict[Path, Reader]) -> None:
-    reference = site / "reference"
-    shown = (reference.parent / "config.html").read_text(encoding="utf-8")
-    assert [key.name for part in configuration.parts() for key in part.keys if f">{key.name}</code>" not in shown] == []
-    shown = (reference / "commands.html").read_text(encoding="utf-8")
-    commands = dict(parsers())
-    options = {name for parser in commands.values() for action in actions(parser) for name in action.option_strings}
-    assert [name for name in [*commands, *options] if name not in shown] == []
-    ids = pages[reference / "python.html"].ids
-    assert [name for name in rag_evaluator.__all__ if f"rag_evaluator.{name}" not in ids] == []
-
-
-def test_links_of_a_page_are_moved_to_where_files_are_in_the_site() -> None:
-    text = links.site_text(ROOT / "README.md")
-    assert "](data.md)" in text
-    assert "](repository/CONTRIBUTING.md)" in text
-    assert "](../repository/" not in text
-    assert "](../repository/benchmarks/labels.md)" in links.site_text(ROOT / "docs" / "design" / "labels.md")
-
-
-def test_pages_that_the_navigation_does_not_name_are_shown_all_the_same() -> None:
-    nav = [{"A": "a.md"}, {"More": ["b.md", "*"]}, {"Notes": ["design/"]}]
-    filled = filled_nav(nav, ["a.md", "b.md", "c.md", "design/x.md"])
-    assert filled == [{"A": "a.md"}, {"More": ["b.md", "c.md"]}, {"Notes": ["design/x.md"]}]

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-from docs_commands import FENCE, ROOT, Block, page_blocks
+from docs_commands import FENCE, ROOT
 
 from tools.docs.words import TRANSLATIONS
 
@@ -27,7 +27,6 @@ COUNTS: Mapping[str, Mapping[str, int]] = {
 }
 """Language -> numbers that its pages write as words. `one` is none: it has too many other meanings."""
 WITHOUT_SPACES = ("ja", "zh")
-LIMITS = ("judge.model", "embeddings.model", "](../languages.md)")  # named where the limits of the demo are
 LINK = re.compile(r"\]\(([^)]*)\)")
 NUMBER = re.compile("[0-9]+(?:[.,\u00a0][0-9]+)*", re.ASCII)
 TRANSLATED = [pytest.param(language, name, id=f"{language}/{name}") for language in TRANSLATIONS for name in ENGLISH]
@@ -88,41 +87,3 @@ def test_a_translation_links_to_what_the_english_page_links_to(language: str, na
     assert {translation(other, name) for other in TRANSLATIONS} <= set(expected)
     more: list[Path | str] = [original, ROOT / "docs" / "languages.md"]  # in the first line, with the limits
     assert found == expected - Counter([page]) + Counter(more)
-
-
-@pytest.mark.parametrize(("language", "name"), TRANSLATED)
-def test_a_translation_names_the_limits_of_the_demo_in_one_paragraph(language: str, name: str) -> None:
-    paragraphs = translation(language, name).read_text(encoding="utf-8").split("\n\n")
-    [limits] = [paragraph for paragraph in paragraphs if all(mark in paragraph for mark in LIMITS)]
-    assert numbers(limits, language) == Counter()
-
-
-@pytest.mark.parametrize("language", TRANSLATIONS)
-def test_both_pages_say_the_same_of_the_limits_of_the_demo(language: str) -> None:
-    said = [set(translation(language, name).read_text(encoding="utf-8").split("\n\n")) for name in ENGLISH]
-    assert [paragraph for paragraph in set.intersection(*said) if all(mark in paragraph for mark in LIMITS)]
-
-
-def test_every_command_of_a_translation_is_run_for_an_english_page() -> None:
-    translated = tuple(f"docs/{language}/" for language in TRANSLATIONS)
-    shown = list(page_blocks())
-
-    def is_translated(block: Block) -> bool:
-        return block.place.startswith(translated)
-
-    run = {block.commands for block in shown if not is_translated(block)}
-    assert [block for block in shown if is_translated(block) and block.commands not in run] == []
-    assert any(map(is_translated, shown))
-
-
-def test_a_changed_figure_block_or_link_is_found() -> None:
-    page = "Two rows, 39,611 tokens, 3.11.\n\n```\nrun 12\n```\n\n[a 0](b/1.md)\n"
-    assert numbers(page, "en") == Counter({"2": 1, "39611": 1, "3.11": 1, "0": 1})
-    assert numbers("Dos filas, 39\u00a0611 tokens, 3.11; todos: [a 0](c/7.md)", "es") == numbers(page, "en")
-    assert numbers("两行，39,611个token，3.11，0", "zh") == numbers("2行、39,611、3.11、0", "ja") == numbers(page, "en")
-    assert numbers(page.replace("39,611", "39.611"), "en") != numbers(page, "en")
-    assert numbers(page.replace("39,611", "39,612"), "en") != numbers(page, "en")
-    assert numbers(page.replace("Two rows", "Rows"), "en") != numbers(page, "en")
-    assert blocks(page) == ["```\nrun 12\n```"]
-    assert blocks(page.replace("run 12", "run 13")) != blocks(page)
-    assert links(page) == ["b/1.md"]

@@ -17,7 +17,6 @@ COMMANDS: dict[str, tuple[list[str], str]] = {
         "--junit",
     ),
     "report --out": (["report", "a", "b"], "--out"),
-    "report --out of one": (["report", "a"], "--out"),
 }
 PYTEST = (
     b'<?xml version="1.0" encoding="utf-8"?><testsuites name="pytest tests"><testsuite name="pytest"/></testsuites>'
@@ -57,16 +56,12 @@ def test_a_file_of_somebody_else_needs_force_and_an_own_one_is_replaced(
 
 INPUTS = {
     "the labels": (["certify", "a", "--labels", "labels.csv", "--out"], "labels.csv"),
-    "scores of certify": (["certify", "a", "--labels", "labels.csv", "--out"], "a/scores.jsonl"),
-    "a manifest": (["compare", "a", "b", "--csv"], "b/manifest.json"),
-    "scores of gate": (["gate", "a", "--min", "mean:exact_match=0.1", "--junit"], "a/scores.jsonl"),
-    "a table that is compared": (["compare", "a", "table.csv", "--csv"], "table.csv"),
     "a baseline": (
         ["gate", "a", "--not-worse-than", "table.csv", "--margin", "1", "--junit"],
         "table.csv",
     ),
-    "rows of a report": (["report", "a", "--out"], "a/details.jsonl"),
     "scores by a link": (["certify", "a", "--labels", "labels.csv", "--out"], "link.json"),
+    "rows of a report": (["report", "a", "--out"], "a/details.jsonl"),
     "a sheet over scores": (["certify", "sheet", "a", "--size", "20", "--out"], "a/scores.xlsx"),
 }
 
@@ -81,15 +76,6 @@ def test_what_a_command_reads_is_not_replaced_even_with_force(
     assert main([*command, target, "--force"]) == 2
     assert f"{target}: is read by this command, and is not replaced" in capsys.readouterr().err
     assert (folder / target).read_bytes() == before
-
-
-def test_files_that_commands_leave_in_the_results_folder_are_written_again(folder: Path) -> None:
-    for command in (
-        ["certify", "a", "--labels", "labels.csv", "--out", "a/certificate.json"],
-        ["gate", "a", "--min", "mean:exact_match=0.1", "--junit", "a/gate.xml"],
-        ["report", "a", "--out", "a/report.html"],
-    ):
-        assert main(command) == main(command) == 0
 
 
 def test_a_report_of_several_runs_in_this_folder_is_not_put_over_another_page(folder: Path, capsys: Capture) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from langchain_huggingface import HuggingFaceEmbeddings, HuggingFacePipeline
 
-from rag_evaluator import CustomMetric, RAGEvaluator
+from rag_evaluator import RAGEvaluator
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.ragas.result import EvaluationResult
 
@@ -93,14 +93,6 @@ def test_v01_evalchain(run: Run, models: dict[str, Any]) -> None:
     assert list(script["scores"].values()) == list(expected.values())
 
 
-def test_v01_columns(run: Run, models: dict[str, Any]) -> None:
-    script = run("v01_columns")
-    columns = {"frage": "user_input", "fundstellen": "retrieved_contexts", "antwort": "response"}
-    expected = scores(models, ["faithfulness", "context_relevancy"], script["data"], columns=columns)
-    assert values(script["result"]) == list(expected.values())
-    assert list(script["frame"].columns)[-2:] == ["faithfulness", "context_relevancy"]
-
-
 def test_v01_rubrics(run: Run, models: dict[str, Any]) -> None:
     script = run("v01_rubrics")
     chosen = ["context_entity_recall", "rubrics_score_with_reference", "noise_sensitivity"]
@@ -124,11 +116,6 @@ def test_v02_local_models(run: Run, models: dict[str, Any]) -> None:
     assert script["path"].with_suffix(".csv").read_text().splitlines()[0].endswith("nv_context_relevance")
 
 
-def test_v02_single_turn(run: Run, models: dict[str, Any]) -> None:
-    script = run("v02_single_turn")
-    assert script["scores"] == scores(models, ["faithfulness", "context_recall"], [script["sample"].to_dict()])
-
-
 def test_v02_factual(run: Run, models: dict[str, Any]) -> None:
     script = run("v02_factual")
     rows = script["dataset"].to_list()
@@ -142,23 +129,6 @@ def test_v02_factual(run: Run, models: dict[str, Any]) -> None:
         "factual_correctness(mode=precision)",
         "factual_correctness(mode=recall)",
     ]
-
-
-def test_v02_criteria(run: Run, models: dict[str, Any]) -> None:
-    script = run("v02_criteria")
-    polite = CustomMetric("polite", "Is the response polite?", ["user_input", "response"], {0: "no", 1: "yes"})
-    options = {"rubrics_score_without_reference": {"rubrics": script["rubrics"]}}
-    metrics = [polite, "rubrics_score_without_reference"]
-    expected = scores(models, metrics, script["dataset"].to_list(), metric_options=options)
-    assert values(script["result"]) == list(expected.values())
-
-
-@SCRIPT_NAMES_NO_MODEL
-def test_v03_strings(run: Run, models: dict[str, Any]) -> None:
-    script = run("v03_strings")
-    metrics = ["bleu_score", "rouge_score", "exact_match", "string_presence", "non_llm_string_similarity"]
-    assert values(script["result"]) == list(scores(models, metrics, script["frame"]).values())
-    assert list(script["result"].results.scores)[1] == "rouge_score(mode=fmeasure)"
 
 
 def test_v03_own_metric(run: Run, models: dict[str, Any]) -> None:
@@ -190,16 +160,3 @@ def test_v04_discrete(run: Run, models: dict[str, Any]) -> None:
     assert list(map(str, script["result"].results.scores)) == ["chunks_help", "grade", "has_full_stop"]
     assert str(values(script["result"])) == str(list(expected.values()))  # a grade may be missing
     assert expected["has_full_stop"] == [1.0, 0.0]
-
-
-def test_ragsge_lists(run: Run, models: dict[str, Any]) -> None:
-    script = run("ragsge_lists")
-    rows = {
-        "question": script["questions"],
-        "contexts": script["contexts"],
-        "answer": script["answers"],
-        "ground_truth": script["ground_truth"],
-    }
-    metrics = ["answer_relevancy", "faithfulness", "context_recall", "context_precision"]
-    results = RAGEvaluator({"metrics": metrics}, models["llm"], models["embeddings"]).evaluate(rows)
-    assert list(script["scores"].values()) == [row["mean"] for row in results.summary().values()]

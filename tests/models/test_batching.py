@@ -29,10 +29,6 @@ def submit(echo: Echo, requests: list[int], most: int) -> list[object]:
     return asyncio.run(together())
 
 
-def test_replies_come_back_to_those_who_asked() -> None:
-    assert submit(Echo(), [5, 1, 4, 2, 3], most=2) == ["5", "1", "4", "2", "3"]
-
-
 def test_the_group_with_most_requests_goes_first_in_the_order_of_asking() -> None:
     echo = Echo()
 
@@ -98,12 +94,3 @@ def test_a_cancelled_request_does_not_hold_up_the_others() -> None:
         return str(await waiting)
 
     assert asyncio.run(scenario()) == "2"
-
-
-def test_a_worker_that_forgets_a_request_does_not_leave_anybody_waiting() -> None:
-    async def scenario() -> list[object]:
-        worker = BatchHandler(lambda requests: list(requests)[1:], 4)
-        tasks = (Scheduler.current().submit(worker, request) for request in (1, 2))
-        return list(await asyncio.wait_for(asyncio.gather(*tasks, return_exceptions=True), timeout=5))
-
-    assert [type(answer) for answer in asyncio.run(scenario())] == [AssertionError, AssertionError]

@@ -1,6 +1,5 @@
 """Fingerprints of models: two models never count as one, and a model is not read again at every start."""
 
-import json
 import logging
 import os
 import shutil
@@ -11,7 +10,6 @@ from typing import Any
 import pytest
 from safetensors.torch import load_file, save_file
 
-from rag_evaluator import ModelError, RAGEvaluator, __version__
 from rag_evaluator.config import default_config
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.models import fingerprint, hub
@@ -96,25 +94,10 @@ def config_of(model: Path) -> Any:
 
 CHANGES: dict[str, Callable[[Path], object]] = {
     "one byte in the middle": lambda folder: edit(folder / "model.safetensors", MIB, b"x"),
-    "a byte more": lambda folder: edit(folder / "model.safetensors", 2 * MIB, b"w"),
-    "names exchanged": lambda folder: exchange(folder / "config.json", folder / "tokenizer.json"),
     "another configuration": lambda folder: (folder / "config.json").write_bytes(b"[]"),
     "a file more": lambda folder: (folder / "merges.txt").write_bytes(b""),
-    "another name": lambda folder: (folder / "config.json").rename(folder / "configs.json"),
-    "another place": lambda folder: shutil.move(folder / "config.json", empty(folder / "sub") / "config.json"),
     "code of the model's own": lambda folder: (folder / "modeling_own.py").write_bytes(b"pass"),
 }
-
-
-def exchange(one: Path, other: Path) -> None:
-    content = one.read_bytes()
-    one.write_bytes(other.read_bytes())
-    other.write_bytes(content)
-
-
-def empty(folder: Path) -> Path:
-    folder.mkdir()
-    return folder
 
 
 def edit(path: Path, place: int, data: bytes) -> None:
@@ -173,7 +156,7 @@ def test_a_file_written_a_moment_ago_is_read_again(
 
 @pytest.mark.parametrize(
     "content",
-    [b"", b"{", b"[]", b"\xff\xfe", b'{"PATH": 3}', b'{"PATH": ["x"]}', b'{"PATH": [[1, 2, 3, 4], "z"]}', b"null"],
+    [b"{", b"\xff\xfe", b"null", b'{"PATH": 3}', b'{"PATH": [[1, 2, 3, 4], "z"]}'],
 )
 def test_a_broken_cache_is_as_good_as_none(content: bytes, tmp_path: Path, cache: Path, hashed: list[str]) -> None:
     folder = model_of(tmp_path / "model")
@@ -185,31 +168,18 @@ def test_a_broken_cache_is_as_good_as_none(content: bytes, tmp_path: Path, cache
     assert hashed.count("model.safetensors") == 2
 
 
-@pytest.mark.parametrize("place", ["a file", "a folder at the file's name", "no home"])
+@pytest.mark.parametrize("place", ["a file", "no home"])
 def test_a_cache_that_cannot_be_written_is_no_error(
     place: str, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.DEBUG, logger="rag_evaluator.models.hub")
     if place == "a file":
         (tmp_path / "cache").write_text("x", encoding="utf-8")
-    elif place == "no home":
+    else:
         monkeypatch.setenv("XDG_CACHE_HOME", "")
         monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
-    else:
-        cache.mkdir(parents=True)
     assert fingerprint(model_of(tmp_path / "model")) == fingerprint(model_of(tmp_path / "copy"))
     assert {record.levelname for record in caplog.records} == {"DEBUG"}
-
-
-def test_two_models_share_the_cache_and_files_that_are_gone_leave_it(tmp_path: Path, cache: Path) -> None:
-    one, other = model_of(tmp_path / "one"), model_of(tmp_path / "other", weights=b"v" * (2 * MIB))
-    fingerprint(one)
-    fingerprint(other)
-    assert len(json.loads(cache.read_bytes())) == 2
-    shutil.rmtree(one)
-    fingerprint(model_of(tmp_path / "third"))
-    assert {Path(path).parent.name for path in json.loads(cache.read_bytes())} == {"other", "third"}
-    assert [path.name for path in cache.parent.iterdir()] == [cache.name]
 
 
 def test_a_hub_snapshot_is_known_by_the_names_of_its_blobs_without_being_read(
@@ -233,27 +203,9 @@ def test_a_hub_snapshot_is_known_by_the_names_of_its_blobs_without_being_read(
     assert "model.safetensors" not in hashed
 
 
-def test_signatures_say_engine_thinking_and_the_version_of_this_package() -> None:
-    evaluator = RAGEvaluator({"metrics": ["faithfulness", "exact_match"]})
-    lines = evaluator.signatures()
-    parts = [dict(part.split(":", 1) for part in line.split("|")) for line in lines.values()]
-    assert (parts[0]["engine"], parts[0]["thinking"]) == ("transformers", "off")
-    assert {part["rag-evaluator"] for part in parts} == {__version__}
-    assert "engine" not in parts[1]
-
-
 def test_other_demo_embeddings_are_another_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = str(ROOT / "examples" / "dataset.jsonl")
     config = default_config(metrics=["semantic_similarity"], dataset=dataset)
     before = run_digest_of(config)
     monkeypatch.setattr("rag_evaluator.tasks.manifest.demo_embeddings", lambda: model_of(tmp_path / "model"))
     assert None is not run_digest_of(config) != before
-
-
-def test_a_model_file_that_cannot_be_read_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(path: Path) -> str:
-        raise PermissionError(13, "Permission denied", str(path))
-
-    monkeypatch.setattr(hub, "file_digest", refuse)
-    with pytest.raises(ModelError, match=r"model/config\.json: cannot be read: Permission denied"):
-        fingerprint(model_of(tmp_path / "model"))

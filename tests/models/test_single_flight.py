@@ -91,18 +91,6 @@ def test_the_last_values_are_remembered(remembered: int | None, kept: list[str])
     asyncio.run(scenario())
 
 
-def test_what_is_cleared_while_it_is_made_is_given_but_not_kept() -> None:
-    async def scenario() -> None:
-        flights, maker = SingleFlight[str, str](), Maker()
-        waiting = asyncio.create_task(flights.get("a", lambda: maker.make("a")))
-        await asyncio.sleep(0)
-        flights.clear()
-        assert await ready(maker, waiting) == ["a 1"]
-        assert flights.find("a") is None
-
-    asyncio.run(scenario())
-
-
 def test_a_later_event_loop_has_the_values_and_makes_again_what_the_first_left_unfinished() -> None:
     flights = SingleFlight[str, str]()
 

@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator.cli import SAFE, TerminalBar, watching
-from rag_evaluator.files import Activity, Watch
+from rag_evaluator.cli import SAFE
 
 pytestmark = pytest.mark.processes
 
@@ -92,58 +91,3 @@ def test_the_bar_is_gone_before_the_table_and_the_cursor_was_never_hidden(termin
     assert terminal.endswith("the table\r\n")
     assert "\x1b[?25l" not in terminal
     assert "a library says something" in terminal
-
-
-STOPPED = """
-import os, signal, sys, time
-from rag_evaluator.cli import cluster, main, watching
-from rag_evaluator.config.features import Command
-from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.files.signals import StopSignal
-watching.FIRST = 0.0
-
-def work(options, stop):
-    with ACTIVITY.counted("scores") as at:
-        at(3, 40)
-        with stop.patiently():
-            time.sleep(0.6)
-            os.kill(os.getpid(), signal.SIGINT)
-            time.sleep(0.6)
-        try:
-            raise StopSignal(stop.asked)
-        finally:
-            time.sleep(0.3)
-
-arguments = "rag_evaluator.cli.arguments:add_evaluate_command"
-rows = {"evaluate": Command("rag_evaluator.cli.cluster:work", arguments, stoppable=True)}
-main.all_commands = lambda: rows
-cluster.work = work
-code = main.main(["evaluate", "x"])
-time.sleep(0.6)
-sys.exit(code)
-"""
-
-
-def test_ctrl_c_says_what_is_waited_for_and_no_bar_comes_after_the_end() -> None:
-    code, shown = on_a_terminal(STOPPED)
-    assert code == 75
-    shown = CONTROL.sub("", shown)
-    before, _, after = shown.partition("SIGINT: what is in progress is finished, at most 20 s; again ends it at once")
-    assert "scores" in before
-    assert "scores" in after  # the bar goes on meanwhile
-    assert after.rpartition("stopped by SIGINT: what was scored is kept")[2].strip() == ", the same command continues."
-
-
-def test_a_bar_fits_a_narrow_terminal() -> None:
-    code, text = on_a_terminal(COMMAND, width=60)
-    assert code == 0
-    for line in re.split(r"[\r\n]", text):
-        assert len(CONTROL.sub("", line)) <= 60
-
-
-def test_a_command_that_asks_nothing_long_shows_no_bar(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "FIRST", 60.0)
-    bar = TerminalBar(continued=True)
-    with Watch(bar, tick=0.01, activity=Activity()):
-        time.sleep(0.1)
-    assert bar.progress is None

@@ -5,20 +5,17 @@ import os
 import re
 import subprocess
 import sys
-import threading
 import time
-from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.main import main
-from rag_evaluator.files import ACTIVITY, MOST, WIDTH, Activity, Lines, Pace, State, Watch, line_of, write_to
+from rag_evaluator.files import MOST, WIDTH, Lines, Pace, State, Watch, line_of, write_to
 
 FIRST, LEAST, MOST_APART, TICK = 0.02, 0.03, 0.1, 0.01  # seconds, in place of 2, 10, 20
 BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do
@@ -75,62 +72,10 @@ def test_lines_come_while_the_event_loop_is_blocked(
     assert any(re.search(r"scores 1/2 \(50 %\), [\d.]+/min, 00:00:0\d left", line) for _, line in seen)
 
 
-def config_of(folder: Path, model: Path) -> Path:
-    (folder / "rows.jsonl").write_text(
-        '{"user_input": "Who?", "retrieved_contexts": ["Nolu.", "Tesk."], "response": "Nolu.", "reference": "Nolu."}\n',
-        encoding="utf-8",
-    )
-    path = folder / "config.yaml"
-    path.write_text(
-        f"dataset: rows.jsonl\nmetrics: [context_relevance]\noutput_dir: out\nname: run\nreport: false\n"
-        f"judge: {{model: {model}, dtype: float32, max_new_tokens: 40}}\nprobe: {{sample: 1}}\n",
-        encoding="utf-8",
-    )
-    return path
-
-
-@pytest.fixture(scope="module")
-def tiny(model_folder: Callable[..., Path]) -> Path:
-    return model_folder("llama")
-
-
 LOADING, SCORES, QUESTIONS = "loading ", "scores ", "questions "
 
 
-@pytest.mark.parametrize(
-    ("command", "said"),
-    [
-        (["evaluate"], [LOADING, SCORES, "reading rows.jsonl", "writing results to", " tokens"]),
-        (["sort"], [LOADING, QUESTIONS, "reading rows.jsonl"]),
-        (["generate", "--set", "generate.replace=true"], [LOADING, QUESTIONS, "reading rows.jsonl"]),
-    ],
-    ids=lambda value: value[0],
-)
-def test_every_long_command_says_what_it_loads_and_how_far_it_is(
-    command: Sequence[str], said: Sequence[str], seen: Seen, tiny: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    phases: list[str] = []
-    phase, at = ACTIVITY.phase, Activity.state
-
-    def noted(text: str) -> Any:
-        phases.append(text)
-        return phase(text)
-
-    def state(activity: Activity) -> State:
-        found = at(activity)
-        phases.append(line_of(found))
-        return found
-
-    monkeypatch.setattr(ACTIVITY, "phase", noted)
-    monkeypatch.setattr(Activity, "state", state)
-    assert main([command[0], str(config_of(tmp_path, tiny)), *command[1:]]) in (0, 1)
-    check_lines(seen)
-    for part in said:
-        assert any(part in line for line in phases), part
-
-
 WAYS = [
-    (State(elapsed=3), "00:00:03 working"),
     (State("loading /models/Qwen3-8B", 25, elapsed=65), "00:01:05 loading /models/Qwen3-8B (for 00:00:25)"),
     (
         State("writing results to x", 4, (30, 120), "scores", 960, 960, 2, 9, 7, elapsed=65),
@@ -140,8 +85,6 @@ WAYS = [
         State(noun="scores", done=120, total=960, missing=2, tokens=512, rate=3.42, seconds_left=247, elapsed=65),
         "00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 512 tokens",
     ),
-    (State(noun="scores", done=959, total=960, elapsed=90_000), "1 d 01:00:00 scores 959/960 (99 %), 0 missing"),
-    (State(noun="texts", total=0, elapsed=1), "00:00:01 texts 0/0, 0 missing"),
     (State(noun="pairs", done=1, total=3, rate=0.05, elapsed=20), "00:00:20 pairs 1/3 (33 %), 3.0/min, 0 missing"),
     (State("reading a\rb\x1b[31mc\n.csv", 1, elapsed=1), r"00:00:01 reading a\rb\x1b[31mc\n.csv (for 00:00:01)"),
 ]
@@ -202,30 +145,6 @@ def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_pat
     assert (done.returncode, done.stdout) == (0, "ended\n")
 
 
-class Slow:
-    """A display that is at work for a while."""
-
-    def __init__(self) -> None:
-        self.begun, self.ended, self.shown = threading.Event(), False, list[bool]()
-
-    def show(self, state: State) -> None:
-        self.begun.set()
-        time.sleep(0.05)
-        self.shown.append(self.ended)
-
-    def close(self) -> None:
-        self.ended = True
-
-
-def test_nothing_is_written_after_the_end() -> None:
-    display = Slow()
-    with Watch(display, tick=0.001):
-        assert display.begun.wait(5)
-    time.sleep(0.1)
-    assert display.shown
-    assert not any(display.shown)
-
-
 def test_time_of_loading_is_no_time_of_judging() -> None:
     pace = Pace()
     assert pace.rate(0, State(noun="scores", done=0, total=100)) is None
@@ -233,13 +152,3 @@ def test_time_of_loading_is_no_time_of_judging() -> None:
     assert pace.rate(600, State(noun="scores", done=0, total=100)) is None
     assert pace.rate(610, State(noun="scores", done=20, total=100)) == 2.0
     assert pace.rate(620, State(noun="scores", done=20, total=100)) == 1.0
-
-
-def test_the_rate_is_that_of_the_last_minutes() -> None:
-    pace = Pace(window=100)
-    for second in range(0, 1000, 10):
-        assert second == 0 or pace.rate(second, State(noun="scores", done=second, total=9999)) == pytest.approx(1.0)
-        pace.rate(second, State(noun="scores", done=second, total=9999))
-    for second in range(1000, 1300, 10):
-        rate = pace.rate(second, State(noun="scores", done=990 + (second - 990) * 3, total=9999))
-    assert rate == pytest.approx(3.0)

@@ -103,24 +103,6 @@ def test_a_score_of_one_run_alone_says_which_run_lacks_it(tmp_path: Path) -> Non
     assert "Second response" not in text
 
 
-def test_where_nothing_is_known_in_words_nothing_is_said(tmp_path: Path) -> None:
-    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"])
-    page = comparison_html(comparison)
-    assert 'class="says"' not in page
-    assert comparison.changed[0].says() == []
-
-
-def test_of_many_verdicts_three_are_said_and_the_others_counted(tmp_path: Path) -> None:
-    said = [[judged(0, f"claim {number}", verdict, "") for number in range(9)] for verdict in (1, 0)]
-    comparison, _ = two(tmp_path, {"faithfulness": [1.0]}, {"faithfulness": [0.0]}, ["P?"], said=said)
-    assert [sentence for sentence, _ in comparison.changed[0].says()] == [
-        "claim “claim 0”: not supported instead of supported",
-        "claim “claim 1”: not supported instead of supported",
-        "claim “claim 2”: not supported instead of supported",
-        "6 more verdicts changed",
-    ]
-
-
 @pytest.mark.parametrize("questions", [["P?", "Q?", "R?", "S?", "T?", "U?"], ["P?", "P?", "P?", "Q?", "Q?", "R?"]])
 def test_a_link_counts_the_rows_that_the_table_then_shows(tmp_path: Path, questions: list[str]) -> None:
     """Of questions that stand several times, too, whose scores are averaged elsewhere."""
@@ -146,12 +128,6 @@ def test_a_link_counts_the_rows_that_the_table_then_shows(tmp_path: Path, questi
     assert ("noise_sensitivity 1", False, True) in directions
 
 
-def test_beside_a_table_of_the_first_rows_only_a_link_does_not_count(tmp_path: Path) -> None:
-    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"])
-    assert [words for words, _ in links(comparison_html(comparison))] == ["bleu 1"]
-    assert [words for words, _ in links(comparison_html(comparison, whole_table=False))] == ["bleu"]
-
-
 def test_hostile_texts_are_shown_as_text(tmp_path: Path) -> None:
     questions = [f"{HOSTILE} 1?", f"{HOSTILE} 2?"]
     texts = [[f"{HOSTILE} yes", HOSTILE], [f"{HOSTILE} no", None]]
@@ -162,25 +138,3 @@ def test_hostile_texts_are_shown_as_text(tmp_path: Path) -> None:
     text = text_of(page)
     assert "Claim “<img src=x onerror=alert(1)>\"'&#x3c;</script>[U+202E][U+D800][U+0000]" in text
     assert "not supported instead of supported. <img src=x" in text
-
-
-def test_a_long_response_is_folded_and_cut(tmp_path: Path) -> None:
-    words = " ".join(f"word{number}" for number in range(100_000))
-    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"], [[words], [f"{words} end"]])
-    page = comparison_html(comparison)
-    assert len(page) < 100_000
-    text = text_of(page)
-    assert re.search(r"Show 2,\d\d\d more characters word\d+ ", text)  # the words that differ are at the end
-    assert re.search(r"The row has 98\d,\d\d\d more\.", text)
-
-
-def test_words_that_differ_behind_the_fold_are_announced(tmp_path: Path) -> None:
-    start = "word " * 100
-    comparison, _ = two(tmp_path, {"bleu": [1.0]}, {"bleu": [0.0]}, ["P?"], [[f"{start}in."], [f"{start}out."]])
-    text = text_of(comparison_html(comparison))
-    assert "Show 203 more characters, in which the responses differ word" in text
-
-
-def test_scores_that_differ_by_little_have_as_many_digits_as_it_takes(tmp_path: Path) -> None:
-    comparison, _ = two(tmp_path, {"bleu": [0.91234]}, {"bleu": [0.91211]}, ["P?"])
-    assert "bleu 0.9123 → 0.9121 Row 1" in text_of(comparison_html(comparison))

@@ -13,7 +13,7 @@ import pytest
 
 from rag_evaluator import RAGEvaluator, compare
 from rag_evaluator.files import file_digest
-from rag_evaluator.report import PART_BYTES, document, folded, inline, json_in_page, packs_of, write_report
+from rag_evaluator.report import PART_BYTES, document, folded, inline, packs_of, write_report
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["exact_match", "rouge_score"]
@@ -122,13 +122,6 @@ def test_each_row_can_be_opened_from_its_part(
         assert f'data-row="{number}"' in unfolded(pieces)
 
 
-def test_a_question_under_a_name_of_the_users_own_is_shown(run: Run, report: Callable[..., Page]) -> None:
-    rows = [{"ask": f"What is {number}?", "answer": "a", "ground_truth": "b"} for number in range(2)]
-    page = report(run(rows, columns={"ask": "user_input"}))
-    assert page.block("index")["question"] == ["What is 0?", "What is 1?"]
-    assert page.block("search")[0] == "What is 0?\na\nb"
-
-
 LONG = "Nolu Brak was born in Tesk, which lies on the river Om."
 HOSTILE = [
     "</script><script>alert(1)</script>",
@@ -186,18 +179,6 @@ def test_a_table_that_is_too_long_says_so_and_counts_all_rows(
     assert "rag-evaluator view" in page.text
 
 
-def test_rows_that_are_too_large_are_in_the_table_without_their_details(
-    run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(document, "DETAIL_BYTES", 1)
-    monkeypatch.setattr("rag_evaluator.report.document.PART_BYTES", 1)
-    page = report(run([row(number) for number in range(3)]))
-    about = page.block("about")
-    assert (about["rows"], about["detailed"], about["parts"]) == (3, 1, [0])
-    assert "rag-evaluator view" in about["note"]
-    assert len(page.block("index")["question"]) == 3
-
-
 def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, report: Callable[..., Page]) -> None:
     a = run([row(0), row(1), row(2)], name="a")
     b = run([row(7), row(2, "Harn"), row(0)], name="b")
@@ -208,19 +189,6 @@ def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, re
     assert index["scores"]["exact_match 1-0"] == [0.0, None, -1.0, None]
     assert about["labels"] == {"3": "b: 1"}
     assert "a and b" in page.text
-
-
-def test_several_answers_to_a_question_are_paired_in_their_order(run: Run, report: Callable[..., Page]) -> None:
-    a = run([row(0, "Tesk"), row(0, "Harn")], name="a")
-    b = run([row(0, "Harn"), row(0, "Tesk")], name="b")
-    assert report(a, b).block("index")["scores"]["exact_match 1-0"] == [-1.0, 1.0]
-
-
-def test_json_in_a_page_holds_no_sign_that_ends_a_script() -> None:
-    value = {"</script>": "<!-- & \u2028 \u2029"}
-    text = json_in_page(value)
-    assert not set("<>&\u2028\u2029") & set(text)
-    assert json.loads(text) == value
 
 
 @pytest.mark.parametrize(

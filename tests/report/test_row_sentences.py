@@ -9,15 +9,13 @@ import pytest
 from known_verifier import KNOWN, ROW, KnownVerifier
 from test_row import find, parsed, section, texts
 
-from rag_evaluator import RAGEvaluator, ScriptedJudge
+from rag_evaluator import RAGEvaluator
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.report import (
     COMPARED,
     FOLDED,
     TextPart,
-    figures_html,
     marked,
-    pair_html,
     row_html,
     row_view,
     sentences_of,
@@ -48,21 +46,6 @@ def scored(folder: Path, verifier: Any = None, row: Mapping[str, Any] = ROW, jud
     evaluator = RAGEvaluator({"metrics": ["groundedness"], **config}, judge=judge, verifier=model)
     evaluator.evaluate([dict(row)], folder=folder)
     return Run(folder)
-
-
-def by_order(supported: Mapping[str, tuple[float, float]]) -> ScriptedJudge:
-    """A judge with the probability that a sentence is supported: answers as in the prompt, and exchanged."""
-
-    def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
-        data: Any = prompt.data  # type: ignore[attr-defined]  # a PromptText
-        is_first = "does not" not in data.options[0]
-        share = supported[data.hypothesis][0 if is_first else 1]
-        return dict(zip(options, (share, 1 - share) if is_first else (1 - share, share), strict=True))
-
-    return ScriptedJudge(choices=choices)
-
-
-SURE = {"He was born in Tesk.": (0.9, 0.7), "It lies on the Om.": (0.8, 0.4), "He wrote six books.": (0.2, 0.4)}
 
 
 def test_each_metric_of_sentences_has_the_columns_that_it_compares() -> None:
@@ -103,17 +86,6 @@ def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_pa
     assert texts(article, ".judged > h3") == ["What the verifier said"]
 
 
-def test_a_context_names_the_sentences_that_it_supports_and_links_to_them(tmp_path: Path) -> None:
-    article = parsed(row_html(scored(tmp_path / "run", metrics=["groundedness", "context_coverage"]), 0))
-    marks = [texts(context, ".marks li") for context in find(article, "ol.contexts > li")]
-    assert marks == [
-        ["✓ supports groundedness: sentence 1", "✓ supports context_coverage: sentence 1"],
-        ["✓ supports groundedness: sentence 3", "✓ supports context_coverage: sentence 2"],
-    ]
-    [link, *_] = find(find(article, "ol.contexts > li")[1], "a.mark-from")
-    assert texts(article.get_element_by_id(link.get("data-section")), ".statement") == ["It lies on the Om."]
-
-
 def test_the_sentences_are_marked_in_their_text_in_its_order(tmp_path: Path) -> None:
     article = parsed(row_html(scored(tmp_path / "run", metrics=ALL), 0))
     [response] = find(article, "section.response")
@@ -137,31 +109,6 @@ def test_flagged_parts_are_underlined_in_the_text_and_in_the_sentence(tmp_path: 
     assert "Flagged: wrote 82%, six books >99%" in texts(article, ".from")
 
 
-def test_what_the_judge_was_asked_about_a_sentence_is_shown_once(tmp_path: Path) -> None:
-    article = parsed(row_html(scored(tmp_path / "run", judge=by_order(SURE)), 0))
-    shown = section(article, "groundedness")
-    assert texts(shown, ".sentence .badge") == [
-        "✓ supported",
-        "• not counted: question",
-        "✓ supported",
-        "✗ not supported",
-    ]
-    assert texts(shown, ".from")[0] == "Sentence 1; evidence: contexts context 1, context 2, read together"
-    assert find(shown, ".judgement") == []
-    assert len(find(shown, ".prompt")) == 6
-    assert texts(article, ".judged > h3") == ["What the judge said"]
-    assert texts(article, "ol.contexts .marks") == [], "no context was looked at alone"
-
-
-def test_two_runs_have_sentences_of_their_own(tmp_path: Path) -> None:
-    judge = by_order({**SURE, "He wrote six books.": (0.9, 0.9)})
-    article = parsed(pair_html([scored(tmp_path / "one", judge=judge), scored(tmp_path / "two")], [0, 0]))
-    sections = [found.get("id") for found in find(article, ".sentence")]
-    assert len(sections) == len(set(sections)) >= 2 * 4
-    for link in find(article, "a[data-section]"):
-        assert article.get_element_by_id(link.get("data-section")) is not None
-
-
 def test_hostile_sentences_stay_text(tmp_path: Path) -> None:
     attack = "<img src=x onerror=alert(1)> & \"'</div> is here."
     row = {**ROW, "response": f"{attack} He was born in Tesk.", "reference": attack}
@@ -182,13 +129,6 @@ def test_a_long_text_is_folded_and_no_sign_stands_twice(tmp_path: Path) -> None:
     response = row_view(run, 0).response
     assert response is not None
     assert "".join(part.text for part in (*response.start, *response.rest)) == " ".join(sentences)
-
-
-def test_a_report_asks_how_far_the_one_who_decided_can_be_trusted(tmp_path: Path) -> None:
-    by_verifier = figures_html(scored(tmp_path / "verifier"))
-    assert "How far the verifier can be trusted" in by_verifier
-    assert "nobody has checked this verifier on these rows" in by_verifier
-    assert "How far the judge can be trusted" in figures_html(scored(tmp_path / "judge", judge=by_order(SURE)))
 
 
 def verified(response: Any, metric: str = "groundedness") -> list[Judgement]:

@@ -135,20 +135,6 @@ def test_an_array_of_which_one_task_is_killed(config: Path, undisturbed: dict[st
 
 
 @pytest.mark.usefixtures("cluster")
-def test_who_waits_has_the_files_also_where_an_element_failed(
-    config: Path, undisturbed: dict[str, dict[str, bytes]]
-) -> None:
-    words = [sys.executable, str(ROOT / "main.py"), "submit", str(config), "--workers", "2"]
-    waiting = [*words, "--", "--cpus-per-task=1", "--wait"]
-    with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, env=environment()) as process:
-        os.kill(a_worker(config, 1), signal.SIGKILL)
-        told, _ = process.communicate(timeout=180)
-    assert process.returncode == 0
-    assert "merge" in told
-    check(config, undisturbed)
-
-
-@pytest.mark.usefixtures("cluster")
 def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
     array, merge = submit(config, 3, "--exclusive", "--mem=0")
     wait_for_parts(config, 1)
@@ -173,42 +159,6 @@ def test_a_job_that_is_requeued_continues(config: Path, undisturbed: dict[str, d
     check(config, undisturbed)
     parts = results_of(config) / "journal" / "g1" / "parts"
     assert {name: (parts / name).stat().st_ino for name in known} == known  # what was finished is not made again
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("cluster")
-def test_a_job_that_is_warned_of_its_time_limit_stops_and_continues(
-    config: Path, undisturbed: dict[str, dict[str, bytes]]
-) -> None:
-    os.chdir(config.parent)
-    job = sbatch("--cpus-per-task=1", "--output=log", str(ROOT / "launcher.sh"), str(config))
-    wait_for_parts(config, 4)
-    subprocess.run(["scancel", "--signal=USR1", job], check=True)  # as --signal=USR1@120 does
-    wait_until(f"scontrol -o show job {job} | grep -q Restarts=1")
-    assert wait_for_job(job) == "COMPLETED", Path("log").read_text(encoding="utf-8")
-    log = Path("log").read_text(encoding="utf-8")
-    assert "stopped by SIGUSR1: what was scored is kept, the same command continues." in log
-    assert "continues: requeued" in log
-    check(config, undisturbed)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("cluster")
-def test_tasks_of_one_job_are_workers_and_a_cancelled_job_can_be_merged_later(
-    config: Path, undisturbed: dict[str, dict[str, bytes]]
-) -> None:
-    os.chdir(config.parent)
-    two = ["--cpus-per-task=1", "--ntasks-per-node=2", "--gres=gpu:2", "--output=log"]
-    job = sbatch(*two, str(ROOT / "launcher.sh"), str(config))
-    a_worker(config, 1)
-    wait_for_parts(config, 2)
-    subprocess.run(["scancel", job], check=True)
-    assert wait_for_job(job) == "CANCELLED"
-    merge = [sys.executable, str(ROOT / "main.py"), "merge", str(results_of(config))]
-    assert subprocess.run(merge, capture_output=True).returncode == 75
-    job = sbatch(*two, str(ROOT / "launcher.sh"), str(config))
-    assert wait_for_job(job) == "COMPLETED", Path("log").read_text(encoding="utf-8")
-    check(config, undisturbed)
 
 
 @pytest.mark.lost_node

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import pytest
 
-from benchmarks import engines
 from benchmarks.engine_report import ratios, render
 from benchmarks.engine_ways import WAYS, Setting
 from benchmarks.processes import cpu_seconds
@@ -56,49 +55,6 @@ def test_a_way_is_compared_with_ours_in_the_same_round() -> None:
     rounds = [{"ours": counts(2.0), "vllm": counts(3.0)}, {"ours": counts(10.0), "vllm": counts(25.0)}]
     assert ratios("vllm", rounds) == [1.5, 2.5]
     assert line(page(*rounds), "vllm")[1:7] == ["2", "3.0", "14.0", "25.0", "2.00", "1.50 to 2.50"]
-
-
-@pytest.mark.parametrize(
-    ("rounds", "expected"),
-    [
-        ([counts(1.0), counts(1.0)], ["30", "9", "yes", "4"]),
-        ([counts(1.0), counts(1.0, equal=3)], ["30", "9", "no: 3 of 4", "4"]),
-        ([counts(1.0, computed=33), counts(1.0, complete=2)], ["30 to 33", "9", "yes", "2 to 4"]),
-        ([counts(1.0, equal=None)], ["30", "9", "no grammar", "4"]),
-        ([counts(1.0, computed=None)], ["not known", "9", "yes", "4"]),
-    ],
-)
-def test_counts_that_differ_between_rounds_are_shown_as_such(rounds: list[Any], expected: list[str]) -> None:
-    text = page(*({"ours": counts(1.0), "vllm": figures} for figures in rounds))
-    assert line(text, "vllm")[9:] == expected
-
-
-def test_a_round_that_was_broken_off_counts_as_far_as_it_went() -> None:
-    text = page({"ours": counts(2.0), "vllm": counts(3.0)}, {"ours": counts(4.0)})
-    assert line(text, "ours")[1:5] == ["2", "2.0", "3.0", "4.0"]
-    assert line(text, "vllm")[1:7] == ["1", "3.0", "3.0", "3.0", "1.50", "1.50 to 1.50"]
-
-
-def test_rounds_are_added_to_those_that_the_page_has(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(engines, "FIGURES", tmp_path / "engines.json")
-    monkeypatch.setattr(sys, "argv", ["engines", "--models", "demo"])
-    setting = Setting(tmp_path, 1, 16, None)
-    engines.keep("demo", setting, [{"ours": counts(1.0)}], "busy", None)
-    engines.keep("demo", setting, [{"ours": counts(3.0)}], "busy", engines.known_figures()["demo"])
-    text = (tmp_path / "engines.md").read_text(encoding="utf-8")
-    assert line(text, "ours")[1:5] == ["2", "1.0", "2.0", "3.0"]
-    assert text.count("`python -m benchmarks.engines --models demo`") == 2
-
-
-def test_what_was_not_measured_is_said_to_be_so() -> None:
-    assert line(page({"ours": counts(1.0)}), "vllm")[1] == "not measured"
-
-
-def test_the_page_says_which_way_ours_is_behind() -> None:
-    ahead = page({"ours": counts(1.0), "vllm": counts(2.0)})
-    behind = page({"ours": counts(2.0), "vllm": counts(1.0), "generate": counts(3.0)})
-    assert "No way needed fewer CPU seconds than ours." in ahead
-    assert f"**Ours is behind {WAYS['vllm'][0]} (0.50 times our CPU seconds).**" in behind
 
 
 @pytest.mark.processes

@@ -6,6 +6,6 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "conclusion": "duel_conclusion",
-        "judging": "AnswerComparison DECIDED DuelInput DuelOutput Outcome Pair pairs_of",
+        "judging": "AnswerComparison DECIDED DuelInput DuelOutput pairs_of",
     },
 )

@@ -7,7 +7,6 @@ __getattr__, __dir__, __all__ = facade(
     {
         "checker": "AgreeOutput CandidateMaker KnownOutput MadeOutput",
         "corpus": "CHUNKS Document Splitter UnreadFile read_corpus write_corpus",
-        "prepare": "Slot",
         "readers": "read_documents",
         "selection": "SlotResult duplicates_of",
     },

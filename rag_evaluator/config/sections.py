@@ -125,7 +125,7 @@ class JudgeConfig(Section):
             folder with its tokenizer, by which prompts that it cuts are found; `demo`: it is not known.
         dtype: of the weights; auto: as they were saved, of a GGUF file bfloat16.
         device_map: auto: one GPU if the model fits it, else all; without a GPU the CPU is used.
-        model_kwargs: passed on to `from_pretrained`; also `load_in_4bit` or `load_in_8bit`, with bitsandbytes.
+        model_kwargs: passed on to `from_pretrained`, `quantization_config` for instance.
         chat_template: auto: the tokenizer's, if it has one; or `none`, or a Jinja file.
         max_new_tokens: budget of one answer; strings and lists are bounded so that answers fit it.
         temperature: 0 is greedy: the same input gives the same score.

@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = facade(
         "engines.transformers.drafts": "Draft",
         "engines.transformers.engine": "TransformersEngine logits_size",
         "engines.transformers.linear": "reorder_weights",
-        "engines.transformers.loading": "Memory find_judge load_pipeline refuse_offloaded with_quantisation",
+        "engines.transformers.loading": "Memory find_judge load_pipeline refuse_offloaded",
         "engines.transformers.packed": "PackedDecoder PackedModel attention_error",
         "engines.transformers.plain": "PlainDecoder TOGETHER",
         "engines.transformers.prefixes": "Beginnings LEAST leaders_of",

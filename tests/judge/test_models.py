@@ -3,6 +3,7 @@ import math
 import re
 import shutil
 from collections.abc import Callable
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,9 +11,9 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
-from rag_evaluator import Judge, ModelError, RAGEvaluator
+from rag_evaluator import Judge, ModelError, RAGEvaluator, check
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
-from rag_evaluator.judge import find_judge, load_pipeline
+from rag_evaluator.judge import find_judge, load_pipeline, refuse_offloaded
 from rag_evaluator.models import LocalEmbeddings
 
 KIND = "llama-bytelevel"
@@ -126,6 +127,14 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no tokenizer": (without("tokenizer*"), "has no tokenizer"),
     "no weights": (without("*.safetensors"), r"has no \*\.safetensors file\. It has no weights at all"),
     "an encoder-decoder model": (lambda folder: T5Config().save_pretrained(folder), r"encoder-decoder model \(t5\)"),
+    "a vision-text model that encodes and decodes": (
+        lambda folder: edit_config(folder, model_type="florence2", text_config={"is_encoder_decoder": True}),
+        r"encoder-decoder model \(florence2\)",
+    ),
+    "weights of a package that is not there": (
+        lambda folder: edit_config(folder, quantization_config={"quant_method": "gptq", "bits": 4}),
+        "optimum",
+    ),
     "no JSON": (written("config.json", b"{"), r"config\.json "),
     "no object": (written("config.json", b"[]"), r"config\.json "),
     "no text": (written("config.json", b"\xff"), r"config\.json "),
@@ -150,21 +159,25 @@ def test_a_spoilt_folder_is_refused_with_its_key_and_what_is_wrong(
     assert message.startswith("judge.model: ") and re.search(told, message), message
 
 
-@pytest.mark.parametrize(
-    ("kind", "architectures"),
-    [("bert", ["BertForMaskedLM"]), ("electra", None), ("bert", ["BertForSequenceClassification"]), ("bert", None)],
-)
+@pytest.mark.parametrize("architecture", ["BertForMaskedLM", "BertForPreTraining"])
 def test_an_encoder_is_refused_unless_it_was_trained_as_a_decoder(
-    model_folder: ModelFolder, tmp_path: Path, kind: str, architectures: list[str] | None
+    model_folder: ModelFolder, tmp_path: Path, architecture: str
 ) -> None:
-    folder = Path(shutil.copytree(model_folder(kind), tmp_path / "model"))
-    edit_config(folder, architectures=architectures)
-    assert f"is an encoder ({kind}" in judge_error(folder)
-    with pytest.raises(ModelError, match=rf"is an encoder \({kind}"):
-        Judge(loaded_by_transformers(model_folder(kind)))
-    if kind == "bert":
-        edit_config(folder, is_decoder=True, architectures=["BertLMHeadModel"])
-        assert find_judge(JudgeConfig(model=str(folder))).source == str(folder)
+    folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
+    edit_config(folder, architectures=[architecture])
+    assert "is an encoder (bert" in judge_error(folder)
+    with pytest.raises(ModelError, match=r"is an encoder \(bert"):
+        Judge(loaded_by_transformers(folder))
+    edit_config(folder, is_decoder=True, architectures=["BertLMHeadModel"])
+    assert find_judge(JudgeConfig(model=str(folder))).source == str(folder)
+
+
+def test_the_weights_of_an_embedding_model_are_no_judge(model_folder: ModelFolder, tmp_path: Path) -> None:
+    from transformers import AutoModel
+
+    folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
+    AutoModel.from_pretrained(folder).save_pretrained(folder)
+    assert "of the model's weights" in judge_error(folder)
 
 
 def test_arguments_that_a_model_does_not_know_are_told(folder: Path) -> None:
@@ -189,6 +202,30 @@ def test_bad_folders_are_told_before_any_model_is_loaded(folder: Path, tmp_path:
     embeddings = RAGEvaluator({"metrics": ["answer_relevancy"], "embeddings": {"model": str(tmp_path)}})
     with pytest.raises(ModelError, match=r"embeddings\.model"):
         embeddings.check(rows)
+
+
+def test_check_refuses_without_loading_anything(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (folder / "model.safetensors").unlink()
+    monkeypatch.setattr("rag_evaluator.judge.engines.transformers.loading.load_pipeline", None)
+    rows = [{"user_input": "Who?", "retrieved_contexts": ["She."]}]
+    found = check({"metrics": ["context_relevance"], "judge": {"model": str(folder)}}, data=rows)
+    assert any(entry.state == "failed" and "no weights at all" in entry.text for entry in found.checks)
+
+
+@pytest.mark.parametrize(
+    ("places", "refused"),
+    [
+        ({"": "cpu"}, False),
+        ({}, False),
+        ({"": 0}, False),
+        ({"a": 0, "b": 1}, False),
+        ({"a": "cuda:0", "b": "cpu"}, True),
+        ({"a": 0, "b": "disk"}, True),
+    ],
+)
+def test_only_weights_that_are_copied_at_every_step_are_refused(places: dict[str, Any], refused: bool) -> None:
+    with pytest.raises(ModelError, match="1 of its 2 parts") if refused else nullcontext():
+        refuse_offloaded("m", places)
 
 
 def test_a_model_that_no_metric_needs_may_be_missing() -> None:

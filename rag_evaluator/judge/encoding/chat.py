@@ -1,6 +1,5 @@
 """Prompt text to token ids: the chat template, if any, and data whose special tokens are read as plain text."""
 
-import json
 import re
 import threading
 from collections.abc import Container, Mapping, Sequence
@@ -122,22 +121,18 @@ def read_template(tokenizer: "PreTrainedTokenizerFast", chat_template: str) -> s
         return None
     if chat_template != "auto":
         return Path(chat_template).read_text(encoding="utf-8")
-    templates: str | dict[str, str] | None = tokenizer.chat_template
-    if not isinstance(templates, dict):
-        return templates
-    if "default" not in templates and len(templates) > 1:
+    if not tokenizer.chat_template:
+        return None
+    try:
+        return tokenizer.get_chat_template()
+    except ValueError as error:  # of several none is the default
         raise ModelError(
-            f"judge.model: its tokenizer has the chat templates {', '.join(sorted(templates))} and no default. Write "
-            "one to a file, and give its path as judge.chat_template."
-        )
-    return templates.get("default", next(iter(templates.values())))
+            f"judge.model: {error} Write one to a file, and give its path as judge.chat_template."
+        ) from error
 
 
-OF_SEVERAL = ("trust_remote_code", "code_revision", "gguf_file")  # not of a search for one file
-PLACE = ("local_files_only", "revision", "subfolder", "cache_dir", "token", *OF_SEVERAL)
+PLACE = "local_files_only revision subfolder cache_dir token trust_remote_code code_revision gguf_file".split()
 """Arguments of from_pretrained that say where files are read, and not how weights are loaded."""
-PROCESSOR = ("chat_template.json", "processor_config.json")
-"""Files in which older vision-text models have their template."""
 
 
 def read_tokenizer(source: str, **kwargs: Any) -> Any:
@@ -154,8 +149,6 @@ def read_tokenizer(source: str, **kwargs: Any) -> Any:
     except Exception as error:  # each kind of tokenizer raises errors of its own
         raise ModelError(f"judge.model: the tokenizer of {source} cannot be loaded: {load_failure(error)}") from error
     check_tokenizer(tokenizer)
-    if not tokenizer.chat_template:
-        tokenizer.chat_template = _template_of_processor(source, place)
     return tokenizer
 
 
@@ -166,22 +159,6 @@ def check_tokenizer(tokenizer: Any) -> None:
     if not isinstance(tokenizer, PreTrainedTokenizerFast):
         kind = type(tokenizer).__name__
         raise ModelError(f"judge.model: {kind} is no fast tokenizer. Convert it to a tokenizer.json once, and save it.")
-
-
-def _template_of_processor(source: str, place: dict[str, Any]) -> str | None:
-    """The template in a file that only a processor reads: nothing else would find it."""
-    from transformers.utils.hub import cached_file
-
-    readable = {name: value for name, value in place.items() if name not in OF_SEVERAL}
-    for name in PROCESSOR:
-        path = cached_file(source, name, _raise_exceptions_for_missing_entries=False, **readable)
-        try:
-            template = json.loads(Path(path).read_bytes()).get("chat_template") if path else None
-        except (ValueError, AttributeError):
-            raise ModelError(f"judge.model: {path} is no JSON object. Copy the model's file once more.") from None
-        if isinstance(template, str):
-            return template
-    return None
 
 
 def window_of(config: Any, tokenizer: Any) -> int:

@@ -131,15 +131,12 @@ def test_the_answer_is_written_after_the_thought_and_in_the_final_channel(
     assert PromptEncoder(tokenizer).after == after
 
 
-@pytest.mark.parametrize("templates", [{"default": USER + " D", "rag": USER + " R"}, {"rag": USER + " D"}])
-def test_of_several_templates_the_default_or_the_only_one_is_taken(
-    model_folder: Callable[..., Path], templates: dict[str, str]
-) -> None:
+def test_of_several_templates_the_default_is_taken(model_folder: Callable[..., Path]) -> None:
     tokenizer = AutoTokenizer.from_pretrained(model_folder("gpt2"))
-    tokenizer.chat_template = templates
+    tokenizer.chat_template = {"default": USER + " D", "rag": USER + " R"}
     assert tokenizer.decode(PromptEncoder(tokenizer).encode("x")) == "x D"
     tokenizer.chat_template = {"rag": USER, "tool_use": USER}
-    with pytest.raises(ModelError, match=r"rag, tool_use and no default.*judge\.chat_template"):
+    with pytest.raises(ModelError, match=r"rag.*tool_use.*judge\.chat_template"):
         PromptEncoder(tokenizer)
 
 

@@ -1,11 +1,7 @@
 """Loads the generative model and its adapter as langchain's `HuggingFacePipeline`, after checks of their files."""
 
 import json
-import logging
-import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from copy import deepcopy
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,44 +14,25 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.gguf import GgufHeader, gguf_of, read_header
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
-from rag_evaluator.judge.engines.folders import WEIGHTS, AdapterFolder, refuse_adapter_files
+from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
 from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
 from rag_evaluator.models.hub import find_model, in_one_line, load_failure, loading, read_settings
 
 FILL = 0.8  # of a GPU's free memory for the weights
 SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
-SHORT = ("load_in_4bit", "load_in_8bit")  # what transformers 4 took beside other arguments
-COMPANIONS = ("bnb_4bit_", "llm_int8_")
 KEY = "quantization_config"
 Json = Mapping[str, Any]
 LOADED = {"float32": 4, "bfloat16": 2, "float16": 2}
 UNPACKED = "bfloat16"  # the dtype of GGUF weights where judge.dtype is auto
 
 
-@dataclass(frozen=True)
-class SavedTensor:
-    """A tensor in a file of weights.
-
-    Attributes:
-        dtype: as safetensors names it.
-        size: bytes in the file.
-    """
-
-    name: str
-    dtype: str
-    shape: tuple[int, ...]
-    size: int
-
-
-def saved_tensors(path: Path) -> Iterator[SavedTensor]:
-    """The tensors of a safetensors file, from its header. Raises OSError or ValueError for a damaged file."""
-    with path.open("rb") as file:
-        header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
-    for name, tensor in header.items():
-        if name != "__metadata__":
-            start, end = tensor["data_offsets"]
-            yield SavedTensor(name, tensor["dtype"], tuple(tensor["shape"]), end - start)
+def saved_tensors(folder: Path) -> Iterator[Json]:
+    """`dtype`, `shape` and `data_offsets` of each tensor of a folder's safetensors, from the headers of the files."""
+    for path in sorted(folder.glob("*.safetensors")):
+        with path.open("rb") as file:
+            header = json.loads(file.read(int.from_bytes(file.read(8), "little")))
+        yield from (tensor for name, tensor in header.items() if name != "__metadata__")
 
 
 def weight_bytes(source: Path, dtype: str) -> int:
@@ -64,10 +41,10 @@ def weight_bytes(source: Path, dtype: str) -> int:
         return read_header(file).parameters * LOADED[UNPACKED if dtype == "auto" else dtype]
     loaded = LOADED.get(dtype)
     total = 0
-    for path in source.glob("*.safetensors"):
-        for tensor in saved_tensors(path):
-            saved = SAVED.get(tensor.dtype)  # quantised weights stay as they are
-            total += tensor.size * loaded // saved if loaded and saved else tensor.size
+    for tensor in saved_tensors(source):
+        size = tensor["data_offsets"][1] - tensor["data_offsets"][0]
+        saved = SAVED.get(tensor["dtype"])  # quantised weights stay as they are
+        total += size * loaded // saved if loaded and saved else size
     return total
 
 
@@ -117,70 +94,11 @@ def memory_of(config: JudgeConfig, offline: bool) -> Memory:
     return Memory(weights, gpus, int(psutil.virtual_memory().available), file)
 
 
-def with_quantisation(kwargs: Json) -> dict[str, Any]:
-    """Arguments of from_pretrained: `load_in_4bit` and what belongs to it as the `quantization_config` they mean.
-
-    Any: whatever the user gave.
-    """
-    short = {name: value for name, value in kwargs.items() if name.startswith((*SHORT, *COMPANIONS))}
-    arguments = {name: value for name, value in kwargs.items() if name not in short}
-    if any(short.get(name) for name in SHORT):
-        arguments.setdefault(KEY, {"quant_method": "bitsandbytes", **short})
-    return arguments
-
-
-def is_quantised(model: Json, kwargs: Json) -> bool:
-    """Whether the loaded weights will be quantised.
-
-    Args:
-        model: the model's `config.json`.
-        kwargs: as `with_quantisation` gives them.
-    """
-    return (_saved(model) or kwargs.get(KEY)) is not None
-
-
-def check_quantisation(folder: str, model: Json, kwargs: Json) -> None:
-    """Raises `ModelError` if transformers cannot load weights that are quantised like this, for want of anything."""
-    saved = _saved(model)
-    wanted = saved or kwargs.get(KEY)
-    if wanted is None:
-        return
-    from transformers.quantizers.auto import AutoHfQuantizer
-
-    try:
-        quantizer = AutoHfQuantizer.from_config(_copy(wanted), pre_quantized=saved is not None)
-        quantizer.validate_environment(device_map=kwargs.get("device_map"), weights_only=True)
-    except Exception as error:  # each method raises errors of its own
-        method = wanted.get("quant_method", "bitsandbytes") if isinstance(wanted, Mapping) else type(wanted).__name__
-        if saved is None:
-            raise ModelError(
-                f"judge.model_kwargs: weights cannot be quantised with {method} here: {in_one_line(error)}. Install "
-                "what is missing, or leave that out: judge.dtype: bfloat16 needs half the memory of float32."
-            ) from error
-        raise ModelError(
-            f"judge.model: {folder} has weights quantised with {method} ({KEY} in its config.json), which cannot be "
-            f"loaded here: {in_one_line(error)}. Install what is missing, or take the model's unquantised weights."
-        ) from error
-
-
-def _copy(wanted: Any) -> Any:
-    """Of what the user gave, a dict or an object of transformers, which may take things out of it."""
-    return dict(deepcopy(wanted)) if isinstance(wanted, Mapping) else deepcopy(wanted)
-
-
-def _saved(model: Json) -> Json | None:
-    """How the weights in a folder are quantised, if they are."""
-    text = model.get("text_config")
-    saved: Json | None = model.get(KEY) or (text.get(KEY) if isinstance(text, Mapping) else None)
-    return saved
-
-
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
     from transformers import PreTrainedModel
 
 LOADER = "the engine transformers"
-PART = re.compile(r"base_model\.model\.(.+)\.lora_([AB])\.weight")
 
 
 def find_adapter(config: JudgeConfig) -> AdapterFolder | None:
@@ -195,24 +113,6 @@ def find_adapter(config: JudgeConfig) -> AdapterFolder | None:
     return adapter
 
 
-def check_base(adapter: AdapterFolder, folder: Path, model: Mapping[str, Any], kwargs: Mapping[str, Any]) -> None:
-    """Raises `ModelError` for a base model that the adapter cannot be merged into, as far as its files show.
-
-    Args:
-        folder: of the base model.
-        model: its `config.json`. Any: JSON.
-        kwargs: of from_pretrained.
-    """
-    if is_quantised(model, kwargs):
-        raise ModelError(
-            f"judge.adapter: the weights of {folder} are or will be quantised, and an adapter merged into them would "
-            f"not be the one that was trained. Take the base model without quantisation ({adapter.base}), or judge "
-            "with engine: vllm, which loads the adapter beside the weights."
-        )
-    if misfit := _misfit(adapter, folder):
-        raise _not_for_this(adapter, misfit)
-
-
 def merge_adapter(model: "PreTrainedModel", adapter: AdapterFolder) -> "PreTrainedModel":
     """The model with the adapter's weights added to its own. Raises `ModelError` if they do not fit."""
     from peft import PeftConfig, PeftModel
@@ -225,35 +125,12 @@ def merge_adapter(model: "PreTrainedModel", adapter: AdapterFolder) -> "PreTrain
         result: PreTrainedModel = both.merge_and_unload(safe_merge=True)
     except Exception as error:  # torch, safetensors and peft each raise kinds of their own
         raise _not_for_this(adapter, in_one_line(error)) from error
-    _check_all_used(adapter, loaded.unexpected_keys, loaded.missing_keys)
-    result.peft_config = settings  # it is not the model of its folder any more
-    return result
-
-
-def _check_all_used(adapter: AdapterFolder, unexpected: Sequence[str], missing: Sequence[str]) -> None:
-    for names, what in ((unexpected, "the model has no layer for"), (missing, "the adapter lacks")):
+    unused = (loaded.unexpected_keys, "the model has no layer for"), (loaded.missing_keys, "the adapter lacks")
+    for names, what in unused:
         if names:
             raise _not_for_this(adapter, f"{what} {len(names)} weights ({', '.join(sorted(names)[:3])})")
-
-
-def _misfit(adapter: AdapterFolder, folder: Path) -> str | None:
-    """The first layer that has another shape in the base model, of those that go by the same name in both files."""
-    try:
-        base = {tensor.name: tensor.shape for path in folder.glob("*.safetensors") for tensor in saved_tensors(path)}
-        parts = list(saved_tensors(adapter.folder / WEIGHTS))
-    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-        return f"a file of weights is damaged ({in_one_line(error)})"
-    for part in parts:
-        match = PART.fullmatch(part.name)
-        weight = base.get(f"{match[1]}.weight", ()) if match else ()
-        if match is None or len(weight) != 2 or len(part.shape) != 2:
-            continue
-        outputs, inputs = reversed(weight) if adapter.settings.get("fan_in_fan_out") else weight
-        size, made_for = (inputs, part.shape[1]) if match[2] == "A" else (outputs, part.shape[0])
-        if size != made_for:
-            side = "inputs" if match[2] == "A" else "outputs"
-            return f"{match[1]} has {size} {side} in the model, and {made_for} in the adapter"
-    return None
+    result.peft_config = settings  # it is not the model of its folder any more
+    return result
 
 
 def _not_for_this(adapter: AdapterFolder, why: str) -> ModelError:
@@ -263,11 +140,6 @@ def _not_for_this(adapter: AdapterFolder, why: str) -> ModelError:
     )
 
 
-ENCODERS = frozenset(  # model types that read in both directions unless their configuration says is_decoder
-    "albert bert big_bird camembert data2vec-text deberta deberta-v2 distilbert electra ernie esm eurobert "
-    "megatron-bert modernbert mpnet nomic_bert rembert roberta roberta-prelayernorm roc_bert roformer xlm-roberta "
-    "xlm-roberta-xl xmod".split()
-)
 CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
 
 
@@ -311,9 +183,13 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     gguf = check_gguf(folder) if gguf_of(source) else None
     if gguf is not None and kwargs["dtype"] == "auto":
         kwargs["dtype"] = UNPACKED
-    if adapter is not None:
-        check_base(adapter, folder, {KEY: "gguf"} if gguf else model, kwargs)
-    check_quantisation(source, model, kwargs)
+    of_text = model.get("text_config") or {}
+    if adapter is not None and (gguf is not None or any(KEY in settings for settings in (model, of_text, kwargs))):
+        raise ModelError(
+            f"judge.adapter: the weights of {folder} are or will be quantised, and an adapter merged into them would "
+            f"not be the one that was trained. Take the base model without quantisation ({adapter.base}), or judge "
+            "with engine: vllm, which loads the adapter beside the weights."
+        )
     check_template(config.chat_template)
     return ModelFiles(source, kwargs, adapter, gguf)
 
@@ -327,14 +203,14 @@ def dtype_of(config: JudgeConfig, offline: bool) -> str:
     settings = read_settings(folder / "config.json", "judge.model")
     of_text = settings.get("text_config") or {}
     named = next((part[key] for part in (settings, of_text) for key in ("dtype", "torch_dtype") if part.get(key)), None)
-    saved = (tensor.dtype for path in sorted(folder.glob("*.safetensors")) for tensor in saved_tensors(path))
+    saved = (tensor["dtype"] for tensor in saved_tensors(folder))
     return str(named or next((DTYPES[dtype] for dtype in saved if dtype in DTYPES), "float32"))
 
 
 def _kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
     """Arguments of from_pretrained; the user's win."""
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
-    return with_quantisation({**safe, "dtype": config.dtype, **config.model_kwargs})
+    return {**safe, "dtype": config.dtype, **config.model_kwargs}
 
 
 def check_direction(name: str, model: Mapping[str, Any]) -> None:
@@ -348,8 +224,7 @@ def check_direction(name: str, model: Mapping[str, Any]) -> None:
         kind = model.get("model_type", "unknown")
         raise ModelError(f"judge.model: this is an encoder-decoder model ({kind}); {CAUSAL}")
     architectures = model.get("architectures") or []
-    masked = any(str(architecture).endswith("ForMaskedLM") for architecture in architectures)
-    if masked or (model.get("model_type") in ENCODERS and not model.get("is_decoder")):
+    if any(str(architecture).endswith(("ForMaskedLM", "ForPreTraining")) for architecture in architectures):
         kind = ", ".join([str(model.get("model_type")), *map(str, architectures)])
         raise ModelError(f"judge.model: {name} is an encoder ({kind}), which cannot write answers; {CAUSAL}")
 
@@ -467,8 +342,7 @@ def _pipeline(model: "PreTrainedModel", tokenizer: Any, model_files: ModelFiles)
     from langchain_huggingface import HuggingFacePipeline
     from transformers import pipeline
 
-    with _unlogged("transformers.pipelines.base"):  # of vision-text models it says that they cannot write texts
-        inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
+    inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
     return HuggingFacePipeline(
         pipeline=inner,
         model_id=model_files.source,
@@ -476,14 +350,3 @@ def _pipeline(model: "PreTrainedModel", tokenizer: Any, model_files: ModelFiles)
         pipeline_kwargs={"return_full_text": False},
         batch_size=1,
     )
-
-
-@contextmanager
-def _unlogged(name: str) -> Iterator[None]:
-    """Nothing is logged under a name in the block."""
-    logger = logging.getLogger(name)
-    before, logger.disabled = logger.disabled, True
-    try:
-        yield
-    finally:
-        logger.disabled = before

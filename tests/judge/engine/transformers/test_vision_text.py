@@ -1,8 +1,5 @@
 """Checkpoints that read pictures and text, judging texts only."""
 
-import json
-import logging
-import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Literal
@@ -13,7 +10,6 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import load_pipeline
 
 ModelFolder = Callable[..., Path]
 
@@ -40,23 +36,3 @@ def test_a_vision_text_folder_judges_packed_with_the_tokens_that_the_model_gives
     assert together == alone
     assert len(set(map(tuple, together))) > 1  # the prompts count
     assert judge.generate("Is it so?", Verdict).verdict in (0, 1)
-
-
-def test_transformers_does_not_log_that_the_model_cannot_write_texts(model_folder: ModelFolder) -> None:
-    logger, records = logging.getLogger("transformers.pipelines.base"), []
-    logger.addFilter(records.append)  # type: ignore[arg-type]
-    try:
-        load_pipeline(JudgeConfig(model=str(model_folder("Mistral3"))))
-    finally:
-        logger.removeFilter(records.append)  # type: ignore[arg-type]
-    assert not records
-
-
-@pytest.mark.parametrize("file", ["chat_template.json", "processor_config.json"])
-def test_the_template_is_found_in_a_file_of_the_processor(model_folder: ModelFolder, tmp_path: Path, file: str) -> None:
-    folder = Path(shutil.copytree(model_folder("Qwen3VL"), tmp_path / "model"))
-    (folder / "chat_template.jinja").unlink()
-    (folder / file).write_text(json.dumps({"chat_template": tiny_models.PARTS}), encoding="utf-8")
-    prompt = "<|im_start|>user\nWho?<|im_end|>\n<|im_start|>assistant\n"
-    encoder = judge_of(folder).encoder
-    assert encoder.decode(encoder.encode("Who?")) == prompt

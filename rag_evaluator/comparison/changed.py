@@ -112,6 +112,8 @@ def _changed_score(
         reason=_reason(records_a if scores.a is None else records_b) if is_missing else "",
         response_a=_response(a, at),
         response_b=_response(b, at),
+        contexts_a=_contexts(a, at),
+        contexts_b=_contexts(b, at),
         row_a=next(iter(rows[0]), None),
         row_b=next(iter(rows[1]), None),
         name=row_name(rows[0][0], sample.row),
@@ -134,6 +136,12 @@ def _response(side: Aligned, at: int) -> str | None:
     """The response of the only row with a key."""
     texts = [value_of(side.run.samples[row], "response") for row in side.rows(at)]
     return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
+
+
+def _contexts(side: Aligned, at: int) -> tuple[str, ...]:
+    """What was retrieved for the only row with a key."""
+    lists = [value_of(side.run.samples[row], "retrieved_contexts") for row in side.rows(at)]
+    return tuple(map(str, lists[0])) if len(lists) == 1 and isinstance(lists[0], list) else ()
 
 
 def changed_rows(a: Aligned, b: Aligned, metric: str) -> ChangedRows:

@@ -18,7 +18,7 @@ from rag_evaluator.results.comparison import (
     verdict_words,
     word,
 )
-from rag_evaluator.results.comparison_conclusion import DECISION_RULE, decide
+from rag_evaluator.results.comparison_conclusion import DECISION_RULE, decide, in_rows
 from rag_evaluator.results.manifest import SCORES
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import MetricComparison
@@ -93,6 +93,7 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: b
     return {
         "name": names[1],
         "decision": decide(names[0], names[1], lines, [change for change in comparison.changed if change.run == run]),
+        "in_rows": in_rows(names[1], lines),
         "match": next((match for match in comparison.matches if match.run == run), None),
         "charts": list(_charts(lines)),
         "lines": lines,
@@ -130,10 +131,16 @@ def _changed(
 
 
 def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str, ShownText]]:
-    """The responses of both sides, where there are any."""
+    """The responses of both sides, where there are any; where they are the same, the contexts that came and went."""
     first, second = change.response_a, change.response_b
     if first is not None and first == second:
         yield "Response, the same in both runs", shown_pieces([TextPart(first)], SCORES, FOLDED, MOST)
+        contexts = change.contexts_a, change.contexts_b
+        for what, name, own, other in zip(("Went", "Came"), names, contexts, contexts[::-1], strict=True):
+            for place, context in enumerate(own, start=1):
+                if context not in other:
+                    heading = f"{what}: context {place} of {name}"
+                    yield heading, shown_pieces([TextPart(context)], SCORES, FOLDED, MOST)
         return
     marked = difference(first or "", second or "")
     for heading, text, pieces in (

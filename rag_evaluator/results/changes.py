@@ -11,6 +11,7 @@ from rag_evaluator.results.overview import counted, shortened
 Direction = Literal["worse", "better", "differs", "missing"]
 DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "differs", "missing")
 TEXT = 80  # characters of a claim in a sentence
+ON_PAGES = ("contexts_a", "contexts_b", "row_a", "row_b", "name")  # of a row that changed; not in JSON
 VERDICTS = 3  # changed verdicts that are shown of a row
 MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
 OF_ROWS = ("question", "response", "rating")  # kinds that are about the whole row, whatever text is beside them
@@ -72,9 +73,11 @@ class ChangedScore:
         verdicts: the verdicts of the judge that changed for this score; empty where it is not known what they mean.
         reason: why the score of one side is missing; empty where it is not, or nobody knows.
         response_a, response_b: the responses; None where there is none, or several rows have this key.
-        name: of the row in the first run that has it, see `row_name`; not in `to_json`, either.
+        contexts_a, contexts_b: what was retrieved; empty where nothing was, or several rows have this key. Not in
+            `to_json`, either.
         row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
             Not in `to_json`, which is the same for any order of rows.
+        name: of the row in the first run that has it, see `row_name`; not in `to_json`, either.
     """
 
     run: str
@@ -89,6 +92,8 @@ class ChangedScore:
     reason: str
     response_a: str | None
     response_b: str | None
+    contexts_a: tuple[str, ...]
+    contexts_b: tuple[str, ...]
     row_a: int | None = field(compare=False)
     row_b: int | None = field(compare=False)
     name: str = field(compare=False, default="")
@@ -103,8 +108,8 @@ class ChangedScore:
         return [*lines, (f"{counted(more, 'more verdict')} changed", "")] if more > 0 else lines
 
     def to_json(self) -> dict[str, Any]:
-        """All but what depends on the order of rows."""
-        objects = {name: part for name, part in asdict(self).items() if name not in ("row_a", "row_b", "name")}
+        """All but contexts, and what depends on the order of rows."""
+        objects = {name: part for name, part in asdict(self).items() if name not in ON_PAGES}
         return {**objects, "verdicts": [change.to_json() for change in self.verdicts]}
 
 

@@ -119,6 +119,20 @@ def decide(baseline: str, run: str, lines: Sequence[MetricComparison], changed: 
     return " ".join(parts)
 
 
+def in_rows(run: str, lines: Sequence[MetricComparison]) -> str:
+    """`In faithfulness B scores better in 14 of 40 rows, worse in 5, the same in 21.`; empty if nothing is known.
+
+    It is about the metric of the first sentence: of those that are shown the first, else the largest difference.
+    """
+    known = [line for line in lines if line.difference.n and line.scale.is_directed]
+    if not known:
+        return ""
+    line = next((line for line in known if line.verdict == "shown"), _largest(known)[0])
+    rows = counted(line.wins + line.losses + line.ties, "row")
+    better = f"In {line.metric} {run} scores better in {line.wins:,} of {rows}"
+    return f"{better}, worse in {line.losses:,}, the same in {line.ties:,}."
+
+
 def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
     """Return how two runs were judged: a metric needs no words if certificates call the judges of both useful."""
     known = [run.manifest for run in (a, b) if run.manifest.get("signatures")]

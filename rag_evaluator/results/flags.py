@@ -32,19 +32,30 @@ RULES = (
 )
 
 
+BY_VERIFIER: Mapping[str, str] = {
+    "faithfulness": "groundedness",
+    "context_recall": "context_coverage",
+    "factual_correctness": "reference_agreement",
+}
+"""Metric whose statements the judge writes -> one that a verifier scores without it."""
+
+
 def without_figure(summary: Mapping[str, Figures]) -> Iterator[str]:
     """Metrics that have no mean although rows were judged, with what the judge did, and what to do."""
     for name, row in summary.items():
         if row["mean"] is None and row["reasons"]:
             missing, rows = sum(row["reasons"].values()), counted(row["count"], "row")
-            why = "; ".join([f"in {count:,} {reason}" for reason, count in row["reasons"].items()][:SHOWN])
-            yield f"{name} has no figure: {missing:,} of {rows} could not be scored ({why}).{advice(row)}"
+            first, *others = [f"in {count:,} {reason}" for reason, count in row["reasons"].items()][:SHOWN]
+            why = "; ".join([first, *(text.replace(" the judge ", " it ", 1) for text in others)])
+            yield f"{name} has no figure: {missing:,} of {rows} could not be scored ({why}).{advice(name, row)}"
 
 
-def advice(row: Figures) -> str:
+def advice(metric: str, row: Figures) -> str:
     """What to do where a judge's work costs scores; empty where it does not."""
-    is_judged = set(row["reasons"]) & set(REASONS.values())
-    return " Take a larger judge, or a metric with a verifier." if is_judged else ""
+    if not set(row["reasons"]) & set(REASONS.values()):
+        return ""
+    other = next((other for name, other in BY_VERIFIER.items() if metric.startswith(name)), None)
+    return f" Take a larger judge{f', or `{other}` with a verifier' if other else ''}."
 
 
 def many_flagged(summary: Mapping[str, Figures]) -> Iterator[str]:

@@ -225,7 +225,7 @@ def _missing(summary: Mapping[str, Figures]) -> Iterator[str]:
     why = f" ({why_of(row['reasons'])})" if row["reasons"] else ""
     more = f" {counted(others, 'other metric')} {'lacks' if others == 1 else 'lack'} scores, too." if others else ""
     verb = "is" if missing == 1 else "are"
-    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{why}.{more}{advice(row)}"
+    yield f"{missing:,} of {row['count']:,} scores of {metric} {verb} missing{why}.{more}{advice(metric, row)}"
 
 
 def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:

@@ -1,14 +1,21 @@
-"""A real instruct model, of a GGUF file: every question is answered, or its score is missing with a reason."""
+"""A real instruct model, of a GGUF file: every question is answered, and its own work is checked."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rag_evaluator import METRICS, Judge, RAGEvaluator, Results, generate
+from rag_evaluator import METRICS, Judge, RAGEvaluator, Results, check, generate, sort
+from rag_evaluator.resources import packaged
 from rag_evaluator.results import REASONS
 
 Rows = list[dict[str, Any]]
+
+
+def test_it_answers_as_people_know_it(judge: Judge) -> None:
+    chances = judge.choose("What is the capital of France?", ["Paris", "London", "Rome", "Berlin"])
+    assert max(chances, key=chances.__getitem__) == "Paris"
 
 
 def test_scores_are_missing_for_doubtful_work_only_and_packed_batches_run(smollm2_run: Results, judge: Judge) -> None:
@@ -32,10 +39,33 @@ def test_context_recall_has_a_verdict_for_each_sentence_of_the_reference(smollm2
         assert "".join(" ".join(statements).split()) == "".join(row["reference"].split())
 
 
+@pytest.mark.slow
+def test_the_first_sentence_about_the_bundled_sample_names_copies_and_contradictions(judge: Judge) -> None:
+    rows = [json.loads(line) for line in packaged("examples/dataset.jsonl").read_text("utf-8").splitlines()]
+    results = RAGEvaluator({"metrics": ["faithfulness"]}, judge).evaluate(rows)
+    assert str(results).splitlines()[0] == (
+        "faithfulness has no figure: 12 of 12 rows could not be scored (in 11 the judge repeats the example of its "
+        "prompt; in 1 it gave the same statement both verdicts). Take a larger judge, or `groundedness` with a "
+        "verifier."
+    )
+
+
 def test_real_embeddings_tell_the_right_answer_from_the_others(smollm2_run: Results) -> None:
     right, wrong, evasive = (score.value for score in smollm2_run.scores["semantic_similarity"])
     assert right == pytest.approx(1.0, abs=1e-6) and 1 > wrong > evasive > 0
     assert any(0.5 < score.value <= 1 for score in smollm2_run.scores["answer_relevancy"])
+
+
+def test_check_judges_a_row(judge: Judge, sample: Rows) -> None:
+    found = check({"metrics": ["context_recall"]}, judge, data=sample)
+    assert [entry.text for entry in found.checks if entry.state == "failed"] == []
+    assert any(entry.name == "row" and entry.state == "ok" for entry in found.checks)
+
+
+def test_sort_puts_every_context_in_its_order(judge: Judge, sample: Rows, tmp_path: Path) -> None:
+    contexts = sample[0]["retrieved_contexts"]
+    (made,) = sort([sample[0]["user_input"]], [contexts], judge=judge, output_dir=tmp_path)
+    assert sorted(made["contexts"]) == sorted(contexts)
 
 
 def test_the_example_of_the_prompt_is_no_reference(judge: Judge, sample: Rows, tmp_path: Path) -> None:

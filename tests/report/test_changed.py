@@ -85,9 +85,22 @@ def test_a_row_says_what_changed_and_shows_both_responses_with_the_words_that_di
     assert [text.count(question) for question in ("Where is it?", "And this?")] == [1, 1]
 
 
+def test_where_the_response_is_the_same_the_contexts_that_came_and_went_are_shown(tmp_path: Path) -> None:
+    folders = []
+    for name, score, contexts in (("a", 1.0, ["Kept.", "Gone."]), ("b", 0.0, ["New.", "Kept."])):
+        rows = [{"user_input": "Where?", "response": "Here.", "retrieved_contexts": contexts}]
+        folders.append(made_run(tmp_path / name, {"faithfulness": [score]}, SCALES, rows=rows))
+    text = text_of(changed_part(comparison_html(compare(*folders))))
+    assert "Went: context 2 of a Gone. Came: context 1 of b New." in text
+    assert "Kept." not in text
+
+
 def test_metrics_of_which_lower_is_better_say_so_and_their_rows_became_worse_where_they_rose(tmp_path: Path) -> None:
     comparison, _ = two(tmp_path, {"noise_sensitivity": [0.2, 0.5]}, {"noise_sensitivity": [0.9, 0.1]}, ["P?", "Q?"])
     text = text_of(changed_part(comparison_html(comparison)))
+    assert "In noise_sensitivity b scores better in 1 of 2 rows, worse in 1, the same in 0." in text_of(
+        comparison_html(comparison)
+    )
     worse, better = text.index("▼ Became worse"), text.index("▲ Became better")
     assert worse < text.index("noise_sensitivity 0.20 → 0.90 lower is better Row 1 P?") < better
     assert better < text.index("noise_sensitivity 0.50 → 0.10 lower is better Row 2 Q?")

@@ -161,6 +161,23 @@ def test_a_job_that_is_requeued_continues(config: Path, undisturbed: dict[str, d
     assert {name: (parts / name).stat().st_ino for name in known} == known  # what was finished is not made again
 
 
+@pytest.mark.slow
+@pytest.mark.usefixtures("cluster")
+def test_a_job_that_is_warned_of_its_time_limit_stops_and_continues(
+    config: Path, undisturbed: dict[str, dict[str, bytes]]
+) -> None:
+    os.chdir(config.parent)
+    job = sbatch("--cpus-per-task=1", "--output=log", str(ROOT / "launcher.sh"), str(config))
+    wait_for_parts(config, 4)
+    subprocess.run(["scancel", "--signal=USR1", job], check=True)  # as --signal=USR1@120 does
+    wait_until(f"scontrol -o show job {job} | grep -q Restarts=1")
+    assert wait_for_job(job) == "COMPLETED", Path("log").read_text(encoding="utf-8")
+    log = Path("log").read_text(encoding="utf-8")
+    assert "stopped by SIGUSR1: what was scored is kept, the same command continues." in log
+    assert "continues: requeued" in log
+    check(config, undisturbed)
+
+
 @pytest.mark.lost_node
 def test_a_lost_node(cluster: Cluster, config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
     """The job of a lost node begins again on the other one while its first copy still runs."""

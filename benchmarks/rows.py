@@ -3,24 +3,7 @@
 import random
 from typing import Any
 
-SYLLABLES = (
-    "ba",
-    "cor",
-    "dre",
-    "fen",
-    "gal",
-    "hu",
-    "jin",
-    "kel",
-    "lom",
-    "mir",
-    "nor",
-    "pas",
-    "quel",
-    "ras",
-    "sto",
-    "tam",
-)
+SYLLABLES = "ba cor dre fen gal hu jin kel lom mir nor pas quel ras sto tam".split()
 FACTS = (
     ("Where was {0} born?", "{0} was born in {1}.", "place"),
     ("Who built the {0} bridge?", "The {0} bridge was built by {1}.", "person"),

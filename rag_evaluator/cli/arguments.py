@@ -127,12 +127,19 @@ def add_evaluate_command(commands: Any) -> None:
             "rag-evaluator config.yaml --set judge.model=/models/Qwen3-8B --set dataset=my_rows.jsonl",
             "rag-evaluator config.yaml --set metrics='[faithfulness, answer_relevancy]' --fresh",
             "rag-evaluator config.yaml --limit 20",
+            "rag-evaluator config.yaml --set dataset=b.jsonl --set name=b --against results/demo",
             "rag-evaluator config.yaml --worker 3/16",
             note=EXIT_CODES,
         ),
     )
     add_config(command)
     add_rows(command)
+    command.add_argument(
+        "--against",
+        type=Path,
+        metavar="RUN",
+        help="a baseline's results folder: afterwards both are compared, in comparison.html beside the results",
+    )
     add_beginning(command)
 
 

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from rag_evaluator.run.merge import ChunkTable
     from rag_evaluator.tasks.question import QuestionStage
 
+COMPARISON = "comparison.html"  # in the results folder of the run that is compared
+
 
 def read_config(options: argparse.Namespace) -> Config:
     """The configuration, its metrics checked before ragas and torch are imported, which takes seconds."""
@@ -91,6 +93,10 @@ def _start(options: argparse.Namespace, worker: Worker) -> Start:
 def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
     config, chosen = read_run(options)
+    if options.against is not None:
+        from rag_evaluator.tasks.open_run import open_run
+
+        open_run(options.against)  # is refused before a model is loaded
     worker, start = beginning(options)
     from rag_evaluator.cli.console import print_summary
     from rag_evaluator.results.manifest import rows_of
@@ -110,6 +116,8 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
         asks_judge = any(metric.judge for metric in chosen.values())
         print_summary(conclusion, summary, rows_of(journal.about), config, asks_judge, *outcome(journal, began))
         _print_reported(config)
+    if options.against is not None:
+        _compare_with(options.against, config.results_dir, is_shown=not options.json)
     return OK if any(row["scored"] for row in summary.values()) else FAILED
 
 
@@ -159,6 +167,17 @@ def _print_reported(config: Config) -> None:
     for verdict in gate(config.results_dir) if config.require else ():
         if not verdict.passed:
             say(f"requirement failed: {verdict}")
+
+
+def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
+    """Write the page of a run beside a baseline; shown: and say what it says."""
+    from rag_evaluator.cli.console import print_parts
+    from rag_evaluator.comparison.compare import compare, write_report
+
+    page = write_report(baseline, results, out=results / COMPARISON)
+    if is_shown:
+        said = compare(baseline, results).conclusion.sentences
+        print_parts([f"against {baseline}:", *said, f"written: {page}. Open it in a browser."])
 
 
 def _standing(certificate: Path, results: Path) -> list[str]:

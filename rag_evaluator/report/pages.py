@@ -7,7 +7,7 @@ import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -34,6 +34,8 @@ SCRIPTS = (
 )
 """In this order; the app links the same, with a source of its own in place of `embedded.js`."""
 NOT_IN_SCRIPT = "<>&\u2028\u2029"  # an HTML parser could take it for the end of a script
+
+MINUS = re.compile(r"(?<![\w.-])-(?=\d)")  # of a figure in a sentence; not within a name
 
 
 def clean(text: str) -> str:
@@ -111,6 +113,7 @@ def environment(*packages: str) -> jinja2.Environment:
     templates.filters["beginning"] = beginning
     templates.filters["number"] = number
     templates.filters["signed"] = signed
+    templates.filters["minus"] = partial(MINUS.sub, "−")
     templates.filters["sign"] = SIGNS.__getitem__
     templates.filters["no_interval"] = why_no_interval
     templates.filters["thousands"] = "{:,}".format

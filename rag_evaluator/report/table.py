@@ -32,6 +32,7 @@ class Column:
         short: in the table, where there is no room for the title.
         better: which end of the scores is the better one.
         ends: the range of the scores; None where nobody knows it.
+        shown: the key of the scores that a column of differences shows, with an arrow where they differ.
     """
 
     key: str
@@ -40,6 +41,7 @@ class Column:
     short: str | None = None
     better: str = "higher"
     ends: tuple[float, float] | None = None
+    shown: str | None = None
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ class TableRow:
             run only also the name of the run.
         texts: column -> the beginning of its text.
         groups: column -> value.
-        scores: metric, or metric and run -> a score or difference; None where there is none.
+        scores: metric, metric and run, or both and the first run -> a score or difference; None where there is none.
         searched: what is searched in.
     """
 
@@ -76,8 +78,13 @@ def difference_key(metric: str, run: int) -> str:
     return f"{metric} {run}-0"
 
 
+def score_key(metric: str, run: int) -> str:
+    """Return the key of the scores of a run, by its place."""
+    return f"{metric} {run}" if run else metric
+
+
 def columns_of(runs: Sequence[Run]) -> list[Column]:
-    """Return the columns of the table: groups, scores of the first run, and what the others differ by."""
+    """Return the columns of the table: groups, scores of the first run, and those of the others by the difference."""
     first, *remaining = runs
     base, *names = names_of(runs)
     columns = [Column(f"group:{name}", name, "group") for name in first.config.get("group_by") or ()]
@@ -87,8 +94,9 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
         columns.append(Column(metric, metric, "score", None, better, ends))
         for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
-                title = f"{metric}: {name} − {base}"
-                columns.append(Column(difference_key(metric, place), title, "difference", f"Δ {name}", better))
+                title, shown = f"{metric}: {name} − {base}", score_key(metric, place)
+                key = difference_key(metric, place)
+                columns.append(Column(key, title, "difference", name, better, shown=shown))
     return columns
 
 
@@ -125,21 +133,22 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
     for number, row in enumerate(runs[0].rows()):
         scores = first.scores(row)
         partners = [other.take(None if on is None else as_key(first.value(row, on))) for other in others]
-        differences = {
-            difference_key(metric, place): _minus(partner.get(metric), scores[metric])
-            for place, (_, partner) in enumerate(partners, start=1)
-            for metric in scores
-            if metric in runs[place].metrics
-        }
+        shown = dict(scores)
+        for place, (_, partner) in enumerate(partners, start=1):
+            for metric in filter(runs[place].metrics.__contains__, scores):
+                shown[score_key(metric, place)] = partner.get(metric)
+                shown[difference_key(metric, place)] = _minus(partner.get(metric), scores[metric])
         numbers = (number, *(partner for partner, _ in partners))
-        yield replace(first.table_row(row, numbers), scores={**scores, **differences})
+        yield replace(first.table_row(row, numbers), scores=shown)
     for place, other in enumerate(others, start=1):
         for number, row in enumerate(runs[place].rows()):
             if number in other.left:
                 numbers = tuple(number if run == place else None for run in range(len(runs)))
                 alone = other.reader.table_row(row, numbers)
                 groups = {name: alone.groups.get(name, "") for name in first.groups}
-                yield replace(alone, groups=groups, label=f"{names[place]}: {alone.label or number + 1}")
+                scores = {score_key(metric, place): score for metric, score in other.left[number].items()}
+                label = f"{names[place]}: {alone.label or number + 1}"
+                yield replace(alone, groups=groups, label=label, scores=scores)
 
 
 class _Reader:

@@ -186,6 +186,7 @@ def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, re
     index, about = page.block("index"), page.block("about")
     assert index["question"] == ["Question 0?", "Question 1?", "Question 2?", "Question 7?"]
     assert index["scores"]["exact_match"] == [1.0, 1.0, 1.0, None]
+    assert index["scores"]["exact_match 1"] == [1.0, None, 0.0, 1.0]
     assert index["scores"]["exact_match 1-0"] == [0.0, None, -1.0, None]
     assert about["labels"] == {"3": "b: 1"}
     assert "a and b" in page.text

@@ -84,8 +84,8 @@ def init(options: argparse.Namespace) -> int:
         for path in more:
             names.append(run_name(path, results, names))
             settings = (f"dataset={scalar(dataset_path(path, out))}", f"name={scalar(names[-1])}")
-            next_commands.append([out, *(word for setting in settings for word in ("--set", setting))])
-        next_commands.append(["report", *(results / name for name in names)])
+            words = [word for setting in settings for word in ("--set", setting)]
+            next_commands.append([out, *words, "--against", results / proposal.name])
     _print(proposal, files, out, next_commands)
     return OK
 

@@ -173,16 +173,17 @@ class RowTable {
     const name = { "data-name": column.textContent };
     if (kind === "text") return element("td", { class: "text" }, element("div", { class: "clamped", dir: "auto", ...name }, row.texts[key]));
     if (kind === "group") return element("td", { class: "group", ...name }, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
-    return element("td", { class: "number score", ...name }, this.scoreElement(row.scores[key] ?? null, column.dataset));
+    return element("td", { class: "number score", ...name }, this.scoreElement(row.scores, column.dataset));
   }
 
-  /** A score with its sign; a difference with an arrow where it is better or worse. */
-  scoreElement(value, { kind, better, low, high }) {
-    if (value === null) return element("span", { class: kind === "difference" ? "quiet" : "missing" }, kind === "difference" ? "–" : "missing");
-    const shown = Math.abs(value) < 0.005 ? 0 : value; // never "-0.00"
-    const text = shown.toFixed(2).replace("-", "−");
-    if (kind === "difference") return tonedElement((shown > 0 ? "+" : "") + text, differenceTone(shown, better), ARROWS);
-    return tonedElement(text, scoreTone(value, Number(low), Number(high), better), SIGNS);
+  /** A score with its sign; of a run that is compared, with an arrow where it is better or worse than the first. */
+  scoreElement(scores, { key, shown = key, better, low, high }) {
+    const value = scores[shown] ?? null;
+    if (value === null) return element("span", { class: "missing" }, "missing");
+    const visible = (number) => (Math.abs(number) < 0.005 ? 0 : number); // never "-0.00"
+    const text = visible(value).toFixed(2).replace("-", "−");
+    if (shown === key) return tonedElement(text, scoreTone(value, Number(low), Number(high), better), SIGNS);
+    return tonedElement(text, differenceTone(visible(scores[key] ?? 0), better), ARROWS);
   }
 
   /** The row before or after one in the current order; null where there is none. */

@@ -168,12 +168,12 @@ def test_the_commands_for_several_files_name_runs_that_differ_and_paths_that_are
     shutil.copy("B.xlsx", files[2])
     flags = ["--language", "en", "--columns", "Notes=reference", "--metrics", "exact_match", "--out", "sub/config.yaml"]
     assert main(["init", *files, *flags]) == 0
-    *runs, report = [shlex.split(line)[1:] for line in capsys.readouterr().out.partition("then:\n")[2].splitlines()]
-    names = ["A", "B -1-", "A-2"]
-    assert report == ["report", *(f"sub/results/{name}" for name in names)]
-    for words, name in zip(runs, names, strict=True):
+    runs = [shlex.split(line)[1:] for line in capsys.readouterr().out.partition("then:\n")[2].splitlines()]
+    for words, name in zip(runs, ["A", "B -1-", "A-2"], strict=True):
         assert main(words) == 0
         assert (folder / "sub/results" / name / "scores.jsonl").is_file()
+        assert (folder / "sub/results" / name / "comparison.html").is_file() == ("--against" in words) == (name != "A")
+    assert "In 3 rows no score differs." in capsys.readouterr().out
 
 
 def test_a_column_with_a_name_for_each_row_is_its_id_only_if_no_two_are_equal(folder: Path) -> None:

@@ -14,7 +14,7 @@ __getattr__, __dir__, __all__ = facade(
             "FilterOutput MatchOutput OwnPrompt ReduceInput ReferenceOutput RefusedOutput RubricInput RubricOutput "
             "SentencesInput SentencesOutput SupportInput SupportOutput VerifyInput VerifyOutput prompt_models"
         ),
-        "pack": "Key Pack languages_in option_texts pack_path read_pack write_pack",
+        "pack": ("Key LEGACY_NAMES Pack languages_in load_pack option_texts pack_file pack_path read_pack write_pack"),
         "translate": "Segment divided joined",
     },
 )

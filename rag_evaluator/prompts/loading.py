@@ -25,6 +25,7 @@ from rag_evaluator.prompts.pack import (
     Key,
     Pack,
     load_pack,
+    pack_file,
     pack_path,
     prompt_names,
 )
@@ -228,12 +229,13 @@ class PackSet:
     def find(self, *folders: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
         """The pack files: those that exist, and those that are missing.
 
-        Each is looked for in `folder`, then in `folders`. None is missing in English.
+        Each is looked for in `folder`, then in `folders`. In each of them a file under the name of an older ragas
+        counts where there is none under today's. None is missing in English.
         """
         name, existing, missing = self.spoken.name, {}, {}
         for key in self.originals:
-            paths = (pack_path(place, key, name) for place in (self.folder, *folders))
-            path = next(filter(Path.is_file, paths), None)
+            paths = (pack_file(place, key, name) for place in (self.folder, *folders))
+            path = next((path for path in paths if path is not None), None)
             if path is not None:
                 existing[key] = path
             elif name != ENGLISH:

@@ -1,14 +1,14 @@
-"""What prompts are made of: packs, read from JSON files, and questions of users' metrics."""
+"""What prompts are made of: packs, read from JSON files of any version of ragas, and questions of users' metrics."""
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import PromptError
@@ -23,6 +23,32 @@ Key = tuple[str, str]  # metric, prompt attribute
 ENGLISH = "english"
 REQUIRED = (("language", str), ("instruction", str), ("examples", list))
 
+NLI = ("n_l_i_statement_prompt",)
+STATEMENTS = ("statement_generator_prompt", "long_form_answer_prompt")
+PRECISION = "context_precision_prompt"
+LEGACY_NAMES: Mapping[Key, Sequence[str]] = {
+    ("faithfulness", "statement_generator_prompt"): [f"faithfulness_{name}" for name in STATEMENTS],
+    ("faithfulness", "nli_statement_prompt"): [f"faithfulness_{name}" for name in NLI],
+    ("answer_relevancy", "prompt"): ["answer_relevancy_response_relevance_prompt"],
+    ("context_precision_with_reference", "prompt"): [
+        f"llm_context_precision_with_reference_{PRECISION}",
+        f"context_precision_{PRECISION}",
+    ],
+    ("context_precision_without_reference", "prompt"): [
+        f"llm_context_precision_without_reference_{PRECISION}",
+        f"context_utilization_{PRECISION}",
+    ],
+    ("context_recall", "prompt"): ["context_recall_context_recall_classification_prompt"],
+    ("answer_correctness", "statement_generator_prompt"): [f"answer_correctness_{name}" for name in STATEMENTS],
+    ("answer_correctness", "correctness_classifier_prompt"): ["answer_correctness_correctness_classifier"],
+    ("factual_correctness", "prompt"): ["factual_correctness_claim_decomposition_prompt"],
+    ("factual_correctness", "nli_prompt"): [f"factual_correctness_{name}" for name in NLI],
+    ("noise_sensitivity", "statement_prompt"): [f"noise_sensitivity_{name}" for name in STATEMENTS],
+    ("noise_sensitivity", "faithfulness_prompt"): [f"noise_sensitivity_{name}" for name in NLI],
+    ("context_entity_recall", "prompt"): ["context_entity_recall_extract_entities_prompt"],
+}
+"""Today's prompt -> what the file of ragas 0.2 and 0.3 is called, without language and ending; newest first."""
+
 
 @cache
 def installed_ragas() -> str:
@@ -36,14 +62,19 @@ class Pack:
 
     Attributes:
         examples: JSON of input and output, in order.
-        original_hash: digest of the English source it was made from.
+        original_hash: digest of the English source it was made from; a number in packs that ragas saved.
     """
 
     language: str
     instruction: str
     examples: Sequence[Mapping[str, Any]] = field(repr=False)
-    original_hash: str | None = None
+    original_hash: str | int | None = None
     ragas_version: str = field(default_factory=installed_ragas)
+
+    @property
+    def is_legacy(self) -> bool:
+        """Whether ragas 0.2 or 0.3 saved it: their hash of the source is a number."""
+        return not isinstance(self.original_hash, str)
 
     @property
     def digest(self) -> str:
@@ -55,13 +86,25 @@ def pack_path(folder: Path, key: Key, language: str) -> Path:
     return folder / f"{key[0]}_{key[1]}_{find_language(language).name}.json"
 
 
+def pack_file(folder: Path, key: Key, name: str) -> Path | None:
+    """The file of a prompt that a folder has, under today's name or that of an older ragas.
+
+    Args:
+        name: of the language, as `Language.name` has it.
+    """
+    paths = [folder / f"{start}_{name}.json" for start in ("_".join(key), *LEGACY_NAMES.get(key, ()))]
+    return next((path for path in paths if path.is_file()), None)
+
+
 def prompt_names() -> set[str]:
-    """What the names of packs begin with."""
-    return {path.stem.removesuffix(f"_{ENGLISH}") for path in packaged("orig_prompts").glob(f"*_{ENGLISH}.json")}
+    """What the names of packs begin with: the prompts of the package, and what older versions of ragas called them."""
+    english = packaged("orig_prompts").glob(f"*_{ENGLISH}.json")
+    legacy = {name for names in LEGACY_NAMES.values() for name in names}
+    return legacy | {path.stem.removesuffix(f"_{ENGLISH}") for path in english}
 
 
 def languages_in(folder: Path) -> list[str]:
-    """The languages of which a folder has a pack, English left out; sorted."""
+    """The languages of which a folder has a pack under today's or a legacy name, English left out; sorted."""
     starts = sorted(prompt_names(), key=len, reverse=True)
     languages = set()
     for path in folder.glob("*.json"):
@@ -104,12 +147,14 @@ def read_pack(path: Path) -> Pack:
 
 
 def load_pack(path: Path, original: "BasePrompt[Any, Any]") -> Pack:
-    """Read a pack file, and check it against its prompt's models.
+    """Read a pack file, of any version of ragas, and check it against its prompt's models.
 
     Raises `PromptError` naming file and key.
     """
     pack = read_pack(path)
-    check_examples(pack, original, path)
+    examples = check_examples(pack, original, path)
+    if pack.is_legacy:
+        pack = replace(pack, examples=examples)
     try:
         check_options(pack, original)
     except PromptError as error:
@@ -123,12 +168,18 @@ def check_options(pack: Pack, original: "BasePrompt[Any, Any]") -> None:
         option_texts(pack)
 
 
-def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object) -> None:
-    """Raise `PromptError`, naming `source`, example and field, where the models of a prompt do not read an example."""
+def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object) -> list[dict[str, Any]]:
+    """A pack's examples as the models of its prompt read them, with today's fields and no others.
+
+    Raises `PromptError` naming `source`, example and field.
+    """
+    examples = []
     for position, example in enumerate(pack.examples):
+        read = {}
         for side, model in (("input", original.input_model), ("output", original.output_model)):
             try:
-                model.model_validate(example[side])
+                values = _renamed(example[side], model) if pack.is_legacy else example[side]
+                read[side] = model.model_validate(values).model_dump(exclude_none=True)
             except (ValidationError, KeyError, TypeError) as error:
                 reason = f"no '{side}'"
                 if isinstance(error, ValidationError):
@@ -136,6 +187,17 @@ def check_examples(pack: Pack, original: "BasePrompt[Any, Any]", source: object)
                     reason = f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg']}"
                 place = f"{source}: examples[{position}].{side}"
                 raise PromptError(f"{place} does not fit {model.__name__}: {reason}.") from None
+        examples.append(read)
+    return examples
+
+
+def _renamed(values: Mapping[str, Any], model: type[BaseModel]) -> Mapping[str, Any]:
+    """What ragas 0.2 or 0.3 saved of an example, under the names of today's fields."""
+    if "sentences" in values and "statements" in model.model_fields:  # first releases of 0.2: a list for each sentence
+        return {"statements": [text for sentence in values["sentences"] for text in sentence["simpler_statements"]]}
+    if "answer" in values and "text" in model.model_fields:
+        return {**values, "text": values["answer"]}
+    return values
 
 
 OPTIONS = "options"

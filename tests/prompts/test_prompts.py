@@ -10,10 +10,11 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
 from rag_evaluator.cli.main import main
-from rag_evaluator.metrics import all_prompts, export, load_prompts
+from rag_evaluator.metrics import all_prompts, export, load_prompts, prompts_owned
 from rag_evaluator.prompts import (
     Key,
     PackPrompt,
+    PackSet,
     english_pack,
     prompt_models,
     read_pack,
@@ -163,6 +164,13 @@ def test_a_folder_of_packs_that_is_not_there_is_told_unless_it_is_the_default_on
     config = {"metrics": ["faithfulness"], "language": "spanish", "prompts_dir": str(tmp_path / name)}
     RAGEvaluator(config, judge=scripted).evaluate([SPANISH_ROW])
     assert ("my_promts is not there: all prompts are those of the package" in caplog.text) == is_told
+
+
+def test_a_pack_of_prompts_dir_under_its_older_name_goes_before_that_of_the_package(tmp_path: Path) -> None:
+    key = ("faithfulness", "nli_statement_prompt")
+    older = tmp_path / "faithfulness_n_l_i_statement_prompt_spanish.json"
+    shutil.copy(ROOT / "prompts" / "faithfulness_nli_statement_prompt_spanish.json", older)
+    assert PackSet(prompts_owned(["faithfulness"]), "es", tmp_path).find(ROOT / "prompts")[0][key] == older
 
 
 def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path: Path) -> None:

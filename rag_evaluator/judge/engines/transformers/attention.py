@@ -51,7 +51,7 @@ class View:
     Attributes:
         tokens: `(tokens,)` indices of the packed tokens that it has; None: all.
         place: `(tokens,)` x 2, row and column of each of them.
-        shape: rows and columns.
+        shape: rows and columns; where there are as many tokens as places, none is padding.
         cached: its rows of the cache, as a slice or as indices.
         earliest: tail slots that are filled before, in the shortest row.
         length: tail slots that are filled afterwards, in the longest row.
@@ -411,8 +411,11 @@ def _to_tail(attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, vi
     keys, values = (part[view.cached, :, seen.first : view.length] for part in tail)
     if columns == 1:  # a token of each row, as in most steps: there is nothing to pad
         return attend(grouped.permute(2, 0, 1, 3), keys, values, seen.mask)
-    padded = grouped.new_zeros(rows, kv_heads, group, columns, size)
-    padded[row, :, :, column] = grouped.permute(2, 0, 1, 3)
+    if grouped.shape[2] == rows * columns:
+        padded = grouped.unflatten(2, (rows, columns)).permute(2, 0, 1, 3, 4).contiguous()
+    else:
+        padded = grouped.new_zeros(rows, kv_heads, group, columns, size)
+        padded[row, :, :, column] = grouped.permute(2, 0, 1, 3)
     output, logsumexp = attend(padded.view(rows, kv_heads, group * columns, size), keys, values, seen.mask)
     output, logsumexp = (part.unflatten(2, (group, columns)) for part in (output, logsumexp))
     return output[row, :, :, column], logsumexp[row, :, :, column]

@@ -120,11 +120,11 @@ def decide(baseline: str, run: str, lines: Sequence[MetricComparison], changed: 
 
 
 def in_rows(run: str, lines: Sequence[MetricComparison]) -> str:
-    """`In faithfulness B scores better in 14 of 40 rows, worse in 5, the same in 21.`; empty if nothing is known.
+    """`In faithfulness B scores better in 14 of 40 rows, worse in 5, the same in 21.`; empty if no score differs.
 
     It is about the metric of the first sentence: of those that are shown the first, else the largest difference.
     """
-    known = [line for line in lines if line.difference.n and line.scale.is_directed]
+    known = [line for line in lines if (line.wins or line.losses) and line.scale.is_directed]
     if not known:
         return ""
     line = next((line for line in known if line.verdict == "shown"), _largest(known)[0])

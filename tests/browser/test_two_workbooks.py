@@ -15,7 +15,7 @@ HEADINGS = {
     "A.xlsx": ["Question ID", "Question", "Answer from bot", "Fragmentos recuperados", "expected"],
     "B.xlsx": ["id", "user question", "Bot answer", "Retrieved passages", "Ground truth"],
 }
-FLAGS = ["--language", "en", "--metrics", "exact_match", "--metrics", "string_presence"]
+FLAGS = ["--language", "en", "--metrics", "exact_match", "string_presence"]
 
 
 def workbook(path: Path, wrong: int) -> None:

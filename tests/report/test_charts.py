@@ -183,7 +183,7 @@ def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed
 
     elements, text = assert_harmless(page), _text(page)
     line = compared.records()[0]
-    shown = f"{line['difference']:+.3f}".replace("-", "−")
+    shown = f"{line['difference']:+.2f}".replace("-", "−")
     assert f"{shown} [" in text
     assert "▼ worse" in text
     assert "1/23/15" in text  # one row better, fifteen worse, one of 40 without a partner

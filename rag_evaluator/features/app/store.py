@@ -114,6 +114,7 @@ VALUES: Mapping[str, Callable[[Any], bool]] = {
 
 NAME, LOCK = "reviews.jsonl", ".reviews.lock"
 SECONDS = 20.0  # that another process may hold the lock
+POLL = 0.005  # seconds between two tries: who waits gets it though others take it again and again
 
 
 class ConflictError(ReviewError):
@@ -139,7 +140,7 @@ class ReviewStore:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.path = folder, folder / NAME
-        self._thread, self._lock = RLock(), filelock.FileLock(folder / LOCK, timeout=SECONDS)
+        self._thread, self._lock = RLock(), filelock.FileLock(folder / LOCK, SECONDS, poll_interval=POLL)
         self._stamp: tuple[int, int, int] | None = (0, 0, 0)  # of the file as it was read
 
     def add(self, record: ReviewRecord) -> ReviewRecord:

@@ -63,6 +63,7 @@ ONCE = re.compile(r"^rag-evaluator (?:list|check|prompts check)")
 FEW = "--set dataset=my_rows.jsonl"
 SHORT = "--set judge.max_new_tokens=64"
 WAYS: Mapping[str, Way] = {
+    r"^rag-evaluator .*--against ": Way("--set dataset=base.jsonl --set metrics=faithfulness --set name=b"),
     r"^rag-evaluator gate ": Way(codes=(0, 1)),  # 1: a rule failed
     r"^rag-evaluator prompts adapt .*--metrics": Way(SHORT),
     r"^rag-evaluator prompts adapt ": Way(f"--metrics answer_relevancy {SHORT}"),

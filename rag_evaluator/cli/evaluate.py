@@ -27,6 +27,7 @@ from rag_evaluator.verifiers.loading import model_folder
 
 if TYPE_CHECKING:
     from rag_evaluator.results.conclusion import Conclusion
+    from rag_evaluator.results.run import Run
     from rag_evaluator.run.merge import ChunkTable
     from rag_evaluator.tasks.question import QuestionStage
 
@@ -108,9 +109,10 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     began = now()
     if start == "fresh" or not is_scored(config, chosen):
         _run(config, chosen, worker, start, stop)
-    summary, conclusion = Run(config.results_dir).summary, _conclusion(config, typed_words(options, *ROWS))
+    run = Run(config.results_dir)
+    summary, conclusion = run.summary, _conclusion(run, typed_words(options, *ROWS))
     if options.json:
-        _print_as_json(config, summary, conclusion)
+        _print_as_json(config, run, conclusion)
     else:
         journal = Journal(config.results_dir)
         asks_judge = any(metric.judge for metric in chosen.values())
@@ -131,30 +133,28 @@ def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: St
         evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
 
 
-def _conclusion(config: Config, words: Sequence[object]) -> "Conclusion":
+def _conclusion(run: "Run", words: Sequence[object]) -> "Conclusion":
     """What the finished run says, see `conclude_run`; why nothing can be said of files that somebody has changed."""
     from rag_evaluator.results.conclusion import Conclusion
-    from rag_evaluator.results.run import Run
     from rag_evaluator.results.run_conclusion import conclude_run
 
     try:
-        return conclude_run(Run(config.results_dir), words=words)
+        return conclude_run(run, words=words)
     except ResultsError as error:
         return Conclusion([f"No conclusion: {error}"])
 
 
-def _print_as_json(config: Config, summary: Mapping[str, Any], conclusion: "Conclusion") -> None:
+def _print_as_json(config: Config, run: "Run", conclusion: "Conclusion") -> None:
     """All that is known of the run, as one document."""
     from rag_evaluator.cli.console import print_json
     from rag_evaluator.comparison.gate import gate
     from rag_evaluator.results.manifest import PART
-    from rag_evaluator.results.run import Run
 
     verdicts = [verdict.to_json() for verdict in gate(config.results_dir)] if config.require else []
     standing = None if config.certificate is None else _standing(config.certificate, config.results_dir)
-    part = Run(config.results_dir).manifest.get(PART)
+    part = run.manifest.get(PART)
     about = {"name": config.name, "results": str(config.results_dir), "part": part, "requirements": verdicts}
-    print_json({**about, "conclusion": conclusion.to_json(), "certificate": standing, "metrics": summary})
+    print_json({**about, "conclusion": conclusion.to_json(), "certificate": standing, "metrics": run.summary})
 
 
 def _print_reported(config: Config) -> None:
@@ -172,11 +172,16 @@ def _print_reported(config: Config) -> None:
 def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
     """Write the page of a run beside a baseline; shown: and say what it says."""
     from rag_evaluator.cli.console import print_parts
-    from rag_evaluator.comparison.compare import compare, write_report
+    from rag_evaluator.comparison.compare import compare
+    from rag_evaluator.files.atomic import check_replaceable
+    from rag_evaluator.report import document
 
-    page = write_report(baseline, results, out=results / COMPARISON)
+    page, folders = results / COMPARISON, [baseline, results]
+    check_replaceable(page, document.MARK, False, folders)
+    comparison = compare(*folders)
+    document.write_report(folders, page, comparison)
     if is_shown:
-        said = compare(baseline, results).conclusion.sentences
+        said = comparison.conclusion.sentences
         print_parts([f"against {baseline}:", *said, f"written: {page}. Open it in a browser."])
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -133,15 +134,19 @@ def _records(side: Aligned, changes: Sequence[_Change]) -> list[list[Record]]:
 
 
 def _response(side: Aligned, at: int) -> str | None:
-    """The response of the only row with a key."""
-    texts = [value_of(side.run.samples[row], "response") for row in side.rows(at)]
-    return texts[0] if len(texts) == 1 and isinstance(texts[0], str) else None
+    text = _of_only_row(side, at, "response")
+    return text if isinstance(text, str) else None
 
 
 def _contexts(side: Aligned, at: int) -> tuple[str, ...]:
-    """What was retrieved for the only row with a key."""
-    lists = [value_of(side.run.samples[row], "retrieved_contexts") for row in side.rows(at)]
-    return tuple(map(str, lists[0])) if len(lists) == 1 and isinstance(lists[0], list) else ()
+    contexts = _of_only_row(side, at, "retrieved_contexts")
+    return tuple(map(str, contexts)) if isinstance(contexts, list) else ()
+
+
+def _of_only_row(side: Aligned, at: int, column: str) -> Any:
+    """The value of the only row with a key; None where there are several. Any: JSON."""
+    rows = side.rows(at)
+    return value_of(side.run.samples[rows[0]], column) if len(rows) == 1 else None
 
 
 def changed_rows(a: Aligned, b: Aligned, metric: str) -> ChangedRows:

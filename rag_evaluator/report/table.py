@@ -79,8 +79,8 @@ def difference_key(metric: str, run: int) -> str:
 
 
 def score_key(metric: str, run: int) -> str:
-    """Return the key of the scores of a run, by its place."""
-    return f"{metric} {run}" if run else metric
+    """Return the key of the scores of a run, by its place; the first run's is the metric."""
+    return f"{metric} {run}"
 
 
 def columns_of(runs: Sequence[Run]) -> list[Column]:

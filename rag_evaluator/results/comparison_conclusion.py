@@ -127,7 +127,8 @@ def in_rows(run: str, lines: Sequence[MetricComparison]) -> str:
     known = [line for line in lines if (line.wins or line.losses) and line.scale.is_directed]
     if not known:
         return ""
-    line = next((line for line in known if line.verdict == "shown"), _largest(known)[0])
+    shown = sorted((line for line in known if line.verdict == "shown"), key=lambda line: not line.is_better)
+    line = shown[0] if shown else _largest(known)[0]
     rows = counted(line.wins + line.losses + line.ties, "row")
     better = f"In {line.metric} {run} scores better in {line.wins:,} of {rows}"
     return f"{better}, worse in {line.losses:,}, the same in {line.ties:,}."

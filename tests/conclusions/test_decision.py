@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rag_evaluator import compare
-from rag_evaluator.results import decide
+from rag_evaluator.results import decide, in_rows
 
 CHANGES = {"better": 0.3, "worse": -0.3, "not settled": 0.0, "equal in all rows": None}
 METRICS = ("faithfulness", "context_recall")
@@ -50,3 +50,11 @@ def test_the_rows_to_read_are_those_where_the_chosen_run_lost() -> None:
     words = decide("A", "B", [line.figures for line in better.metrics], better.changed)
     named = words.partition("Read rows ")[2].partition(", where B lost")[0]
     assert named and set(named.replace(" and ", ", ").split(", ")) <= lost
+
+
+def test_counts_of_rows_are_those_of_the_metric_that_the_headline_names_first() -> None:
+    mixed = compared(("worse", "better"))
+    assert mixed.conclusion.sentences[0].partition("is better in ")[2].startswith("context_recall")
+    words = in_rows("B", [line.figures for line in mixed.metrics])
+    assert words == "In context_recall B scores better in 40 of 40 rows, worse in 0, the same in 0."
+    assert in_rows("B", [line.figures for line in compared(("equal in all rows",) * 2).metrics]) == ""

@@ -4,6 +4,7 @@ import pickle
 import tempfile
 from array import array
 from collections.abc import Iterable, Sequence
+from threading import Lock
 from typing import TypeVar, overload
 
 from rag_evaluator.errors import DatasetError
@@ -13,14 +14,14 @@ IN_MEMORY = 1 << 18  # bytes that are not worth a file
 
 
 class OnDisk(Sequence[T]):
-    """Items in a temporary file without a name, read whenever they are used.
+    """Items in a temporary file without a name, read whenever they are used, by several threads at once, too.
 
     Raises `DatasetError` if the folder for temporary files (`TMPDIR`) is full.
     """
 
     def __init__(self, items: Iterable[T]) -> None:
         self._file = tempfile.SpooledTemporaryFile(IN_MEMORY)  # noqa: SIM115  # it lives as long as the items
-        self._places = array("Q", [0])
+        self._places, self._lock = array("Q", [0]), Lock()
         for data in map(pickle.dumps, items):
             try:
                 self._file.write(data)
@@ -40,6 +41,8 @@ class OnDisk(Sequence[T]):
         place = range(len(self))[index]
         if not isinstance(place, int):
             return [self[position] for position in place]
-        self._file.seek(self._places[place])
-        item: T = pickle.loads(self._file.read(self._places[place + 1] - self._places[place]))
+        with self._lock:  # a page of the app asks for the same rows in several threads
+            self._file.seek(self._places[place])
+            data = self._file.read(self._places[place + 1] - self._places[place])
+        item: T = pickle.loads(data)
         return item

@@ -1,7 +1,9 @@
 """Samples are kept on disk: any of them can be read at any time, and memory does not grow with their number."""
 
 import json
+import sys
 import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -46,3 +48,15 @@ def test_memory_does_not_grow_with_the_rows(tmp_path: Path) -> None:
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 400_000  # places of eight bytes, and what is read ahead; the rows are 1 MB
+
+
+def test_threads_that_read_the_same_samples_each_get_theirs(tmp_path: Path) -> None:
+    samples = open_dataset(write(tmp_path / "rows.jsonl", [{"question": f"q{row}"} for row in range(200)]))
+    expected, before = [sample.row for sample in samples], sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(4) as threads:
+            read = list(threads.map(lambda _: [sample.row for sample in samples], range(40)))
+    finally:
+        sys.setswitchinterval(before)
+    assert read == [expected] * 40

@@ -1,10 +1,10 @@
-"""`python -m benchmarks.gpu`: our engine on a GPU; writes benchmarks/gpu.md, or says there that no GPU is here.
+"""`python -m benchmarks.gpu`: our engine on a GPU; prints tables for benchmarks/gpu.md, or that no GPU is here.
 
 Random weights in the shapes of a 1B Llama and of Qwen3-8B, the 48 questions that the tests compare. In float32 (1B):
 answers with the tokens of transformers' `generate`. In bfloat16: tokens a second of our engine, of `generate`, and of
 vLLM with --vllm, where it is installed; the memory they take at most; how far packed logits are from
-those of float32, and the model's own. Operations a layer are counted on the CPU by torch's profiler, so the page has
-them everywhere. `--device cpu --quick` runs all of it with tiny shapes, to try the program itself.
+those of float32, and the model's own. Operations a layer are counted on the CPU by torch's profiler, so without a
+GPU, too. `--device cpu --quick` runs all of it with tiny shapes, to try the program itself.
 """
 
 import argparse
@@ -30,7 +30,6 @@ from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Reply, Request
 from tools.requests48 import questions, requests
 
-PAGE = Path("benchmarks/gpu.md")
 VOCABULARY = 151_936
 SHAPES: dict[str, tuple[str, dict[str, Any]]] = {
     "1B Llama": ("Llama", {"hidden_size": 2048, "intermediate_size": 8192, "num_hidden_layers": 16}),
@@ -202,19 +201,19 @@ def _row(name: str, way: str, seconds: float, tokens: Sequence[Sequence[int]], p
 
 
 def main() -> None:
-    """Measure, and write the page."""
+    """Measure, and print."""
     parser = argparse.ArgumentParser(
         prog="python -m benchmarks.gpu", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"])
-    parser.add_argument("--quick", action="store_true", help="tiny shapes; the page is printed and not written")
+    parser.add_argument("--quick", action="store_true", help="tiny shapes")
     parser.add_argument("--models", nargs="+", default=list(SHAPES), choices=list(SHAPES))
     parser.add_argument("--every", type=int, default=1, help="ask only every Nth of the 48 questions")
     parser.add_argument("--vllm", action="store_true", help="measure vLLM, too, which must be installed here")
     options = parser.parse_args()
-    parts = ["# On a GPU", f"Written by `python -m benchmarks.gpu`, {date.today().isoformat()}, {machine()}."]
+    parts = [f"`python -m benchmarks.gpu`, {date.today().isoformat()}, {machine()}."]
     if options.device == "cuda" and not torch.cuda.is_available():
-        parts.append("**There is no GPU on this machine: nothing on this page was measured on one.**")
+        parts.append("There is no GPU on this machine: nothing was measured on one.")
     else:
         name = torch.cuda.get_device_name() if options.device == "cuda" else "the CPU"
         rows, told = [], []
@@ -226,10 +225,7 @@ def main() -> None:
         parts += [f"Measured on {name}, random weights, bfloat16.", table(columns, rows), *told]
     parts += ["## Operations of a decoding step", "Counted on the CPU by torch's profiler; views are none."]
     parts.append(table(("type", "way", "a layer", "beside the layers"), operations()))
-    page = "\n\n".join(parts) + "\n"
-    if not options.quick:
-        PAGE.write_text(page, encoding="utf-8")
-    print(page)
+    print("\n\n".join(parts))
 
 
 if __name__ == "__main__":

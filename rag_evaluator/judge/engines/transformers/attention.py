@@ -168,10 +168,13 @@ class Step:
 
     def _mask(self, hidden: torch.Tensor, rows: int, dtype: torch.dtype) -> torch.Tensor:
         """`hidden` is `(..., queries, slots)`; the dimensions before the last are put into one, in each row."""
-        flat = hidden.reshape(rows, 1, -1, hidden.shape[-1])
-        return torch.zeros(flat.shape, dtype=dtype, device=self.device).masked_fill_(flat, float("-inf"))
+        flat = hidden.reshape(rows, 1, -1, slots := hidden.shape[-1])
+        places = slots if self.device.type == "cpu" else -(-slots // ALIGNED) * ALIGNED
+        mask = torch.zeros((*flat.shape[:-1], places), dtype=dtype, device=self.device)[..., :slots]
+        return mask.masked_fill_(flat, float("-inf"))
 
 
+ALIGNED = 8  # numbers; a row of a mask begins at such a place in the memory of a GPU
 Seen = tuple[Sequence[tuple[View, VisibleKeys]], Sequence[tuple[Prefix, VisibleKeys]]]
 
 
@@ -335,6 +338,10 @@ def _attend(
         softcap: scores are held within this by a hyperbolic tangent (Gemma 2).
     """
     size, width = queries.shape[-1], values.shape[-1]
+    if softcap is None and _has_gpu_kernel(queries.device.type, queries.dtype, size, width):
+        bias = None if mask is None else mask.expand(-1, queries.shape[1], -1, -1)
+        output, logsumexp = _on_gpu(queries, keys, values, bias, scaling)
+        return output, logsumexp[..., : queries.shape[2]]  # the kernel gives a multiple of 32
     if has_fused_kernel(queries, width, softcap):
         parts = queries, keys, values
         if size != width:
@@ -352,6 +359,26 @@ def _attend(
     weights = (scores - best).exp()  # the largest is 1, which no type rounds
     total = weights.sum(dim=-1, keepdim=True)
     return _product(weights.to(values.dtype), values) / total, (best + total.log())[..., 0]
+
+
+def _on_gpu(queries: Any, keys: Any, values: Any, bias: Any, scaling: float | None) -> tuple[Any, Any]:
+    """The memory-efficient kernel of GPUs, one operation in place of ten."""
+    kernel = torch.ops.aten._scaled_dot_product_efficient_attention
+    output, logsumexp, *_ = kernel(queries, keys, values, bias, True, 0.0, False, scale=scaling)
+    return output, logsumexp
+
+
+@cache
+def _has_gpu_kernel(device: str, dtype: torch.dtype, size: int, width: int) -> bool:
+    """Whether a device has that kernel; float32 keeps the digits that products of matrices give."""
+    if device != "cuda" or dtype not in HALVES:
+        return False
+    queries, values = (torch.ones(1, 1, 8, numbers, device=device, dtype=dtype) for numbers in (size, width))
+    try:
+        _on_gpu(queries, queries, values, torch.zeros(1, 1, 8, 8, device=device, dtype=dtype), None)
+    except (RuntimeError, NotImplementedError):  # such dimensions, and builds for other GPUs
+        return False
+    return True
 
 
 def has_fused_kernel(queries: torch.Tensor, width: int, softcap: float | None) -> bool:

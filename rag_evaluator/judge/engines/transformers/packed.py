@@ -39,9 +39,10 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     Outcome,
     free_bytes,
     in_float32,
+    on_gpus,
     rope_switch,
 )
-from rag_evaluator.judge.engines.transformers.drafts import AT_ONCE, MOST, Draft
+from rag_evaluator.judge.engines.transformers.drafts import AT_ONCE, GPU_AT_ONCE, MOST, Draft
 from rag_evaluator.judge.engines.transformers.prefixes import PREFIX_TOKENS, KeptBeginnings, PrefixCache, leaders_of
 from rag_evaluator.judge.protocol import Ids, Request, common_beginning
 
@@ -318,7 +319,8 @@ class PackedDecoder:
         self.beginnings = KeptBeginnings(int(KEPT_SHARE * free_bytes(packed.model)), packed.slot_bytes)
         self.batch_size = BatchSize.of(packed.model, batch_size, packed.slot_bytes)
         self.batch_size.prefill = PREFILL_TOKENS
-        self.guesses = packed.model.dtype in HALVES and packed.model.device.type == "cpu"
+        self.guesses = packed.model.dtype in HALVES
+        self.at_once = GPU_AT_ONCE if on_gpus(packed.model) else AT_ONCE
         self.tail_tokens = 0  # of prompts computed, prefixes apart
 
     @property
@@ -475,7 +477,7 @@ class PackedBatch:
 
     def _guesses(self, active: Sequence[PackedSequence]) -> list[list[int]]:
         """How each sequence may go on: as many tokens as cost little in a pass that computes the fed ones anyway."""
-        most = min(MOST, (AT_ONCE - sum(len(entry.feed) for entry in active)) // len(active))
+        most = min(MOST, (self.decoder.at_once - sum(len(entry.feed) for entry in active)) // len(active))
         rooms = [min(most, self.cache.length - entry.filled - len(entry.feed)) for entry in active]
         return [
             [] if entry.draft is None or room <= 0 else entry.draft.next_tokens(entry.sequence.tokens, room)

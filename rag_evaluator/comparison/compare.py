@@ -40,7 +40,7 @@ from rag_evaluator.results.comparison import (
     LabelDifference,
     word,
 )
-from rag_evaluator.results.comparison_conclusion import conclude_comparison
+from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
@@ -131,8 +131,20 @@ def compare(
         for sentence in caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name])
     ]
     equal = (equal_rows(run, keys_of(run.samples, cluster or on)) for run in runs)
+    changed = tuple(
+        change
+        for side in rest
+        for change in changed_scores(
+            first,
+            side,
+            [pair for owner, pair in pairs if owner is side],
+            {line.figures.metric: word(line.figures) for line in lines if line.run == side.run.name},
+        )
+    )
+    names = tuple(run.name for run in runs)
+    meanings = {metric: METRICS[metric].about for metric in metrics if metric in METRICS and METRICS[metric].about}
     return Comparison(
-        runs=tuple(run.name for run in runs),
+        runs=names,
         on=on,
         effect=effect,
         caveats=(
@@ -150,20 +162,12 @@ def compare(
             for value, places in groups_of(first, column).items()
             for line in compared(places, group_by=column, group=value)
         ),
-        changed=tuple(
-            change
-            for side in rest
-            for change in changed_scores(
-                first,
-                side,
-                [pair for owner, pair in pairs if owner is side],
-                {line.figures.metric: word(line.figures) for line in lines if line.run == side.run.name},
-            )
-        ),
+        changed=changed,
         changed_rows=tuple(changed_rows(first, side, pair.metric) for side, pair in pairs),
         labels=labels,
         judges=tuple(line for run in runs for line in _standings(run, metrics)),
         conclusion=conclude_comparison(first, rest, lines, effect, level, labels),
+        decisions=tuple(decisions_of(names, lines, changed, meanings)),
     )
 
 

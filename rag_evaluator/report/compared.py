@@ -18,7 +18,7 @@ from rag_evaluator.results.comparison import (
     verdict_words,
     word,
 )
-from rag_evaluator.results.comparison_conclusion import DECISION_RULE, decide, in_rows
+from rag_evaluator.results.comparison_conclusion import DECISION_RULE
 from rag_evaluator.results.manifest import SCORES
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import MetricComparison
@@ -92,8 +92,7 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: b
             groups.setdefault(line.group_by or "", []).append(line)
     return {
         "name": names[1],
-        "decision": decide(names[0], names[1], lines, [change for change in comparison.changed if change.run == run]),
-        "in_rows": in_rows(names[1], lines),
+        "decided": next(decided for decided in comparison.decisions if decided.run == run),
         "match": next((match for match in comparison.matches if match.run == run), None),
         "charts": list(_charts(lines)),
         "lines": lines,

@@ -17,7 +17,7 @@ from rag_evaluator.files.atomic import file_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
-from rag_evaluator.report.figures import answer_html, figures_html
+from rag_evaluator.report.figures import answer_html, figures_html, worst_html
 from rag_evaluator.report.pages import inline, json_in_page, stream
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
@@ -26,7 +26,7 @@ from rag_evaluator.results.comparison import Comparison
 from rag_evaluator.results.run import Run
 
 PARTS = {"worst": "Worst rows", "means": "Means", "rows": "All rows", "spread": "Charts", "what": "What was run"}
-COMPARED_PARTS = {"content": "Figures", "rows": "All rows"}
+COMPARED_PARTS = {"content": "Figures", "worst-1": "Worst rows", "rows": "All rows", "what-0": "What was run"}
 MARK = b'<meta name="generator" content="rag_evaluator">'  # of all pages
 ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
@@ -75,7 +75,11 @@ def _page(runs: Sequence[Run], comparison: Comparison | None, title: str | None 
     if comparison is None:
         before, after = [answer_html(runs[0]), means_html(runs[0])], [figures_html(runs[0]), what_html(runs[0])]
     else:
-        before, after = [comparison_html(comparison, whole_table=not _notes(runs))], []
+        before = [comparison_html(comparison, whole_table=not _notes(runs)), worst_html(runs, comparison.on)]
+        after = [
+            what_html(run, name, f"what-{place}")
+            for place, (run, name) in enumerate(zip(runs, names_of(runs), strict=True))
+        ]
     return {
         "title": title or _title(runs),
         "version": __version__,

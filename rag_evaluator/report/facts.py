@@ -35,10 +35,17 @@ def means_html(run: Run) -> str:
     )
 
 
-def what_html(run: Run) -> str:
-    """What was run, with signatures, digests and configuration, as a fragment of a page. Raises `ResultsError`."""
+def what_html(run: Run, of: str = "", place: str = "what") -> str:
+    """What was run, with signatures, digests and configuration, as a fragment of a page. Raises `ResultsError`.
+
+    Args:
+        of: the name of the run, where several are shown.
+        place: the id of this part of the page.
+    """
     return render(
         "what.html",
+        of=of,
+        place=place,
         facts=facts_of(run),
         signatures=run.manifest.get("signatures") or {},
         prompts=run.manifest.get("prompts") or {},

@@ -21,6 +21,7 @@ from rag_evaluator.report.charts import (
 )
 from rag_evaluator.report.facts import MetricLine, certified, line, probed
 from rag_evaluator.report.pages import render
+from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
 from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.run import Run
@@ -214,9 +215,14 @@ LINES = 3  # of scores, or of how many more there are: all are in the row itself
 
 @dataclass(frozen=True)
 class ShownRow:
-    """A row among the worst; `scores`: the first of its bad ones, `more`: how many there are beside them."""
+    """A row among the worst; `scores`: the first of its bad ones, `more`: how many there are beside them.
+
+    Attributes:
+        number: of the row in the table of all rows; None: it is not there.
+    """
 
     row: WorstRow
+    number: int | None
     scores: Sequence[RowScore]
     more: int
 
@@ -229,9 +235,27 @@ def answer_html(run: Run) -> str:
         "answer.html",
         conclusion=conclusion,
         next=conclusion.next.replace(program(), NAME, 1),  # not how it was started here: a page goes to others
-        worst=[_shown(row) for row in worst],
+        of="",
+        place="worst",
+        worst=[_shown(row, row.number) for row in worst],
         references=any(row.reference for row in worst),
     )
+
+
+def worst_html(runs: Sequence[Run], on: str) -> str:
+    """The worst rows of each run but the first, the baseline, as a fragment of a page. Raises `ResultsError`.
+
+    Args:
+        on: the column by which rows belong together.
+    """
+    parts = []
+    for place, (run, name) in enumerate(list(zip(runs, names_of(runs), strict=True))[1:], start=1):
+        worst = worst_rows(run)
+        numbers = {row.numbers[place]: number for number, row in enumerate(rows_of(runs, on))} if worst else {}
+        shown = [_shown(row, numbers.get(row.number)) for row in worst]
+        references = any(row.reference for row in worst)
+        parts.append(render("worst.html", of=name, place=f"worst-{place}", worst=shown, references=references))
+    return "\n".join(parts)
 
 
 def shown_folder(run: Run) -> str:
@@ -240,9 +264,9 @@ def shown_folder(run: Run) -> str:
     return str(PurePath(output_dir.name if output_dir.is_absolute() else output_dir, name))
 
 
-def _shown(row: WorstRow) -> ShownRow:
+def _shown(row: WorstRow, number: int | None) -> ShownRow:
     """Where none of its scores is bad, those in the middle."""
     bad = [score for score in row.scores if score.tone == "bad"]
     chosen = bad or [score for score in row.scores if score.tone == "middle"]
     shown = len(chosen) if len(chosen) <= LINES else LINES - 1
-    return ShownRow(row, chosen[:shown], len(chosen) - shown)
+    return ShownRow(row, number, chosen[:shown], len(chosen) - shown)

@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = facade(
         ),
         "changes": "ScorePair VerdictChange verdict_changes",
         "comparison": "Comparison LabelDifference verdict_words word",
-        "comparison_conclusion": "Judging conclude_labels conclude_pair decide in_rows",
+        "comparison_conclusion": "Judging conclude_labels conclude_pair",
         "conclusion": "judge_words judged_by judged_config toy_sentence",
         "flags": "REASONS",
         "judgement": ("FACTS GRADES Judgement SIGNS explained few_lines judgements_of meaning_of numbers_of tone_of"),

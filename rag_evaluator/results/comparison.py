@@ -1,7 +1,7 @@
 """What a comparison of runs gives: figures per metric, the rows that changed most, what to read first."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.results.changes import ChangedRows, ChangedScore
@@ -136,6 +136,20 @@ class JudgeStanding:
 
 
 @dataclass(frozen=True)
+class Decision:
+    """What is to be done after a comparison with the baseline, see `comparison_conclusion`.
+
+    Attributes:
+        decision: what is shown, what is not settled, which rows to read.
+        in_rows: in how many rows the scores differ; empty if none does.
+    """
+
+    run: str
+    decision: str
+    in_rows: str
+
+
+@dataclass(frozen=True)
 class Comparison(WithOverview):
     """Runs compared with the first of them, the baseline, row by row.
 
@@ -152,6 +166,7 @@ class Comparison(WithOverview):
         labels: what people's labels say of the difference, for metrics that have labels in both runs.
         judges: what people's labels say of the judge, for each run and metric that has labels.
         conclusion: the sentences that answer which run is better.
+        decisions: per run.
     """
 
     runs: tuple[str, ...]
@@ -166,6 +181,7 @@ class Comparison(WithOverview):
     labels: tuple[LabelDifference, ...] = ()
     judges: tuple[JudgeStanding, ...] = ()
     conclusion: Conclusion = NOTHING
+    decisions: tuple[Decision, ...] = ()
 
     def __repr__(self) -> str:
         rows = ", ".join(counted(match.matched, "row") for match in self.matches)
@@ -182,6 +198,7 @@ class Comparison(WithOverview):
         """Everything as JSON."""
         return {
             "conclusion": self.conclusion.to_json(),
+            "decisions": list(map(asdict, self.decisions)),
             "runs": list(self.runs),
             "on": self.on,
             "effect": self.effect,
@@ -223,7 +240,10 @@ def verdict_words(line: MetricComparison) -> str:
 
 def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
     """The conclusion, what must be known with it, then the tables."""
-    yield from comparison.conclusion.lines()
+    conclusion, decisions = comparison.conclusion, comparison.decisions
+    decided = [f"Decide{f', {it.run}' if len(decisions) > 1 else ''}: {it.decision}" for it in decisions]
+    in_rows = [it.in_rows for it in decisions if it.in_rows]
+    yield from replace(conclusion, sentences=(*conclusion.sentences, *decided, *in_rows)).lines()
     yield from comparison.caveats
     for judge in comparison.judges:
         yield f"{judge.run}, judge{'' if judge.metric is None else f' of {judge.metric}'}: {judge.words}"

@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 from rag_evaluator import compare
-from rag_evaluator.results import decide, in_rows
 
 CHANGES = {"better": 0.3, "worse": -0.3, "not settled": 0.0, "equal in all rows": None}
 METRICS = ("faithfulness", "context_recall")
@@ -31,10 +30,14 @@ def compared(kinds: Sequence[str], rows: int = 40) -> Any:
 @pytest.mark.parametrize("kinds", list(product(CHANGES, repeat=2)), ids=str)
 def test_the_decision_never_says_more_than_what_is_shown(kinds: Sequence[str]) -> None:
     comparison = compared(kinds)
-    words = decide("A", "B", [line.figures for line in comparison.metrics], comparison.changed)
+    words = comparison.decisions[0].decision
     shown = set(kinds) & {"better", "worse"}
-    starts = {frozenset({"better"}): "B. ", frozenset({"worse"}): "A. ", frozenset(): "Neither is shown to be better."}
-    assert f"{words} ".startswith(starts.get(frozenset(shown), "Neither alone: B is better in "))
+    starts = {
+        frozenset({"better"}): "run 2. ",
+        frozenset({"worse"}): "run 1. ",
+        frozenset(): "Neither is shown to be better.",
+    }
+    assert f"{words} ".startswith(starts.get(frozenset(shown), "Neither alone: run 2 is better in "))
     unsettled = words.partition("Not settled: ")[2].partition(".")[0]
     assert [metric for metric in METRICS if metric in unsettled] == [
         metric for metric, kind in zip(METRICS, kinds, strict=True) if kind == "not settled"
@@ -47,14 +50,15 @@ def test_the_decision_never_says_more_than_what_is_shown(kinds: Sequence[str]) -
 def test_the_rows_to_read_are_those_where_the_chosen_run_lost() -> None:
     better = compared(("better", "worse"))
     lost = {change.name for change in better.changed if change.direction == "worse"}
-    words = decide("A", "B", [line.figures for line in better.metrics], better.changed)
-    named = words.partition("Read rows ")[2].partition(", where B lost")[0]
+    words = better.decisions[0].decision
+    named = words.partition("Read rows ")[2].partition(", where run 2 lost")[0]
     assert named and set(named.replace(" and ", ", ").split(", ")) <= lost
 
 
 def test_counts_of_rows_are_those_of_the_metric_that_the_headline_names_first() -> None:
     mixed = compared(("worse", "better"))
     assert mixed.conclusion.sentences[0].partition("is better in ")[2].startswith("context_recall")
-    words = in_rows("B", [line.figures for line in mixed.metrics])
-    assert words == "In context_recall B scores better in 40 of 40 rows, worse in 0, the same in 0."
-    assert in_rows("B", [line.figures for line in compared(("equal in all rows",) * 2).metrics]) == ""
+    means = "sentences of the reference that the contexts support"
+    words = f"In context_recall ({means}) run 2 scores better in 40 of 40 rows, worse in 0, the same in 0."
+    assert mixed.decisions[0].in_rows == words
+    assert compared(("equal in all rows",) * 2).decisions[0].in_rows == ""

@@ -98,7 +98,8 @@ def test_where_the_response_is_the_same_the_contexts_that_came_and_went_are_show
 def test_metrics_of_which_lower_is_better_say_so_and_their_rows_became_worse_where_they_rose(tmp_path: Path) -> None:
     comparison, _ = two(tmp_path, {"noise_sensitivity": [0.2, 0.5]}, {"noise_sensitivity": [0.9, 0.1]}, ["P?", "Q?"])
     text = text_of(changed_part(comparison_html(comparison)))
-    assert "In noise_sensitivity b scores better in 1 of 2 rows, worse in 1, the same in 0." in text_of(
+    means = "noise_sensitivity (wrong statements that come from the contexts)"
+    assert f"In {means} b scores better in 1 of 2 rows, worse in 1, the same in 0." in text_of(
         comparison_html(comparison)
     )
     worse, better = text.index("▼ Became worse"), text.index("▲ Became better")

@@ -30,7 +30,7 @@ from rag_evaluator.features.app.runs import entries, entry_of, list_columns
 from rag_evaluator.features.app.state import AppState, FileCache, NotThere, open_folders, stamp_of
 from rag_evaluator.report.document import page_parts
 from rag_evaluator.report.facts import means_html, what_html
-from rag_evaluator.report.figures import answer_html
+from rag_evaluator.report.figures import answer_html, worst_html
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.table import columns_of, texts_of
@@ -96,7 +96,8 @@ class Pages:
             raise BadRequest(str(error)) from error
         links = [(run.title, address("/run/", path)) for run, path in zip(runs, paths, strict=True)]
         title = f"{runs[0].title} and {', '.join(run.title for run in runs[1:])}"
-        return page("app_compare.html", self.state, title, links=links, **_table(runs, paths))
+        whats = [Markup(what_html(run, run.title, f"what-{place}")) for place, run in enumerate(runs)]
+        return page("app_compare.html", self.state, title, links=links, whats=whats, **_table(runs, paths))
 
     def answer(self, request: Request) -> Response:
         return as_page(self._answer(self.state.run(request.path_params["path"])))
@@ -119,7 +120,8 @@ class Pages:
         from rag_evaluator.report.compared import comparison_html
 
         self._index(table)
-        return comparison_html(self.state.comparison(paths))
+        comparison = self.state.comparison(paths)
+        return f"{comparison_html(comparison)}\n{worst_html(table.runs, comparison.on)}"
 
     def _answer(self, run: Run) -> str:
         return self.answers.of(run.folder, stamp_of(run.folder), lambda: answer_html(run))

@@ -12,7 +12,16 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.report.pages import MOST, ShownText, clean, percent, short, shown
 from rag_evaluator.report.row_sentences import Sentences, sentences_of
-from rag_evaluator.results.judgement import REASONS, JudgedVerdict, Judgement, Tone, grade_tone, judgements_of, tone_of
+from rag_evaluator.results.judgement import (
+    REASONS,
+    JudgedVerdict,
+    Judgement,
+    Tone,
+    grade_tone,
+    is_marked,
+    judgements_of,
+    tone_of,
+)
 from rag_evaluator.results.questions import input_values, questions_of
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
@@ -266,6 +275,7 @@ class MetricView:
         section: by which links find it in the row; a name may have signs that no id has.
         stage: `retrieval` or `generation`; empty where nobody knows.
         tone: whether the score is good news; plain where there is none, or nobody knows the range.
+        marked: see `is_marked`.
         attempts: what is behind the score, several where it was made several times.
     """
 
@@ -273,6 +283,7 @@ class MetricView:
     section: str
     stage: str
     tone: Tone
+    marked: bool
     better: str
     value: float | None
     attempts: tuple[Attempt, ...]
@@ -306,7 +317,8 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
         about, value, section = _about(run, name), as_score(values.get(name)), f"m{place}"
         attempts = tuple(_attempt(line, about, columns, prompts, section) for line in lines.get(name, ()))
         stage, better = str(about.get("stage") or ""), str(about.get("better") or "")
-        views.append(MetricView(name, section, stage, _tone(value, about), better, value, attempts))
+        marked = is_marked(value, better, run.summary.get(name, {}).get("worst_quarter"))
+        views.append(MetricView(name, section, stage, _tone(value, about), marked, better, value, attempts))
     return tuple(views)
 
 

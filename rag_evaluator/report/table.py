@@ -32,6 +32,7 @@ class Column:
         short: in the table, where there is no room for the title.
         better: which end of the scores is the better one.
         ends: the range of the scores; None where nobody knows it.
+        quarter: the score that a quarter of the run's is worse than: those are marked. None: nobody knows it.
         shown: the key of the scores that a column of differences shows, with an arrow where they differ.
     """
 
@@ -42,6 +43,7 @@ class Column:
     better: str = "higher"
     ends: tuple[float, float] | None = None
     shown: str | None = None
+    quarter: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,13 +93,19 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
     for metric in first.metrics:
         about = first.manifest.get("metrics", {}).get(metric, {})
         better, ends = about.get("better") or "higher", about.get("range")
-        columns.append(Column(metric, metric, "score", None, better, ends))
+        columns.append(Column(metric, metric, "score", None, better, ends, quarter=_quarter(first, metric)))
         for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
                 title, shown = f"{metric}: {name} − {base}", score_key(metric, place)
                 key = difference_key(metric, place)
-                columns.append(Column(key, title, "difference", name, better, shown=shown))
+                quarter = _quarter(other, metric)
+                columns.append(Column(key, title, "difference", name, better, shown=shown, quarter=quarter))
     return columns
+
+
+def _quarter(run: Run, metric: str) -> float | None:
+    quarter: float | None = run.summary.get(metric, {}).get("worst_quarter")
+    return quarter
 
 
 def texts_of(runs: Sequence[Run]) -> list[str]:

@@ -180,6 +180,17 @@ def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) ->
     return tone_of(value, low, high, about.get("better", "higher")) if key in GRADES else "plain"
 
 
+def is_marked(value: float | None, better: str, quarter: float | None) -> bool:
+    """Whether a score is worse than three quarters of its run's, and is shown in red for that.
+
+    Args:
+        quarter: `worst_quarter` of the summary.
+    """
+    if value is None or quarter is None:
+        return False
+    return value > quarter if better == "lower" else value < quarter
+
+
 def tone_of(value: float, low: float, high: float, better: str) -> Tone:
     """Where a number is on its range: the best third is good, the worst is bad; `plain` without a range.
 

@@ -126,8 +126,9 @@ class Results(WithOverview):
         made by `ci_method`; `std`, `stderr`, `median`; `bound_low` and `bound_high`, the mean if each missing score had
         the lowest or the highest value of its range; `coverage` in [0, 1], `scored`, `count`; `reasons` for missing
         scores with their number, most frequent first; `dropped`, the number of rows of which contexts were left out, as
-        they did not fit the judge's window; `thinking`, of a judge that thinks: how many thoughts were cut; `kind`,
-        `stage`, `better`; `pass_rate` and `groups` where the configuration asks for them. See docs/formulas.md.
+        they did not fit the judge's window; `worst_quarter`, the quartile that a quarter of the scores is worse than;
+        `thinking`, of a judge that thinks: how many thoughts were cut; `kind`, `stage`, `better`; `pass_rate` and
+        `groups` where the configuration asks for them. See docs/formulas.md.
         """
         summary = Summary(self.scores, reporting_of(self.manifest))
         for row in self._in_memory():

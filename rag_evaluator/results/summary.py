@@ -168,6 +168,7 @@ def figures(
         "count": count,
         "reasons": dict(sorted(scores.reasons.items(), key=lambda item: (-item[1], item[0]))),
         "dropped": sum(remark.is_dropped for remark in scores.remarks.values()),
+        "worst_quarter": worst_quarter(scores.values, scale),
     }
     if warning := tie_warning(scores.values, scale, estimate):
         row["ci_warning"] = warning
@@ -179,6 +180,12 @@ def figures(
         passes = pass_rate(scores.values, threshold, scale, level, clusters)
         row["pass_rate"] = {"threshold": threshold, **_json(passes), **none}
     return row
+
+
+def worst_quarter(values: NDArray[np.float64], scale: Scale) -> float | None:
+    """The quartile that a quarter of the scores is worse than; None without scores."""
+    seen = values[~np.isnan(values)]
+    return float(np.quantile(seen, 0.25 if scale.better == "higher" else 0.75)) if len(seen) else None
 
 
 def has_no_figure(scores: MetricScores) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rag_evaluator.results.conclusion import is_judged
-from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
+from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, is_marked, tone_of
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run, samples_of
@@ -35,12 +35,14 @@ class RowScore:
     Attributes:
         value: None where it is missing.
         tone: `bad`, `middle` or `good`: where it is on the metric's range, by thirds.
+        marked: see `is_marked`.
     """
 
     metric: str
     value: float | None
     better: str
     tone: Tone
+    marked: bool = False
 
 
 @dataclass(frozen=True)
@@ -143,7 +145,7 @@ def worst_of(
     by_metric = {metric: _ranks(values, scales[metric]) for metric, values in ranked.items()}
     ranks = _mean(list(by_metric.values()))
     return [
-        _worst_row(rows, place, float(ranks[place]), texts, by_metric, scales)
+        _worst_row(rows, place, float(ranks[place]), texts, by_metric, scales, summary)
         for place, texts in zip(places, texts_of(places), strict=True)
     ]
 
@@ -155,6 +157,7 @@ def _worst_row(
     texts: Texts,
     by_metric: Mapping[str, Floats],
     scales: Mapping[str, Scale],
+    summary: Mapping[str, Figures],
 ) -> WorstRow:
     name, columns, records = texts
     order = sorted(by_metric, key=lambda metric: -np.nan_to_num(by_metric[metric][place], nan=-1.0))
@@ -163,7 +166,8 @@ def _worst_row(
     for metric in (*order, *others):
         value, scale = float(rows.scores[metric][place]), scales[metric]
         tone: Tone = "plain" if math.isnan(value) else tone_of(value, scale.low, scale.high, scale.better)
-        scores.append(RowScore(metric, None if math.isnan(value) else value, scale.better, tone))
+        marked = is_marked(value, scale.better, summary.get(metric, {}).get("worst_quarter"))
+        scores.append(RowScore(metric, None if math.isnan(value) else value, scale.better, tone, marked))
     worst = [score.metric for wanted in ("bad", "middle", "plain") for score in scores if score.tone == wanted]
     bad = (
         (metric, in_a_sentence(verdict))

@@ -21,11 +21,16 @@ function differenceTone(value, better) {
   return value === 0 ? "plain" : value > 0 === (better !== "lower") ? "good" : "bad";
 }
 
-/** A number with its tone: by a sign, a colour, and a word to whom it is read. */
-function tonedElement(text, tone, signs) {
+/** Whether a score is worse than three quarters of its run's, as `is_marked` in judgement.py says it. */
+function isMarked(value, quarter, better) {
+  return better === "lower" ? value > Number(quarter) : value < Number(quarter); // NaN where nobody knows
+}
+
+/** A number with its tone: by a sign, and a word to whom it is read. */
+function tonedElement(text, tone, signs, marked) {
   const sign = signs[tone] ? [element("span", { class: "sign", "aria-hidden": "true" }, signs[tone])] : [];
   const word = sign.length ? [element("span", { class: "visually-hidden" }, `, ${tone}`)] : [];
-  return element("span", { class: `toned ${tone}` }, ...sign, text, ...word);
+  return element("span", { class: `toned ${tone}${marked ? " marked" : ""}` }, ...sign, text, ...word);
 }
 
 class RowTable {
@@ -177,13 +182,14 @@ class RowTable {
   }
 
   /** A score with its sign; of a run that is compared, with an arrow where it is better or worse than the first. */
-  scoreElement(scores, { key, shown = key, better, low, high }) {
+  scoreElement(scores, { key, shown = key, better, low, high, quarter }) {
     const value = scores[shown] ?? null;
     if (value === null) return element("span", { class: "missing" }, "missing");
     const visible = (number) => (Math.abs(number) < 0.005 ? 0 : number); // never "-0.00"
     const text = visible(value).toFixed(2).replace("-", "−");
-    if (shown === key) return tonedElement(text, scoreTone(value, Number(low), Number(high), better), SIGNS);
-    return tonedElement(text, differenceTone(visible(scores[key] ?? 0), better), ARROWS);
+    const marked = isMarked(value, quarter, better);
+    if (shown === key) return tonedElement(text, scoreTone(value, Number(low), Number(high), better), SIGNS, marked);
+    return tonedElement(text, differenceTone(visible(scores[key] ?? 0), better), ARROWS, marked);
   }
 
   /** The row before or after one in the current order; null where there is none. */

@@ -7,7 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,7 @@ from rag_evaluator.results.run import Run
 PARTS = {"worst": "Worst rows", "means": "Means", "rows": "All rows", "spread": "Charts", "what": "What was run"}
 COMPARED_PARTS = {"content": "Figures", "worst-1": "Worst rows", "rows": "All rows", "what-0": "What was run"}
 MARK = b'<meta name="generator" content="rag_evaluator">'  # of all pages
+CHUNK = 500  # rows that a process makes at a time
 ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
 COMMAND = "rag-evaluator view"  # shows what is too much for one file
@@ -118,7 +119,7 @@ def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
     rows: list[TableRow] = []
     lines = islice(rows_of(runs, on), ROWS)
     starts, size, detailed = list[int](), 0, 0
-    for part in packs_of(_fragment(runs, row) for row in _noted(lines, rows)):
+    for part in packs_of(_fragments(runs, _noted(lines, rows))):
         block = packed_block(f"part-{len(starts)}", list(map(folded, part)))
         yield block
         starts.append(detailed)
@@ -149,11 +150,30 @@ def _noted(lines: Iterator[TableRow], rows: list[TableRow]) -> Iterator[TableRow
         yield row
 
 
-def _fragment(runs: Sequence[Run], row: TableRow) -> str:
-    if len(runs) > 1:
-        return pair_html(runs, row.numbers)
-    assert row.numbers[0] is not None
-    return row_html(runs[0], row.numbers[0])
+def _fragments(runs: Sequence[Run], rows: Iterator[TableRow]) -> Iterator[str]:
+    """The HTML of each row, in order; where there are many, processes on all cores make it."""
+    numbers = (row.numbers for row in rows)
+    if int(runs[0].manifest.get("rows") or 0) < 2 * CHUNK:
+        yield from _chunk_html(runs, numbers)
+        return
+    from joblib import Parallel, delayed
+
+    chunks = iter(lambda: list(islice(numbers, CHUNK)), [])
+    folders = [run.folder for run in runs]
+    yield from chain.from_iterable(
+        Parallel(n_jobs=-1, return_as="generator")(delayed(_opened_chunk_html)(folders, chunk) for chunk in chunks)
+    )
+
+
+def _chunk_html(runs: Sequence[Run], numbers: Iterable[tuple[int | None, ...]]) -> Iterator[str]:
+    """The HTML of some rows, by their numbers in each run."""
+    for of_runs in numbers:
+        yield pair_html(runs, of_runs) if len(runs) > 1 else row_html(runs[0], int(of_runs[0] or 0))
+
+
+def _opened_chunk_html(folders: Sequence[Path], chunk: Sequence[tuple[int | None, ...]]) -> list[str]:
+    """The same in a process of its own, which opens the runs anew: it may have seen others in these folders."""
+    return list(_chunk_html(list(map(Run, folders)), chunk))
 
 
 def _index(rows: Sequence[TableRow], places: Sequence[int], texts: Sequence[str]) -> Mapping[str, Any]:

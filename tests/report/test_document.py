@@ -122,6 +122,16 @@ def test_each_row_can_be_opened_from_its_part(
         assert f'data-row="{number}"' in unfolded(pieces)
 
 
+def test_processes_that_share_the_rows_make_the_same_bytes(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, alone, shared = run([row(number) for number in range(5)]), tmp_path / "alone.html", tmp_path / "shared.html"
+    write_report([folder], alone)
+    monkeypatch.setattr(document, "CHUNK", 2)
+    write_report([folder], shared)
+    assert shared.read_bytes() == alone.read_bytes()
+
+
 LONG = "Nolu Brak was born in Tesk, which lies on the river Om."
 HOSTILE = [
     "</script><script>alert(1)</script>",

@@ -94,6 +94,7 @@ def test_the_figures_of_a_judged_metric_are_those_worked_out_by_hand(level: floa
         "count": 10,
         "reasons": {"too long": 2},
         "dropped": 0,
+        "worst_quarter": 0.5,  # between the second and the third of the eight
         "kind": "judged",
         "stage": "generation",
         "better": "higher",

@@ -86,21 +86,14 @@ def submit(options: argparse.Namespace) -> int:
     )
     if not options.dry_run:
         _refuse_in_vain(options.task, config, chosen)
-    array, merge = (None, None) if options.dry_run else slurm.submit(submission)
-    commands = slurm.commands(submission, *([array] if array else []))
+    job = None if options.dry_run else slurm.submit(submission)
     if options.json:
-        scripts = {str(path): text for path, text in submission.scripts.items()}
-        about = {"task": options.task, "results": str(results), "workers": options.workers, "array": array}
-        about["launcher"] = str(submission.launcher)
-        print_json({**about, "merge": merge, "submitted": bool(array), "commands": commands, "scripts": scripts})
-    elif array is None:
-        scripts_shown = (
-            f"# {path}, made of {submission.launcher}\n{text}" for path, text in submission.scripts.items()
-        )
-        print(*scripts_shown, *commands, sep="\n")
-    else:
-        print(*(f"wrote {path}, made of {submission.launcher}" for path in submission.scripts), *commands, sep="\n")
-        print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
+        about = {"task": options.task, "results": str(results), "workers": options.workers, "array": job}
+        print_json({**about, "launcher": str(submission.launcher), "command": str(submission)})
+        return OK
+    print(submission)
+    if job is not None:
+        print(f"array {job} with {options.workers} workers")
         print(f"watch it: {command('status', results)}")
     return OK
 

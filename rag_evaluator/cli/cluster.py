@@ -31,7 +31,7 @@ def merge(options: argparse.Namespace) -> int:
     for journal in journals_in(options.folder):
         stage, plan = stage_of(journal), journal.plan
         try:
-            merge(WorkerJournal(journal.results, stage, process_name(ALONE), MERGE), stage, run_id(), None)
+            merge(WorkerJournal(journal.results, stage, process_name(ALONE), MERGE), stage, run_id())
         except MissingChunksError as error:  # of one task; the others may be complete
             incomplete.append(error)
             continue

@@ -87,21 +87,20 @@ class ChunkTable:
         )
 
 
-def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
+def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None) -> None:
     """Write the result files. Raises `MissingChunksError`, or `ResultsError` for a chunk that is damaged or foreign.
 
     Args:
         run: what the workers of this start share, as a later one tries again to make missing records.
-        seal: run digest, see `run_digest_of`.
     """
     table = ChunkTable(journal, stage)
     with ACTIVITY.phase(f"writing results to {journal.results}"):
         stage.write(table, journal.results)
     files = describe_files(journal.results, stage.files)
-    journal.note_finished(Finished(journal.digest, table.again, run, seal, now(), files))
+    journal.note_finished(Finished(journal.digest, table.again, run, now(), files))
 
 
-def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
+def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None) -> None:
     """`merge`, unless another worker is at it: then wait for it. Merging twice does no harm: both write the same."""
     from filelock import SoftFileLock, Timeout  # works on file systems of clusters, too
 
@@ -115,7 +114,7 @@ def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal:
             lock.acquire(LONGEST_SECONDS)  # a lock of a process of this machine that has ended is broken
         try:
             if not is_complete(journal):
-                merge(journal, stage, run, seal)
+                merge(journal, stage, run)
         finally:
             lock.release()
 

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from copy import copy
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -52,9 +53,9 @@ def carry_over(old: Journal, stage: Stage[Any], folder: Path, process: str) -> N
                     file.flush()
                     os.fsync(file.fileno())
     for path in (old.folder / ANSWERS).glob("*.jsonl"):
-        copy = folder / TMP / f"{path.stem}.{process}"
-        shutil.copy(path, copy)
-        copy.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
+        temporary = folder / TMP / f"{path.stem}.{process}"
+        shutil.copy(path, temporary)
+        temporary.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
 
 
 def record_files(journal: Journal) -> list[Path]:
@@ -252,18 +253,17 @@ class WorkerJournal(Journal):
 
     def _take_over(self, stage: Stage[Any], start: str, changes: Sequence[str]) -> None:
         """Begin a new generation, with what still holds of the one in force."""
-        old = Journal.__new__(Journal)
-        old.results, old.place = self.results, self.place
-        old._take(Manifest(self.plan, self.about, self.generation))
+        old = copy(self)
         only_rows = not stage.plan.changes(old.plan, unnamed=False)
         has_more_rows = stage.plan.part != old.plan.part and stage.plan.holds_rows_of(old.plan)
-        if start == "continue" and only_rows and has_more_rows:
-            return self._grow(stage, old)
-        if start in ("continue", "update") and not (old.is_empty and not workers_of(old)):
+        grows = start == "continue" and only_rows and has_more_rows
+        if not grows and start in ("continue", "update") and not (old.is_empty and not workers_of(old)):
             if start == "continue" and not only_rows:
                 refuse_changes(self.results, changes)
             if start == "continue" or not any((old.folder / ANSWERS).glob("*.jsonl")):  # they make the records again
                 refuse_fewer_rows(self.results, stage.plan, old.plan)
+        if grows:
+            return self._grow(stage, old)
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
         self.pending = True
         try:

@@ -341,8 +341,7 @@ def warned_once(text: str) -> None:
 def run_and_keep(stage: QuestionStage[Any], folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
     """The finished cells of a stage; what holds of earlier calls is kept."""
     with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
-        return ChunkTable(journal, stage)
+        return run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
 
 
 @contextmanager

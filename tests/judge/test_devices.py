@@ -17,7 +17,7 @@ from rag_evaluator import ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import BatchSize, PackedModel, PlainDecoder, PromptText, load_pipeline, logits_size
-from rag_evaluator.run import DEVICES, ChunkTable, Worker, read_status, share_devices
+from rag_evaluator.run import DEVICES, Worker, read_status, share_devices
 from rag_evaluator.tasks import ScoredTable
 
 ModelFolder = Callable[..., Path]
@@ -247,12 +247,11 @@ def test_status_tells_the_path_that_a_worker_takes_and_why(
 def test_the_manifest_tells_each_path_once_whoever_took_it(model_folder: ModelFolder, tmp_path: Path) -> None:
     judge = {"model": str(model_folder("bloom")), "max_new_tokens": 32}
     evaluator = RAGEvaluator({"metrics": ["context_relevance"], "judge": judge})
-    journal = evaluator.run(tmp_path / "out", [ROW])
-    (note,) = (journal.folder / "workers").glob("*.json")
+    table = evaluator.run(tmp_path / "out", [ROW])
+    (note,) = (table.journal.folder / "workers").glob("*.json")
     note.with_name("killed.json").write_bytes(note.read_bytes())
     note.with_name("damaged.json").write_text("[]", encoding="utf-8")
-    stage = evaluator.stage([ROW])
-    assert ScoredTable(ChunkTable(journal, stage), stage).manifest["judge_paths"] == [
+    assert ScoredTable(table, table.stage).manifest["judge_paths"] == [
         {"path": "plain", "why": "its forward pass takes no position_ids", "batch_size": "16"}
     ]
     (tmp_path / "memory").mkdir()

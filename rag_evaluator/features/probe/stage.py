@@ -271,7 +271,7 @@ def run_probe(
 ) -> Journal:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
     began = now()
-    journal = run_stage(probing(evaluator, data), folder, worker, progress, stop, start)
+    journal = run_stage(probing(evaluator, data), folder, worker, progress, stop, start).journal
     if outcome(journal, began)[0]:
         refresh_report(folder)
     return journal

@@ -45,7 +45,7 @@ def test_workers_started_by_hand_each_get_a_gpu_of_their_own(
 
 @pytest.mark.parametrize(
     "environment",
-    [{DEVICES: "3"}, {DEVICES: "GPU-5c1d"}, {DEVICES: ""}, {DEVICES: "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}],
+    [{DEVICES: "3"}, {DEVICES: "GPU-5c1d"}, {DEVICES: ""}, {DEVICES: "2", "SLURM_STEP_TASKS_PER_NODE": "1"}],
 )
 def test_a_gpu_that_was_chosen_for_a_worker_stays(environment: dict[str, str]) -> None:
     assert workers_of(4, (), environment) == [None] * 4

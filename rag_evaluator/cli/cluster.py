@@ -13,7 +13,7 @@ from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import command
 from rag_evaluator.run.journal import MAIN_TASK, journals_in
-from rag_evaluator.run.workers import ALONE, process_name, run_id
+from rag_evaluator.run.workers import run_id
 from rag_evaluator.tasks import all_tasks
 
 OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
@@ -23,7 +23,6 @@ def merge(options: argparse.Namespace) -> int:
     """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
     from rag_evaluator.cli.console import print_json, print_part, say
     from rag_evaluator.run.merge import merge
-    from rag_evaluator.run.worker_journal import MERGE, WorkerJournal
     from rag_evaluator.tasks import stage_of
 
     incomplete: list[MissingChunksError] = []
@@ -31,7 +30,7 @@ def merge(options: argparse.Namespace) -> int:
     for journal in journals_in(options.folder):
         stage, plan = stage_of(journal), journal.plan
         try:
-            merge(WorkerJournal(journal.results, stage, process_name(ALONE), MERGE), stage, run_id())
+            merge(journal, stage, run_id())
         except MissingChunksError as error:  # of one task; the others may be complete
             incomplete.append(error)
             continue

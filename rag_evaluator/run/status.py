@@ -48,6 +48,13 @@ def describe_files(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
     return {name: [*_stamp(folder / name), file_digest(folder / name)] for name in names}
 
 
+def note_finished(journal: Journal, note: Finished) -> None:
+    """The result files are written: what is left of dead workers' records is of no use any more."""
+    write_json(journal.folder / "merged.json", asdict(note))
+    for path in (journal.folder / SCORES).glob("*.jsonl"):
+        path.unlink(missing_ok=True)
+
+
 def note_rewritten(folder: Path, names: Iterable[str]) -> None:
     """This program has written result files of a finished evaluation anew: they are still as it wrote them."""
     for journal in journals_in(folder) if (folder / "journal").is_dir() else ():

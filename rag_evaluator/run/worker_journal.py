@@ -32,7 +32,7 @@ from rag_evaluator.run.journal import (
     read_manifest,
     workers_of,
 )
-from rag_evaluator.run.status import Finished, read_finished
+from rag_evaluator.run.status import read_finished
 from rag_evaluator.run.task import Stage, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
 
@@ -77,7 +77,6 @@ def _kept(stage: Stage[Any], chunk: int, known: KnownRecords) -> Iterator[bytes]
 
 Start = Literal["continue", "fresh", "update"]
 ANSWER_KEYS = ("signature", "prompt")  # of the judge, digest of the whole prompt
-MERGE: Literal["merge"] = "merge"  # take what is there as it is
 
 
 class WorkerJournal(Journal):
@@ -96,11 +95,9 @@ class WorkerJournal(Journal):
     Raises `ResultsError` if the folder cannot be written, or if it holds another plan: the message names what changed.
     """
 
-    def __init__(
-        self, results: Path, stage: Stage[Any], process: str, start: "Start | Literal['merge']" = "continue"
-    ) -> None:
+    def __init__(self, results: Path, stage: Stage[Any], process: str, start: Start = "continue") -> None:
         plan = stage.plan
-        if start not in (*get_args(Start), MERGE):
+        if start not in get_args(Start):
             raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
         self.results, self.place, self.process = results, place_of(results, plan.task, plan.stage), process
         self._appenders: dict[int, Appender] = {}
@@ -115,7 +112,7 @@ class WorkerJournal(Journal):
             self._take(old or Manifest(plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
             changes = plan.changes(self.plan)
-            if start == "fresh" or ((changes or plan.part != self.plan.part) and start != MERGE):
+            if start == "fresh" or changes or plan.part != self.plan.part:
                 self._take_over(stage, start, changes)
             self._make_folders()
 
@@ -192,12 +189,6 @@ class WorkerJournal(Journal):
         self._appenders.clear()
         if self.pending:
             self._discard()
-
-    def note_finished(self, note: Finished) -> None:
-        """The result files are written: what is left of dead workers' records is of no use any more."""
-        self._replace(self.folder / "merged.json", asdict(note))
-        for path in (self.folder / SCORES).glob("*.jsonl"):
-            path.unlink(missing_ok=True)
 
     def note_worker(self, **changes: Any) -> None:
         """Say of this process what has changed: fields of `WorkerNote`."""

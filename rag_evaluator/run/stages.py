@@ -215,7 +215,7 @@ def run_stage(
         )
     with ACTIVITY.phase(LOOKING):
         journal = WorkerJournal(results, stage, process_name(worker), start)
-    is_there = is_complete(journal) and stage.is_written(results, journal.plan)
+    is_there = is_complete(journal) and stage.is_written(results)
     if not is_there or journal.try_again(run_id()):
         _make_and_merge(stage, journal, worker, progress, stop or Stop())
     return ChunkTable(journal, stage)

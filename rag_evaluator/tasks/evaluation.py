@@ -78,7 +78,7 @@ class Evaluation:
         assert self._load is not None
         yield Scoring(await self._load(), lambda unit, column: (unit, column))
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         try:
             run = Run(folder)
             is_reported = bool(run.summary) and is_reported_as(run.manifest, self.about)

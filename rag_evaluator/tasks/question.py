@@ -193,7 +193,7 @@ class QuestionStage(Generic[Q]):
         if not isinstance(value, dict):
             raise ValueError(f"{value!r:.40} is no {column}")
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         return True
 
     @asynccontextmanager

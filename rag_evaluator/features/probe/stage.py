@@ -104,7 +104,7 @@ class ProbeStage:
         assert self._load is not None
         yield Scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         try:
             return bool(read_report(folder)["settings"] == self.settings.model_dump())
         except ResultsError:

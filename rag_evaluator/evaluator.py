@@ -142,10 +142,10 @@ class RAGEvaluator:
         reason and does not stop the others. Works inside a running event loop, too.
         """
         with shown(progress, "scores") as at:
+            stage = self._checked(data)
             if folder is None:
-                stage = self._checked(data)
                 return score_in_memory(stage, at)
-            table = self.run(Path(folder).expanduser(), data, progress=at, start=start)
+            table = run_stage(stage, Path(folder).expanduser(), ALONE, at, start=start)
             return results_of(table)
 
     def run(

@@ -70,7 +70,7 @@ test-slurm: setup ## the tests on a real Slurm, installed from Debian if allowed
 	tests/slurm/install.sh
 	$(BIN)/python -m pytest tests/slurm -m slurm
 
-test-slurm-quick: setup ## of these an array, a kill, a requeue and the merge
+test-slurm-quick: setup ## of these an array, a kill and a requeue
 	tests/slurm/install.sh
 	$(BIN)/python -m pytest tests/slurm -m "slurm and not lost_node and not slow"
 

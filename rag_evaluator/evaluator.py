@@ -1,13 +1,12 @@
 """`RAGEvaluator`: builds the parts from a configuration and scores a dataset."""
 
-import logging
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.schema import Config, as_config, load_config
 from rag_evaluator.dataset.checked import CheckedRows, checked_rows
-from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
 from rag_evaluator.judge.judge import LLM, source_of
@@ -24,20 +23,21 @@ from rag_evaluator.metrics.given_metrics import as_list, model_of, with_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_of
 from rag_evaluator.metrics.scorer import Scorer, load_scorer
+from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.embeddings import RagasEmbedding, embeddings_of
+from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
-from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.journal import MAIN_TASK, STAGES
+from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.status import changed_files
+from rag_evaluator.run.task import Plan, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
-from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory, stage_of_rows
-from rag_evaluator.tasks.manifest import run_digest_of
+from rag_evaluator.tasks.evaluation import Evaluation, results_of, score_in_memory
+from rag_evaluator.tasks.manifest import describe
 from rag_evaluator.tasks.question import LOOKED_AT, questions_of, shown, warn_of_language, warn_of_toy, warned_once
 from rag_evaluator.verifiers.source import verifier_of
-
-logger = logging.getLogger(__name__)
 
 
 class RAGEvaluator:
@@ -145,10 +145,8 @@ class RAGEvaluator:
             stage = self._checked(data)
             if folder is None:
                 return score_in_memory(stage, at)
-            journal = self._run(stage, Path(folder).expanduser(), ALONE, at, None, start)
-            if changed := changed_files(journal):
-                logger.warning("%s: not as written, somebody has changed %s", folder, ", ".join(changed))
-            return results_of(journal, stage)
+            table = run_stage(stage, Path(folder).expanduser(), ALONE, at, start=start)
+            return results_of(table)
 
     def run(
         self,
@@ -158,8 +156,8 @@ class RAGEvaluator:
         progress: Progress = silent,
         stop: Stop | None = None,
         start: Start = "continue",
-    ) -> Journal:
-        """Do one worker's part of an evaluation in a results folder, and merge when all is done.
+    ) -> ChunkTable:
+        """Do one worker's part of an evaluation in a results folder, and merge when all is done; returns the scores.
 
         Args:
             folder: where the workers of a run meet.
@@ -170,38 +168,49 @@ class RAGEvaluator:
             start: `continue` refuses a folder of another configuration, `fresh` forgets it once the first new score is
                 on disk, `update` keeps what holds.
         """
-        return self._run(self._checked(data), folder, worker, progress, stop, start)
+        stage = self._checked(data)
+        return run_stage(stage, folder, worker, progress, stop, start)
 
     def _checked(self, data: Any) -> Evaluation:
         """What is to be done, with warnings about the rows."""
         stage = self.stage(data)
-        for doubt in doubts_of(stage.units.whole, self.config.columns):
+        for doubt in stage.units.doubts:
             warned_once(doubt)
         if any(metric.judge for metric in self.metrics.values()):
             warn_of_toy(self.judge, self.config.language)
             warn_of_language(*questions_of(stage.units[:LOOKED_AT]), self.config)
         return stage
 
-    def _run(
-        self, stage: Evaluation, folder: Path, worker: Worker, progress: Progress, stop: Stop | None, start: Start
-    ) -> Journal:
-        def run_digest() -> str | None:
-            """By it a later start knows that nothing has changed; None where an object takes part."""
-            is_configured = stage.units.source is self.config.dataset
-            models = (self.judge, self._embeddings, self._verifier)
-            if not is_configured or any(model.is_object for model in models):
-                return None
-            return run_digest_of(self.config, stage.plan.data, stage.metrics)
-
-        return run_stage(stage, folder, worker, progress, stop, start, run_digest)
-
     @ACTIVITY.phase(CHECKING)
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
-        rows = self.rows(data)
-        config, signatures, times = rows.named_in(self.config), self.signatures_once(), self._times()
+        rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
         self._warn_of_scripts(rows)
-        return stage_of_rows(rows, config, self.metrics, self.prompts, signatures, times, self.scorer)
+        size, columns, repeats = self.config.chunk_size, dict(self.config.columns), max(times.values())
+        plan = Plan(
+            task=MAIN_TASK,
+            stage=STAGES[MAIN_TASK],
+            units=len(rows),
+            unit_noun="rows",
+            column_noun="metrics",
+            cell_noun="scores",
+            data=rows.digest,
+            options={"columns": json.dumps(columns, ensure_ascii=False)} if columns else {},
+            columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
+            chunk_size=auto_chunk_size(len(rows)) if size == "auto" else size,
+            repeats=repeats,
+            once=[name for name, number in times.items() if number < repeats],
+            part=rows.part,
+        )
+        about = describe(
+            rows.named_in(self.config),
+            with_repeats(signatures, times),
+            self.prompts,
+            plan.units,
+            about_metrics(self.metrics, self.config.thresholds),
+            plan.part,
+        )
+        return Evaluation(rows, self.metrics, plan, about, self.scorer)
 
     def _warn_of_scripts(self, rows: CheckedRows) -> None:
         """Of rows that a verifier was not made for: of those of the texts whose sentences it looks at."""

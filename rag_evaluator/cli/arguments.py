@@ -179,14 +179,13 @@ def add_submit_command(commands: Any) -> None:
     """Add `submit` to the parser."""
     slurm = commands.add_parser(
         "submit",
-        help="submit a run to Slurm: an array of workers, and the merge after it",
+        help="submit a run to Slurm: an array of workers",
         **with_examples(
             "rag-evaluator submit config.yaml --workers 16 --dry-run -- --partition=gpu",
             "rag-evaluator submit config.yaml --workers 4 --task sort",
             "rag-evaluator submit config.yaml --workers 4 --task duel --runs results/base results/demo",
             "rag-evaluator submit config.yaml --workers 4 --task testset --set name=qa --set testset.documents=[docs]",
-            note="what follows '--' goes to sbatch, for the array; the merge has account, partition and qos of it;\n"
-            "--wait waits for the merge",
+            note="what follows '--' goes to sbatch; with --wait it returns when the last worker has ended",
         ),
     )
     add_config(slurm)
@@ -201,7 +200,7 @@ def add_submit_command(commands: Any) -> None:
     slurm.add_argument(
         "--runs", nargs=2, type=Path, metavar=("A", "B"), help="with --task duel: the two results folders"
     )
-    slurm.add_argument("--dry-run", action="store_true", help="show scripts and commands, write and submit nothing")
+    slurm.add_argument("--dry-run", action="store_true", help="show the command, write and submit nothing")
     add_json(slurm)
     slurm.add_argument(
         "--launcher",

@@ -13,7 +13,7 @@ from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import command
 from rag_evaluator.run.journal import MAIN_TASK, journals_in
-from rag_evaluator.run.workers import ALONE, process_name, run_id
+from rag_evaluator.run.workers import run_id
 from rag_evaluator.tasks import all_tasks
 
 OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
@@ -23,7 +23,6 @@ def merge(options: argparse.Namespace) -> int:
     """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
     from rag_evaluator.cli.console import print_json, print_part, say
     from rag_evaluator.run.merge import merge
-    from rag_evaluator.run.worker_journal import MERGE, WorkerJournal
     from rag_evaluator.tasks import stage_of
 
     incomplete: list[MissingChunksError] = []
@@ -31,7 +30,7 @@ def merge(options: argparse.Namespace) -> int:
     for journal in journals_in(options.folder):
         stage, plan = stage_of(journal), journal.plan
         try:
-            merge(WorkerJournal(journal.results, stage, process_name(ALONE), MERGE), stage, run_id(), None)
+            merge(journal, stage, run_id())
         except MissingChunksError as error:  # of one task; the others may be complete
             incomplete.append(error)
             continue
@@ -86,21 +85,14 @@ def submit(options: argparse.Namespace) -> int:
     )
     if not options.dry_run:
         _refuse_in_vain(options.task, config, chosen)
-    array, merge = (None, None) if options.dry_run else slurm.submit(submission)
-    commands = slurm.commands(submission, *([array] if array else []))
+    job = None if options.dry_run else slurm.submit(submission)
     if options.json:
-        scripts = {str(path): text for path, text in submission.scripts.items()}
-        about = {"task": options.task, "results": str(results), "workers": options.workers, "array": array}
-        about["launcher"] = str(submission.launcher)
-        print_json({**about, "merge": merge, "submitted": bool(array), "commands": commands, "scripts": scripts})
-    elif array is None:
-        scripts_shown = (
-            f"# {path}, made of {submission.launcher}\n{text}" for path, text in submission.scripts.items()
-        )
-        print(*scripts_shown, *commands, sep="\n")
-    else:
-        print(*(f"wrote {path}, made of {submission.launcher}" for path in submission.scripts), *commands, sep="\n")
-        print(f"array {array} with {options.workers} workers, merge {merge} when it has ended")
+        about = {"task": options.task, "results": str(results), "workers": options.workers, "array": job}
+        print_json({**about, "launcher": str(submission.launcher), "command": str(submission)})
+        return OK
+    print(submission)
+    if job is not None:
+        print(f"array {job} with {options.workers} workers")
         print(f"watch it: {command('status', results)}")
     return OK
 

@@ -129,8 +129,6 @@ def print_status(status: Status) -> None:
     if status.missing:
         say(f"{status.rate:.1f} {status.noun}/s, {duration(left)} left" if left is not None else "nobody works")
     say("results written" if status.merged else "results not written yet")
-    if status.unreadable:
-        say(f"{status.unreadable} notes of workers cannot be read")
     if status.workers:
         texts = [(heading, "left") for heading in ("worker", "process")]
         counts = [(heading, "right") for heading in ("chunks", status.noun, f"{status.noun}/s", "last seen")]

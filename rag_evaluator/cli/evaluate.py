@@ -104,11 +104,9 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     from rag_evaluator.results.run import Run
     from rag_evaluator.run.journal import Journal
     from rag_evaluator.run.status import outcome
-    from rag_evaluator.tasks.manifest import is_scored
 
     began = now()
-    if start == "fresh" or not is_scored(config, chosen):
-        _run(config, chosen, worker, start, stop)
+    _run(config, chosen, worker, start, stop)
     run = Run(config.results_dir)
     summary, conclusion = run.summary, _conclusion(run, typed_words(options, *ROWS))
     if options.json:
@@ -261,12 +259,11 @@ def run_task(
     stage: "QuestionStage[Any]", config: Config, worker: Worker, start: Start, stop: Stop
 ) -> "tuple[ChunkTable, float, bool, list[str]]":
     """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
-    from rag_evaluator.run.merge import ChunkTable
     from rag_evaluator.run.stages import run_stage
     from rag_evaluator.run.status import outcome
 
     folder, began = config.results_dir, now()
     clock = time.perf_counter()
     with ACTIVITY.counted(stage.plan.cell_noun) as progress:
-        journal = run_stage(stage, folder, worker, progress, stop, start)
-    return ChunkTable(journal, stage), time.perf_counter() - clock, *outcome(journal, began)
+        table = run_stage(stage, folder, worker, progress, stop, start)
+    return table, time.perf_counter() - clock, *outcome(table.journal, began)

@@ -275,14 +275,14 @@ class SortConfig(Section):
         k: number of contexts for `sim`, `overlap`, nDCG@k and P@k.
         top: compare the first k of both orders, else the last.
         fast: leave out contexts that do not hold the answer before sorting; else sort all.
-        strategy: how contexts are ordered: `insertion`, `merge` (few rounds, full batches) or `allpairs`.
+        strategy: how contexts are ordered: `insertion` or `merge` (few rounds, full batches).
         both_orders: show each pair in both orders, so that a preference for one place cancels out.
     """
 
     k: int = Field(default=10, ge=1)
     top: bool = True
     fast: bool = True
-    strategy: Literal["insertion", "merge", "allpairs"] = "insertion"
+    strategy: Literal["insertion", "merge"] = "insertion"
     both_orders: bool = True
 
 

@@ -16,6 +16,7 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import open_dataset
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import Samples, check_columns, check_readable
+from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.dataset.sample import REASON, ChosenRows, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
@@ -53,11 +54,12 @@ class CheckedRows(ChosenRows[Sample]):
 
     Attributes:
         source: what they were read from: a path, or rows as objects.
+        doubts: sentences, see `doubts_of`.
     """
 
-    def __init__(self, whole: Sequence[Sample], choice: RowChoice, source: Any) -> None:
+    def __init__(self, whole: Sequence[Sample], choice: RowChoice, source: Any, doubts: Iterable[str] = ()) -> None:
         super().__init__(whole, choice)
-        self.source = source
+        self.source, self.doubts = source, tuple(doubts)
 
     @property
     def part(self) -> dict[str, int]:
@@ -92,14 +94,14 @@ def checked_rows(
     samples = open_dataset(source, config.columns)
     if unread := ColumnNames(config.columns).unread(samples.names):
         logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
-    if are_scored:
-        check_custom_columns(config, readers, samples)
     name = Path(source).name if isinstance(source, str | Path) else "data"
-    check_columns(samples, needed_columns(readers, samples), name)
+    needed = needed_columns(readers, samples)
+    check_columns(samples, needed, name)
     check_readable(samples, {column for reader in readers.values() for column in reader.optional})
     if are_scored:
+        check_custom_columns(config, readers, samples)
         _check_reporting(samples, config)
-    return CheckedRows(samples, choice_of(config, len(samples)), source)
+    return CheckedRows(samples, choice_of(config, len(samples)), source, doubts_of(samples, config.columns))
 
 
 def rows_again(source: Any, columns: Mapping[str, str], part: Mapping[str, int]) -> CheckedRows:

@@ -6,7 +6,6 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "journal": "Journal journals_in",
-        "merge": "ChunkTable",
         "stages": "run_stage work_all",
         "status": "changed_files read_finished read_status",
         "task": "Cell Context Plan Record Table",

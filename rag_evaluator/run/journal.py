@@ -81,11 +81,8 @@ def decode(line: bytes, task: str, stage: str) -> Line | None:
         None if signature is None else need_text(signature),
         int(data["repeat"]),
     )
-    return Line(int(data["index"]), key, _record(data))
-
-
-def _record(data: Mapping[str, Any]) -> Record:
-    return Record(data["value"], data["reason"], bool(data["retry"]), data["details"])
+    record = Record(data["value"], data["reason"], bool(data["retry"]), data["details"])
+    return Line(int(data["index"]), key, record)
 
 
 FORMAT = 2

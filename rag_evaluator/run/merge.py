@@ -8,9 +8,8 @@ from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.atomic import writing
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.run.journal import TMP, WORKERS, Journal, Part, decode
-from rag_evaluator.run.status import Finished, describe_files, is_complete
+from rag_evaluator.run.status import Finished, describe_files, is_complete, note_finished
 from rag_evaluator.run.task import Record, Stage
-from rag_evaluator.run.worker_journal import WorkerJournal
 from rag_evaluator.run.workers import WorkerNote, now
 
 LONGEST_SECONDS = 600.0  # a worker of another machine that writes results for so long is taken for dead
@@ -87,21 +86,20 @@ class ChunkTable:
         )
 
 
-def merge(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
+def merge(journal: Journal, stage: Stage[Any], run: str | None) -> None:
     """Write the result files. Raises `MissingChunksError`, or `ResultsError` for a chunk that is damaged or foreign.
 
     Args:
         run: what the workers of this start share, as a later one tries again to make missing records.
-        seal: run digest, see `run_digest_of`.
     """
     table = ChunkTable(journal, stage)
     with ACTIVITY.phase(f"writing results to {journal.results}"):
         stage.write(table, journal.results)
     files = describe_files(journal.results, stage.files)
-    journal.note_finished(Finished(journal.digest, table.again, run, seal, now(), files))
+    note_finished(journal, Finished(journal.digest, table.again, run, now(), files))
 
 
-def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal: str | None) -> None:
+def merge_once(journal: Journal, stage: Stage[Any], run: str | None) -> None:
     """`merge`, unless another worker is at it: then wait for it. Merging twice does no harm: both write the same."""
     from filelock import SoftFileLock, Timeout  # works on file systems of clusters, too
 
@@ -115,7 +113,7 @@ def merge_once(journal: WorkerJournal, stage: Stage[Any], run: str | None, seal:
             lock.acquire(LONGEST_SECONDS)  # a lock of a process of this machine that has ended is broken
         try:
             if not is_complete(journal):
-                merge(journal, stage, run, seal)
+                merge(journal, stage, run)
         finally:
             lock.release()
 

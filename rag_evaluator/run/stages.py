@@ -15,7 +15,7 @@ from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.journal import Journal, Key, Line, encode, place_of, read_manifest, workers_of
-from rag_evaluator.run.merge import merge_once
+from rag_evaluator.run.merge import ChunkTable, merge_once
 from rag_evaluator.run.status import is_complete
 from rag_evaluator.run.task import Cell, Plan, Record, Stage, Work, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start, WorkerJournal
@@ -198,16 +198,14 @@ def run_stage(
     progress: Progress = silent,
     stop: Stop | None = None,
     start: Start = "continue",
-    run_digest: Callable[[], str | None] = lambda: None,
-) -> Journal:
-    """Make the cells of a stage that are this worker's, help with the others, and merge when all are there.
+) -> ChunkTable:
+    """Make the cells of a stage that are this worker's, help with the others, merge; the cells when all are there.
 
     Args:
         results: where the workers of a run meet.
         progress: called with (cells made by anybody, cells to make).
         stop: asked to stop, it raises `StopSignal` once what is in the making is done or its grace time is over.
         start: see `WorkerJournal`.
-        run_digest: by which the next start knows in a moment that nothing has changed.
     """
     refuse_foreign(results, stage.files)
     if worker.count > 1 and None in stage.plan.columns.values():
@@ -215,11 +213,16 @@ def run_stage(
             f"worker {worker}: a model of the run has no name, so workers cannot tell whether they have the "
             "same. Give models by folder or hub id."
         )
-    stop = stop or Stop()
     with ACTIVITY.phase(LOOKING):
         journal = WorkerJournal(results, stage, process_name(worker), start)
-    if is_complete(journal) and stage.is_written(results, journal.plan) and not journal.try_again(run_id()):
-        return journal
+    is_there = is_complete(journal) and stage.is_written(results)
+    if not is_there or journal.try_again(run_id()):
+        _make_and_merge(stage, journal, worker, progress, stop or Stop())
+    return ChunkTable(journal, stage)
+
+
+def _make_and_merge(stage: Stage[Any], journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:
+    """Do what is left to be done; the note of this process says how it ended."""
     journal.forget_finished()
     journal.note_worker(worker=str(worker), run=run_id())
 
@@ -228,10 +231,8 @@ def run_stage(
 
     stop.at_once = end
     try:
-        with ACTIVITY.phase(LOOKING):
-            digest = run_digest()  # before the work: what changes while it lasts is no part of it
         _make(stage, journal, worker, progress, stop)
-        merge_once(journal, stage, run_id(), digest)
+        merge_once(journal, stage, run_id())
     except BaseException as error:
         with suppress(ResultsError):  # the first error says more than that the note could not be written either
             end(f"stopped by {error}" if isinstance(error, StopSignal) else f"failed: {type(error).__name__}")
@@ -240,7 +241,6 @@ def run_stage(
         stop.at_once = lambda how: None
         journal.close()
     end("finished")
-    return journal
 
 
 def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:

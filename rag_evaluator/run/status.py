@@ -23,7 +23,6 @@ class Finished:
         plan: digest of the plan.
         again: chunks in which another try may make a missing record.
         run: what the workers of the start that merged share; None for processes started by hand.
-        seal: run digest, see `rag_evaluator.tasks.manifest`; None where it is not known.
         ended: seconds since the epoch.
         files: name of each result file -> size in bytes, time of change in nanoseconds, SHA-256.
     """
@@ -31,7 +30,6 @@ class Finished:
     plan: str
     again: Sequence[int]
     run: str | None
-    seal: str | None
     ended: float
     files: Mapping[str, list[Any]]
 
@@ -48,6 +46,13 @@ def read_finished(journal: Journal) -> Finished | None:
 def describe_files(folder: Path, names: Iterable[str]) -> dict[str, list[Any]]:
     """Size, time of change and SHA-256 of files."""
     return {name: [*_stamp(folder / name), file_digest(folder / name)] for name in names}
+
+
+def note_finished(journal: Journal, note: Finished) -> None:
+    """The result files are written: what is left of dead workers' records is of no use any more."""
+    write_json(journal.folder / "merged.json", asdict(note))
+    for path in (journal.folder / SCORES).glob("*.jsonl"):
+        path.unlink(missing_ok=True)
 
 
 def note_rewritten(folder: Path, names: Iterable[str]) -> None:
@@ -149,7 +154,7 @@ class Status:
         missing: unfinished chunks.
         merged: whether the result files are written.
         part: which rows of the dataset it takes; None: all.
-        workers: in the order of their beginning; `unreadable` notes of workers are counted.
+        workers: in the order of their beginning; without those whose note cannot be read.
     """
 
     task: str
@@ -162,7 +167,6 @@ class Status:
     at: float
     part: str | None = None
     workers: list[WorkerStatus] = field(default_factory=list)
-    unreadable: int = 0
 
     @property
     def rate(self) -> float:
@@ -194,8 +198,7 @@ def _status(journal: Journal) -> Status:
     workers = {name: WorkerStatus(name, note, note.at) for name, note in notes.items() if note is not None}
     for chunk in published:
         footer = journal.read_footer(chunk)
-        if "process" in footer:
-            worker = workers.setdefault(footer["process"], _unknown(footer))
+        if worker := workers.get(footer.get("process", "")):
             worker.chunks += 1
             worker.made += footer["made"]
             worker.seen = max(worker.seen, footer["ended"])
@@ -222,13 +225,4 @@ def _status(journal: Journal) -> Status:
         at=time.time(),
         part=partial_rows(journal.about),
         workers=sorted(workers.values(), key=lambda worker: worker.note.began),
-        unreadable=sum(note is None for note in notes.values()),
     )
-
-
-def _unknown(footer: Mapping[str, Any]) -> WorkerStatus:
-    """A process that left chunks and no note."""
-    note = WorkerNote(
-        footer["worker"], footer["began"], footer["ended"], ended="left no note", host="", pid=0, started=0
-    )
-    return WorkerStatus(footer["process"], note, footer["ended"])

@@ -291,8 +291,8 @@ class Stage(Protocol[U]):
             context: None where nothing is kept.
         """
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
-        """Whether what `write` has written for a plan can be read."""
+    def is_written(self, folder: Path) -> bool:
+        """Whether what `write` has written can be read, and is what this start would write."""
 
     def write(self, table: "Table[U]", folder: Path) -> None:
         """Write the result files, all or none; loads no model."""

@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
+from copy import copy
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
@@ -31,7 +32,7 @@ from rag_evaluator.run.journal import (
     read_manifest,
     workers_of,
 )
-from rag_evaluator.run.status import Finished, read_finished
+from rag_evaluator.run.status import read_finished
 from rag_evaluator.run.task import Stage, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
 
@@ -52,9 +53,9 @@ def carry_over(old: Journal, stage: Stage[Any], folder: Path, process: str) -> N
                     file.flush()
                     os.fsync(file.fileno())
     for path in (old.folder / ANSWERS).glob("*.jsonl"):
-        copy = folder / TMP / f"{path.stem}.{process}"
-        shutil.copy(path, copy)
-        copy.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
+        temporary = folder / TMP / f"{path.stem}.{process}"
+        shutil.copy(path, temporary)
+        temporary.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
 
 
 def record_files(journal: Journal) -> list[Path]:
@@ -76,7 +77,6 @@ def _kept(stage: Stage[Any], chunk: int, known: KnownRecords) -> Iterator[bytes]
 
 Start = Literal["continue", "fresh", "update"]
 ANSWER_KEYS = ("signature", "prompt")  # of the judge, digest of the whole prompt
-MERGE: Literal["merge"] = "merge"  # take what is there as it is
 
 
 class WorkerJournal(Journal):
@@ -95,11 +95,9 @@ class WorkerJournal(Journal):
     Raises `ResultsError` if the folder cannot be written, or if it holds another plan: the message names what changed.
     """
 
-    def __init__(
-        self, results: Path, stage: Stage[Any], process: str, start: "Start | Literal['merge']" = "continue"
-    ) -> None:
+    def __init__(self, results: Path, stage: Stage[Any], process: str, start: Start = "continue") -> None:
         plan = stage.plan
-        if start not in (*get_args(Start), MERGE):
+        if start not in get_args(Start):
             raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
         self.results, self.place, self.process = results, place_of(results, plan.task, plan.stage), process
         self._appenders: dict[int, Appender] = {}
@@ -114,7 +112,7 @@ class WorkerJournal(Journal):
             self._take(old or Manifest(plan, stage.about, 0))
             self._known = (self.digest, self.generation) if old else None
             changes = plan.changes(self.plan)
-            if start == "fresh" or ((changes or plan.part != self.plan.part) and start != MERGE):
+            if start == "fresh" or changes or plan.part != self.plan.part:
                 self._take_over(stage, start, changes)
             self._make_folders()
 
@@ -192,12 +190,6 @@ class WorkerJournal(Journal):
         if self.pending:
             self._discard()
 
-    def note_finished(self, note: Finished) -> None:
-        """The result files are written: what is left of dead workers' records is of no use any more."""
-        self._replace(self.folder / "merged.json", asdict(note))
-        for path in (self.folder / SCORES).glob("*.jsonl"):
-            path.unlink(missing_ok=True)
-
     def note_worker(self, **changes: Any) -> None:
         """Say of this process what has changed: fields of `WorkerNote`."""
         self._note = replace(self._note, at=now(), **changes)
@@ -252,18 +244,17 @@ class WorkerJournal(Journal):
 
     def _take_over(self, stage: Stage[Any], start: str, changes: Sequence[str]) -> None:
         """Begin a new generation, with what still holds of the one in force."""
-        old = Journal.__new__(Journal)
-        old.results, old.place = self.results, self.place
-        old._take(Manifest(self.plan, self.about, self.generation))
+        old = copy(self)
         only_rows = not stage.plan.changes(old.plan, unnamed=False)
         has_more_rows = stage.plan.part != old.plan.part and stage.plan.holds_rows_of(old.plan)
-        if start == "continue" and only_rows and has_more_rows:
-            return self._grow(stage, old)
-        if start in ("continue", "update") and not (old.is_empty and not workers_of(old)):
+        grows = start == "continue" and only_rows and has_more_rows
+        if not grows and start in ("continue", "update") and not (old.is_empty and not workers_of(old)):
             if start == "continue" and not only_rows:
                 refuse_changes(self.results, changes)
             if start == "continue" or not any((old.folder / ANSWERS).glob("*.jsonl")):  # they make the records again
                 refuse_fewer_rows(self.results, stage.plan, old.plan)
+        if grows:
+            return self._grow(stage, old)
         self._take(Manifest(stage.plan, stage.about, max([old.generation, *generations(self.place)]) + 1))
         self.pending = True
         try:

@@ -103,14 +103,12 @@ def parse_worker(text: str) -> Worker:
 
 
 def find_worker(environment: Mapping[str, str] = os.environ) -> Worker:
-    """The worker of this process: element of a Slurm array x process of torchrun, accelerate or srun.
+    """The worker of this process: element of a Slurm array x process of srun.
 
     Not `SLURM_NTASKS`: outside of srun it tells how many tasks there could be.
     """
     number, count = 0, 1
-    if "RANK" in environment and "WORLD_SIZE" in environment:
-        number, count = _number(environment, "RANK"), _number(environment, "WORLD_SIZE")
-    elif "SLURM_PROCID" in environment and "SLURM_STEP_NUM_TASKS" in environment:
+    if "SLURM_PROCID" in environment and "SLURM_STEP_NUM_TASKS" in environment:
         number, count = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if "SLURM_ARRAY_TASK_ID" in environment:
         elements = _number(environment, "SLURM_ARRAY_TASK_COUNT", 1)
@@ -123,8 +121,8 @@ def find_worker(environment: Mapping[str, str] = os.environ) -> Worker:
 
 def run_id(environment: Mapping[str, str] = os.environ) -> str | None:
     """What the workers of one start share: the number of their job. None for processes started by hand."""
-    for name in ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID", "TORCHELASTIC_RUN_ID"):
-        if environment.get(name, "none") != "none":
+    for name in ("SLURM_ARRAY_JOB_ID", "SLURM_JOB_ID"):
+        if name in environment:
             return f"{name}={environment[name]}"
     return None
 
@@ -155,10 +153,8 @@ def share_devices(environment: Mapping[str, str] = os.environ, worker: Worker = 
         worker: started by hand. It cannot know how many others are on its host, so it takes an even part by its number;
             one GPU that was chosen for it stays.
     """
-    local, size = _number(environment, "LOCAL_RANK", 0), _number(environment, "LOCAL_WORLD_SIZE", 0)
-    if not size:
-        tasks = re.match(r"\d+", environment.get("SLURM_STEP_TASKS_PER_NODE", ""))
-        local, size = _number(environment, "SLURM_LOCALID", 0), int(tasks[0]) if tasks else 1
+    tasks = re.match(r"\d+", environment.get("SLURM_STEP_TASKS_PER_NODE", ""))
+    local, size = _number(environment, "SLURM_LOCALID", 0), int(tasks[0]) if tasks else 1
     if DEVICES in environment:
         devices = [device for device in environment[DEVICES].split(",") if device]
     else:

@@ -33,7 +33,7 @@ __getattr__, *_ = facade(
     __name__,
     {
         "evaluation": "ScoredTable of_journal",
-        "manifest": "is_scored run_digest_of versions",
+        "manifest": "versions",
         "question": "TaskJudge warned_once",
         "question_conclusions": "generate_conclusion sort_conclusion",
         "ranking": "STRATEGIES compare_orders retrieval_measures",

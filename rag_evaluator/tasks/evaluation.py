@@ -7,32 +7,29 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic
 
-from rag_evaluator.config.schema import Config, make_config
+from rag_evaluator.config.schema import make_config
 from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.checked import CheckedRows, rows_again
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ConfigError, ResultsError, way
 from rag_evaluator.files.progress import Progress
-from rag_evaluator.metrics.chosen import check_reported, chosen_metrics, with_repeats
+from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
-from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.results import Results, Row
 from rag_evaluator.results.rows import DROPPED, Score, Scored
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, reported_as
 from rag_evaluator.results.writers import WRITERS, write_table
-from rag_evaluator.run.journal import MAIN_TASK, STAGES, Journal
+from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import make_all
-from rag_evaluator.run.task import Context, Plan, Record, Table, U, Work, auto_chunk_size
-from rag_evaluator.tasks.manifest import REPORT, describe, write_own_report
+from rag_evaluator.run.task import Context, Plan, Record, Stage, Table, U, Work
+from rag_evaluator.tasks.manifest import REPORT, write_own_report
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
-    from rag_evaluator.prompts.loading import TracedPrompt
-    from rag_evaluator.prompts.pack import Key
 
 
 class Evaluation:
@@ -81,7 +78,7 @@ class Evaluation:
         assert self._load is not None
         yield Scoring(await self._load(), lambda unit, column: (unit, column))
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         try:
             run = Run(folder)
             is_reported = bool(run.summary) and is_reported_as(run.manifest, self.about)
@@ -115,7 +112,7 @@ class Scoring(Generic[U]):
 class ScoredTable:
     """The finished cells of an evaluation as the writers take them: row by row, none kept."""
 
-    def __init__(self, table: Table[Sample], stage: Evaluation) -> None:
+    def __init__(self, table: Table[Sample], stage: Stage[Sample]) -> None:
         self.table, self.stage = table, stage
         self.metrics = list(table.plan.columns)
         self.manifest = with_engines(reported_as(table.about, stage.about), table.engines)
@@ -131,44 +128,6 @@ class ScoredTable:
         signatures = self.manifest.get("signatures", {})
         for sample, records in self.table:
             yield Row(sample, {name: to_score(repeats) for name, repeats in records.items()}, signatures)
-
-
-def stage_of_rows(
-    rows: CheckedRows,
-    config: Config,
-    metrics: Mapping[str, Metric],
-    prompts: "Mapping[Key, TracedPrompt]",
-    signatures: Mapping[str, str],
-    times: Mapping[str, int],
-    load: "Callable[[], Awaitable[Scorer]]",
-) -> Evaluation:
-    """The stage of a run that begins.
-
-    Args:
-        config: with the dataset that the rows are of.
-        signatures: by metric, of a single repeat.
-        times: by metric, how often its scores are made.
-        load: see `Evaluation`.
-    """
-    repeats, columns, size = max(times.values()), dict(config.columns), config.chunk_size
-    plan = Plan(
-        task=MAIN_TASK,
-        stage=STAGES[MAIN_TASK],
-        units=len(rows),
-        unit_noun="rows",
-        column_noun="metrics",
-        cell_noun="scores",
-        data=rows.digest,
-        options={"columns": json.dumps(columns, ensure_ascii=False)} if columns else {},
-        columns={name: None if is_unnamed(line) else line for name, line in signatures.items()},
-        chunk_size=auto_chunk_size(len(rows)) if size == "auto" else size,
-        repeats=repeats,
-        once=[name for name, number in times.items() if number < repeats],
-        part=rows.part,
-    )
-    described = about_metrics(metrics, config.thresholds)
-    about = describe(config, with_repeats(signatures, times), prompts, plan.units, described, plan.part)
-    return Evaluation(rows, metrics, plan, about, load)
 
 
 def of_journal(journal: Journal) -> Evaluation:
@@ -218,17 +177,14 @@ def score_in_memory(stage: Evaluation, progress: Progress) -> Results:
     return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
 
 
-def results_of(journal: Journal, stage: Evaluation) -> Results:
-    """The results of a finished run, whose judgements stay on disk until they are asked for.
-
-    Raises `MissingChunksError` if its scores are not complete.
-    """
-    table = ScoredTable(ChunkTable(journal, stage), stage)
-    scores: dict[str, list[Score]] = {name: [] for name in table.metrics}
-    for row in table:
+def results_of(table: ChunkTable) -> Results:
+    """The results of a finished run, whose judgements stay on disk until they are asked for."""
+    rows = ScoredTable(table, table.stage)
+    scores: dict[str, list[Score]] = {name: [] for name in rows.metrics}
+    for row in rows:
         for name, score in row.scores.items():
             scores[name].append(score.without_judgements())
-    return Results(stage.units, scores, table.manifest.get("signatures", {}), table.manifest, table)
+    return Results(table.stage.units, scores, rows.manifest.get("signatures", {}), rows.manifest, rows)
 
 
 def to_record(score: Score) -> Record:

@@ -1,6 +1,5 @@
-"""What a run is made of: its manifest, the digest by which a start knows that nothing has changed, its report."""
+"""What a run is made of: its manifest, and its report."""
 
-import json
 import logging
 import platform
 from collections.abc import Mapping
@@ -10,20 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import BY_CERTIFICATE, DEMO
-from rag_evaluator.dataset.checked import data_digest
-from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import file_digest, short_digest
-from rag_evaluator.files.gguf import gguf_of
-from rag_evaluator.metrics.chosen import chosen_metrics
-from rag_evaluator.metrics.metric import Metric
-from rag_evaluator.models.hub import fingerprint
-from rag_evaluator.resources import __version__, command, packaged
+from rag_evaluator.resources import __version__, command
 from rag_evaluator.results.manifest import PART, PROMPT_TEXTS
 from rag_evaluator.results.run import Run
-from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.status import is_complete, note_rewritten, read_finished
+from rag_evaluator.run.status import note_rewritten
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import TracedPrompt
@@ -119,63 +109,3 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
-
-
-def run_digest_of(config: Config, data: str | None = None, chosen: Mapping[str, Metric] | None = None) -> str | None:
-    """16 hexadecimal digits that change with anything a run depends on; more than its signatures hold.
-
-    Args:
-        data: digest of the rows that are being scored; None reads the dataset.
-        chosen: the metrics of the configuration; None looks them up.
-
-    None where it cannot be told so quickly: a model that is no folder, rows that are no file.
-    """
-    metrics = (chosen_metrics(config) if chosen is None else chosen).values()
-    if any("function" in metric.options for metric in metrics):  # whose text only a module tells
-        return None
-    folders = []
-    if any(metric.judge for metric in metrics):
-        judge = DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model)
-        folders.append(gguf_of(judge) or judge)
-        folders += [] if config.judge.adapter is None else [Path(config.judge.adapter)]
-    if any(metric.embeddings for metric in metrics):
-        folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
-    if any(metric.verifier == "model" for metric in metrics):
-        named = (config.verifier.model, config.verifier.base)
-        folders += [Path(model) for model in named if model is not None]
-    folders += [Path(str(metric.reranker.model)) for metric in metrics if metric.reranker is not None][:1]
-    if config.dataset is None or not config.dataset.exists() or not all(folder.exists() for folder in folders):
-        return None
-    template = Path(config.judge.chat_template)
-    packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
-    of_threshold = config.certificate if config.verifier.threshold == BY_CERTIFICATE else None
-    files = [*packs, *(file for file in (template, of_threshold) if file is not None and file.is_file())]
-    parts: dict[str, Any] = {
-        "config": config.model_dump(mode="json", exclude={"certificate"}),
-        "versions": versions(),
-        "models": [fingerprint(folder) for folder in folders],
-        "files": [file_digest(file) for file in files],
-        "data": data or data_digest(config.dataset),
-    }
-    return short_digest(json.dumps(parts, sort_keys=True))
-
-
-def is_scored(config: Config, chosen: Mapping[str, Metric]) -> bool:
-    """Whether there is a finished run of exactly this configuration, in which no score is worth another try.
-
-    Args:
-        chosen: the metrics of the configuration.
-    """
-    if not (config.results_dir / "journal" / "manifest.json").is_file():
-        return False
-    try:
-        journal = Journal(config.results_dir)
-        is_read = bool(Run(config.results_dir).summary)
-    except ResultsError:  # the run that follows says so, or writes the summary again
-        return False
-    note = read_finished(journal)
-    if not is_read or note is None or note.seal is None or note.again or not is_complete(journal):
-        return False
-    if config.report and REPORT not in note.files:  # it could not be written
-        return False
-    return note.seal == run_digest_of(config, chosen=chosen)

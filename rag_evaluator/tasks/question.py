@@ -193,7 +193,7 @@ class QuestionStage(Generic[Q]):
         if not isinstance(value, dict):
             raise ValueError(f"{value!r:.40} is no {column}")
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         return True
 
     @asynccontextmanager
@@ -341,8 +341,7 @@ def warned_once(text: str) -> None:
 def run_and_keep(stage: QuestionStage[Any], folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
     """The finished cells of a stage; what holds of earlier calls is kept."""
     with shown(progress, stage.plan.cell_noun) as at:
-        journal = run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
-        return ChunkTable(journal, stage)
+        return run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
 
 
 @contextmanager

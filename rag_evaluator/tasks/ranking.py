@@ -4,7 +4,6 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
 
 from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, sigmoid
 from rag_evaluator.metrics.own.retrieval import measured
@@ -163,9 +162,6 @@ Prefer = Callable[[int, int], Awaitable[float]]
 Strategy = Callable[[Sequence[int], Prefer], Awaitable[list[int]]]
 
 
-PAIRS_AT_ONCE = 4096
-
-
 async def insertion(items: Sequence[int], prefer: Prefer) -> list[int]:
     """Binary insertion, one comparison after the other: about n log2(n) - 1.3 n of them."""
     order = list(items[:1])
@@ -195,23 +191,6 @@ async def merge(items: Sequence[int], prefer: Prefer) -> list[int]:
     return await _merged(first, second, prefer)
 
 
-async def allpairs(items: Sequence[int], prefer: Prefer) -> list[int]:
-    """Every pair compared, in one round: n (n - 1) / 2 comparisons.
-
-    Ranked by pairs won (Copeland), then by the sum of the probabilities, then by position; so no single judgement
-    decides, and cycles do no harm.
-    """
-    wins, sums = dict.fromkeys(items, 0), dict.fromkeys(items, 0.0)
-    pairs = list(combinations(items, 2))
-    for start in range(0, len(pairs), PAIRS_AT_ONCE):
-        part = pairs[start : start + PAIRS_AT_ONCE]
-        for (first, second), share in zip(part, await asyncio.gather(*(prefer(*pair) for pair in part)), strict=True):
-            wins[first if _wins(share, first, second) else second] += 1
-            sums[first] += share
-            sums[second] += 1 - share
-    return sorted(items, key=lambda item: (-wins[item], -round(sums[item], 6), item))
-
-
 async def _merged(first: list[int], second: list[int], prefer: Prefer) -> list[int]:
     if not first or not second:
         return first + second
@@ -239,4 +218,4 @@ def _wins(share: float, first: int, second: int) -> bool:
     return share > 0.5 or (share == 0.5 and first < second)
 
 
-STRATEGIES: Mapping[str, Strategy] = {"insertion": insertion, "merge": merge, "allpairs": allpairs}
+STRATEGIES: Mapping[str, Strategy] = {"insertion": insertion, "merge": merge}

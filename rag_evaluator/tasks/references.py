@@ -26,7 +26,7 @@ from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.flags import COPIED, REASONS
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Plan, Record, Table
+from rag_evaluator.run.task import Record, Table
 from rag_evaluator.tasks.question import (
     ContextStage,
     Make,
@@ -325,7 +325,7 @@ class Generate(ContextStage):
         for unit, records in table:
             yield Reference(unit.question, list(unit.contexts), **fields_of(records[COLUMN][0]))
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         return all(self._path(unit).is_file() for unit in self.units)
 
     def write(self, table: Table[Question], folder: Path) -> None:

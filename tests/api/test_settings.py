@@ -55,7 +55,6 @@ def test_sort_takes_its_section_of_the_configuration(config: Callable[[], Any]) 
 
 
 ARGUMENTS: list[tuple[dict[str, Any], tuple[str, int]]] = [
-    ({"strategy": "allpairs"}, ("allpairs", 2)),
     ({"k": 3}, ("merge", 3)),
     ({"k": 4, "strategy": "insertion"}, ("insertion", 4)),
     ({"k": None, "strategy": None}, ("merge", 2)),

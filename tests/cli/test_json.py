@@ -78,7 +78,7 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
     "submit": (
         "submit config.yaml --workers 2 --limit 4 --dry-run",
         0,
-        {"task": "evaluate", "workers": 2, "array": None, "merge": None, "submitted": False},
+        {"task": "evaluate", "workers": 2, "array": None},
     ),
     "review apply": (
         "review apply results/reviewed",

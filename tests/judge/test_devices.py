@@ -17,7 +17,7 @@ from rag_evaluator import ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import BatchSize, PackedModel, PlainDecoder, PromptText, load_pipeline, logits_size
-from rag_evaluator.run import DEVICES, ChunkTable, Worker, read_status, share_devices
+from rag_evaluator.run import DEVICES, Worker, read_status, share_devices
 from rag_evaluator.tasks import ScoredTable
 
 ModelFolder = Callable[..., Path]
@@ -45,7 +45,7 @@ def test_workers_started_by_hand_each_get_a_gpu_of_their_own(
 
 @pytest.mark.parametrize(
     "environment",
-    [{DEVICES: "3"}, {DEVICES: "GPU-5c1d"}, {DEVICES: ""}, {DEVICES: "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1"}],
+    [{DEVICES: "3"}, {DEVICES: "GPU-5c1d"}, {DEVICES: ""}, {DEVICES: "2", "SLURM_STEP_TASKS_PER_NODE": "1"}],
 )
 def test_a_gpu_that_was_chosen_for_a_worker_stays(environment: dict[str, str]) -> None:
     assert workers_of(4, (), environment) == [None] * 4
@@ -247,12 +247,11 @@ def test_status_tells_the_path_that_a_worker_takes_and_why(
 def test_the_manifest_tells_each_path_once_whoever_took_it(model_folder: ModelFolder, tmp_path: Path) -> None:
     judge = {"model": str(model_folder("bloom")), "max_new_tokens": 32}
     evaluator = RAGEvaluator({"metrics": ["context_relevance"], "judge": judge})
-    journal = evaluator.run(tmp_path / "out", [ROW])
-    (note,) = (journal.folder / "workers").glob("*.json")
+    table = evaluator.run(tmp_path / "out", [ROW])
+    (note,) = (table.journal.folder / "workers").glob("*.json")
     note.with_name("killed.json").write_bytes(note.read_bytes())
     note.with_name("damaged.json").write_text("[]", encoding="utf-8")
-    stage = evaluator.stage([ROW])
-    assert ScoredTable(ChunkTable(journal, stage), stage).manifest["judge_paths"] == [
+    assert ScoredTable(table, table.stage).manifest["judge_paths"] == [
         {"path": "plain", "why": "its forward pass takes no position_ids", "batch_size": "16"}
     ]
     (tmp_path / "memory").mkdir()

@@ -8,7 +8,7 @@ import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
-from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge, load_config
+from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import all_prompts, export, load_prompts, prompts_owned
 from rag_evaluator.prompts import (
@@ -20,7 +20,6 @@ from rag_evaluator.prompts import (
     read_pack,
 )
 from rag_evaluator.resources import packaged
-from rag_evaluator.tasks import run_digest_of
 
 ROOT = Path(__file__).parents[2]
 OF_METRICS = [(metric.owner or name, prompt) for name, metric in METRICS.items() for prompt in metric.prompts]
@@ -179,16 +178,6 @@ def test_an_installed_package_takes_its_files_from_its_own_folder_only(tmp_path:
     assert packaged("prompts", package) == tmp_path / "site-packages" / "prompts"  # a clone
     (package / "data").mkdir()
     assert packaged("prompts", package) == package / "data" / "prompts"
-
-
-def test_a_finished_run_is_seen_to_have_changed_with_a_pack_of_the_package(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("rag_evaluator.tasks.manifest.packaged", lambda name: tmp_path)
-    config = load_config(ROOT / "config.yaml")
-    before = run_digest_of(config)
-    (tmp_path / "faithfulness_nli_statement_prompt_spanish.json").write_text("{}", encoding="utf-8")
-    assert None is not run_digest_of(config) != before
 
 
 def setting(key: str, value: Any) -> Callable[[Any], Any]:

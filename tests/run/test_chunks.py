@@ -545,12 +545,6 @@ SLURM_ARRAY = {"SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "0"}
             {**SLURM_ARRAY, "SLURM_ARRAY_TASK_ID": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"},
             (5, 8),
         ),
-        ({"RANK": "3", "WORLD_SIZE": "8", "LOCAL_RANK": "3"}, (3, 8)),  # torchrun, accelerate launch
-        (
-            {"RANK": "3", "WORLD_SIZE": "8", "SLURM_PROCID": "0", "SLURM_STEP_NUM_TASKS": "2"},
-            (3, 8),
-        ),  # torchrun by srun
-        ({"WORLD_SIZE": "8"}, (0, 1)),
     ],
 )
 def test_the_worker_is_numbered_from_the_environment(environment: dict[str, str], worker: tuple[int, int]) -> None:
@@ -570,19 +564,18 @@ def test_the_worker_can_be_said_by_hand() -> None:
     for text in ("16/16", "3", "-1/2", "a/b", "1/0"):
         with pytest.raises(ConfigError, match="expected NUMBER/COUNT, numbers from 0"):
             parse_worker(text)
-    with pytest.raises(ConfigError, match="the environment variable RANK is 'x': expected a number"):
-        find_worker({"RANK": "x", "WORLD_SIZE": "2"})
+    with pytest.raises(ConfigError, match="the environment variable SLURM_PROCID is 'x': expected a number"):
+        find_worker({"SLURM_PROCID": "x", "SLURM_STEP_NUM_TASKS": "2"})
 
 
 @pytest.mark.parametrize(
     ("environment", "devices"),
     [
         ({"CUDA_VISIBLE_DEVICES": "0,1,2,3"}, None),  # alone: device_map spreads the model
-        ({"CUDA_VISIBLE_DEVICES": "0,1", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, "1"),
-        ({"CUDA_VISIBLE_DEVICES": "4,5,6,7", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, "6,7"),
+        ({"CUDA_VISIBLE_DEVICES": "4,5,6,7", "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2"}, "6,7"),
         ({"CUDA_VISIBLE_DEVICES": "0,1", "SLURM_LOCALID": "0", "SLURM_STEP_TASKS_PER_NODE": "2(x3)"}, "0"),
         ({"CUDA_VISIBLE_DEVICES": "1", "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2"}, None),  # given its own
-        ({"CUDA_VISIBLE_DEVICES": "", "LOCAL_RANK": "1", "LOCAL_WORLD_SIZE": "2"}, None),
+        ({"CUDA_VISIBLE_DEVICES": "", "SLURM_LOCALID": "1", "SLURM_STEP_TASKS_PER_NODE": "2"}, None),
     ],
 )
 def test_processes_of_a_node_share_its_gpus(environment: dict[str, str], devices: str | None) -> None:
@@ -592,7 +585,7 @@ def test_processes_of_a_node_share_its_gpus(environment: dict[str, str], devices
 def test_workers_of_one_job_share_its_number() -> None:
     assert run_id({"SLURM_ARRAY_JOB_ID": "7", "SLURM_JOB_ID": "9"}) == "SLURM_ARRAY_JOB_ID=7"
     assert run_id({"SLURM_JOB_ID": "9"}) == "SLURM_JOB_ID=9"
-    assert run_id({"TORCHELASTIC_RUN_ID": "none"}) is None
+    assert run_id({}) is None
 
 
 def test_missing_scores_are_not_tried_again_by_the_late_workers_of_the_same_job(

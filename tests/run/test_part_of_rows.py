@@ -256,10 +256,6 @@ class TestOtherTasks:
         assert asked.asked - before == before / 2
         assert printed(capsys, 0, "merge", str(tmp_path / "results" / "duel-b-a"))
 
-    def test_slurm_gets_the_limit_for_each_worker(self, config: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        shown = printed(capsys, 0, "submit", str(config), "--workers", "2", "--limit", "5", "--dry-run")
-        assert "--set limit=5" in shown
-
 
 def test_an_update_that_never_began_does_not_remove_what_a_run_with_more_rows_made(tmp_path: Path) -> None:
     evaluate(tmp_path, limit=5)

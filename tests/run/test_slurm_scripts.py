@@ -1,4 +1,4 @@
-"""The scripts and commands that `submit` hands to Slurm."""
+"""The launcher, and what `submit` hands to `sbatch`."""
 
 import os
 import subprocess
@@ -11,16 +11,15 @@ from rag_evaluator.cli.main import main
 ROOT = Path(__file__).parents[2]
 
 
-def test_the_merge_has_account_partition_and_qos_of_the_array(
+def test_sbatch_gets_the_array_its_options_and_what_each_worker_runs(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "config.yaml").write_text("metrics: [exact_match]\n", encoding="utf-8")
-    given = ["--partition=gpu", "-A", "team", "--qos", "long", "--nice=5", "--gres=gpu:2"]
-    assert main(["submit", str(tmp_path / "config.yaml"), "--workers", "2", "--dry-run", "--", *given]) == 0
-    *_, array, merge = capsys.readouterr().out.splitlines()
-    assert " ".join(given) in array
-    assert " --partition=gpu -A team --qos long " in merge
-    assert "--nice" not in merge and "--gres" not in merge
+    config = tmp_path / "config.yaml"
+    config.write_text("metrics: [exact_match]\n", encoding="utf-8")
+    given = ["--set", "limit=5", "--dry-run", "--", "--partition=gpu", "-A", "team"]
+    assert main(["submit", str(config), "--workers", "2", *given]) == 0
+    launcher = f"--array=0-1 --partition=gpu -A team {ROOT / 'launcher.sh'}"
+    assert capsys.readouterr().out.endswith(f"{launcher} evaluate {config} --set limit=5\n")
 
 
 @pytest.mark.parametrize(("task", "expected"), [({}, "8"), ({"ARRAY_JOB_ID": "7", "ARRAY_TASK_ID": "3"}, "7_3")])

@@ -63,7 +63,7 @@ class Squares:
         await asyncio.sleep(self.seconds)
         return Record(unit.index**2)
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         return True
 
     def write(self, table: Table[Number], folder: Path) -> None:

@@ -65,14 +65,13 @@ def environment() -> dict[str, str]:
     return {**os.environ, "PYTHON": sys.executable, "PROJECT": str(ROOT), "OMP_NUM_THREADS": "1"}
 
 
-def submit(config: Path, workers: int, *sbatch_options: str) -> tuple[str, str]:
-    """Numbers of the array and of the merge."""
+def submit(config: Path, workers: int, *sbatch_options: str) -> str:
+    """The number of the array."""
     told = command(
         "submit", str(config), "--workers", str(workers), "--", "--cpus-per-task=1", *sbatch_options
     ).splitlines()
     [line] = [line for line in told if line.startswith("array ")]
-    words = line.replace(",", "").split()
-    return words[1], words[6]
+    return line.split()[1]
 
 
 def sbatch(*arguments: str) -> str:
@@ -120,11 +119,11 @@ def logs_of(config: Path) -> str:
 
 @pytest.mark.usefixtures("cluster")
 def test_an_array_of_which_one_task_is_killed(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
-    array, merge = submit(config, 3)
+    array = submit(config, 3)
     pid = a_worker(config, 1)
     wait_for_parts(config, 3)
     os.kill(pid, signal.SIGKILL)
-    assert wait_for_job(merge) == "COMPLETED", logs_of(config)
+    wait_for_job(array)
     states = subprocess.run(["scontrol", "-o", "show", "job", array], capture_output=True, text=True).stdout
     assert states.count("JobState=FAILED") == 1
     assert states.count("JobState=COMPLETED") == 2
@@ -136,13 +135,13 @@ def test_an_array_of_which_one_task_is_killed(config: Path, undisturbed: dict[st
 
 @pytest.mark.usefixtures("cluster")
 def test_elements_that_ask_for_whole_nodes_share_none(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
-    array, merge = submit(config, 3, "--exclusive", "--mem=0")
+    array = submit(config, 3, "--exclusive", "--mem=0")
     wait_for_parts(config, 1)
     running = subprocess.run(["squeue", "-h", "-t", "R", "-j", array, "-o", "%N %C"], capture_output=True, text=True)
     nodes = [line.split() for line in running.stdout.splitlines()]
     assert nodes and len({node for node, _ in nodes}) == len(nodes)
     assert {cpus for _, cpus in nodes} == {str(CPUS)}
-    assert wait_for_job(merge) == "COMPLETED", logs_of(config)
+    assert wait_for_job(array) == "COMPLETED", logs_of(config)
     check(config, undisturbed)
 
 

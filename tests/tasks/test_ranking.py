@@ -110,10 +110,6 @@ def test_merge_takes_hardly_more_comparisons_in_a_tenth_of_the_rounds() -> None:
     assert rounds <= 115
 
 
-def test_allpairs_takes_one_round() -> None:
-    assert run_strategy("allpairs", places_of(30, 0))[1:] == (435, 1)
-
-
 @given(st.integers(0, 12), st.data())
 @settings(max_examples=60, deadline=None)
 def test_a_judge_who_contradicts_himself_still_gets_every_item_once(count: int, data: st.DataObject) -> None:

@@ -104,7 +104,7 @@ class ProbeStage:
         assert self._load is not None
         yield Scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         try:
             return bool(read_report(folder)["settings"] == self.settings.model_dump())
         except ResultsError:
@@ -271,7 +271,7 @@ def run_probe(
 ) -> Journal:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
     began = now()
-    journal = run_stage(probing(evaluator, data), folder, worker, progress, stop, start)
+    journal = run_stage(probing(evaluator, data), folder, worker, progress, stop, start).journal
     if outcome(journal, began)[0]:
         refresh_report(folder)
     return journal

@@ -13,7 +13,6 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import DEMO, RerankerConfig
 from rag_evaluator.dataset.checked import CheckedRows
-from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.check_judge import look_at_judge
@@ -78,7 +77,7 @@ def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | N
         chosen = f"{len(rows)} rows" if rows.choice.is_whole else str(rows.choice)
         text = "; ".join([chosen, *without])
         checks.add("rows", "warning" if without else "ok", text, {"rows": len(rows), "missing": lacking})
-        for doubt in doubts_of(rows.whole, evaluator.config.columns):
+        for doubt in rows.doubts:
             checks.add("columns", "warning", f"{doubt}.", {})
 
     checks.attempt("rows", look)

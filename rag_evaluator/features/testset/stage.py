@@ -106,7 +106,7 @@ class Testset(QuestionStage[Slot]):
         checker = checker_of(self.asking, judge, model.aembed_text, texts, neighbours)
         return CandidateMaker(self.corpus.chunks, frozenset(self.useful), checker).make
 
-    def is_written(self, folder: Path, plan: Plan) -> bool:
+    def is_written(self, folder: Path) -> bool:
         try:
             summary = read_summary(folder)
         except ResultsError:

@@ -515,8 +515,7 @@ def test_a_duel_is_submitted_with_its_runs(tmp_path: Path, capsys: pytest.Captur
     assert main([*command, "--runs", str(a), str(b), "--set", "language=english"]) == 0
     shown = capsys.readouterr().out
     out, config = tmp_path / "duel-a-b", tmp_path / "judge.yaml"
-    assert f"array.sh duel {a} {b} --config {config} --out {out} --set language=english" in shown
-    assert f"merge.sh merge {out}" in shown
+    assert f"launcher.sh duel {a} {b} --config {config} --out {out} --set language=english" in shown
 
 
 def test_the_docs_name_every_field_of_a_row_and_of_the_summary(tmp_path: Path) -> None:

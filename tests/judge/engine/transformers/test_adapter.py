@@ -15,10 +15,9 @@ from pydantic import BaseModel
 from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator
-from rag_evaluator.config import JudgeConfig, make_config
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import LazyJudge, find_judge, load_pipeline
 from rag_evaluator.models import fingerprint
-from rag_evaluator.tasks import run_digest_of
 
 ModelFolder = Callable[..., Path]
 STEEP = {"initializer_range": 0.5}
@@ -104,16 +103,6 @@ def test_the_signature_has_the_fingerprints_of_base_and_adapter_and_no_path(
     edit(copy, lora_alpha=99)
     assert LazyJudge(None, config_of(base, copy)).signature != signature
     assert LazyJudge(None, config_of(base, None)).signature != signature
-
-
-def test_a_run_with_another_adapter_is_another_run(base: Path, adapter: Path, tmp_path: Path) -> None:
-    rows = tmp_path / "rows.jsonl"
-    rows.write_text('{"user_input": "Who?", "retrieved_contexts": ["She."]}\n')
-    judge = {"model": str(base), "adapter": str(adapter), "max_new_tokens": 48}
-    config = make_config({"metrics": ["context_relevance"], "judge": judge, "dataset": str(rows)})
-    before = run_digest_of(config)
-    edit(adapter, lora_alpha=99)
-    assert before is not None and run_digest_of(config) != before
 
 
 def test_a_merged_pipeline_does_not_pass_for_its_base_model(base: Path, adapter: Path) -> None:

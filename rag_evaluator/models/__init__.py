@@ -1,9 +1,6 @@
 """Look-up, fingerprints and batches of models; embedding models as ragas asks for them; the door to ragas."""
 
 from rag_evaluator.facades import facade
-from rag_evaluator.models.removed import find_removed
-
-find_removed()
 
 __getattr__, __dir__, __all__ = facade(
     __name__,

@@ -49,20 +49,6 @@ def test_broken_yaml_is_told_with_its_line(load: Load, text: str, line: int) -> 
     assert message(load, text).endswith(". Check colons and indentation.")
 
 
-@pytest.mark.parametrize(
-    ("text", "line", "sign"),
-    [
-        ("name： x\n" + METRICS, 1, "'：' (fullwidth colon)"),
-        ("metrics:［faithfulness］\nname: x\n", 1, "'［' (fullwidth left square bracket)"),
-        ("judge:\n　model: demo\nabout: |\n  　a: b\nname: @x\n", 2, "'　' (ideographic space)"),
-    ],
-)
-def test_full_width_signs_in_broken_yaml_are_named(load: Load, text: str, line: int, sign: str) -> None:
-    assert message(load, text).endswith(
-        f" Line {line} has a full-width sign, {sign}: write it in ASCII, with a blank after ':'."
-    )
-
-
 @pytest.mark.parametrize("text", ["", "- faithfulness\n", "just words\n"])
 def test_a_file_that_is_no_mapping_is_told(load: Load, text: str) -> None:
     assert message(load, text).startswith("config.yaml: expected keys and values such as 'dataset: data.jsonl', got ")

@@ -7,12 +7,10 @@ from typing import Any
 from rag_evaluator.cli.options import OK
 from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import USUAL
 from rag_evaluator.errors import ConfigError, MissingChunksError
-from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import command
-from rag_evaluator.run.journal import MAIN_TASK, journals_in
+from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.workers import ALONE, process_name, run_id
 from rag_evaluator.tasks import all_tasks
 
@@ -106,28 +104,16 @@ def submit(options: argparse.Namespace) -> int:
 
 
 def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> None:
-    """Raises `RagEvaluatorError` for what each worker of the array would refuse; loads no model and asks no server."""
+    """Raises `RagEvaluatorError` for paths and rows that each worker of the array would refuse."""
     from rag_evaluator.cli.evaluate import refuse_wrong_paths
+    from rag_evaluator.dataset.checked import checked_rows
+    from rag_evaluator.tasks.question import read_rows
 
     if all_tasks()[task].inputs is not None:  # it has looked at its inputs
         return
-    refuse_wrong_paths(config, None if task in OF_ROWS else chosen)
-    with loading_libraries():
-        from rag_evaluator.evaluator import RAGEvaluator
-        from rag_evaluator.run.stages import refuse_used
-        from rag_evaluator.tasks.question import TaskJudge, read_rows
-
-    makes_packs = config.prompts.adapt  # with the judge
-    if task in OF_ROWS:
+    of_rows = task in OF_ROWS
+    refuse_wrong_paths(config, None if of_rows else chosen)
+    if of_rows:
         read_rows(config, task)
-        if not makes_packs:
-            TaskJudge(task, config)
-        return
-    evaluator = RAGEvaluator(config, chosen=chosen)
-    rows = evaluator.rows()
-    if makes_packs:
-        return
-    evaluator.set_prompts()
-    is_known = config.judge.engine == USUAL and not config.judge.because
-    if task == MAIN_TASK and is_known and (config.results_dir / "journal" / "manifest.json").is_file():
-        refuse_used(config.results_dir, evaluator.stage(rows))
+    else:
+        checked_rows(config.dataset, config, chosen, are_scored=True)

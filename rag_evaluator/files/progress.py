@@ -144,17 +144,16 @@ def duration(seconds: float) -> str:
 
 WIDTH = 120  # characters of a line
 FIRST = 2.0  # seconds: a command that takes less writes no line
-LEAST, MOST = 10.0, 20.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
-BUSY = 120.0  # seconds, after which lines are fewer
+APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
 
 
 class Lines:
-    """Writes a line now and then, and for each new phase.
+    """Writes a line now and then.
 
     Args:
         write: takes a line without its end.
         first: seconds before the first line.
-        least, most: seconds between two lines, in the first minutes and later.
+        apart: seconds between two lines.
         clock: seconds.
     """
 
@@ -162,18 +161,16 @@ class Lines:
         self,
         write: Callable[[str], None],
         first: float = FIRST,
-        least: float = LEAST,
-        most: float = MOST,
+        apart: float = APART,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.write, self.least, self.most, self.clock = write, least, most, clock
-        self._last, self._phase = clock() + first - least, ""
+        self.write, self.apart, self.clock = write, apart, clock
+        self._last = clock() + first - apart
 
     def show(self, state: State) -> None:
         now = self.clock()
-        is_rare = state.elapsed > BUSY and state.phase == self._phase
-        if now - self._last >= (self.most if is_rare else self.least):
-            self._last, self._phase = now, state.phase
+        if now - self._last >= self.apart:
+            self._last = now
             self.write(line_of(state))
 
     def close(self) -> None:

@@ -2,7 +2,6 @@
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
 
 from rag_evaluator.cli.options import OK
 from rag_evaluator.config.features import load
@@ -19,29 +18,23 @@ OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
 
 def merge(options: argparse.Namespace) -> int:
     """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
-    from rag_evaluator.cli.console import print_json, print_part, say
+    from rag_evaluator.cli.console import print_part, say
     from rag_evaluator.run.merge import merge
     from rag_evaluator.run.worker_journal import MERGE, WorkerJournal
     from rag_evaluator.tasks import stage_of
 
     incomplete: list[MissingChunksError] = []
-    merged: list[dict[str, Any]] = []
     for journal in journals_in(options.folder):
         stage, plan = stage_of(journal), journal.plan
         try:
             merge(WorkerJournal(journal.results, stage, process_name(ALONE), MERGE), stage, run_id(), None)
         except MissingChunksError as error:  # of one task; the others may be complete
             incomplete.append(error)
-            continue
-        counts = {"units": plan.units, "noun": plan.unit_noun, "chunks": plan.chunks}
-        merged.append({"task": plan.task, "results": str(journal.results), **counts, "part": dict(plan.part) or None})
-        if not options.json:
+        else:
             say(f"{plan.units} {plan.unit_noun} from {plan.chunks} chunks written to {journal.results}")
             print_part(plan)
     if incomplete:
         raise MissingChunksError(" ".join(map(str, incomplete)))
-    if options.json:
-        print_json({"results": str(options.folder), "merged": merged})
     return OK
 
 
@@ -61,7 +54,6 @@ def status(options: argparse.Namespace) -> int:
 
 def submit(options: argparse.Namespace) -> int:
     """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
-    from rag_evaluator.cli.console import print_json
     from rag_evaluator.cli.evaluate import read_run
     from rag_evaluator.run import slurm
 
@@ -86,12 +78,7 @@ def submit(options: argparse.Namespace) -> int:
         _refuse_in_vain(options.task, config, chosen)
     array, merge = (None, None) if options.dry_run else slurm.submit(submission)
     commands = slurm.commands(submission, *([array] if array else []))
-    if options.json:
-        scripts = {str(path): text for path, text in submission.scripts.items()}
-        about = {"task": options.task, "results": str(results), "workers": options.workers, "array": array}
-        about["launcher"] = str(submission.launcher)
-        print_json({**about, "merge": merge, "submitted": bool(array), "commands": commands, "scripts": scripts})
-    elif array is None:
+    if array is None:
         scripts_shown = (
             f"# {path}, made of {submission.launcher}\n{text}" for path, text in submission.scripts.items()
         )

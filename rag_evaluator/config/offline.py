@@ -118,17 +118,12 @@ def hub(offline: bool) -> Iterator[None]:
                     setattr(constants, name, _before[name])
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a connected address is on this machine."""
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
-
-
 def is_here(host: str) -> bool:
     """Whether the host of an address is this machine, found out without asking a name server."""
-    return host == "localhost" or is_loopback(host)
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def refuse_service(model: Any, role: str) -> None:

@@ -39,7 +39,6 @@ HOSTED = ("langchain_aws", "langchain_cohere", "langchain_google_genai", "langch
 _lock = threading.Lock()
 _calls: Counter[str] = Counter()  # of ours that need a switch at this moment
 _before: dict[str, bool] = {}
-_verbose = False  # whether a command shows what libraries say
 
 
 def stop_ragas_telemetry() -> None:
@@ -52,16 +51,9 @@ def stop_ragas_telemetry() -> None:
 
 def prepare_command(verbose: bool = False) -> None:
     """Switch telemetry off in a command, and unless it is verbose progress bars and notes; what the user set stays."""
-    global _verbose
-    _verbose = verbose
     os.environ.update(NO_TELEMETRY)
     for name, value in ({} if verbose else QUIET_LIBRARIES).items():
         os.environ.setdefault(name, value)
-
-
-def is_verbose() -> bool:
-    """Whether this process is a command with `--verbose`."""
-    return _verbose
 
 
 @contextmanager

@@ -1,4 +1,4 @@
-"""Models on this machine, in a folder or in the Hugging Face cache: found, told apart, loaded quietly; their memory.
+"""Models on this machine, in a folder or in the Hugging Face cache: found, told apart; their memory.
 
 A fingerprint covers the whole content of a model. It is read in parallel and remembered, so that a start takes no
 minutes.
@@ -11,13 +11,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.offline import is_verbose
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError, ResultsError
@@ -71,21 +70,9 @@ def read_settings(path: Path, key: str) -> dict[str, Any]:
     return settings
 
 
-@contextmanager
-def loading(model: str) -> Iterator[None]:
-    """A model is loaded inside: progress says so, transformers shows neither bars nor notes but with `--verbose`."""
-    from transformers.utils import logging as library
-
-    level, bars = library.get_verbosity(), library.is_progress_bar_enabled()
-    if not is_verbose():
-        library.set_verbosity_error()
-        library._tqdm_active = False  # the public function would also change the bars of huggingface_hub
-    try:
-        with ACTIVITY.phase(f"loading {model}"):
-            yield
-    finally:
-        library.set_verbosity(level)
-        library._tqdm_active = bars
+def loading(model: str) -> AbstractContextManager[object]:
+    """A model is loaded inside, and progress says so."""
+    return ACTIVITY.phase(f"loading {model}")
 
 
 def load_failure(error: Exception) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator.cli import main as command_line
-from rag_evaluator.config import QUIET_LIBRARIES, TALKATIVE, offline
+from rag_evaluator.config import QUIET_LIBRARIES, TALKATIVE
 
 ROOT = Path(__file__).parents[2]
 LOUD = "something may be slow"
@@ -31,7 +31,6 @@ def _as_before(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in QUIET_LIBRARIES:
         monkeypatch.setenv(name, "")
         monkeypatch.delenv(name)
-    monkeypatch.setattr(offline, "_verbose", False)
 
 
 @pytest.mark.parametrize("flag", [[], ["-v"], ["--verbose"]])
@@ -47,7 +46,6 @@ def test_libraries_talk_only_with_v(flag: list[str], monkeypatch: pytest.MonkeyP
     assert {name: os.environ[name] for name in QUIET_LIBRARIES if name in os.environ} == (
         {} if flag else QUIET_LIBRARIES
     )
-    assert offline.is_verbose() == bool(flag)
 
 
 def test_warnings_that_python_was_asked_for_are_shown() -> None:

@@ -12,7 +12,7 @@ from rag_evaluator.cli.options import BAD_INPUT, INTERRUPTED, TRY_AGAIN
 from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config import gone
 from rag_evaluator.config.features import load
-from rag_evaluator.config.offline import libraries_quiet, prepare_command
+from rag_evaluator.config.offline import prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
 from rag_evaluator.files.imports import loading_libraries, own_process
 from rag_evaluator.files.signals import Stop, StopSignal
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser_of_commands().parse_args(arguments[:cut])
         options.sbatch = arguments[cut + 1 :]
         prepare_command(options.verbose)
-        with libraries_quiet(options.verbose), watching(options.command):
+        with watching(options.command):
             return _run(options)
     except MissingChunksError as error:
         print(f"not complete: {error}", file=sys.stderr)

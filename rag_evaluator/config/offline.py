@@ -50,30 +50,19 @@ def stop_ragas_telemetry() -> None:
 
 
 def prepare_command(verbose: bool = False) -> None:
-    """Switch telemetry off in a command, and unless it is verbose progress bars and notes; what the user set stays."""
+    """Switch telemetry off in a command, and unless it is verbose what libraries say beside errors.
+
+    What the user set stays: variables, and the warnings that `python -W` asks for.
+    """
     os.environ.update(NO_TELEMETRY)
-    for name, value in ({} if verbose else QUIET_LIBRARIES).items():
-        os.environ.setdefault(name, value)
-
-
-@contextmanager
-def libraries_quiet(verbose: bool = False) -> Iterator[None]:
-    """Inside a command, unless it is verbose, libraries show no warnings; what `python -W` asks for stays."""
     if verbose:
-        yield
         return
-    loggers = [logging.getLogger(name) for name in TALKATIVE]
-    levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings():
-        if not sys.warnoptions:
-            warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
+    for name, value in QUIET_LIBRARIES.items():
+        os.environ.setdefault(name, value)
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
 
 
 def disable_network() -> None:

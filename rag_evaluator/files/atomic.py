@@ -5,12 +5,16 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import socket
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePath
 from typing import Any
+
+import psutil
 
 from rag_evaluator.errors import ResultsError
 
@@ -69,11 +73,14 @@ def check_replaceable(path: Path, mark: bytes | None, force: bool = False, input
         raise ResultsError(f"{path} exists already{why}. Choose another name, or --force.")
 
 
+SCRATCH = ".writing-"
+
+
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     """Write a file whole or not at all; its folder is made. Raises `ResultsError` if that cannot be done."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with scratch(path.parent) as folder:  # workers may write the same file at the same time
+        with _own_folder(path.parent) as folder:  # workers may write the same file at the same time
             write(folder / path.name)
             (folder / path.name).replace(path)
     except OSError as error:
@@ -82,9 +89,16 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextmanager
 def scratch(folder: Path) -> Iterator[Path]:
-    """A temporary folder in a folder, for files that are moved there once all are written."""
-    with tempfile.TemporaryDirectory(prefix=".writing-", dir=folder, ignore_cleanup_errors=True) as name:
-        yield Path(name)
+    """A temporary folder in a folder, for files that are moved there once all are written.
+
+    Those that killed processes of this machine have left there are removed.
+    """
+    for left in folder.glob(f"{SCRATCH}{_host()}-*-*"):
+        pid = left.name.split("-")[2]
+        if pid.isdigit() and not psutil.pid_exists(int(pid)):
+            shutil.rmtree(left, ignore_errors=True)
+    with _own_folder(folder) as path:
+        yield path
 
 
 def write_text(path: Path, text: str) -> None:
@@ -127,6 +141,18 @@ def _write_pieces(path: Path, pieces: Iterable[str]) -> None:
             file.writelines(pieces)
 
     write_whole(path, write)
+
+
+@contextmanager
+def _own_folder(folder: Path) -> Iterator[Path]:
+    """A temporary folder of this process; no other one, on whatever machine, writes there."""
+    prefix = f"{SCRATCH}{_host()}-{os.getpid()}-"
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=folder, ignore_cleanup_errors=True) as name:
+        yield Path(name)
+
+
+def _host() -> str:
+    return re.sub(r"\W", "_", socket.gethostname())
 
 
 NAME_BYTES = 160  # file systems allow 255 for the whole name

@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "embeddings": "LocalEmbeddings load_embeddings unwrapped",
-        "event_loop": "BatchHandler MODELS Scheduler SingleFlight is_loading on_model_thread run",
+        "event_loop": "BatchHandler MODELS Scheduler SingleFlight on_model_thread run",
         "hub": "fingerprint is_unnamed",
         "ragas_library": "InstructorBaseRagasLLM",
     },

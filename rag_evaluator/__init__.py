@@ -4,11 +4,9 @@ The public names stand in `__init__.pyi`; each is loaded when it is first used, 
 """
 
 import ast
-from typing import Any
 
 import lazy_loader
 
-from rag_evaluator.config.gone import NAMES
 from rag_evaluator.config.offline import stop_ragas_telemetry
 from rag_evaluator.resources import PACKAGE
 from rag_evaluator.resources import __version__ as __version__
@@ -28,13 +26,7 @@ def _is_there(module: str) -> bool:
     return path.is_dir() or path.with_suffix(".py").is_file()
 
 
-_public, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs=_public_names())
-
-
-def __getattr__(name: str) -> Any:  # Any: whatever has the name
-    if name in NAMES:
-        raise AttributeError(f"rag_evaluator.{name} is not there any more. {NAMES[name]}")
-    return _public(name)
+__getattr__, __dir__, __all__ = lazy_loader.attach(__name__, submod_attrs=_public_names())
 
 
 stop_ragas_telemetry()

@@ -35,25 +35,22 @@ def program() -> str:
 
     In a program of somebody else, which no command of ours has started, it is the name.
     """
-    started = Path(sys.argv[0] or NAME)
-    if SHELL.get() and started.name == "__main__.py" and started.parent.name == "rag_evaluator":
-        return shlex.join([_as_typed(Path(sys.executable)), "-m", "rag_evaluator"])
-    if SHELL.get() and started.name == SCRIPT:
-        return shlex.join([_as_typed(Path(sys.executable)), _near(started)])
-    if SHELL.get() and started.stem == NAME and os.sep in sys.argv[0]:
-        return shlex.join([_as_typed(started)])
-    return NAME
+    started, words = Path(sys.argv[0] or NAME), [NAME]
+    if not SHELL.get():
+        return NAME
+    if started.name == "__main__.py" and started.parent.name == "rag_evaluator":
+        words = [_as_typed("python", Path(sys.executable)), "-m", "rag_evaluator"]
+    elif started.name == SCRIPT:
+        words = [_as_typed("python", Path(sys.executable)), _near(started)]
+    elif started.stem == NAME and os.sep in sys.argv[0]:
+        words = [_as_typed(NAME, started)]
+    return shlex.join(words)
 
 
-def _as_typed(path: Path) -> str:
+def _as_typed(name: str, path: Path) -> str:
     """The name of an executable where a shell finds this one by it, else its path."""
-    aliases = ["python", "python3"] if path == Path(sys.executable) else []
-    for name in [path.name, *aliases]:
-        path_of_name = shutil.which(name)
-        if path_of_name is not None and _whole(Path(path_of_name)) == _whole(path):
-            return name
-    near = _near(path)
-    return near if os.sep in near else os.path.join(os.curdir, near)  # noqa: PTH118  # a Path has no leading dot
+    found = shutil.which(name)
+    return name if found is not None and _whole(Path(found)) == _whole(path) else _near(path)
 
 
 def _near(path: Path) -> str:

@@ -36,33 +36,6 @@ def test_a_merged_section_may_be_overridden_without_standing_twice(load: Load) -
     assert config.embeddings.model == "org/x"
 
 
-@pytest.mark.parametrize(
-    ("text", "line"),
-    [
-        ("metrics: [faithfulness]\n  judge: 3\n", 2),
-        ("name: a\n\tdataset: b\n", 2),
-        (METRICS + "dataset: !!python/object/apply:os.system [ls]\n", 2),
-    ],
-)
-def test_broken_yaml_is_told_with_its_line(load: Load, text: str, line: int) -> None:
-    assert message(load, text).startswith(f"config.yaml, line {line}: not valid YAML: ")
-    assert message(load, text).endswith(". Check colons and indentation.")
-
-
-@pytest.mark.parametrize(
-    ("text", "line", "sign"),
-    [
-        ("name： x\n" + METRICS, 1, "'：' (fullwidth colon)"),
-        ("metrics:［faithfulness］\nname: x\n", 1, "'［' (fullwidth left square bracket)"),
-        ("judge:\n　model: demo\nabout: |\n  　a: b\nname: @x\n", 2, "'　' (ideographic space)"),
-    ],
-)
-def test_full_width_signs_in_broken_yaml_are_named(load: Load, text: str, line: int, sign: str) -> None:
-    assert message(load, text).endswith(
-        f" Line {line} has a full-width sign, {sign}: write it in ASCII, with a blank after ':'."
-    )
-
-
 @pytest.mark.parametrize("text", ["", "- faithfulness\n", "just words\n"])
 def test_a_file_that_is_no_mapping_is_told(load: Load, text: str) -> None:
     assert message(load, text).startswith("config.yaml: expected keys and values such as 'dataset: data.jsonl', got ")
@@ -101,10 +74,6 @@ def test_set_without_key_or_value_is_told_with_an_example(load: Load, override: 
     assert message(load, METRICS, override) == (
         f"--set {override!r}: expected key=value, for example --set judge.batch_size=8."
     )
-
-
-def test_set_below_a_plain_value_is_told(load: Load) -> None:
-    assert message(load, METRICS, "metrics.first=bleu") == "--set metrics.first: 'metrics' is a value, not a section."
 
 
 def test_relative_paths_count_from_the_folder_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -49,6 +49,9 @@ def test_an_unknown_key_is_answered_with_the_nearest_of_any_section(
     ("lines", "told"),
     [
         ("judge:\n  seed: 1\n  model: demo\n  seed: 2", "line 5: key 'seed' occurs twice"),
+        ("  judge: 3", "line 2: not valid YAML: "),
+        ("\tdataset: b", "line 2: not valid YAML: "),
+        ("dataset: !!python/object/apply:os.system [ls]", "line 2: not valid YAML: "),
         ("columns: [a]", "line 2: 'columns' is ['a']"),
         ("offline: maybe", "line 2: 'offline' is 'maybe'"),
         ("name: ../up", "line 2: 'name' is '../up': string should match pattern"),
@@ -91,6 +94,7 @@ def test_a_wrong_item_of_a_list_is_told_with_its_own_line(load: Load) -> None:
     [
         ("judge.batch_size=0", "--set judge.batch_size: 'judge.batch_size' is 0"),
         ("language=no", "--set language: 'language' is False: "),
+        ("metrics.first=bleu", "--set metrics.first: 'metrics' is a value, not a section."),
         ("judge.modle=x", "--set judge.modle: 'judge.modle' is not a known key. Did you mean 'judge.model'?"),
         ("columns={a:", "quotes in a shell: --set metrics='[bleu, rouge]', --set columns='{a: b}'."),
     ],

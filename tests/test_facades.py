@@ -13,7 +13,6 @@ PATCHED = {
     "rag_evaluator.cli.console",
     "rag_evaluator.cli.evaluate",
     "rag_evaluator.cli.watching",
-    "rag_evaluator.config.offline",
     "rag_evaluator.files.atomic",
     "rag_evaluator.judge.engines.transformers.attention",
     "rag_evaluator.judge.engines.transformers.decoder",

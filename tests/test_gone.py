@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-import rag_evaluator
 from rag_evaluator import ConfigError, RAGEvaluator
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import default_config, make_config
@@ -22,14 +21,6 @@ COMMANDS = [  # command -> what its message names
     ("plan", "Type check in its place"),
     ("doctor", "Type check, without a configuration"),
 ]
-NAMES = [  # public name -> what its message names
-    ("plan", "check(config)"),
-    ("PlannedJudge", "check(config)"),
-    ("PlannedMetric", "check(config)"),
-    ("PlannedRun", "check(config)"),
-    ("doctor", "check(config)"),
-    ("Diagnosis", "check(config)"),
-]
 
 
 @pytest.mark.parametrize(("command", "instead"), COMMANDS)
@@ -39,13 +30,6 @@ def test_an_old_command_names_what_takes_its_place(
     assert main([command, "config.yaml"]) == 2
     assert f"'{command}' is no command any more" in (message := capsys.readouterr().err)
     assert instead in message
-
-
-@pytest.mark.parametrize(("name", "instead"), NAMES)
-def test_an_old_name_names_what_takes_its_place(name: str, instead: str) -> None:
-    with pytest.raises(AttributeError, match="is not there any more") as error:
-        getattr(rag_evaluator, name)
-    assert instead in str(error.value)
 
 
 @pytest.mark.parametrize(("text", "key", "instead"), KEYS)

@@ -178,7 +178,7 @@ STEPS = (
         "faithfulness=0.2", "--junit", "{out}/gate.xml"), ("gate.xml",)),
     Step("gate_json", ("gate", "{out}/other", "--min", "faithfulness=0.2", "--json")),
     Step("report", ("report", "{out}/sample", "{out}/other", "--out", "{out}/two.html"), ("two.html",)),
-    Step("merge", ("merge", "{out}/other", "--json")),
+    Step("merge", ("merge", "{out}/other")),
     Step("status", ("status", "{out}/other", "--json")),
     Step("plan", ("plan", "{tree}/config.yaml", "--set=output_dir={out}/plan", "--sample", "0", "--json")),
     Step("check", ("check", "{tree}/config.yaml", "--json")),

@@ -154,13 +154,15 @@ def add_merge_command(commands: Any) -> None:
 
 def add_status_command(commands: Any) -> None:
     """Add `status` to the parser."""
-    _add_folder_command(commands, "status", "done, missing, rate, time left, and each worker")
+    add_json(_add_folder_command(commands, "status", "done, missing, rate, time left, and each worker"))
 
 
-def _add_folder_command(commands: Any, name: str, help_text: str) -> None:
-    command = commands.add_parser(name, help=help_text, **with_examples(f"rag-evaluator {name} results/demo"))
+def _add_folder_command(commands: Any, name: str, help_text: str) -> argparse.ArgumentParser:
+    command: argparse.ArgumentParser = commands.add_parser(
+        name, help=help_text, **with_examples(f"rag-evaluator {name} results/demo")
+    )
     command.add_argument("folder", type=Path, help="results folder of the run: <output_dir>/<name>")
-    add_json(command)
+    return command
 
 
 def add_sort_command(commands: Any) -> None:
@@ -201,7 +203,6 @@ def add_submit_command(commands: Any) -> None:
         "--runs", nargs=2, type=Path, metavar=("A", "B"), help="with --task duel: the two results folders"
     )
     slurm.add_argument("--dry-run", action="store_true", help="show the command, write and submit nothing")
-    add_json(slurm)
     slurm.add_argument(
         "--launcher",
         type=Path,

@@ -2,17 +2,14 @@
 
 import argparse
 from collections.abc import Mapping
-from typing import Any
 
 from rag_evaluator.cli.options import OK
 from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import USUAL
 from rag_evaluator.errors import ConfigError, MissingChunksError
-from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import command
-from rag_evaluator.run.journal import MAIN_TASK, journals_in
+from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.workers import run_id
 from rag_evaluator.tasks import all_tasks
 
@@ -21,28 +18,22 @@ OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
 
 def merge(options: argparse.Namespace) -> int:
     """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
-    from rag_evaluator.cli.console import print_json, print_part, say
+    from rag_evaluator.cli.console import print_part, say
     from rag_evaluator.run.merge import merge
     from rag_evaluator.tasks import stage_of
 
     incomplete: list[MissingChunksError] = []
-    merged: list[dict[str, Any]] = []
     for journal in journals_in(options.folder):
         stage, plan = stage_of(journal), journal.plan
         try:
             merge(journal, stage, run_id())
         except MissingChunksError as error:  # of one task; the others may be complete
             incomplete.append(error)
-            continue
-        counts = {"units": plan.units, "noun": plan.unit_noun, "chunks": plan.chunks}
-        merged.append({"task": plan.task, "results": str(journal.results), **counts, "part": dict(plan.part) or None})
-        if not options.json:
+        else:
             say(f"{plan.units} {plan.unit_noun} from {plan.chunks} chunks written to {journal.results}")
             print_part(plan)
     if incomplete:
         raise MissingChunksError(" ".join(map(str, incomplete)))
-    if options.json:
-        print_json({"results": str(options.folder), "merged": merged})
     return OK
 
 
@@ -62,7 +53,6 @@ def status(options: argparse.Namespace) -> int:
 
 def submit(options: argparse.Namespace) -> int:
     """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
-    from rag_evaluator.cli.console import print_json
     from rag_evaluator.cli.evaluate import read_run
     from rag_evaluator.run import slurm
 
@@ -86,10 +76,6 @@ def submit(options: argparse.Namespace) -> int:
     if not options.dry_run:
         _refuse_in_vain(options.task, config, chosen)
     job = None if options.dry_run else slurm.submit(submission)
-    if options.json:
-        about = {"task": options.task, "results": str(results), "workers": options.workers, "array": job}
-        print_json({**about, "launcher": str(submission.launcher), "command": str(submission)})
-        return OK
     print(submission)
     if job is not None:
         print(f"array {job} with {options.workers} workers")
@@ -98,28 +84,16 @@ def submit(options: argparse.Namespace) -> int:
 
 
 def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> None:
-    """Raises `RagEvaluatorError` for what each worker of the array would refuse; loads no model and asks no server."""
+    """Raises `RagEvaluatorError` for paths and rows that each worker of the array would refuse."""
     from rag_evaluator.cli.evaluate import refuse_wrong_paths
+    from rag_evaluator.dataset.checked import checked_rows
+    from rag_evaluator.tasks.question import read_rows
 
     if all_tasks()[task].inputs is not None:  # it has looked at its inputs
         return
-    refuse_wrong_paths(config, None if task in OF_ROWS else chosen)
-    with loading_libraries():
-        from rag_evaluator.evaluator import RAGEvaluator
-        from rag_evaluator.run.stages import refuse_used
-        from rag_evaluator.tasks.question import TaskJudge, read_rows
-
-    makes_packs = config.prompts.adapt  # with the judge
-    if task in OF_ROWS:
+    of_rows = task in OF_ROWS
+    refuse_wrong_paths(config, None if of_rows else chosen)
+    if of_rows:
         read_rows(config, task)
-        if not makes_packs:
-            TaskJudge(task, config)
-        return
-    evaluator = RAGEvaluator(config, chosen=chosen)
-    rows = evaluator.rows()
-    if makes_packs:
-        return
-    evaluator.set_prompts()
-    is_known = config.judge.engine == USUAL and not config.judge.because
-    if task == MAIN_TASK and is_known and (config.results_dir / "journal" / "manifest.json").is_file():
-        refuse_used(config.results_dir, evaluator.stage(rows))
+    else:
+        checked_rows(config.dataset, config, chosen, are_scored=True)

@@ -11,7 +11,6 @@ from rag_evaluator.errors import ConfigError
 
 if TYPE_CHECKING:
     from rag_evaluator.results.changes import ChangedScore, ScorePair
-    from rag_evaluator.results.comparison import Comparison
 
 HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 LETTERS = 160  # of a question, a response or what changed
@@ -59,9 +58,10 @@ def add_compare_command(commands: Any) -> None:
 
 def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
-    from rag_evaluator.cli.console import print_json
+    from rag_evaluator.cli.console import print_json, print_parts, say
     from rag_evaluator.comparison.compare import compare as compare_runs
     from rag_evaluator.files.atomic import check_replaceable
+    from rag_evaluator.results.comparison import tables_of
 
     if options.csv:
         check_replaceable(options.csv, HEADER, options.force, options.runs)
@@ -78,22 +78,15 @@ def compare(options: argparse.Namespace) -> int:
         _write_csv(comparison.records(), options.csv)
     if options.json:
         print_json(comparison.to_json())
-    else:
-        print_comparison(comparison)
+        return OK
+    print_parts(tables_of(comparison))  # what must be known first, then the tables
+    for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
+        say(line)
     return OK
 
 
-def print_comparison(comparison: "Comparison") -> None:
-    """What must be known first, then the tables, then the rows that changed most."""
-    from rag_evaluator.cli.console import print_parts, say
-    from rag_evaluator.results.comparison import tables_of
-
-    print_parts(tables_of(comparison))
-    for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
-        say(line)
-
-
 def _of_changes(changes: Sequence["ChangedScore"], several: bool) -> Iterator[str]:
+    """The rows that changed most, with what the judge said of them."""
     from rag_evaluator.results.conclusion import listed
 
     heading = ""

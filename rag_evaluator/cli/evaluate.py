@@ -99,26 +99,15 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
 
         open_run(options.against)  # is refused before a model is loaded
     worker, start = beginning(options)
-    from rag_evaluator.cli.console import print_summary
-    from rag_evaluator.results.manifest import rows_of
     from rag_evaluator.results.run import Run
-    from rag_evaluator.run.journal import Journal
-    from rag_evaluator.run.status import outcome
 
     began = now()
     _run(config, chosen, worker, start, stop)
     run = Run(config.results_dir)
-    summary, conclusion = run.summary, _conclusion(run, typed_words(options, *ROWS))
-    if options.json:
-        _print_as_json(config, run, conclusion)
-    else:
-        journal = Journal(config.results_dir)
-        asks_judge = any(metric.judge for metric in chosen.values())
-        print_summary(conclusion, summary, rows_of(journal.about), config, asks_judge, *outcome(journal, began))
-        _print_reported(config)
+    _print_run(run, config, chosen, options, began)
     if options.against is not None:
         _compare_with(options.against, config.results_dir, is_shown=not options.json)
-    return OK if any(row["scored"] for row in summary.values()) else FAILED
+    return OK if any(row["scored"] for row in run.summary.values()) else FAILED
 
 
 def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: Start, stop: Stop) -> None:
@@ -142,27 +131,30 @@ def _conclusion(run: "Run", words: Sequence[object]) -> "Conclusion":
         return Conclusion([f"No conclusion: {error}"])
 
 
-def _print_as_json(config: Config, run: "Run", conclusion: "Conclusion") -> None:
-    """All that is known of the run, as one document."""
-    from rag_evaluator.cli.console import print_json
+def _print_run(
+    run: "Run", config: Config, chosen: Mapping[str, Metric], options: argparse.Namespace, began: float
+) -> None:
+    """All that is known of the finished run; `gate` makes an exit code of the requirements that it does not keep."""
+    from rag_evaluator.cli.console import print_json, print_summary, say
     from rag_evaluator.comparison.gate import gate
-    from rag_evaluator.results.manifest import PART
+    from rag_evaluator.results.manifest import PART, rows_of
+    from rag_evaluator.run.journal import Journal
+    from rag_evaluator.run.status import outcome
 
-    verdicts = [verdict.to_json() for verdict in gate(config.results_dir)] if config.require else []
-    standing = None if config.certificate is None else _standing(config.certificate, config.results_dir)
-    part = run.manifest.get(PART)
-    about = {"name": config.name, "results": str(config.results_dir), "part": part, "requirements": verdicts}
-    print_json({**about, "conclusion": conclusion.to_json(), "certificate": standing, "metrics": run.summary})
-
-
-def _print_reported(config: Config) -> None:
-    """What the certificate says, and the requirements that the scores do not keep; `gate` makes them an exit code."""
-    from rag_evaluator.cli.console import say
-    from rag_evaluator.comparison.gate import gate
-
-    for line in _standing(config.certificate, config.results_dir) if config.certificate is not None else ():
+    folder, conclusion = config.results_dir, _conclusion(run, typed_words(options, *ROWS))
+    verdicts = gate(folder) if config.require else ()
+    standing = None if config.certificate is None else _standing(config.certificate, folder)
+    if options.json:
+        about = {"name": config.name, "results": str(folder), "part": run.manifest.get(PART)}
+        reported = {"requirements": [verdict.to_json() for verdict in verdicts], "conclusion": conclusion.to_json()}
+        print_json({**about, **reported, "certificate": standing, "metrics": run.summary})
+        return
+    journal = Journal(folder)
+    asks_judge = any(metric.judge for metric in chosen.values())
+    print_summary(conclusion, run.summary, rows_of(journal.about), config, asks_judge, *outcome(journal, began))
+    for line in standing or ():
         say(line)
-    for verdict in gate(config.results_dir) if config.require else ():
+    for verdict in verdicts:
         if not verdict.passed:
             say(f"requirement failed: {verdict}")
 

@@ -12,16 +12,16 @@ from rag_evaluator.cli.options import BAD_INPUT, INTERRUPTED, TRY_AGAIN
 from rag_evaluator.cli.watching import end_watching, watching
 from rag_evaluator.config import gone
 from rag_evaluator.config.features import load
-from rag_evaluator.config.offline import libraries_quiet, prepare_command
+from rag_evaluator.config.offline import prepare_command
 from rag_evaluator.errors import SHELL, JudgeLostError, MissingChunksError, RagEvaluatorError, did_you_mean
-from rag_evaluator.files.imports import loading_libraries, own_process
+from rag_evaluator.files.imports import OWN_PROCESS, loading_libraries
 from rag_evaluator.files.signals import Stop, StopSignal
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command; returns the exit code."""
-    if arguments is None:  # started as a program
-        own_process()
+    if arguments is None:
+        OWN_PROCESS.set()
     commands = all_commands()
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     if (two_words := " ".join(arguments[:2])) in commands:
@@ -40,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         options = parser_of_commands().parse_args(arguments[:cut])
         options.sbatch = arguments[cut + 1 :]
         prepare_command(options.verbose)
-        with libraries_quiet(options.verbose), watching(options.command):
+        with watching(options.command):
             return _run(options)
     except MissingChunksError as error:
         print(f"not complete: {error}", file=sys.stderr)
@@ -87,9 +87,7 @@ def _until_stopped(run: Callable[[argparse.Namespace, Stop], int], options: argp
     except StopSignal as signal:
         end_watching()
         print(f"stopped by {signal}: what was scored is kept, the same command continues.", file=sys.stderr, flush=True)
-        from rag_evaluator.models.event_loop import is_loading
-
-        if stop.overdue or is_loading():  # the models' thread is still at work on what nobody waits for
+        if OWN_PROCESS.is_set():  # the models' thread may be at work on what nobody waits for
             sys.stdout.flush()
             os._exit(TRY_AGAIN)
         return TRY_AGAIN

@@ -2,8 +2,7 @@
 
 import argparse
 import logging
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,8 +59,8 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
 
 
 def check_prompts(options: argparse.Namespace, config: Config) -> int:
-    """`rag-evaluator prompts check`: a table per language, and every fault with file and place."""
-    from rag_evaluator.cli.console import print_json, print_table, say
+    """`rag-evaluator prompts check`: how many packs of each language are good, and every fault with file and place."""
+    from rag_evaluator.cli.console import print_json, say
     from rag_evaluator.prompts.pack import languages_in
 
     folder = options.folder or (config.prompts_dir if options.config else PROMPTS_DIR)
@@ -69,7 +68,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
     with loading_libraries():
-        from rag_evaluator.prompts.check import KINDS, check_packs
+        from rag_evaluator.prompts.check import check_packs
     for question in filter(None, map(misspelt, languages)):
         logger.warning("%s", question)
     others = [packaged("prompts")]
@@ -78,19 +77,20 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
         return BAD_INPUT if faults else OK
-    columns = [("language", "left"), *((heading, "right") for heading in ("good", *KINDS))]
-    print_table("prompt packs", columns, _rows(checked))
+    for name, packs in checked.items():
+        say(f"{name}: {_good(packs)} of {len(packs)} packs are complete, current and in their language")
     for path, fault in faults:
-        say(f"{path}: {fault}")
-    if not faults:
-        where = f"in {folder}/ or the package"
-        print(f"every pack of {len(checked)} languages {where} is complete, current and in its language")
+        say(f"{path}: {fault.kind}: {fault}")
     return BAD_INPUT if faults else OK
 
 
 def _as_json(packs: Sequence["CheckedPack"]) -> dict[str, Any]:
     faults = [{"file": str(pack.path), **fault._asdict()} for pack in packs for fault in pack.faults]
-    return {"packs": len(packs), "good": sum(not pack.faults for pack in packs), "faults": faults}
+    return {"packs": len(packs), "good": _good(packs), "faults": faults}
+
+
+def _good(packs: Sequence["CheckedPack"]) -> int:
+    return sum(not pack.faults for pack in packs)
 
 
 def _packs(options: argparse.Namespace, config: Config, language: str, folder: Path) -> "PackSet":
@@ -124,16 +124,6 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if done.review:
         print(f"{done.marked} texts to look at: {done.review}")
     return OK
-
-
-def _rows(checked: Mapping[str, Sequence["CheckedPack"]]) -> Iterator[list[str]]:
-    """A row per language: packs that are good, and how many have which fault."""
-    from rag_evaluator.prompts.check import KINDS
-
-    for language, packs in checked.items():
-        good = sum(not pack.faults for pack in packs)
-        wrong = Counter(kind for pack in packs for kind in {fault.kind for fault in pack.faults})
-        yield [language, f"{good}/{len(packs)}", *(str(wrong[kind] or "") for kind in KINDS)]
 
 
 ACTIONS: Mapping[str, Callable[[argparse.Namespace, Config], int]] = {

@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = facade(
         "engine_choice": "choose_engine has_gpu has_vllm with_engine",
         "features": "FOLDER Task all_features",
         "languages": "LANGUAGES find_language sentences sentences_of",
-        "offline": "NO_NETWORK QUIET_LIBRARIES TALKATIVE hub is_loopback",
+        "offline": "NO_NETWORK QUIET_LIBRARIES TALKATIVE hub is_here",
         "schema": "default_config load_config make_config with_arguments",
         "sections": (
             "DEMO EmbeddingsConfig GenerateConfig JudgeConfig OWN_KEYS PromptsConfig Reasons RetrievalConfig Section "

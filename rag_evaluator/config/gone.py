@@ -1,4 +1,4 @@
-"""What earlier versions had, and what to use in its place: the answer to an old key, command or name."""
+"""What earlier versions had, and what to use in its place: the answer to an old key or command."""
 
 from collections.abc import Mapping
 
@@ -35,11 +35,3 @@ COMMANDS: Mapping[str, str] = {
     "doctor": "Type check, without a configuration: it shows versions and devices.",
 }
 """Command -> what to do."""
-NAMES: Mapping[str, str] = {
-    **dict.fromkeys(
-        ("plan", "PlannedJudge", "PlannedMetric", "PlannedRun"),
-        "Use check(config): its check 'cost' says what a run takes.",
-    ),
-    **dict.fromkeys(("doctor", "Diagnosis"), "Use check(config): its check 'versions' has versions and devices."),
-}
-"""Public name of the package -> what to do."""

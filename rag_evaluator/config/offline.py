@@ -39,7 +39,6 @@ HOSTED = ("langchain_aws", "langchain_cohere", "langchain_google_genai", "langch
 _lock = threading.Lock()
 _calls: Counter[str] = Counter()  # of ours that need a switch at this moment
 _before: dict[str, bool] = {}
-_verbose = False  # whether a command shows what libraries say
 
 
 def stop_ragas_telemetry() -> None:
@@ -51,37 +50,19 @@ def stop_ragas_telemetry() -> None:
 
 
 def prepare_command(verbose: bool = False) -> None:
-    """Switch telemetry off in a command, and unless it is verbose progress bars and notes; what the user set stays."""
-    global _verbose
-    _verbose = verbose
+    """Switch telemetry off in a command, and unless it is verbose what libraries say beside errors.
+
+    What the user set stays: variables, and the warnings that `python -W` asks for.
+    """
     os.environ.update(NO_TELEMETRY)
-    for name, value in ({} if verbose else QUIET_LIBRARIES).items():
-        os.environ.setdefault(name, value)
-
-
-def is_verbose() -> bool:
-    """Whether this process is a command with `--verbose`."""
-    return _verbose
-
-
-@contextmanager
-def libraries_quiet(verbose: bool = False) -> Iterator[None]:
-    """Inside a command, unless it is verbose, libraries show no warnings; what `python -W` asks for stays."""
     if verbose:
-        yield
         return
-    loggers = [logging.getLogger(name) for name in TALKATIVE]
-    levels = [logger.level for logger in loggers]
-    with warnings.catch_warnings():
-        if not sys.warnoptions:
-            warnings.simplefilter("ignore")
-        for logger in loggers:
-            logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
+    for name, value in QUIET_LIBRARIES.items():
+        os.environ.setdefault(name, value)
+    for name in TALKATIVE:
+        logging.getLogger(name).setLevel(logging.ERROR)
+    if not sys.warnoptions:
+        warnings.simplefilter("ignore")
 
 
 def disable_network() -> None:
@@ -118,17 +99,12 @@ def hub(offline: bool) -> Iterator[None]:
                     setattr(constants, name, _before[name])
 
 
-def is_loopback(host: str) -> bool:
-    """Whether a connected address is on this machine."""
-    try:
-        return ipaddress.ip_address(host.partition("%")[0]).is_loopback
-    except ValueError:
-        return False
-
-
 def is_here(host: str) -> bool:
     """Whether the host of an address is this machine, found out without asking a name server."""
-    return host == "localhost" or is_loopback(host)
+    try:
+        return host == "localhost" or ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return False
 
 
 def refuse_service(model: Any, role: str) -> None:

@@ -2,8 +2,6 @@
 
 import difflib
 import itertools
-import re
-import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,7 +11,7 @@ import yaml
 from pydantic_core import ErrorDetails
 
 from rag_evaluator.config import gone
-from rag_evaluator.errors import ConfigError, did_you_mean
+from rag_evaluator.errors import ConfigError
 
 Key = tuple[str | int, ...]
 
@@ -69,26 +67,14 @@ def read_yaml(path: Path) -> tuple[dict[str, Any], Origin]:
             data = None if root is None else loader.construct_document(root)
     except yaml.MarkedYAMLError as error:
         line = f", line {error.problem_mark.line + 1}" if error.problem_mark else ""
-        advice = _full_width(path) or "Check colons and indentation."
-        raise ConfigError(f"{path.name}{line}: not valid YAML: {error.problem}. {advice}") from None
+        raise ConfigError(
+            f"{path.name}{line}: not valid YAML: {error.problem}. Check colons and indentation."
+        ) from None
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise ConfigError(f"{path.name}: cannot be read as UTF-8 YAML: {error}. Save it as UTF-8 text.") from None
     if not isinstance(data, dict):
         raise ConfigError(f"{path.name}: expected keys and values such as 'dataset: data.jsonl', got {data!r:.60}.")
     return data, Origin(path.name, root)
-
-
-FULL_WIDTH = re.compile(r"[ \t]*(　)\s*(?:- |[\w.-]+\s*:)|\s*(?:- )?[\w.-]+\s*(：|:\s*[　［｛])")
-
-
-def _full_width(path: Path) -> str | None:
-    """The first line whose key is followed by a full-width sign, as keyboards for Chinese and Japanese write it."""
-    for number, text in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
-        if match := FULL_WIDTH.match(text):
-            sign = (match[1] or match[2])[-1]
-            name = unicodedata.name(sign).lower()
-            return f"Line {number} has a full-width sign, '{sign}' ({name}): write it in ASCII, with a blank after ':'."
-    return None
 
 
 def apply_overrides(data: dict[str, Any], overrides: Sequence[str]) -> list[Key]:
@@ -180,13 +166,8 @@ def _explain(key: Key, details: Sequence[ErrorDetails], known: Mapping[Key, bool
 
 
 def fault(details: Sequence[ErrorDetails]) -> str:
-    """A value, what was expected in its place, and the nearest of a list of words."""
-    detail = details[0]
-    hint = ""
-    if detail["type"] == "literal_error":
-        known = re.findall(r"'([^']*)'", detail["ctx"]["expected"])
-        hint = did_you_mean(str(detail["input"]), known).partition(" Known: ")[0]  # the message has them all
-    return f"{detail['input']!r:.80}: {' or '.join(dict.fromkeys(map(_expected, details)))}.{hint}"
+    """A value, and what was expected in its place."""
+    return f"{details[0]['input']!r:.80}: {' or '.join(dict.fromkeys(map(_expected, details)))}."
 
 
 def _expected(detail: ErrorDetails) -> str:

@@ -16,25 +16,22 @@ from rag_evaluator.files.gguf import SUFFIX
 DEMO = "demo"
 BY_JUDGE = "judge"  # the verifier that is the configured judge, asked for one of two answers
 AnyModel = TypeVar("AnyModel", bound=BaseModel)
-VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
+VARIABLE = re.compile(r"\$\{?([A-Za-z_]\w*)")
 
 
 def expand(text: str | Path) -> Path:
     """The path with home folder and environment variables filled in. Raises `ConfigError` naming what is unknown."""
-    try:
-        return Path(VARIABLE.sub(_value, str(text))).expanduser()
-    except RuntimeError as error:  # pathlib's, for a '~user' that is none
-        raise ConfigError(f"{str(text)!r}: {error} Write it from '/'.") from None
-
-
-def _value(match: "re.Match[str]") -> str:
-    name = match[1] or match[2]
-    if name not in os.environ:
+    path = os.path.expandvars(text)
+    if unknown := VARIABLE.search(path):
+        name = unknown[1]
         raise ConfigError(
-            f"{match.string!r}, and {name} is not set in the environment. Set it (export {name}=...) or write the path "
+            f"{str(text)!r}, and {name} is not set in the environment. Set it (export {name}=...) or write the path "
             "without it."
         )
-    return os.environ[name]
+    try:
+        return Path(path).expanduser()
+    except RuntimeError as error:  # pathlib's, for a '~user' that is none
+        raise ConfigError(f"{str(text)!r}: {error} Write it from '/'.") from None
 
 
 def model_path(model: str, base: Path) -> str:

@@ -8,16 +8,12 @@ from contextlib import contextmanager
 from rag_evaluator.files.progress import ACTIVITY
 
 LIBRARIES = "loading libraries"
-_OWN_PROCESS = threading.Event()
+OWN_PROCESS = threading.Event()
+"""Set in a command that was started as a program, whose process ends with it.
 
-
-def own_process() -> None:
-    """From now on what is there after an import is never looked through for garbage again.
-
-    For commands, whose process ends with them: a quarter of the CPU time of a short run went to looking through
-    libraries again and again. In the process of somebody else, their own garbage would stay, too.
-    """
-    _OWN_PROCESS.set()
+There what an import leaves is never looked through for garbage again, to which a quarter of the CPU time of a short run
+went. In the process of somebody else, their own garbage would stay, too.
+"""
 
 
 @contextmanager
@@ -34,6 +30,6 @@ def loading_libraries() -> Iterator[None]:
             yield
     finally:
         if collects:
-            if _OWN_PROCESS.is_set():
+            if OWN_PROCESS.is_set():
                 gc.freeze()
             gc.enable()

@@ -9,7 +9,6 @@ import os
 import sys
 import threading
 import time
-from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
@@ -58,7 +57,7 @@ class State:
         missing: cells that this process could not make.
         tokens: that the judge has read and written in this process, as far as its engine counts them.
         answers: of the judge, as far as it is a model of ours.
-        rate: cells a second in the last minutes; None: not known yet.
+        rate: cells a second since the last phase; None: not known yet.
         seconds_left: None: not known.
         elapsed: seconds since the beginning.
     """
@@ -144,17 +143,16 @@ def duration(seconds: float) -> str:
 
 WIDTH = 120  # characters of a line
 FIRST = 2.0  # seconds: a command that takes less writes no line
-LEAST, MOST = 10.0, 20.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
-BUSY = 120.0  # seconds, after which lines are fewer
+APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
 
 
 class Lines:
-    """Writes a line now and then, and for each new phase.
+    """Writes a line now and then.
 
     Args:
         write: takes a line without its end.
         first: seconds before the first line.
-        least, most: seconds between two lines, in the first minutes and later.
+        apart: seconds between two lines.
         clock: seconds.
     """
 
@@ -162,18 +160,16 @@ class Lines:
         self,
         write: Callable[[str], None],
         first: float = FIRST,
-        least: float = LEAST,
-        most: float = MOST,
+        apart: float = APART,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.write, self.least, self.most, self.clock = write, least, most, clock
-        self._last, self._phase = clock() + first - least, ""
+        self.write, self.apart, self.clock = write, apart, clock
+        self._last = clock() + first - apart
 
     def show(self, state: State) -> None:
         now = self.clock()
-        is_rare = state.elapsed > BUSY and state.phase == self._phase
-        if now - self._last >= (self.most if is_rare else self.least):
-            self._last, self._phase = now, state.phase
+        if now - self._last >= self.apart:
+            self._last = now
             self.write(line_of(state))
 
     def close(self) -> None:
@@ -259,7 +255,6 @@ def write_to(stream: TextIO | None) -> Callable[[str], None]:
 
 
 TICK = 0.25  # seconds
-WINDOW = 300.0  # seconds over which the rate is measured
 
 
 class Display(Protocol):
@@ -320,20 +315,15 @@ class Watch:
 
 
 class Pace:
-    """Cells a second in the last minutes. Time of loading is no time of work: with each phase it begins anew."""
+    """Cells a second since the last phase. Time of loading is no time of work: with each phase it begins anew."""
 
-    def __init__(self, window: float = WINDOW) -> None:
-        self.window = window
-        self._marks: deque[tuple[float, int]] = deque()
+    def __init__(self) -> None:
+        self._began: tuple[float, int] | None = None  # when, and what was done by then
 
     def rate(self, now: float, state: State) -> float | None:
         """None where nothing has been done yet."""
         if state.phase or state.total is None:
-            self._marks.clear()
+            self._began = None
             return None
-        if not self._marks or self._marks[-1][1] != state.done:
-            self._marks.append((now, state.done))
-        while len(self._marks) > 2 and self._marks[1][0] <= now - self.window:
-            self._marks.popleft()
-        since, before = self._marks[0]
+        since, before = self._began = self._began or (now, state.done)
         return (state.done - before) / (now - since) if state.done > before and now > since else None

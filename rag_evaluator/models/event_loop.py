@@ -94,7 +94,6 @@ QUIET_PASSES = 12
 
 OWNER = "models"  # the name of the thread begins with it
 MODELS = ThreadPoolExecutor(max_workers=1, thread_name_prefix=OWNER)
-_LOADS: list[Callable[..., Any]] = []
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -106,25 +105,13 @@ def on_model_thread(work: Callable[P, T]) -> Callable[P, T]:
     operations, and a pass over few tokens takes 1.5 times as long: so no other thread loads a model.
     """
 
-    def watched(*args: P.args, **kwargs: P.kwargs) -> T:
-        _LOADS.append(work)
-        try:
-            return work(*args, **kwargs)
-        finally:
-            _LOADS.pop()
-
     @wraps(work)
     def run_there(*args: P.args, **kwargs: P.kwargs) -> T:
         if threading.current_thread().name.startswith(OWNER):
             return work(*args, **kwargs)
-        return MODELS.submit(copy_context().run, partial(watched, *args, **kwargs)).result()
+        return MODELS.submit(copy_context().run, partial(work, *args, **kwargs)).result()
 
     return run_there
-
-
-def is_loading() -> bool:
-    """Whether the models' thread does what `on_model_thread` gave it; nobody may wait for it any more."""
-    return bool(_LOADS)
 
 
 Handle = Callable[[Sequence[Any]], Sequence[Any]]

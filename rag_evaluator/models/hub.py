@@ -1,4 +1,4 @@
-"""Models on this machine, in a folder or in the Hugging Face cache: found, told apart, loaded quietly; their memory.
+"""Models on this machine, in a folder or in the Hugging Face cache: found, told apart; their memory.
 
 A fingerprint covers the whole content of a model. It is read in parallel and remembered, so that a start takes no
 minutes.
@@ -11,13 +11,12 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.config.offline import is_verbose
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import ModelError, ResultsError
@@ -71,21 +70,9 @@ def read_settings(path: Path, key: str) -> dict[str, Any]:
     return settings
 
 
-@contextmanager
-def loading(model: str) -> Iterator[None]:
-    """A model is loaded inside: progress says so, transformers shows neither bars nor notes but with `--verbose`."""
-    from transformers.utils import logging as library
-
-    level, bars = library.get_verbosity(), library.is_progress_bar_enabled()
-    if not is_verbose():
-        library.set_verbosity_error()
-        library._tqdm_active = False  # the public function would also change the bars of huggingface_hub
-    try:
-        with ACTIVITY.phase(f"loading {model}"):
-            yield
-    finally:
-        library.set_verbosity(level)
-        library._tqdm_active = bars
+def loading(model: str) -> AbstractContextManager[object]:
+    """A model is loaded inside, and progress says so."""
+    return ACTIVITY.phase(f"loading {model}")
 
 
 def load_failure(error: Exception) -> str:
@@ -155,7 +142,6 @@ WORTH_REMEMBERING = 1 << 20  # bytes; a smaller file is read faster than looked 
 FRESH = 2 * 10**9  # nanoseconds; a file as young as this may be written again without a change of its times
 READERS = 8  # threads; hashing releases the GIL
 SHA256 = re.compile(r"[0-9a-f]{64}")
-State = tuple[int, ...]  # size, mtime_ns, ctime_ns, inode
 logger = logging.getLogger(__name__)
 UNNAMED = "(unnamed)"  # in place of the name of a model that has none
 
@@ -186,28 +172,30 @@ def _fingerprint(folder: Path) -> str:
 
 
 def _digests(paths: Iterable[Path]) -> list[str]:
-    """SHA-256 of each file; those of large ones are kept in the user's cache folder."""
-    known = _read_cache()
-    fresh: dict[str, tuple[State, str]] = {}
-
-    def digest(path: Path) -> str:
-        if (named := _blob_digest(path)) is not None:
-            return named
-        place, state = str(path.resolve()), _state(path)
-        if place in known and known[place][0] == state:
-            return known[place][1]
-        before = _now()
-        content = file_digest(path)
-        settled = max(state[1:3]) < before - FRESH and _state(path) == state
-        if settled and state[0] >= WORTH_REMEMBERING:
-            fresh[place] = (state, content)
-        return content
-
+    """SHA-256 of each file."""
     with ThreadPoolExecutor(READERS) as readers:
-        digests = list(readers.map(digest, paths))
-    if fresh:
-        _write_cache(fresh)
-    return digests
+        return list(readers.map(_digest, paths))
+
+
+def _digest(path: Path) -> str:
+    """SHA-256 of a file; that of a large one is kept in the user's cache folder, by its path and state."""
+    if (named := _blob_digest(path)) is not None:
+        return named
+    state, before = _state(path), _now()
+    if state[0] < WORTH_REMEMBERING:
+        return file_digest(path)
+    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rag_evaluator" / "fingerprints"
+    kept = cache / short_digest(f"{path.resolve()} {state}")
+    with suppress(OSError, ValueError):
+        if SHA256.fullmatch(digest := kept.read_text(encoding="ascii")):
+            return digest
+    digest = file_digest(path)
+    if max(state[1:3]) < before - FRESH and _state(path) == state:
+        try:
+            write_text(kept, digest)
+        except ResultsError as error:
+            logger.debug("the fingerprint is not kept: %s", error)
+    return digest
 
 
 def _blob_digest(path: Path) -> str | None:
@@ -218,7 +206,7 @@ def _blob_digest(path: Path) -> str | None:
     return blob.name if blob.parent.name == "blobs" and SHA256.fullmatch(blob.name) else None
 
 
-def _state(path: Path) -> State:
+def _state(path: Path) -> tuple[int, ...]:
     """What changes when a file is written; a program can set mtime, but not ctime."""
     stat = path.stat()
     return stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns, stat.st_ino
@@ -226,40 +214,6 @@ def _state(path: Path) -> State:
 
 def _now() -> int:
     return time.time_ns()
-
-
-def _cache_path() -> Path:
-    """Raises RuntimeError where the user has no home."""
-    folder = os.environ.get("XDG_CACHE_HOME", "")
-    return (
-        (Path(folder) if Path(folder).is_absolute() else Path.home() / ".cache") / "rag_evaluator" / "fingerprints.json"
-    )
-
-
-def _read_cache() -> dict[str, tuple[State, str]]:
-    """Path -> state and digest; what is not as it was written is left out."""
-    known: dict[str, tuple[State, str]] = {}
-    try:
-        for path, value in json.loads(_cache_path().read_bytes()).items():
-            match value:
-                case [[int(), int(), int(), int()] as state, str(digest)] if SHA256.fullmatch(digest):
-                    known[path] = tuple(state), digest
-    except (OSError, RuntimeError, ValueError, AttributeError) as error:
-        logger.debug("no fingerprints are remembered: %s", error)
-    return known
-
-
-def _write_cache(fresh: Mapping[str, tuple[State, str]]) -> None:
-    """Add digests to what is in the cache by now, without those of files that are gone.
-
-    Of two processes that write at the same moment one may win; the other's files are read once more some day.
-    """
-    try:
-        path = _cache_path()
-        entries = {place: entry for place, entry in {**_read_cache(), **fresh}.items() if Path(place).exists()}
-        write_text(path, json.dumps(entries))
-    except (OSError, RuntimeError, ResultsError) as error:
-        logger.debug("fingerprints are not remembered: %s", error)
 
 
 def identity_of(model: Any, inner: Any) -> str | None:

@@ -128,7 +128,7 @@ def _plain_digits(text: str) -> str:
 
 
 class Fault(NamedTuple):
-    """Something wrong with a pack: `kind` is a column of the report, `place` is where in the file (may be empty)."""
+    """Something wrong with a pack: of a kind in docs/languages.md, at a place of the file (may be empty)."""
 
     kind: str
     place: str
@@ -138,8 +138,6 @@ class Fault(NamedTuple):
         return f"{self.place}: {self.message}" if self.place else self.message
 
 
-KINDS = ("missing", "invalid", "stale", "structure", "labels", "repeats", "length", "language")
-"""What can be wrong, in the order of the report."""
 LONG_TEXT, SHORTENED = 60, 2.0  # characters; times shorter or longer than translations into the language are
 
 

@@ -17,7 +17,7 @@ from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.progress import ACTIVITY, CHECKING, LEAST, Lines, Progress, Watch, automatic, write_to
+from rag_evaluator.files.progress import ACTIVITY, APART, CHECKING, Lines, Progress, Watch, automatic, write_to
 from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -358,7 +358,7 @@ def shown(progress: Progress, noun: str) -> Iterator[Progress]:
         if progress is automatic and progress_log.isEnabledFor(logging.INFO):
             stack.enter_context(Watch(Lines(lambda line: progress_log.info("%s", line))))
         elif progress is automatic and not SHELL.get():
-            stack.enter_context(Watch(Lines(write_to(sys.stderr), first=LEAST)))
+            stack.enter_context(Watch(Lines(write_to(sys.stderr), first=APART)))
 
         def at(done: int, total: int) -> None:
             counted(done, total)

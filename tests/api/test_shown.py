@@ -53,7 +53,7 @@ def test_a_script_gets_lines_in_its_log_if_the_level_is_info_else_on_standard_er
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     quick(monkeypatch)
-    lines = {"first": 0.0, "least": 0.0, "most": 0.0}
+    lines = {"first": 0.0, "apart": 0.0}
     monkeypatch.setattr(showing, "Lines", lambda write, **arguments: Lines(write, **lines))
     caplog.set_level(level, "rag_evaluator")
     evaluator().evaluate(rows, progress)

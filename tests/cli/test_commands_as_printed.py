@@ -26,7 +26,6 @@ STARTS = {  # how it was started, below the folder of the user: (argv[0], the Py
     "main.py from elsewhere": ("../clone/main.py", "env/bin/python", "env/bin", "python {above}/clone/main.py"),
     "as a module": ("env/lib/rag_evaluator/__main__.py", "env/bin/python", "", "env/bin/python -m rag_evaluator"),
     "in a folder with a space": ("my env/bin/rag-evaluator", "my env/bin/python", "", "'my env/bin/rag-evaluator'"),
-    "in the folder itself": ("./rag-evaluator", "env/bin/python", "", "./rag-evaluator"),
     "by another program": ("train.py", "env/bin/python", "", "rag-evaluator"),
 }
 

@@ -70,16 +70,6 @@ CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit cod
         },
     ),
     "status": ("status results/base", 0, {"stages.0.cells.done": 24, "stages.0.merged": True, "stages.0.missing": []}),
-    "merge": (
-        "merge results/part",
-        0,
-        {"results": "results/part", "merged.0.units": 6, "merged.0.part.limit": 6},
-    ),
-    "submit": (
-        "submit config.yaml --workers 2 --limit 4 --dry-run",
-        0,
-        {"task": "evaluate", "workers": 2, "array": None},
-    ),
     "review apply": (
         "review apply results/reviewed",
         0,
@@ -168,7 +158,7 @@ TABLES = ["config.yaml", "status results/base", "list metrics", "compare results
 @pytest.mark.parametrize(
     ("words", "columns"),
     [
-        *((words, None) for words in [*TABLES, f"prompts check {ROOT / 'prompts'} --language es --metrics sort"]),
+        *((words, None) for words in TABLES),
         ("list metrics", "72"),
     ],
 )

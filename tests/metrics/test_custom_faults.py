@@ -59,7 +59,7 @@ def message_of(text: str, tmp_path: Path, *overrides: str) -> str:
         ({"scale": "5..1"}, 6, "expected 2 to 101 labels"),
         ({"scale": "0..1000"}, 6, "expected 2 to 101 labels"),
         ({"better": "more"}, 7, "better' is 'more'"),
-        ({"stage": "generaton"}, 7, "Did you mean 'generation'?"),
+        ({"stage": "generaton"}, 7, "'retrieval' or 'generation'"),
         ({"examples": f"[{{{EXAMPLE}: 3}}]"}, 7, "examples[0].label' is 3: expected one of 0, 1, 2."),
         ({"examples": f"[{{{EXAMPLE}: true}}]"}, 7, "examples[0].label' is True"),
         ({"examples": "[{user_input: a, reason: r, label: 1}]"}, 7, "examples[0]' has no response."),

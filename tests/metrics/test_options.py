@@ -34,7 +34,7 @@ FAULTS = [
         "Did you mean 'metric_options.quoted_spans_alignment.casefold'?",
     ),
     ("metric_options:\n  quoted_spans_alignment:\n    casefold: perhaps", 4, "should be a valid boolean"),
-    ("metric_options: {rouge_score: {mode: recal}}", 2, "Did you mean 'recall'?"),
+    ("metric_options: {rouge_score: {mode: recal}}", 2, "'precision' or 'recall'"),
     ("metric_options: {bleu_score: {n: 2}}", 2, "bleu_score has no options."),
     (
         "metric_options:\n  rouge: {mode: recall}\n  rouge_score: {mode: recall}",

@@ -1,13 +1,11 @@
 """Fingerprints of models: two models never count as one, and a model is not read again at every start."""
 
-import logging
 import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from safetensors.torch import load_file, save_file
 
 from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.models import fingerprint, hub
@@ -18,9 +16,9 @@ LONG_AGO = 1_500_000_000 * 10**9  # nanoseconds since the epoch
 
 @pytest.fixture(autouse=True)
 def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The cache file, in a folder of this test's own."""
+    """The cache, a folder of this test's own."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    return tmp_path / "cache" / "rag_evaluator" / "fingerprints.json"
+    return tmp_path / "cache" / "rag_evaluator" / "fingerprints"
 
 
 @pytest.fixture
@@ -65,17 +63,11 @@ def later(monkeypatch: pytest.MonkeyPatch) -> Callable[[float], None]:
     return shift
 
 
-def test_weights_that_differ_in_the_middle_only_are_another_model(tmp_path: Path) -> None:
+def test_weights_that_differ_in_a_byte_are_another_model(tmp_path: Path) -> None:
     copy = Path(shutil.copytree(DEMO_JUDGE, tmp_path / "copy"))
     assert fingerprint(copy) == fingerprint(DEMO_JUDGE)
     before = fingerprint(copy)
-    tensors = load_file(copy / "model.safetensors")
-    middle = [name for name in tensors if ".mlp." in name and not name.startswith(("model.layers.0.", "model.norm"))]
-    assert middle
-    for name in middle:
-        tensors[name] = tensors[name] * 0
-    save_file(tensors, copy / "model.safetensors", metadata={"format": "pt"})
-    assert (copy / "model.safetensors").stat().st_size == (DEMO_JUDGE / "model.safetensors").stat().st_size
+    edit(copy / "model.safetensors", MIB, b"another")
     assert fingerprint(copy) != before
 
 
@@ -141,32 +133,21 @@ def test_a_file_written_a_moment_ago_is_read_again(
     assert hashed.count("model.safetensors") == 3
 
 
-@pytest.mark.parametrize(
-    "content",
-    [b"{", b"\xff\xfe", b"null", b'{"PATH": 3}', b'{"PATH": [[1, 2, 3, 4], "z"]}'],
-)
+@pytest.mark.parametrize("content", [b"", b"\xff\xfe", b"z" * 64])
 def test_a_broken_cache_is_as_good_as_none(content: bytes, tmp_path: Path, cache: Path, hashed: list[str]) -> None:
     folder = model_of(tmp_path / "model")
     expected = fingerprint(folder)
-    cache.write_bytes(content.replace(b"PATH", str((folder / "model.safetensors").resolve()).encode()))
+    [kept] = cache.iterdir()
+    kept.write_bytes(content)
     assert fingerprint(folder) == expected
     assert hashed.count("model.safetensors") == 2
     assert fingerprint(folder) == expected
     assert hashed.count("model.safetensors") == 2
 
 
-@pytest.mark.parametrize("place", ["a file", "no home"])
-def test_a_cache_that_cannot_be_written_is_no_error(
-    place: str, tmp_path: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.DEBUG, logger="rag_evaluator.models.hub")
-    if place == "a file":
-        (tmp_path / "cache").write_text("x", encoding="utf-8")
-    else:
-        monkeypatch.setenv("XDG_CACHE_HOME", "")
-        monkeypatch.setattr(Path, "home", lambda: (_ for _ in ()).throw(RuntimeError("no home")))
+def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
+    (tmp_path / "cache").write_text("x", encoding="utf-8")
     assert fingerprint(model_of(tmp_path / "model")) == fingerprint(model_of(tmp_path / "copy"))
-    assert {record.levelname for record in caplog.records} == {"DEBUG"}
 
 
 def test_a_hub_snapshot_is_known_by_the_names_of_its_blobs_without_being_read(

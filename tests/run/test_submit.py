@@ -36,9 +36,7 @@ REFUSED: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[str], str]] 
     "no such column": ({}, [{"response": "In Tesk."}], [], "'reference'"),
     "no such model": ({**JUDGED, "judge": {"model": "/models/none"}}, ROWS, [], "judge.model: no such folder"),
     "no contexts to sort": ({}, [{"user_input": "Where?"}], ["--task", "sort"], "'retrieved_contexts'"),
-    "no prompts": ({**JUDGED, "language": "dutch"}, [{"user_input": "Where?", "retrieved_contexts": ["a"], **ROWS[0]}],
-        [], "dutch"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("case", REFUSED)
@@ -49,18 +47,3 @@ def test_what_every_worker_refuses_is_not_submitted(
     assert main(["submit", write(tmp_path, config, rows), "--workers", "2", *words]) == 2
     assert expected in capsys.readouterr().err
     assert not sent.exists()
-
-
-def test_a_run_whose_folder_holds_another_one_is_not_submitted(
-    tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    path = write(tmp_path, {}, ROWS)
-    assert main([path]) == 0
-    write(tmp_path, {"metrics": ["bleu_score"]}, ROWS)
-    capsys.readouterr()
-    assert main(["submit", path, "--workers", "2"]) == 2
-    assert "holds scores of another run" in capsys.readouterr().err
-    assert not sent.exists()
-    write(tmp_path, {}, ROWS)
-    assert main(["submit", path, "--workers", "2"]) == 0
-    assert sent.exists()

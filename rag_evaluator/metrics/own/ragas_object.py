@@ -14,15 +14,16 @@ from rag_evaluator.models.ragas_library import (
     MetricResult,
     MetricWithEmbeddings,
     MetricWithLLM,
-    OldMetric,
     SimpleBaseMetric,
     SimpleLLMMetric,
     SingleTurnMetric,
     SingleTurnSample,
+    base,
 )
 
 # Any in this module: objects and values of users' own classes.
 
+OldMetric = base.Metric
 NAMED = (("fail", "pass"), ("no", "yes"), ("false", "true"))
 """Pairs of values of which everybody knows the better one, the worse one first."""
 

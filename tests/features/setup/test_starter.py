@@ -29,7 +29,6 @@ from rag_evaluator.features.setup import COLUMN_NAMES, InitOptions, Proposal, pr
 from rag_evaluator.prompts import languages_in
 from rag_evaluator.resources import packaged
 
-ROOT = Path(__file__).parents[3]
 Row = dict[str, Any]
 ENGLISH: Row = {
     "question": "Where was the painter Nolu Brak born?",
@@ -180,21 +179,6 @@ def test_columns_and_texts_in_the_language_of_a_pack_are_recognised(tmp_path: Pa
     assert not any("prompts in" in warning for warning in proposal.warnings)
     of_judge = [warning for warning in proposal.warnings if "the judge is a toy" in warning]
     assert [f"not on {language.title()}" in warning for warning in of_judge] == [language != "spanish"]
-
-
-@pytest.mark.parametrize(
-    ("metrics", "expected"),
-    [
-        (["faithfulness", "answer_relevancy"], "answer_relevancy would compare embeddings that do not fit: those of"),
-        (["faithfulness"], "no metric compares embeddings: those of"),
-    ],
-)
-def test_what_is_said_of_embeddings_is_true_of_the_chosen_metrics(
-    tmp_path: Path, metrics: list[str], expected: str
-) -> None:
-    proposal = proposed(write(tmp_path / "rows.jsonl", [LANGUAGE_ROWS["german"]] * 3), metrics=metrics)
-    [warning] = [warning for warning in proposal.warnings if "embeddings" in warning]
-    assert warning == f"{expected} the demo are English only. Set embeddings.model for german"
 
 
 def test_metrics_given_by_other_names_are_written_once_and_not_listed_as_possible(tmp_path: Path) -> None:
@@ -488,20 +472,6 @@ def test_of_a_large_file_only_the_beginning_is_looked_at(tmp_path: Path) -> None
     assert time.monotonic() - began < 5
     assert (len(proposal.survey.samples), proposal.survey.is_all) == (1000, False)
     assert "its first 1,000 rows" in proposal.text
-
-
-def test_the_example_in_spanish_is_recognised_whole(tmp_path: Path) -> None:
-    proposal = propose(ROOT / "examples" / "preguntas.csv", InitOptions(tmp_path / "config.yaml"))
-    assert (len(proposal.survey.samples), proposal.language) == (20, "spanish")
-    config = yaml.safe_load(proposal.text)
-    assert config["columns"] == {
-        "pregunta": "user_input",
-        "contextos": "retrieved_contexts[||]",
-        "respuesta": "response",
-        "referencia": "reference",
-    }
-    assert list(config["columns"]) == ["pregunta", "contextos", "respuesta", "referencia"], "in the order of the file"
-    assert all(2 <= len(sample.columns["retrieved_contexts"]) <= 3 for sample in proposal.survey.samples)
 
 
 def test_a_language_that_is_given_counts_whatever_the_texts_seem_to_be_in(tmp_path: Path) -> None:

@@ -18,11 +18,11 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 
 from rag_evaluator import METRICS, BudgetError, Judge, JudgeLostError, JudgementError, ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import JudgeConfig, is_loopback
+from rag_evaluator.config import JudgeConfig, is_here
 from rag_evaluator.judge import Address, Shares
 
 ADDRESSES = {a.address for addresses in psutil.net_if_addrs().values() for a in addresses if a.family.name == "AF_INET"}
-OTHERS = sorted(address for address in ADDRESSES if not is_loopback(address))
+OTHERS = sorted(address for address in ADDRESSES if not is_here(address))
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1", *OTHERS])
 SECRET = "sk-very-secret-4711"
 
@@ -141,7 +141,7 @@ def test_proxy_variables_are_ignored_and_no_key_of_openai_is_sent(fake: Fake, mo
 def test_no_other_host_is_asked_while_the_run_is_offline(host: str) -> None:
     with pytest.raises(ModelError, match=rf"judge\.url leads to {re.escape(host.strip('[]'))}.*offline: false"):
         Judge.from_config(JudgeConfig(engine="server", url=f"http://{host}:8000/v1"))
-    assert all(map(is_loopback, ("127.0.0.1", "127.8.9.1", "::1")))
+    assert all(map(is_here, ("127.0.0.1", "127.8.9.1", "::1")))
 
 
 @pytest.mark.skipif(not OTHERS, reason="this machine has the loopback address only")

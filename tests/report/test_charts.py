@@ -13,12 +13,8 @@ from labelled_runs import exact_rows, exact_run
 from report.made_files import NONE, made_run
 
 from rag_evaluator import compare
-from rag_evaluator.files import folder_names
 from rag_evaluator.report import (
-    ChartPoint,
-    chart,
     comparison_html,
-    dots,
     figures_html,
     means_html,
     what_html,
@@ -80,14 +76,6 @@ def parts_of(run: Run) -> str:
     return means_html(run) + figures_html(run) + what_html(run)
 
 
-def test_differences_have_a_dot_each_with_its_interval_and_a_line_at_none():
-    drawn = drawing(chart(dots([ChartPoint("a", 0.5, 0.2, 0.7), ChartPoint("b", None)], (-1, 1), zero=True), "means"))
-
-    assert drawn.count('aria-roledescription="point"') == 1
-    assert drawn.count('stroke-linecap="round"') == 1
-    assert drawn.count('stroke="light-dark(#5c6166, #a3a8ae)"') == 1
-
-
 def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
     scores = {"context_recall": [1.0] * 6 + [0.0] * 4, "faithfulness": [0.5] * 8 + [NONE] * 2}
     run = Run(made_run(tmp_path / "run", scores, stages={"context_recall": "retrieval"}))
@@ -113,23 +101,6 @@ def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_pa
 
     assert [circle["cx"] for circle in circles] == ["75.0%"]  # 0.5 on -1 to 1
     assert [(bound["x"], bound["width"]) for bound in bounds] == [("56.2%", "25.0%")]  # 0.125 to 0.625
-
-
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ({"faithfulness": [NONE, NONE]}, ["2 missing", "no interval: no scores", "no score"]),
-        ({"faithfulness": [0.5]}, ["0.50 [0.00, 1.00]", "the whole range: one score"]),
-        ({"noise_sensitivity": [0.25, 0.0]}, ["↓ lower is better"]),
-        ({"rubrics": [1.0, 5.0, 5.0]}, ["3.67"]),
-    ],
-)
-def test_runs_of_every_kind_have_a_page(tmp_path, scores, expected):
-    scales = {"noise_sensitivity": Scale(0, 1, "judged", "lower"), "rubrics": Scale(1, 5)}
-    page = parts_of(Run(made_run(tmp_path / "run", scores, scales)))
-
-    assert_harmless(page)
-    assert [text for text in expected if text not in _text(page)] == []
 
 
 def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tmp_path):
@@ -221,19 +192,6 @@ def test_a_report_does_not_tell_the_folders_of_the_machine_it_was_made_on(tmp_pa
 
     assert "lena" not in page
     assert shown in page
-
-
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        (["/home/lena/a", "/home/lena/b"], ["a", "b"]),
-        (["/home/lena/a/run", "/home/lena/b/run"], ["a/run", "b/run"]),
-        (["run", "b/run"], ["run", "b/run"]),
-        (["/x/run", "/b/run", "/c"], ["x/run", "b/run", "c"]),
-    ],
-)
-def test_runs_are_called_by_the_last_parts_of_their_folders(paths, names):
-    assert [folder_names(paths)[path] for path in paths] == names
 
 
 def test_without_the_package_that_draws_them_tables_have_the_figures_of_the_charts(tmp_path, monkeypatch, compared):

@@ -5,7 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import pytest
 from known_verifier import KNOWN, ROW, KnownVerifier
 from test_row import find, parsed, section, texts
 
@@ -13,11 +12,9 @@ from rag_evaluator import RAGEvaluator
 from rag_evaluator.metrics import SUPPORT
 from rag_evaluator.report import (
     COMPARED,
-    FOLDED,
     TextPart,
     marked,
     row_html,
-    row_view,
     sentences_of,
 )
 from rag_evaluator.results import Judgement, Run
@@ -119,35 +116,8 @@ def test_hostile_sentences_stay_text(tmp_path: Path) -> None:
     assert texts(article, ".response mark") == [attack[:28]]
 
 
-def test_a_long_text_is_folded_and_no_sign_stands_twice(tmp_path: Path) -> None:
-    sentences = [f"The river number {number} is long and wide and cold." for number in range(FOLDED // 25)]
-    run = scored(tmp_path / "run", row={**ROW, "response": " ".join(sentences), "reference": ""})
-    article = parsed(row_html(run, 0))
-    assert len(find(article, ".response .more")) == 1
-    numbers = [found.get("data-section").rpartition("s")[2] for found in find(article, ".response a.sentence-sign")]
-    assert numbers == [str(place) for place in range(1, len(sentences) + 1)]
-    response = row_view(run, 0).response
-    assert response is not None
-    assert "".join(part.text for part in (*response.start, *response.rest)) == " ".join(sentences)
-
-
 def verified(response: Any, metric: str = "groundedness") -> list[Judgement]:
     return [Judgement("verifier", response=response, metric=metric)]
-
-
-@pytest.mark.parametrize(
-    "response",
-    [
-        None,
-        [],
-        {"sentences": 1},
-        {"sentences": [1]},
-        {"sentences": [{"statement": 1, "verdict": 1}]},
-        {"sentences": [{"statement": "a", "verdict": "yes"}]},
-    ],
-)
-def test_what_this_program_did_not_write_is_shown_as_any_other_answer(response: Any) -> None:
-    assert sentences_of(verified(response), {"response": "a"}, "m0") is None
 
 
 def test_sentences_that_are_not_in_the_text_come_last_and_mark_nothing() -> None:

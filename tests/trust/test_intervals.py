@@ -186,10 +186,8 @@ def test_copies_of_rows_in_clusters_say_no_more_than_the_rows_alone() -> None:
 
 WHOLE: list[tuple[str, list[Any], Scale, dict[str, Any], tuple[Any, ...]]] = [
     ("nothing", [], JUDGED, {}, (0, None, None, None, "none: no scores")),
-    ("nothing but missing", [NAN, None], JUDGED, {}, (0, None, None, None, "none: no scores")),
     ("no weight left", [0.5, NAN], JUDGED, {"weights": [0, 1]}, (0, None, None, None, "none: no scores")),
     ("one score", [0.4], JUDGED, {}, (1, 0.4, 0.0, 1.0, "range: one score")),
-    ("one score of another range", [0.4], COSINE, {}, (1, 0.4, -1.0, 1.0, "range: one score")),
     ("one score with a weight", [0.4, 0.9], JUDGED, {"weights": [2, 0]}, (1, 0.4, 0.0, 1.0, "range: one score")),
     (
         "one that weighs all",
@@ -198,7 +196,6 @@ WHOLE: list[tuple[str, list[Any], Scale, dict[str, Any], tuple[Any, ...]]] = [
         {"weights": [1e9, 1]},
         (2, 1e-9, 0, 1, "range: one has nearly all the weight"),
     ),
-    ("one cluster", [0.5, 0.7], JUDGED, {"clusters": "aa"}, (2, 0.6, 0.0, 1.0, "range: one cluster")),
     ("one cluster left", [0, 0.5, NAN], STARS, {"clusters": "aab"}, (2, 1.0, 1.0, 5.0, "range: one cluster")),
 ]
 

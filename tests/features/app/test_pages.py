@@ -72,23 +72,9 @@ def test_a_journal_that_cannot_be_read_hides_no_results(tmp_path: Path, text: st
         assert "journal" in page.text
 
 
-def test_a_folder_without_runs_says_how_one_appears(tmp_path: Path) -> None:
-    page = client(tmp_path).get("/")
-    assert page.status_code == 200
-    assert "No run here yet" in page.text
-
-
 def test_a_run_that_was_stopped_shows_how_far_it_is(stopped: Path) -> None:
     for address in ("/", "/run/stopped"):
         assert "2 of 6 scores · stopped" in client(stopped).get(address).text
-
-
-def test_the_page_of_a_run_begins_with_the_answer_and_ends_with_what_was_run(tmp_path: Path) -> None:
-    write_run(tmp_path / "run")
-    with client(tmp_path) as browser:
-        text = browser.get("/run/run").text
-    parts = ["/api/answer/run", 'id="means"', 'id="rows"', "/api/figures/run", 'id="what"']
-    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
 
 
 def test_the_answer_has_the_worst_rows_with_their_data_as_text(tmp_path: Path) -> None:

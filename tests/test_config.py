@@ -40,7 +40,6 @@ def test_a_merged_section_may_be_overridden_without_standing_twice(load: Load) -
     ("text", "line"),
     [
         ("metrics: [faithfulness]\n  judge: 3\n", 2),
-        ("name: a\n\tdataset: b\n", 2),
         (METRICS + "dataset: !!python/object/apply:os.system [ls]\n", 2),
     ],
 )
@@ -53,7 +52,6 @@ def test_broken_yaml_is_told_with_its_line(load: Load, text: str, line: int) -> 
     ("text", "line", "sign"),
     [
         ("name： x\n" + METRICS, 1, "'：' (fullwidth colon)"),
-        ("metrics:［faithfulness］\nname: x\n", 1, "'［' (fullwidth left square bracket)"),
         ("judge:\n　model: demo\nabout: |\n  　a: b\nname: @x\n", 2, "'　' (ideographic space)"),
     ],
 )

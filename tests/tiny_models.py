@@ -315,7 +315,7 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     Args:
         eager: of a model that thinks: how many times as much its token for the end of a thought weighs.
     """
-    spec = kind if isinstance(kind, Kind) else {**KINDS, **ARCHITECTURES, **THINKERS, **VISION_TEXT}[kind]
+    spec = kind if isinstance(kind, Kind) else {**KINDS, **ARCHITECTURES, **THINKERS}[kind]
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=spec.tokenizer(spec.specials),
         eos_token=spec.eos_token,
@@ -337,42 +337,11 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     return folder
 
 
-VISION = {  # what a tower for pictures needs to be tiny
-    "Qwen2_5_VL": {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 4, "out_hidden_size": 32},
-    "Qwen3VL": {
-        **{"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 4, "out_hidden_size": 32},
-        **{"patch_size": 4, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
-    },
-    "Mistral3": {
-        **{"model_type": "pixtral", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2},
-        **{"num_attention_heads": 4, "head_dim": 8, "image_size": 32, "patch_size": 4},
-    },
-}
-TEXT: dict[str, dict[str, Any]] = {
-    "Qwen2_5_VL": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}},
-    "Qwen3VL": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}},
-    "Mistral3": {"model_type": "mistral", "sliding_window": None},
-}
 PARTS = (  # as templates of vision-text models read a message: a list of parts, with pictures among them
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}"
     "{% if part.type == 'image' %}<image>{% elif part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}"
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-
-
-def vision_text(name: str) -> Kind:
-    """A model that reads pictures and text, with the tokenizer of Qwen."""
-
-    def model(shape: dict[str, Any]) -> Any:
-        config = getattr(transformers, f"{name}Config")(
-            text_config={**shape, "pad_token_id": 0, **STEEP, **TEXT[name]}, vision_config=VISION[name]
-        )
-        return getattr(transformers, f"{name}ForConditionalGeneration")(config)
-
-    return replace(KINDS["qwen2-chat"], model=model, chat_template=PARTS)
-
-
-VISION_TEXT = {name: vision_text(name) for name in VISION}
 
 
 def plain_of(judge: Any) -> Any:

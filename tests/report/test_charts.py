@@ -1,6 +1,5 @@
 """Charts and the pages that have some; all in one file, as the first chart of a process takes a second."""
 
-import base64
 import html
 import json
 import re
@@ -65,12 +64,6 @@ def assert_harmless(page: str) -> Elements:
     return elements
 
 
-def drawing(chart: str) -> str:
-    """The SVG of a chart."""
-    [source] = assert_harmless(chart).attributes("src")
-    return base64.b64decode((source or "").removeprefix(IMAGE)).decode()
-
-
 def parts_of(run: Run) -> str:
     """Means, charts and what was run, as they stand on the page."""
     return means_html(run) + figures_html(run) + what_html(run)
@@ -119,22 +112,6 @@ def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tm
     assert_harmless(page)
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
     assert "[U+D800]" in page
-
-
-def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
-    signature = "metric:faithfulness|ragas:0.4.3|judge:ab|decode:greedy"
-    signatures = {"faithfulness": signature}
-    details = [{"row": 0, "sample": "ab", "metric": "faithfulness"}]
-    folder = made_run(tmp_path / "run", {"faithfulness": [0.5]}, details=details, signatures=signatures)
-    part = {"signature": signature, "compared": 40, "binary": {"kappa": {"value": 0.61, "ci_low": 0.4, "ci_high": 0.8}}}
-    part["verdict"] = {"word": "weak", "reason": "AUC 0.600 [0.520, 0.680]"}
-    certificate = {"certificate": 2, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
-    (folder / "certificate.json").write_text(json.dumps(certificate))
-
-    text = _text(parts_of(Run(folder)))
-
-    assert "Certificate of 2026-01-02, labels: anna.xlsx." in text
-    assert "faithfulness weak on other data: AUC 0.600 [0.520, 0.680] 40 – – kappa 0.61 [0.40, 0.80]" in text
 
 
 @pytest.fixture(scope="module")

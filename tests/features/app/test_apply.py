@@ -18,7 +18,6 @@ from rag_evaluator import (
     apply_reviews,
     load_dataset,
 )
-from rag_evaluator.cli.main import main
 from rag_evaluator.features.app import ReviewRecord, ReviewStore
 
 ROWS = [
@@ -279,17 +278,3 @@ def test_after_apply_update_judges_only_metrics_that_read_what_changed(tmp_path:
     assert second.path.name == "data.reviewed2.jsonl"
     assert [row.columns["reference"] for row in load_dataset(second.path)] == ["best", "r1", "r3", "better", "r5"]
     assert len(second.history.read_bytes().splitlines()) == 3
-
-
-def test_the_command_says_what_changes_and_what_comes_next(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    run, new = judged(tmp_path / "run", write(tmp_path / "data.jsonl", ROWS)), str(tmp_path / "new.jsonl")
-    say(run, 0, "too_easy", True)
-    say(run, 1, "reference", "Tusk", before="Tesk")
-    assert main(["review", "apply", str(run), "--drop", "too_easy", "--out", new]) == 0
-    said = capsys.readouterr().out
-    assert 'row 0 left out, anna: "=1+1?"' in said
-    assert 'row 1, reference, anna: "Tesk" -> "Tusk"' in said
-    assert f"--set dataset={new} --update" in said
-    assert main(["review", "apply", str(run), "--out", new]) == 2
-    assert main(["review", "apply", str(tmp_path)]) == 2
-    assert "nobody has reviewed this run" in capsys.readouterr().err

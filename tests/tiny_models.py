@@ -208,7 +208,7 @@ def architecture(name: str, leave_out: str = "", **settings: Any) -> Kind:
     return Kind(byte_level, ["<s>", "</s>"], model, bos_token="<s>")
 
 
-MODELS = {"Bert": "BertForMaskedLM", "Electra": "ElectraForMaskedLM", "GPT2": "GPT2LMHeadModel"}
+MODELS = {"Bert": "BertForMaskedLM"}
 RECURRENT = "num_attention_heads num_key_value_heads head_dim"  # what models without attention do not have
 LAYERS = {"num_hidden_layers": 4}
 DELTA = {
@@ -223,7 +223,6 @@ EXPERTS = {
     "moe_intermediate_size": 16,
     "shared_expert_intermediate_size": 16,
 }
-MAMBA2 = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_chunk_size": 16}
 ARCHITECTURES = {
     "llama": architecture("Llama", **STEEP),
     "llama-dynamic-rope": architecture(
@@ -242,7 +241,6 @@ ARCHITECTURES = {
     "rwkv": architecture("Rwkv", "num_attention_heads num_key_value_heads head_dim", attention_hidden_size=32),
     "mamba": architecture("Mamba", "num_attention_heads num_key_value_heads head_dim", state_size=8),
     "deepseek-v32": architecture("DeepseekV32", "head_dim num_key_value_heads", **STEEP, **LATENT),
-    "glm-moe-dsa": architecture("GlmMoeDsa", "head_dim num_key_value_heads", **STEEP, **LATENT),
     "mistral-window": architecture("Mistral", **STEEP, sliding_window=64),
     "gemma2-window": architecture("Gemma2", **STEEP, sliding_window=64),
     "gpt-oss": architecture("GptOss", **STEEP, num_local_experts=4, num_experts_per_tok=2, sliding_window=64),
@@ -260,15 +258,11 @@ ARCHITECTURES = {
         mamba_d_state=8,
         mamba_dt_rank=4,
     ),
-    "bamba": architecture("Bamba", "head_dim", **STEEP, **LAYERS, **MAMBA2, attn_layer_indices=[1, 3]),
-    "falcon-mamba": architecture("FalconMamba", RECURRENT, **STEEP, state_size=8),
     "mamba2": architecture(
         "Mamba2", RECURRENT, **STEEP, state_size=8, num_heads=8, head_dim=8, n_groups=1, chunk_size=16
     ),
     "recurrent-gemma": architecture("RecurrentGemma", num_hidden_layers=3, lru_width=32, attention_window_size=64),
-    "gptj": architecture("GPTJ", **STEEP, rotary_dim=8, n_positions=8192),
     "bert": architecture("Bert", "head_dim num_key_value_heads"),
-    "electra": architecture("Electra", "head_dim num_key_value_heads"),
 }
 
 

@@ -18,8 +18,7 @@ from pydantic import Field
 from rag_evaluator.ragas.embeddings import embedding_factory
 from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
-from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, RankingMetric, SingleTurnMetric
-from ragas.metrics.base import MetricWithEmbeddings, MultiTurnMetric
+from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, SingleTurnMetric
 from ragas.run_config import RunConfig as RunConfigOfRagas
 
 from rag_evaluator import (
@@ -416,18 +415,9 @@ def test_a_number_outside_its_range_is_no_score() -> None:
     assert result.results.scores["grade"][0].reason == "it gave 7, which is outside its range, 1 to 5"
 
 
-class Turns(MetricWithLLM, MultiTurnMetric):
-    async def _multi_turn_ascore(self, sample: Any, callbacks: Any) -> float:
-        return 1.0
-
-
 class Columns(MetricWithLLM, SingleTurnMetric):
     async def _single_turn_ascore(self, sample: Any, callbacks: Any) -> float:
         return float(len(sample.reference or ""))
-
-
-class Vectors(Columns, MetricWithEmbeddings):
-    pass
 
 
 READS = {MetricType.SINGLE_TURN: {"response", "reference:optional"}}
@@ -438,10 +428,7 @@ READS = {MetricType.SINGLE_TURN: {"response", "reference:optional"}}
     [
         (tone(allowed_values=["calm", "angry"]), r"CustomMetric\('tone', question=..., columns=\[...\]"),
         (tone(prompt="Polite?"), "reads no column"),
-        (RankingMetric(name="order", prompt="{response}", allowed_values=2), "nothing says which is better"),
-        (Turns(name="turns"), "chats of several turns"),
         (Columns(name="columns"), "reads no column"),
-        (Vectors(name="vectors", _required_columns=READS), "@metric"),
     ],
 )
 def test_metrics_of_ones_own_that_cannot_be_scored_say_what_to_do(metric: Any, message: str) -> None:

@@ -136,12 +136,3 @@ def test_v04_collections(run: Run, models: dict[str, Any]) -> None:
         **scores(models, ["context_recall"], recall),
         **scores(models, ["semantic_similarity"], [similar]),
     }
-
-
-def test_v04_discrete(run: Run, models: dict[str, Any]) -> None:
-    script = run("v04_discrete")
-    metrics = [script["relevant"], script["grade"], script["has_full_stop"]]
-    expected = scores(models, metrics, script["rows"])
-    assert list(map(str, script["result"].results.scores)) == ["chunks_help", "grade", "has_full_stop"]
-    assert str(values(script["result"])) == str(list(expected.values()))  # a grade may be missing
-    assert expected["has_full_stop"] == [1.0, 0.0]

@@ -375,16 +375,6 @@ def test_a_sheet_that_was_filled_in_gives_a_weighted_mean_and_counts_blanks(grad
         certify(graded, fill(tmp_path / "s.xlsx", tmp_path / "f.xlsx", words), out=tmp_path / "c.json")
 
 
-@pytest.mark.parametrize(("count", "said"), [(14, "14 labels, "), (0, "all labels are blank")])
-def test_a_sheet_that_is_not_filled_in_yet_is_to_be_filled_in(
-    graded: Path, tmp_path: Path, count: int, said: str
-) -> None:
-    record = label_sheet(graded, tmp_path / "s.xlsx", size=24)
-    words = [HUMAN[row] if row in record.rows[:count] else None for row in range(ROWS)]
-    with pytest.raises(ResultsError, match=rf"s\.xlsx: too few labels .*{said}.* Fill in the rows that are blank"):
-        certify(graded, fill(tmp_path / "s.xlsx", tmp_path / "s.xlsx", words), out=tmp_path / "c.json")
-
-
 def test_a_larger_draw_holds_the_labels_that_its_rows_have(tmp_path: Path) -> None:
     folder = graded_run(tmp_path / "run")
     words = ["yes" if label else "no" for label in HUMAN]

@@ -113,15 +113,6 @@ def test_judged_differences_have_student_s_t_with_a_pair_at_each_end_that_weighs
     assert ends(stars) == pytest.approx(tuple(4 * end for end in expected), abs=1e-9)
 
 
-def test_the_standard_error_of_equal_clusters_is_that_of_statsmodels() -> None:
-    fit = sm.OLS(NUMBERS, np.ones(40)).fit(cov_type="cluster", cov_kwds={"groups": np.array(LABELS).astype(int)})
-    estimate = mean_interval(NUMBERS, CONTINUOUS, clusters=LABELS)
-    assert estimate.stderr == pytest.approx(fit.bse[0])
-    expected = stats.t.interval(0.95, 9, fit.params[0], fit.bse[0])  # ten clusters: nine degrees of freedom
-    assert ends(estimate) == pytest.approx(expected)
-    assert estimate.ci_method == "student-t, clustered"
-
-
 def test_the_standard_error_of_weighted_unequal_clusters_is_that_of_a_weighted_fit_on_their_means() -> None:
     labels = ["a"] * 3 + ["b"] * 9 + ["c"] * 5 + ["d"] + ["e"] * 12 + ["f"] * 10
     parts = [[place for place in range(40) if labels[place] == label] for label in "abcdef"]

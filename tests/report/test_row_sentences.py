@@ -59,7 +59,7 @@ def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_pa
         "✓ supported",
         "✗ not supported",
     ]
-    tones = [found.get("class").split()[-1] for found in find(shown, ".sentence")]
+    tones = [found.get("class")[-1] for found in find(shown, ".sentence")]
     assert tones == ["good", "plain", "good", "bad"]
     assert texts(shown, ".statement") == [
         "He was born in Tesk.",
@@ -77,7 +77,7 @@ def test_sentences_have_sign_word_probability_and_a_link_to_their_context(tmp_pa
         "Sentence 4; best evidence: context 1; piece 1 of 2",
     ]
     links = [link.get("data-section") for link in find(shown, ".from > a")]
-    assert [texts(article.get_element_by_id(link), ".data") for link in links] == [
+    assert [texts(article.find(id=link), ".data") for link in links] == [
         [ROW["retrieved_contexts"][place]] for place in (0, 1, 0)
     ]
     assert texts(article, ".judged > h3") == ["What the verifier said"]
@@ -94,7 +94,7 @@ def test_the_sentences_are_marked_in_their_text_in_its_order(tmp_path: Path) -> 
     assert texts(response, ".legend") == ["Sentences by groundedness: ✓ supported ✗ not supported • not counted"]
     assert texts(article, ".reference .legend") == ["Sentences by context_coverage: ✓ in the contexts"]
     last = find(response, "a.sentence-sign")[-1]
-    assert texts(article.get_element_by_id(last.get("data-section")), ".statement") == ["He wrote six books."]
+    assert texts(article.find(id=last.get("data-section")), ".statement") == ["He wrote six books."]
 
 
 def test_flagged_parts_are_underlined_in_the_text_and_in_the_sentence(tmp_path: Path) -> None:

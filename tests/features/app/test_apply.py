@@ -1,6 +1,5 @@
 """The revised dataset: a new file in the user's format and columns, with its history; judged again where it changed."""
 
-import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -34,10 +33,7 @@ def write(path: Path, rows: list[dict[str, Any]]) -> Path:
     elif path.suffix == ".json":
         path.write_text(json.dumps({"samples": rows}))
     elif path.suffix in (".csv", ".tsv"):
-        with path.open("w", newline="") as file:
-            lines = csv.DictWriter(file, list(rows[0]), delimiter="," if path.suffix == ".csv" else "\t")
-            lines.writeheader()
-            lines.writerows(cells)
+        pd.DataFrame(cells).to_csv(path, sep="," if path.suffix == ".csv" else "\t", index=False)
     elif path.suffix == ".xlsx":
         pd.DataFrame(cells).to_excel(path, index=False, engine_kwargs={"options": {"strings_to_formulas": False}})
     else:

@@ -208,7 +208,7 @@ def architecture(name: str, leave_out: str = "", **settings: Any) -> Kind:
     return Kind(byte_level, ["<s>", "</s>"], model, bos_token="<s>")
 
 
-MODELS = {"Bert": "BertForMaskedLM", "Electra": "ElectraForMaskedLM", "GPT2": "GPT2LMHeadModel"}
+MODELS = {"Bert": "BertForMaskedLM"}
 RECURRENT = "num_attention_heads num_key_value_heads head_dim"  # what models without attention do not have
 LAYERS = {"num_hidden_layers": 4}
 DELTA = {
@@ -223,7 +223,6 @@ EXPERTS = {
     "moe_intermediate_size": 16,
     "shared_expert_intermediate_size": 16,
 }
-MAMBA2 = {"mamba_n_heads": 4, "mamba_d_head": 16, "mamba_d_state": 8, "mamba_n_groups": 1, "mamba_chunk_size": 16}
 ARCHITECTURES = {
     "llama": architecture("Llama", **STEEP),
     "llama-dynamic-rope": architecture(
@@ -242,7 +241,6 @@ ARCHITECTURES = {
     "rwkv": architecture("Rwkv", "num_attention_heads num_key_value_heads head_dim", attention_hidden_size=32),
     "mamba": architecture("Mamba", "num_attention_heads num_key_value_heads head_dim", state_size=8),
     "deepseek-v32": architecture("DeepseekV32", "head_dim num_key_value_heads", **STEEP, **LATENT),
-    "glm-moe-dsa": architecture("GlmMoeDsa", "head_dim num_key_value_heads", **STEEP, **LATENT),
     "mistral-window": architecture("Mistral", **STEEP, sliding_window=64),
     "gemma2-window": architecture("Gemma2", **STEEP, sliding_window=64),
     "gpt-oss": architecture("GptOss", **STEEP, num_local_experts=4, num_experts_per_tok=2, sliding_window=64),
@@ -260,15 +258,11 @@ ARCHITECTURES = {
         mamba_d_state=8,
         mamba_dt_rank=4,
     ),
-    "bamba": architecture("Bamba", "head_dim", **STEEP, **LAYERS, **MAMBA2, attn_layer_indices=[1, 3]),
-    "falcon-mamba": architecture("FalconMamba", RECURRENT, **STEEP, state_size=8),
     "mamba2": architecture(
         "Mamba2", RECURRENT, **STEEP, state_size=8, num_heads=8, head_dim=8, n_groups=1, chunk_size=16
     ),
     "recurrent-gemma": architecture("RecurrentGemma", num_hidden_layers=3, lru_width=32, attention_window_size=64),
-    "gptj": architecture("GPTJ", **STEEP, rotary_dim=8, n_positions=8192),
     "bert": architecture("Bert", "head_dim num_key_value_heads"),
-    "electra": architecture("Electra", "head_dim num_key_value_heads"),
 }
 
 
@@ -315,7 +309,7 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     Args:
         eager: of a model that thinks: how many times as much its token for the end of a thought weighs.
     """
-    spec = kind if isinstance(kind, Kind) else {**KINDS, **ARCHITECTURES, **THINKERS, **VISION_TEXT}[kind]
+    spec = kind if isinstance(kind, Kind) else {**KINDS, **ARCHITECTURES, **THINKERS}[kind]
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=spec.tokenizer(spec.specials),
         eos_token=spec.eos_token,
@@ -337,42 +331,11 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     return folder
 
 
-VISION = {  # what a tower for pictures needs to be tiny
-    "Qwen2_5_VL": {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 4, "out_hidden_size": 32},
-    "Qwen3VL": {
-        **{"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 4, "out_hidden_size": 32},
-        **{"patch_size": 4, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
-    },
-    "Mistral3": {
-        **{"model_type": "pixtral", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2},
-        **{"num_attention_heads": 4, "head_dim": 8, "image_size": 32, "patch_size": 4},
-    },
-}
-TEXT: dict[str, dict[str, Any]] = {
-    "Qwen2_5_VL": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}},
-    "Qwen3VL": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}},
-    "Mistral3": {"model_type": "mistral", "sliding_window": None},
-}
 PARTS = (  # as templates of vision-text models read a message: a list of parts, with pictures among them
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}"
     "{% if part.type == 'image' %}<image>{% elif part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}"
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-
-
-def vision_text(name: str) -> Kind:
-    """A model that reads pictures and text, with the tokenizer of Qwen."""
-
-    def model(shape: dict[str, Any]) -> Any:
-        config = getattr(transformers, f"{name}Config")(
-            text_config={**shape, "pad_token_id": 0, **STEEP, **TEXT[name]}, vision_config=VISION[name]
-        )
-        return getattr(transformers, f"{name}ForConditionalGeneration")(config)
-
-    return replace(KINDS["qwen2-chat"], model=model, chat_template=PARTS)
-
-
-VISION_TEXT = {name: vision_text(name) for name in VISION}
 
 
 def plain_of(judge: Any) -> Any:

@@ -5,9 +5,9 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "atomic": "file_digest folder_names safe_names short_digest wide_json_text write_wide_json",
+        "atomic": "file_digest safe_names short_digest wide_json_text write_wide_json",
         "jsonl": "Appender BLOCK Records checked_line json_line read_checked read_lines",
-        "progress": "ACTIVITY Activity Lines Pace State WIDTH Watch automatic line_of silent write_to",
+        "progress": "ACTIVITY Activity Lines Pace State WIDTH Watch automatic line_of silent",
         "signals": "Stop StopSignal",
     },
 )

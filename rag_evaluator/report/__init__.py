@@ -5,7 +5,6 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "charts": "ChartPoint chart dots",
         "compared": "comparison_html",
         "document": "PART_BYTES folded packs_of write_report",
         "facts": "certified facts_of line means_html what_html",

@@ -26,25 +26,6 @@ def test_a_report_opens_from_disk_without_a_network(
     )
 
 
-def test_two_runs_are_compared_row_by_row(offline_page: Page, reports: Reports, runs: Runs) -> None:
-    offline_page.goto(reports("plain", "other").as_uri())
-    table = Table(offline_page)
-    table.shows(range(12))
-    both = [rows_of(runs(name)) for name in ("plain", "other")]
-    changed = next(row for row in range(12) if both[0][row]["response"] != both[1][row]["response"])
-    table.click(changed)
-    table.dialog.locator("article.row").first.wait_for()
-    shown = table.dialog.text_content() or ""
-    for rows in both:
-        assert rows[changed]["response"] in shown
-    sides = [side.bounding_box() for side in table.dialog.locator(".sides").first.locator(":scope > .side").all()]
-    assert len(sides) == 2
-    assert sides[0] is not None
-    assert sides[1] is not None
-    assert sides[0]["y"] == sides[1]["y"]  # beside each other
-    assert sides[0]["x"] + sides[0]["width"] <= sides[1]["x"]
-
-
 def test_all_rows_are_printed_and_the_page_is_shown_again_afterwards(offline_page: Page, reports: Reports) -> None:
     offline_page.goto(reports("sixty").as_uri())
     rows = offline_page.locator("#rows tbody tr")

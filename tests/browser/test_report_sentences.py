@@ -28,13 +28,3 @@ def test_the_keyboard_goes_from_a_sign_to_its_sentence_and_to_its_context(offlin
     expect(row.locator(".contexts > li:focus .rank-number")).to_have_text(number)
     row.locator(".contexts > li:focus a.mark-from").first.press("Enter")
     expect(row.locator(".sentence.good:focus")).to_be_visible()
-
-
-def test_the_text_keeps_the_direction_of_its_script(offline_page: Page, reports: Reports) -> None:
-    row = opened(offline_page, reports("verified"), 12).row
-    text = row.locator(".response .data")
-    assert text.evaluate("(text) => getComputedStyle(text).direction") == "rtl"
-    first, second = (row.locator(".response .sentence-sign").nth(place).bounding_box() for place in (0, 1))
-    assert first is not None
-    assert second is not None
-    assert first["x"] > second["x"]

@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from complaints import Complaints
 from desk import Desk, written
-from keyboard import tab_to
 from playwright.sync_api import BrowserContext, expect
 from served import Server
 from test_accessible import faults
@@ -66,36 +65,6 @@ def test_a_correction_is_written_at_once_and_shown_after_a_reload(desk: Desk, ru
         "Marlow, <b>of course</b>",
     )
     assert line["at"]
-
-
-def test_a_row_is_found_flagged_and_corrected_without_a_mouse(
-    new_context: NewContext, server: Server, run: Path
-) -> None:
-    page = new_context().new_page()
-    page.goto(server.link)
-    tab_to(page, f"a[href='/run/{run.name}']", most=400)
-    page.keyboard.press("Enter")
-    page.wait_for_url(f"**/run/{run.name}")
-    tab_to(page, f"a[href='/review/{run.name}']")
-    page.keyboard.press("Enter")
-    page.wait_for_function("() => window.reviewPage?.known?.row === 0")
-    keys = page.keyboard
-    keys.press("j")
-    page.wait_for_function("() => window.reviewPage.known?.row === 1")
-    keys.press("4")
-    page.locator(".flag[data-flag=duplicate][aria-pressed=true]").wait_for()
-    tab_to(page, "button.edit")
-    keys.press("Enter")
-    expect(page.locator("form.corrections [name=reference]")).to_be_focused()
-    keys.press("Control+a")
-    keys.type("by hand")
-    tab_to(page, "button.save-now")
-    keys.press("Enter")
-    expect(page.locator("button.edit")).to_be_focused()
-    assert [(line["row"], line["field"], line["after"]) for line in written(run)] == [
-        (1, "duplicate", True),
-        (1, "reference", "by hand"),
-    ]
 
 
 def test_nothing_of_the_last_row_stays_where_the_next_one_does_not_load(desk: Desk, complaints: Complaints) -> None:

@@ -54,9 +54,9 @@ def requests_of(server: Server, run: Path) -> dict[str, bytes]:
     row = draw.rows[0]
     shown = server.request("GET", f"/api/review/row/{run.name}/{row}", headers=server.entered())
     asked = server.request("GET", f"/api/label/item/{run.name}?draw={draw.name}&place=0", headers=server.entered())
-    record = {"row": row, "sample": json.loads(shown.body)["sample"]}
+    record = {"row": row, "sample": shown.json()["sample"]}
     flag = {**record, "kind": "flag", "field": "too_easy", "before": False, "after": True}
-    [label, *_] = re.findall("data-send='(.*?)'", asked.body.decode())
+    [label, *_] = re.findall("data-send='(.*?)'", asked.text)
     bodies = {RECORD: json.dumps(flag), "/api/label/record/{run}": label}
     return {path.format(run=run.name): body.encode() for path, body in bodies.items()}
 
@@ -71,7 +71,7 @@ def test_what_no_page_of_the_app_sends_is_refused_and_writes_nothing(
 ) -> None:
     before = contents(run)
     for path, body in requests_of(server, run).items():
-        assert server.request("POST", path, body, headers_of(server, changes)).status in (403, 415), path
+        assert server.request("POST", path, body, headers_of(server, changes)).status_code in (403, 415), path
     assert contents(run) == before
 
 
@@ -79,7 +79,7 @@ def test_a_link_with_the_token_writes_nothing(server: Server, run: Path) -> None
     before = contents(run)
     for path, body in requests_of(server, run).items():
         answer = server.request("POST", f"{path}?token={TOKEN}", body, headers_of(server, {"Authorization": None}))
-        assert answer.status == 403
+        assert answer.status_code == 403
     assert contents(run) == before
 
 
@@ -121,6 +121,6 @@ def test_a_page_of_another_origin_in_a_browser_that_reviews_writes_nothing(
 def test_what_a_page_of_the_app_sends_is_written(server: Server, run: Path) -> None:
     """Else the tests above would show nothing."""
     for path, body in requests_of(server, run).items():
-        assert server.request("POST", path, body, headers_of(server, {})).status == 200, path
+        assert server.request("POST", path, body, headers_of(server, {})).status_code == 200, path
     assert [line["kind"] for line in written(run)][-2:] == ["flag", "label"]
     assert list((run / "labels").iterdir())

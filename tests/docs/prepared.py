@@ -1,6 +1,5 @@
 """A folder as a reader of the docs may have it: configuration, rows, models, labels, finished runs."""
 
-import csv
 import json
 import os
 import shutil
@@ -8,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import openpyxl
+import pandas as pd
 from docs_commands import ROOT
 from pydantic import BaseModel
 
@@ -107,25 +107,17 @@ def _prepare_runs(folder: Path) -> None:
     for name in ("to_label.xlsx", "anna.xlsx", "bob.xlsx"):
         label_sheet(demo, folder / name, size=ROWS)
         fill_in(folder / name)
-    _write_table(folder / "labels.csv", [{"row": place, "faithfulness": place % 2} for place in range(ROWS)])
-    _write_table(folder / "grades.csv", [{"row": place, "faithfulness": 1 + place % 5} for place in range(ROWS)])
-    _write_table(
-        folder / "ragas.csv",
-        [{"question": row["question"], "faithfulness": place % 2} for place, row in enumerate(rows(better=True))],
-    )
+    labels = pd.DataFrame({"row": range(ROWS), "faithfulness": [place % 2 for place in range(ROWS)]})
+    labels.to_csv(folder / "labels.csv", index=False)
+    labels.assign(faithfulness=labels["row"] % 5 + 1).to_csv(folder / "grades.csv", index=False)
+    questions = [row["question"] for row in rows(better=True)]
+    labels[["faithfulness"]].assign(question=questions).to_csv(folder / "ragas.csv", index=False)
     _write_review(demo)
     shutil.copy(folder / "data.jsonl", folder / "data.reviewed.jsonl")
 
 
 def _write_lines(path: Path, lines: list[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(line) + "\n" for line in lines), encoding="utf-8")
-
-
-def _write_table(path: Path, lines: list[dict[str, Any]]) -> None:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, list(lines[0]))
-        writer.writeheader()
-        writer.writerows(lines)
 
 
 def _write_review(run: Path) -> None:

@@ -4,34 +4,24 @@ import fcntl
 import subprocess
 import sys
 import tempfile
-from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import lxml.html
 import pytest
 from docs_commands import ROOT
 
 WITHOUT_NETWORK = ["unshare", "-n"]
-LOADS = {"script": "src", "link": "href", "img": "src", "iframe": "src"}
 
 
-class Reader(HTMLParser):
+class Reader:
     """The ids of a page, its links, and what it loads."""
 
     def __init__(self, page: Path) -> None:
-        super().__init__()
-        self.ids: set[str] = set()
-        self.links: list[str] = []
-        self.loads: list[str] = []
-        self.feed(page.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = {name: value or "" for name, value in attrs}
-        self.ids |= {values[name] for name in ("id", "name") if name in values}
-        if tag == "a" and "href" in values:
-            self.links.append(values["href"])
-        if tag in LOADS and LOADS[tag] in values and values.get("rel") != "canonical":
-            self.loads.append(values[LOADS[tag]])
+        tree = lxml.html.document_fromstring(page.read_text(encoding="utf-8"))
+        self.ids = set(tree.xpath("//@id | //@name"))
+        self.links = tree.xpath("//a/@href")
+        self.loads = tree.xpath("//script/@src | //link[not(@rel='canonical')]/@href | //img/@src | //iframe/@src")
 
 
 @pytest.fixture(scope="module")

@@ -14,12 +14,9 @@ LONG = b"x" * (2 * BLOCK + 7)
     "before, kept",
     [
         (b"", b""),
-        (b"one\n", b"one\n"),
         (b"one\ntwo\n", b"one\ntwo\n"),
         (b"one\ntw", b"one\n"),
         (b"torn", b""),
-        (b"one\n" + LONG, b"one\n"),
-        (LONG, b""),
         (LONG + b"\n" + LONG, LONG + b"\n"),
         (b"y" * (BLOCK - 1) + b"\n" + b"z" * BLOCK, b"y" * (BLOCK - 1) + b"\n"),
     ],

@@ -116,21 +116,6 @@ def test_v02_local_models(run: Run, models: dict[str, Any]) -> None:
     assert script["path"].with_suffix(".csv").read_text().splitlines()[0].endswith("nv_context_relevance")
 
 
-def test_v02_factual(run: Run, models: dict[str, Any]) -> None:
-    script = run("v02_factual")
-    rows = script["dataset"].to_list()
-    of_modes = [
-        scores(models, ["factual_correctness"], rows, metric_options={"factual_correctness": {"mode": mode}})
-        for mode in ("precision", "recall")
-    ]
-    grounded = scores(models, ["response_groundedness"], rows)
-    assert values(script["result"]) == [row for part in (*of_modes, grounded) for row in part.values()]
-    assert list(script["result"].results.scores)[:2] == [
-        "factual_correctness(mode=precision)",
-        "factual_correctness(mode=recall)",
-    ]
-
-
 def test_v03_own_metric(run: Run, models: dict[str, Any]) -> None:
     script = run("v03_own_metric")
     expected = scores(models, [script["Answers"](), "faithfulness"], script["dataset"].to_list())
@@ -151,12 +136,3 @@ def test_v04_collections(run: Run, models: dict[str, Any]) -> None:
         **scores(models, ["context_recall"], recall),
         **scores(models, ["semantic_similarity"], [similar]),
     }
-
-
-def test_v04_discrete(run: Run, models: dict[str, Any]) -> None:
-    script = run("v04_discrete")
-    metrics = [script["relevant"], script["grade"], script["has_full_stop"]]
-    expected = scores(models, metrics, script["rows"])
-    assert list(map(str, script["result"].results.scores)) == ["chunks_help", "grade", "has_full_stop"]
-    assert str(values(script["result"])) == str(list(expected.values()))  # a grade may be missing
-    assert expected["has_full_stop"] == [1.0, 0.0]

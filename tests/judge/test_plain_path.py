@@ -18,14 +18,11 @@ pytestmark = pytest.mark.models
 TOGETHER_OF = {  # kind -> tokens of a row in one pass; 0: only `generate` is right
     "qwen3-next": TOGETHER,
     "lfm2": TOGETHER,
-    "bamba": TOGETHER,
     "mamba2": TOGETHER,
     "bloom": TOGETHER,
-    "gptj": TOGETHER,
     "mistral-window": TOGETHER,
     "jamba": 1,  # its scan begins anew with every pass of several tokens
     "mamba": 1,
-    "falcon-mamba": 1,
     "recurrent-gemma": 0,  # its state is in the model, not in a cache
     "rwkv": 0,
 }

@@ -1,14 +1,12 @@
 """On a terminal a bar moves from the first token, says once that Ctrl-C is safe, and leaves the terminal as it was."""
 
 import os
-import pty
 import re
-import select
-import subprocess
+import shlex
 import sys
-import time
 from pathlib import Path
 
+import pexpect
 import pytest
 
 from rag_evaluator.cli import SAFE
@@ -47,33 +45,14 @@ sys.exit(main.main(["evaluate", "x"]))
 """
 
 
-def on_a_terminal(code: str, width: int = 120) -> tuple[int, str]:
-    """The exit code of a program on a terminal of its own, and all that came there."""
-    ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": str(width), "TERM": "xterm-256color"}
-    process = subprocess.Popen(
-        [sys.executable, "-c", code], stdin=theirs, stdout=theirs, stderr=theirs, cwd=ROOT, env=environment
-    )
-    os.close(theirs)
-    text = b""
-    until = time.monotonic() + 60
-    while time.monotonic() < until:
-        if select.select([ours], [], [], 0.1)[0]:
-            try:
-                text += os.read(ours, 65536)
-            except OSError:  # the terminal is closed
-                break
-        elif process.poll() is not None:
-            break
-    os.close(ours)
-    return process.wait(10), text.decode()
-
-
 @pytest.fixture(scope="module")
 def terminal() -> str:
-    code, text = on_a_terminal(COMMAND)
+    """All that came on a terminal of its own."""
+    environment = {**os.environ, "COLUMNS": "120", "TERM": "xterm-256color"}
+    command = shlex.join([sys.executable, "-c", COMMAND])
+    text, code = pexpect.run(command, timeout=60, withexitstatus=True, encoding="utf-8", cwd=ROOT, env=environment)
     assert code == 0, text
-    return text
+    return str(text)
 
 
 def test_the_bar_moves_with_the_tokens_of_the_first_batch(terminal: str) -> None:

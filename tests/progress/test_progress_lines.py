@@ -1,6 +1,5 @@
 """Without a terminal a long command writes a line now and then, whatever it waits for: short, plain, never too late."""
 
-import io
 import os
 import re
 import subprocess
@@ -15,7 +14,7 @@ import pytest
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.main import main
-from rag_evaluator.files import WIDTH, Lines, Pace, State, Watch, line_of, write_to
+from rag_evaluator.files import WIDTH, Lines, Pace, State, Watch, line_of
 
 FIRST, APART, TICK = 0.02, 0.1, 0.01  # seconds, in place of 2, 15
 BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do
@@ -93,21 +92,6 @@ WAYS = [
 @pytest.mark.parametrize(("state", "line"), WAYS)
 def test_a_line_says_what_is_done_and_what_is_left(state: State, line: str) -> None:
     assert line_of(state) == line
-
-
-@pytest.mark.parametrize("name", ["a" * 300, "/models/" + "Ω" * 200, "\x1b" * 100, "長" * 130])
-@pytest.mark.parametrize("encoding", ["utf-8", "ascii"])
-def test_no_line_is_wider_than_120_characters_whatever_a_folder_is_called(name: str, encoding: str) -> None:
-    file = io.BytesIO()
-    stream = io.TextIOWrapper(file, encoding=encoding, errors="strict", write_through=True)
-    write_to(stream)(
-        line_of(State(f"loading {name}", 5, (1, 2), "scores", 10**6, 10**7, 10, 10**9, 10**6, 9.5, 9e6, 9e6))
-    )
-    line = file.getvalue().decode(encoding)
-    assert line.endswith("\n")
-    assert len(line) <= WIDTH + 1
-    assert line[:-1].isprintable()
-    assert "scores 1000000/10000000 (10 %), 10 missing" in line
 
 
 def test_lines_come_after_two_seconds_and_then_every_fifteen() -> None:

@@ -107,16 +107,6 @@ def test_metrics_of_which_lower_is_better_say_so_and_their_rows_became_worse_whe
     assert better < text.index("noise_sensitivity 0.50 → 0.10 lower is better Row 2 Q?")
 
 
-def test_a_score_of_one_run_alone_says_which_run_lacks_it(tmp_path: Path) -> None:
-    missing = {"row": 1, "sample": "ab", "metric": "faithfulness", "value": None, "reason": "the judge said nothing"}
-    scores = [{"faithfulness": [0.5, 0.5]}, {"faithfulness": [0.5, NONE]}]
-    comparison, _ = two(tmp_path, *scores, ["P?", "Q?"], [["p", "q"], ["p", None]], [(), [missing]])
-    text = text_of(changed_part(comparison_html(comparison)))
-    assert "○ Scored by one run only faithfulness 0.50 → - Row 2 Q?" in text
-    assert "No score in the second run: the judge said nothing First response, a q" in text
-    assert "Second response" not in text
-
-
 @pytest.mark.parametrize("questions", [["P?", "Q?", "R?", "S?", "T?", "U?"], ["P?", "P?", "P?", "Q?", "Q?", "R?"]])
 def test_a_link_counts_the_rows_that_the_table_then_shows(tmp_path: Path, questions: list[str]) -> None:
     """Of questions that stand several times, too, whose scores are averaged elsewhere."""

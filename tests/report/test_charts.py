@@ -1,6 +1,5 @@
 """Charts and the pages that have some; all in one file, as the first chart of a process takes a second."""
 
-import base64
 import html
 import json
 import re
@@ -13,12 +12,8 @@ from labelled_runs import exact_rows, exact_run
 from report.made_files import NONE, made_run
 
 from rag_evaluator import compare
-from rag_evaluator.files import folder_names
 from rag_evaluator.report import (
-    ChartPoint,
-    chart,
     comparison_html,
-    dots,
     figures_html,
     means_html,
     what_html,
@@ -69,23 +64,9 @@ def assert_harmless(page: str) -> Elements:
     return elements
 
 
-def drawing(chart: str) -> str:
-    """The SVG of a chart."""
-    [source] = assert_harmless(chart).attributes("src")
-    return base64.b64decode((source or "").removeprefix(IMAGE)).decode()
-
-
 def parts_of(run: Run) -> str:
     """Means, charts and what was run, as they stand on the page."""
     return means_html(run) + figures_html(run) + what_html(run)
-
-
-def test_differences_have_a_dot_each_with_its_interval_and_a_line_at_none():
-    drawn = drawing(chart(dots([ChartPoint("a", 0.5, 0.2, 0.7), ChartPoint("b", None)], (-1, 1), zero=True), "means"))
-
-    assert drawn.count('aria-roledescription="point"') == 1
-    assert drawn.count('stroke-linecap="round"') == 1
-    assert drawn.count('stroke="light-dark(#5c6166, #a3a8ae)"') == 1
 
 
 def test_means_stand_with_their_intervals_coverage_and_reasons(tmp_path):
@@ -115,23 +96,6 @@ def test_a_mark_shows_mean_interval_and_bounds_on_the_range_of_its_metric(tmp_pa
     assert [(bound["x"], bound["width"]) for bound in bounds] == [("56.2%", "25.0%")]  # 0.125 to 0.625
 
 
-@pytest.mark.parametrize(
-    ("scores", "expected"),
-    [
-        ({"faithfulness": [NONE, NONE]}, ["2 missing", "no interval: no scores", "no score"]),
-        ({"faithfulness": [0.5]}, ["0.50 [0.00, 1.00]", "the whole range: one score"]),
-        ({"noise_sensitivity": [0.25, 0.0]}, ["↓ lower is better"]),
-        ({"rubrics": [1.0, 5.0, 5.0]}, ["3.67"]),
-    ],
-)
-def test_runs_of_every_kind_have_a_page(tmp_path, scores, expected):
-    scales = {"noise_sensitivity": Scale(0, 1, "judged", "lower"), "rubrics": Scale(1, 5)}
-    page = parts_of(Run(made_run(tmp_path / "run", scores, scales)))
-
-    assert_harmless(page)
-    assert [text for text in expected if text not in _text(page)] == []
-
-
 def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tmp_path):
     config = {"language": HOSTILE, "judge": {"model": HOSTILE}, "dataset": HOSTILE, "cluster": None}
     signatures = {HOSTILE: f"metric:x|judge:a|engine:{HOSTILE}|embeddings:a"}
@@ -148,22 +112,6 @@ def test_hostile_names_of_metrics_groups_models_and_reasons_are_shown_as_text(tm
     assert_harmless(page)
     assert "&lt;img src=x onerror=alert(1)&gt;" in page
     assert "[U+D800]" in page
-
-
-def test_a_certificate_says_what_it_says_of_these_scores(tmp_path):
-    signature = "metric:faithfulness|ragas:0.4.3|judge:ab|decode:greedy"
-    signatures = {"faithfulness": signature}
-    details = [{"row": 0, "sample": "ab", "metric": "faithfulness"}]
-    folder = made_run(tmp_path / "run", {"faithfulness": [0.5]}, details=details, signatures=signatures)
-    part = {"signature": signature, "compared": 40, "binary": {"kappa": {"value": 0.61, "ci_low": 0.4, "ci_high": 0.8}}}
-    part["verdict"] = {"word": "weak", "reason": "AUC 0.600 [0.520, 0.680]"}
-    certificate = {"certificate": 2, "date": "2026-01-02", "labels": ["anna.xlsx"], "metrics": {"faithfulness": part}}
-    (folder / "certificate.json").write_text(json.dumps(certificate))
-
-    text = _text(parts_of(Run(folder)))
-
-    assert "Certificate of 2026-01-02, labels: anna.xlsx." in text
-    assert "faithfulness weak on other data: AUC 0.600 [0.520, 0.680] 40 – – kappa 0.61 [0.40, 0.80]" in text
 
 
 @pytest.fixture(scope="module")
@@ -221,19 +169,6 @@ def test_a_report_does_not_tell_the_folders_of_the_machine_it_was_made_on(tmp_pa
 
     assert "lena" not in page
     assert shown in page
-
-
-@pytest.mark.parametrize(
-    ("paths", "names"),
-    [
-        (["/home/lena/a", "/home/lena/b"], ["a", "b"]),
-        (["/home/lena/a/run", "/home/lena/b/run"], ["a/run", "b/run"]),
-        (["run", "b/run"], ["run", "b/run"]),
-        (["/x/run", "/b/run", "/c"], ["x/run", "b/run", "c"]),
-    ],
-)
-def test_runs_are_called_by_the_last_parts_of_their_folders(paths, names):
-    assert [folder_names(paths)[path] for path in paths] == names
 
 
 def test_without_the_package_that_draws_them_tables_have_the_figures_of_the_charts(tmp_path, monkeypatch, compared):

@@ -5,11 +5,12 @@ import gzip
 import hashlib
 import json
 from collections.abc import Callable
-from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
+import lxml.html
 import pytest
+from lxml import etree
 
 from rag_evaluator import RAGEvaluator, compare
 from rag_evaluator.files import file_digest
@@ -21,32 +22,19 @@ Row = dict[str, Any]  # Any in this module: JSON
 Run = Callable[..., Path]
 
 
-class Page(HTMLParser):
-    """What a browser finds in a page: every element with its attributes, the text of scripts and styles."""
+class Page:
+    """What a browser finds in a page: every element with its attributes, the text of scripts and styles, all other."""
 
     def __init__(self, path: Path) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.raw: list[str] = []
-        self.text = ""
-        self.feed(path.read_text(encoding="utf-8"))
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.elements.append((tag, dict(attrs)))
-        if tag in ("script", "style"):
-            self.raw.append("")
-
-    def handle_data(self, data: str) -> None:
-        if self.elements and self.elements[-1][0] in ("script", "style") and self.cdata_elem:
-            self.raw[-1] += data
-        else:
-            self.text += data
+        tree = lxml.html.document_fromstring(path.read_text(encoding="utf-8"))
+        self.elements = [(part.tag, dict(part.attrib)) for part in tree.iter(etree.Element)]
+        self.raw = [(dict(part.attrib), part.text or "") for part in tree.iter("script", "style")]
+        self.text = "".join(tree.xpath("//text()[not(parent::script or parent::style)]"))
 
     def raw_of(self, **attributes: str) -> str:
         """The text of the script or style with these attributes."""
-        found = [made for tag, made in self.elements if tag in ("script", "style")]
-        [place] = [number for number, made in enumerate(found) if attributes.items() <= made.items()]
-        return self.raw[place]
+        [text] = [text for made, text in self.raw if attributes.items() <= made.items()]
+        return text
 
     def block(self, name: str) -> Any:
         text = self.raw_of(id=name)
@@ -165,7 +153,7 @@ def test_the_policy_admits_this_script_and_this_style_only(run: Run, report: Cal
     for tag in ("script", "style"):
         runs = [attributes for name, attributes in page.elements if name == tag and "type" not in attributes]
         assert runs == [{}]
-    texts = [text for text in page.raw if not text.startswith("{") and "\n" in text]
+    texts = [text for _, text in page.raw if not text.startswith("{") and "\n" in text]
     for text in texts:
         assert base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() in policy
     assert len(texts) == 2

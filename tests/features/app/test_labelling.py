@@ -120,13 +120,6 @@ def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_p
     assert (found["labels"], found["rows"], found["binary"]["agreement"]["mean"]) == (50, 25, 1.0)
 
 
-def test_a_metric_without_statements_is_labelled_as_a_whole(run: Path) -> None:
-    assert items_of([3, 1], ["answer_rubric"], {3: Run(run).details(3)}) == [
-        LabelItem(3, "answer_rubric"),
-        LabelItem(1, "answer_rubric"),
-    ]
-
-
 @pytest.mark.parametrize(
     ("scale", "per_statement", "keys", "values"),
     [

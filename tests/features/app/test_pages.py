@@ -48,17 +48,6 @@ def test_the_list_shows_means_intervals_and_coverage(tmp_path: Path) -> None:
         assert shown in page, shown
 
 
-@pytest.mark.parametrize("text", ['{"plan": 1}', "", "[]"])
-def test_a_damaged_journal_does_not_take_the_list_away(tmp_path: Path, text: str) -> None:
-    write_run(tmp_path / "good")
-    journal = tmp_path / "bad" / "journal"
-    journal.mkdir(parents=True)
-    (journal / "manifest.json").write_text(text)
-    page = client(tmp_path).get("/")
-    assert page.status_code == 200
-    assert "damaged" in page.text
-
-
 @pytest.mark.parametrize("text", ['{"format": 1}', "[]"])
 def test_a_journal_that_cannot_be_read_hides_no_results(tmp_path: Path, text: str) -> None:
     write_run(tmp_path / "old")
@@ -72,23 +61,9 @@ def test_a_journal_that_cannot_be_read_hides_no_results(tmp_path: Path, text: st
         assert "journal" in page.text
 
 
-def test_a_folder_without_runs_says_how_one_appears(tmp_path: Path) -> None:
-    page = client(tmp_path).get("/")
-    assert page.status_code == 200
-    assert "No run here yet" in page.text
-
-
 def test_a_run_that_was_stopped_shows_how_far_it_is(stopped: Path) -> None:
     for address in ("/", "/run/stopped"):
         assert "2 of 6 scores · stopped" in client(stopped).get(address).text
-
-
-def test_the_page_of_a_run_begins_with_the_answer_and_ends_with_what_was_run(tmp_path: Path) -> None:
-    write_run(tmp_path / "run")
-    with client(tmp_path) as browser:
-        text = browser.get("/run/run").text
-    parts = ["/api/answer/run", 'id="means"', 'id="rows"', "/api/figures/run", 'id="what"']
-    assert [text.index(part) for part in parts] == sorted(text.index(part) for part in parts)
 
 
 def test_the_answer_has_the_worst_rows_with_their_data_as_text(tmp_path: Path) -> None:

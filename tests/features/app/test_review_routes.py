@@ -90,10 +90,8 @@ def test_a_flag_and_a_correction_are_shown_with_the_row_once_they_are_kept(anna:
         ({"field": "response"}, 400, "'field'"),
         ({"row": 4000}, 404, ""),
         ({"row": -1}, 400, "'row'"),
-        ({"row": "0"}, 400, "'row'"),
         ({"sample": "x"}, 400, "another one since"),
         ({"kind": "label", "before": None, "after": 1.0}, 400, "neither a flag nor a correction"),
-        ({"kind": ["flag"]}, 400, "'kind'"),
         ({"kind": "correct", "field": "reference", "before": None, "after": {"a": 1}}, 400, "'after'"),
     ],
     ids=str,
@@ -196,11 +194,8 @@ def test_the_last_answer_is_taken_back(anna: TestClient, results: Path) -> None:
     ("wrong", "status"),
     [
         ({"after": 0.5}, 400),
-        ({"after": True}, 400),
         ({"draw": "../../x"}, 404),
-        ({"draw": None}, 404),
         ({"place": 24}, 400),
-        ({"place": -1}, 400),
         ({"item": "of the row as it was"}, 400),
         ({"per": "statement"}, 200),  # a metric without statements is asked for as a whole
     ],

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from app_client import asked, client, made_run, write_run
 
-from rag_evaluator.report import clean, frames_of, worst_places
+from rag_evaluator.report import frames_of, worst_places
 from rag_evaluator.results import Run
 
 METRIC = 'odd "name"; DROP TABLE rows'  # what a custom metric may be called
@@ -57,26 +57,20 @@ ALL = list(range(len(ROWS)))
 Expected = list[int] | Callable[[list[int]], list[int]]  # or what gives them, from the rows by their combined rank
 QUERIES: list[tuple[Row, Expected]] = [
     ({}, ALL),
-    ({"descending": 1}, ALL[::-1]),
     ({"sort": "worst"}, lambda worst: worst),
-    ({"sort": "worst", "descending": 1}, lambda worst: worst[::-1]),
     ({"sort": "m"}, lambda worst: ranked(worst, score)),
     ({"sort": "m", "descending": 1}, lambda worst: ranked(worst, score, down=True)),
     ({"sort": METRIC}, lambda worst: ranked(worst, lambda row: ROWS[row][METRIC])),
     ({"sort": "question"}, sorted(ALL, key=lambda row: ROWS[row]["user_input"].lower())),
     ({"sort": "group:team"}, lambda worst: sorted(worst, key=lambda row: ROWS[row]["team"] or "(no value)")),
     ({"metric": "m", "min": 0.25, "max": 0.3}, [row for row in ALL if score(row) in (0.25, 0.3)]),
-    ({"metric": "m", "max": 0}, [row for row in ALL if score(row) == 0]),
     ({"metric": "m", "min": 1}, [row for row in ALL if score(row) in (0.9999999999, 1.0)]),
-    ({"metric": METRIC, "max": -0.5}, [row for row in ALL if ROWS[row][METRIC] == -1]),
     ({"missing": 1}, [row for row in ALL if None in (score(row), ROWS[row][METRIC])]),
     ({"missing": 1, "metric": "m"}, [row for row in ALL if score(row) is None]),
     ({"search": "äpfel"}, [row for row in ALL if ROWS[row]["response"].lower() == "äpfel"]),
     ({"search": "STRASSE"}, ALL),
-    ({"search": "row 17"}, [row for row in ALL if "17" in str(row)]),
     ({"search": "17  ROW"}, [row for row in ALL if "17" in str(row)]),
     ({"search": "[U+D800]"}, [row for row in ALL if "\ud800" in ROWS[row]["response"]]),
-    ({"search": "%"}, ALL),
     ({"search": "' OR 1=1 --"}, []),
     (
         {"search": "question 1", "metric": "m", "min": 0.5, "sort": "m"},
@@ -100,17 +94,12 @@ def test_the_index_finds_and_orders_rows_as_python_does(results: Path, query: Ro
 @pytest.mark.parametrize(
     "query",
     [
-        "sort=none",
         "sort=m;DROP TABLE rows",
         "metric=none",
-        "metric=group:team",
         "metric=m&min=nan",
-        "metric=m&min=0x1",
         "min=0.5",
         "offset=-1",
-        "limit=0",
         "limit=100000",
-        "missing=2",
         "what=1",
         "search=" + "x" * 501,
     ],
@@ -119,19 +108,6 @@ def test_a_query_that_makes_no_sense_is_refused_with_a_sentence(results: Path, q
     answer = client(results).get(f"/api/rows/run?{query}")
     assert answer.status_code == 400
     assert answer.json()["error"].endswith(("?", "."))
-
-
-def test_a_row_has_its_groups_texts_and_scores(results: Path) -> None:
-    with client(results) as browser:
-        row = asked(browser, "/api/rows/run", limit=1)["rows"][0]
-    assert row["groups"] == {"team": ROWS[0]["team"] or "(no value)"}
-    assert row["texts"] == {"response": clean(ROWS[0]["response"]), "reference": ""}
-    assert row["scores"] == {"m": score(0), METRIC: ROWS[0][METRIC]}
-
-
-def test_a_page_behind_the_last_row_is_empty(results: Path) -> None:
-    with client(results) as browser:
-        assert asked(browser, "/api/rows/run", offset=10**9) == {"total": 300, "all": 300, "rows": []}
 
 
 def test_rows_written_anew_are_shown_at_once(tmp_path: Path) -> None:

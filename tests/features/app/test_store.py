@@ -104,14 +104,6 @@ def test_a_review_is_on_disk_before_it_is_confirmed(tmp_path: Path, monkeypatch:
     assert json.loads(synced[0]) == kept.to_json()
 
 
-def test_two_stores_see_each_others_reviews(tmp_path: Path) -> None:
-    a, b = ReviewStore(tmp_path), ReviewStore(tmp_path)
-    a.add(review())
-    b.add(review(field="duplicate", by="bob"))
-    assert [record.field for record in a.row(0, "aa")] == ["too_easy", "duplicate"]
-    assert a.row(0, "other") == [], "another row in its place"
-
-
 def test_a_change_of_what_somebody_has_changed_meanwhile_is_a_conflict_that_shows_it(tmp_path: Path) -> None:
     store = ReviewStore(tmp_path)
     first = store.add(correction("by anna"))
@@ -133,13 +125,6 @@ def test_no_conflict_where_nothing_would_be_lost(tmp_path: Path, before: str, af
     assert store.add(correction(after, before, by="bob")).after == after
 
 
-def test_labels_of_two_people_are_no_conflict(tmp_path: Path) -> None:
-    store = ReviewStore(tmp_path)
-    for name, label in (("anna", 1), ("bob", 0)):
-        store.add(review(kind="label", field="faithfulness", before=None, after=label, by=name, draw="d"))
-    assert len(store.records()) == 2
-
-
 def test_a_closed_draw_takes_no_label_of_the_person_who_closed_it(tmp_path: Path) -> None:
     store = ReviewStore(tmp_path)
     label = {"kind": "label", "field": "faithfulness", "before": None, "after": 1, "draw": "d"}
@@ -158,22 +143,14 @@ def test_a_closed_draw_takes_no_label_of_the_person_who_closed_it(tmp_path: Path
         ({"id": ""}, "'id'"),
         ({"by": " "}, "'by'"),
         ({"row": -1}, "'row'"),
-        ({"row": True}, "'row'"),
         ({"sample": None}, "'sample'"),
         ({"kind": "delete"}, "'kind'"),
         ({"field": "response"}, "'field'"),
         ({"after": "yes"}, "'after'"),
-        ({"kind": "correct", "field": "response", "after": "x"}, "'field'"),
-        ({"kind": "correct", "field": "reference", "before": None, "after": 3}, "'after'"),
         ({"kind": "correct", "field": "reference_contexts", "before": [], "after": "x"}, "'after'"),
-        ({"kind": "label", "field": "m", "after": True}, "'after'"),
         ({"kind": "label", "field": "m", "after": float("nan")}, "'after'"),
         ({"before": "x"}, "'before'"),
-        ({"before": float("nan")}, "'before'"),
-        ({"kind": "label", "field": "m", "before": [[[1]]], "after": 1.0}, "'before'"),
-        ({"kind": "label", "field": "m", "before": float("nan"), "after": 1.0}, "'before'"),
         ({"kind": "close", "field": "", "row": None, "sample": None, "draw": "d"}, "'after'"),
-        ({"kind": "close", "field": ""}, "'row'"),
         ({"kind": "close", "field": "", "row": None, "sample": None}, "'draw'"),
     ],
     ids=str,

@@ -3,9 +3,8 @@
 import json
 from pathlib import Path
 
-import openpyxl
 import pytest
-from labelled_runs import exact_rows, exact_run, faithful_run, graded_run
+from labelled_runs import exact_rows, exact_run
 
 from rag_evaluator.cli.main import main
 
@@ -42,44 +41,6 @@ def test_json_is_all_that_standard_output_has(run: Path, tmp_path: Path, capsys:
     assert found["metrics"]["exact_match"]["compared"] == 40
     assert found["disagreements"][0]["row"] == 0
     assert found["conclusion"]["sentences"][0].startswith("The scores are useful for exact_match")
-
-
-def test_a_sheet_is_drawn_filled_in_and_certified(tmp_path: Path, capsys: Capture) -> None:
-    run, sheet = graded_run(tmp_path / "run", metrics=["exact_match", "answer_rubric"]), tmp_path / "to_label.xlsx"
-    assert main(["certify", "sheet", str(run), "--size", "24", "--out", str(sheet), "--metric", "answer_rubric"]) == 0
-    shown = capsys.readouterr().out
-    assert "24 of 40 rows written to" in shown
-    assert f"rag-evaluator certify {run} --labels {sheet}" in shown
-    book = openpyxl.load_workbook(sheet)
-    for place, row in enumerate(book.worksheets[0].iter_rows(min_row=2)):
-        row[-1].value = None if place == 0 else "yes" if row[0].value < 20 else "no"
-    book.save(sheet)
-    assert main(["certify", str(run), "--labels", str(sheet), "--out", str(tmp_path / "c.json")]) == 0
-    shown = capsys.readouterr().out
-    assert "not counted, drawn rows without a label: 1" in shown
-    assert "mean label of rows like these" in shown
-
-
-def test_labels_of_one_kind_only_and_few_statements_are_said_in_words(tmp_path: Path, capsys: Capture) -> None:
-    folder = faithful_run(tmp_path / "run", [f"It is {place}." for place in range(25)])
-    (tmp_path / "l.csv").write_text("row,faithfulness\n" + "".join(f"{row},1\n" for row in range(25)), "utf-8")
-    assert main(["certify", str(folder), "--labels", str(tmp_path / "l.csv")]) == 0
-    assert "People gave every row the same label" in capsys.readouterr().out
-    lines = [f"{row},faithfulness,It is {row}.,1" for row in range(21)]
-    (tmp_path / "s.csv").write_text("\n".join(["row,metric,statement,label", *lines]), "utf-8")
-    assert main(["certify", str(folder), "--labels", str(tmp_path / "s.csv")]) == 0
-    shown = capsys.readouterr().out
-    assert "faithfulness, statements" in shown and "1.00 [0.8" in shown
-
-
-def test_equal_scores_have_no_threshold_and_no_agreement(tmp_path: Path, capsys: Capture) -> None:
-    folder = graded_run(tmp_path / "run", [{**row, "answer": "no"} for row in exact_rows()])
-    assert main(["certify", str(folder), "--label", "answer_rubric=human"]) == 0
-    shown = capsys.readouterr().out
-    assert "All scores are equal" in shown
-    assert "both accept" not in shown
-    figures = json.loads((folder / "certificate.json").read_bytes())["metrics"]["answer_rubric"]["binary"]
-    assert (figures["threshold"], figures["confusion"], figures["agreement"]["mean"]) == (None, None, None)
 
 
 BAD: list[tuple[list[str], str]] = [

@@ -162,11 +162,6 @@ def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[P
         assert line.reason == "how the labelled rows were chosen is not known"
 
 
-def test_runs_without_labels_say_nothing_of_labels(runs: tuple[Path, Path]) -> None:
-    certify(runs[0], label={"answer_rubric": "human"})
-    assert compare(*runs).labels == ()
-
-
 TWENTY = [1.0] * 20 + [0.0] * 20  # what labels differ by, row by row
 LABELS: dict[str, tuple[dict[str, list[float]], list[str]]] = {
     "one of two is shown": (

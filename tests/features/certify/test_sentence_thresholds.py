@@ -11,9 +11,8 @@ import numpy as np
 import openpyxl
 import pytest
 from known_verifier import KnownVerifier
-from labelled_runs import exact_run
 
-from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge, certify, label_sheet, load_dataset
+from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet, load_dataset
 from rag_evaluator.features.certify import (
     Label,
     LabelSource,
@@ -303,15 +302,6 @@ def test_rows_that_were_not_drawn_choose_no_threshold(run: Path, tmp_path: Path)
     (tmp_path / "d.csv").write_text("\n".join(with_draw) + "\n", encoding="utf-8")
     own = found(run, tmp_path / "d.csv", tmp_path / "c.json")
     assert (own["labels"], own["rows"]) == (30, 15)
-
-
-def test_sheets_of_sentences_are_for_metrics_that_look_at_sentences(tmp_path: Path) -> None:
-    other = exact_run(tmp_path / "exact")
-    with pytest.raises(ConfigError, match=r"--metric exact_match: it does not look at single sentences"):
-        label_sheet(other, tmp_path / "s.xlsx", size=20, metrics=["exact_match"], sentences=True)
-    with pytest.raises(ResultsError, match="groundedness, context_coverage"):
-        label_sheet(other, tmp_path / "s.xlsx", size=20, sentences=True)
-    assert not (tmp_path / "s.xlsx").exists()
 
 
 def test_the_rank_of_probabilities_counts_in_the_auc_whatever_the_threshold(tmp_path: Path) -> None:

@@ -10,9 +10,8 @@ import torch
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.sequence import Sequence
-from rag_evaluator.judge.engines.protocol import NextToken
 from rag_evaluator.judge.engines.transformers.decoder import Outcome
-from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
+from rag_evaluator.judge.engines.transformers.engine import NextToken, TransformersEngine
 from rag_evaluator.judge.protocol import Reply, Request
 from tools.requests48 import questions, requests
 

@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = facade(
         "encoding.sequence": "Sequence Vocabulary expand no_tokens to_bits to_mask",
         "engine_judge": "EngineJudge probabilities",
         "engines.folders": "AdapterFolder",
-        "engines.protocol": "BatchEngine ENGINES Engine Form find_engine",
+        "engines.protocol": "ENGINES Engine Form find_engine",
         "engines.server.client": "Address",
         "engines.transformers.attention": "LayerKind NotPackableError TailCache",
         "engines.transformers.decoder": (

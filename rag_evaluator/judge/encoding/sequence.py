@@ -8,7 +8,6 @@ import functools
 import json
 import math
 import re
-import string
 from abc import ABC, abstractmethod
 from array import array
 from collections import abc
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-NEEDED = string.ascii_letters + string.digits + '{}[]":, '  # of answers in JSON, whatever the data is written with
 PIECES = frozenset({"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"})  # of a SentencePiece decoder
 TRIES = 2  # tokens, the best ones, before all that a grammar allows are computed
 COMPILED = 64  # grammars that are kept, those used last
@@ -58,7 +56,6 @@ class Vocabulary:
         self.size = size
         self.engine = grammar_tokenizer(tokenizer, size)
         self.texts = [self.engine.decode_bytes([token]) for token in range(size)]
-        check_writable(self.texts)
         self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
         self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
         self.ends_text = torch.tensor([b'",' in text for text in self.texts])
@@ -110,21 +107,6 @@ def grammar_tokenizer(tokenizer: "PreTrainedTokenizerFast", size: int) -> LLToke
         return LLTokenizer(backend.to_str(), n_vocab=most, eos_token=end)
     except ValueError as error:
         raise ModelError(f"judge.model: no grammar can be built on its tokenizer: {error}. {OTHERS}.") from error
-
-
-def check_writable(texts: abc.Sequence[bytes]) -> None:
-    """Refuse a vocabulary that JSON cannot be written in. Raises `ModelError`.
-
-    Args:
-        texts: of each token.
-    """
-    known = set(texts)
-    if missing := [sign for sign in NEEDED if sign.encode() not in known]:
-        named = " ".join("a space" if sign == " " else sign for sign in missing[:8])
-        raise ModelError(
-            f"judge.model: its tokenizer has no token for {named}, so it cannot write the answers, which are JSON. "
-            f"{OTHERS}."
-        )
 
 
 def _make_plain(backend: "Tokenizer") -> None:

@@ -40,12 +40,6 @@ def unigram(specials: list[str], signs: list[str] = SIGNS, corpus: list[str] = C
     return tokenizer
 
 
-def without_braces(specials: list[str]) -> Tokenizer:
-    """As T5 has it."""
-    texts = [text.replace("{", "").replace("}", "") for text in CORPUS]
-    return unigram(specials, [sign for sign in SIGNS if sign not in "{}"], texts)
-
-
 def with_decoder(make: Make, decoder: decoders.Decoder | None) -> Make:
     def made(specials: list[str]) -> Tokenizer:
         tokenizer = make(specials)
@@ -117,7 +111,6 @@ REFUSED: dict[str, tuple[Make, str]] = {
     "WordPiece": (word_piece, r"decoder of its tokenizer \(WordPiece\) does not say .* engine: server"),
     "BPE with suffixes": (with_suffixes, r"decoder of its tokenizer \(BPEDecoder\) does not say .* engine: server"),
     "no decoder": (with_decoder(byte_level, None), r"decoder of its tokenizer \(none\) does not say .* Take a model"),
-    "no braces": (without_braces, r"has no token for \{ \}, so it cannot write the answers.* Take a model .* server"),
 }
 
 

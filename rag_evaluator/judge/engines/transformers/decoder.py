@@ -1,10 +1,10 @@
 """What both decoders need: memory and batch sizes, failed devices, trials of a model with rows, active sequences."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import psutil
 import torch
@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 from rag_evaluator.config.sections import USUAL_BATCH
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.encoding.sequence import Decoded
-from rag_evaluator.judge.protocol import Reply, Request
+from rag_evaluator.judge.protocol import Reply
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -168,40 +168,6 @@ def threads_for(model: "PreTrainedModel") -> Iterator[None]:
 
 
 Outcome = Reply | JudgementError
-
-
-class Batch(Protocol):
-    """Requests that are answered while others come."""
-
-    def step(self, requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
-        """Take more requests in, and answer at least one, or all. Both go by numbers that the caller gives."""
-
-
-class Decoder(Protocol):
-    """Answers batches of requests; owned by one thread at a time, under `torch.inference_mode`.
-
-    Attributes:
-        path: its name in the manifest and in `status`.
-        alone: why each sequence is decoded alone; None if batches are decoded.
-        batch_size: how many sequences are decoded together.
-    """
-
-    path: str
-    alone: str | None
-    batch_size: BatchSize
-
-    @property
-    def computed(self) -> int:
-        """Prompt tokens that went through the model so far."""
-
-    def decode(self, requests: Sequence[Request]) -> list[Outcome]:
-        """Replies in the order of the requests; an error in place of a reply that could not be made."""
-
-    def open(self) -> "Batch":
-        """A batch without requests."""
-
-    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """`(sequences, vocab)` logits after each token sequence."""
 
 
 @dataclass

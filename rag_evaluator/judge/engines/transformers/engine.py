@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,11 +13,10 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
 from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
-from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
+from rag_evaluator.judge.engines.protocol import Form, slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import (
     BatchSizeSetting,
-    Decoder,
     Outcome,
     device_watched,
     threads_for,
@@ -27,14 +26,24 @@ from rag_evaluator.judge.engines.transformers.loading import check_model, dtype_
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
-from rag_evaluator.models.event_loop import BatchStep, on_model_thread
+from rag_evaluator.models.event_loop import BatchHandler, BatchStep, Scheduler, on_model_thread
 from rag_evaluator.models.hub import has_adapter, usable_cores
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+REFILLS = 4  # a batch is refilled from so many times its own number of requests
+Decoder = PackedDecoder | PlainDecoder
 logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class NextToken:
+    """A question for the log probabilities of candidates for the next token."""
+
+    input_ids: tuple[int, ...] = field(repr=False)
+    candidates: tuple[int, ...]
 
 
 @dataclass
@@ -54,14 +63,15 @@ class EngineWork:
     generated: int = 0
 
 
-class TransformersEngine(BatchEngine):
-    """A causal language model and its fast tokenizer.
+class TransformersEngine:
+    """A causal language model and its fast tokenizer; requests are collected for its batches.
 
     Args:
         config: decoding settings; its model keys are not used.
 
     Attributes:
         decoder: runs the model.
+        mixes: whether a batch holds requests of different groups, and takes others in while it goes on.
         why: why it is not `PackedDecoder`; None if it is.
         work: what was done so far.
     """
@@ -155,13 +165,35 @@ class TransformersEngine(BatchEngine):
         """See `linear.seconds_by_dtype`; nothing for a model on a GPU."""
         return {} if self.model.device.type != "cpu" else seconds_by_dtype(self.model)
 
+    @cached_property
+    def _written(self) -> BatchHandler:
+        most = REFILLS * self.capabilities.in_flight
+        return BatchHandler(lambda requests: self.handle(requests), most, self.open if self.mixes else None)
+
+    @cached_property
+    def _chosen(self) -> BatchHandler:
+        return BatchHandler(lambda questions: self.logprobs(questions), REFILLS * self.capabilities.in_flight)
+
+    async def generate(self, request: Request) -> Reply:
+        reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
+        return reply
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        question = NextToken(tuple(input_ids), tuple(candidates))
+        logprobs: Sequence[float] = await Scheduler.current().submit(self._chosen, question, group)
+        return logprobs
+
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Replies in the order of the requests."""
         with self._computing():
             outcomes = self.decoder.decode(requests)
         self._count([request.input_ids for request in requests], outcomes)
         return outcomes
 
     def open(self) -> BatchStep:
+        """Begin a batch that takes requests in while it goes on."""
         batch = self.decoder.open()
 
         def step(requests: Mapping[int, Request]) -> Mapping[int, Outcome]:

@@ -42,7 +42,15 @@ NO_DEVICE = (  # after these a device cannot be used any more in this process
     "device lost",
     "gpu is lost",
 )
+SMALL = 50_000_000  # parameters, for which threads cost more to wake than they save
+HALVES = (torch.bfloat16, torch.float16)
+WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "window_size")
+SHORT = 9  # tokens of the row that is tried alone and beside a long one
+STEPS = 2  # tokens after it: the first is computed from the prompt, the second from the cache
+CPU_WORK, GPU_WORK = 1e12, 1e15  # floating point operations that the trial may take: some seconds
 BatchSizeSetting = int | Literal["auto"]
+Outcome = Reply | JudgementError
+Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
@@ -150,9 +158,6 @@ def device_watched() -> Iterator[None]:
         raise
 
 
-SMALL = 50_000_000  # parameters, for which threads cost more to wake than they save
-
-
 @contextmanager
 def threads_for(model: "PreTrainedModel") -> Iterator[None]:
     """A small model on a CPU computes on one thread inside."""
@@ -165,9 +170,6 @@ def threads_for(model: "PreTrainedModel") -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-Outcome = Reply | JudgementError
 
 
 @dataclass
@@ -191,30 +193,6 @@ class ActiveSequence:
         self.follow()
 
 
-Value = TypeVar("Value")
-
-
-HALVES = (torch.bfloat16, torch.float16)
-
-
-WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "window_size")
-
-
-SHORT = 9  # tokens of the row that is tried alone and beside a long one
-
-
-STEPS = 2  # tokens after it: the first is computed from the prompt, the second from the cache
-
-
-CPU_WORK, GPU_WORK = 1e12, 1e15  # floating point operations that the trial may take: some seconds
-
-
-Found = TypeVar("Found")
-
-
-Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
-
-
 class InFloat32(TorchFunctionMode):
     """Inside, each function of torch gets float32 in place of half precision: numbers, and types that it is to make.
 
@@ -229,7 +207,7 @@ class InFloat32(TorchFunctionMode):
         return func(*tree_map(_float32, args), **tree_map(_float32, kwargs or {}))
 
 
-def in_float32(model: "PreTrainedModel", compute: Callable[[], Value]) -> tuple[Value, bool]:
+def in_float32(model: "PreTrainedModel", compute: Callable[[], Answer]) -> tuple[Answer, bool]:
     """What a function makes of a model in float32, so that no difference is one of rounding; and whether it did so.
 
     In bfloat16 the last bit decides which experts a token gets, and logits change then as much as by a fault. Quantised
@@ -293,8 +271,8 @@ def try_rows(
     model: "PreTrainedModel",
     window: int,
     steps: int,
-    trial: Callable[[tuple[int, ...], tuple[int, ...]], Found],
-) -> Found:
+    trial: Callable[[tuple[int, ...], tuple[int, ...]], Answer],
+) -> Answer:
     """What a trial with a short row and a long one gives; without enough memory the long one is made shorter.
 
     Args:

@@ -1,11 +1,13 @@
 """Judges as ragas LLMs: a prompt and a response model in, a validated object out; and judges before they are loaded."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
 
@@ -222,23 +224,30 @@ class LangchainJudge(_WithoutTokens):
 
     A chat model that can is asked by `with_structured_output`, others for JSON in their text. Some have the method and
     cannot: they call no tools, or their server takes none. Their text is read, too.
+
+    Args:
+        llm: the model.
+        most: questions that are open at a time.
     """
 
-    capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
-
-    def __init__(self, llm: Any) -> None:
+    def __init__(self, llm: Any, most: int = IN_FLIGHT) -> None:
         self.llm = llm
+        self.capabilities = Capabilities(most, None, False, False, False, "no")
+        self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         if response_model not in self._forms:
             self._forms[response_model] = _form(self.llm, response_model)
         reply = None
-        if (form := self._forms[response_model]) is not None:
-            with suppress(Exception):  # each provider has errors of its own for what its server cannot do
-                structured = await form.ainvoke(str(prompt))
-                reply = structured["parsed"] or _text_of(structured["raw"])
-        answer = _read(_text_of(await self.llm.ainvoke(str(prompt))) if reply is None else reply, response_model)
+        async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.capabilities.in_flight)):
+            if (form := self._forms[response_model]) is not None:
+                with suppress(Exception):  # each provider has errors of its own for what its server cannot do
+                    structured = await form.ainvoke(str(prompt))
+                    reply = structured["parsed"] or _text_of(structured["raw"])
+            if reply is None:
+                reply = _text_of(await self.llm.ainvoke(str(prompt)))
+        answer = _read(reply, response_model)
         for wrong in off_scale(answer, getattr(prompt, "data", None)):
             raise JudgementError(f"the {response_model.__name__} is off its scale: {wrong}")
         return Opinion(answer)
@@ -277,7 +286,7 @@ def _read(reply: Any, response_model: type[BaseModel]) -> BaseModel:
 
 def _last_object(text: str) -> Any:
     """The last JSON object in a text, thoughts left out; None where there is none. Any: JSON."""
-    for opening, end in OPENINGS:
+    for opening, end, _ in OPENINGS:
         text = text.rpartition(end)[2].partition(opening.strip())[0]
     decoder, place, last = json.JSONDecoder(strict=False), text.find("{"), None
     while place >= 0:

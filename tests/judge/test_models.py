@@ -11,7 +11,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
-from rag_evaluator import Judge, ModelError, RAGEvaluator, check
+from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator, check
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.judge import find_judge, load_pipeline, refuse_offloaded
 from rag_evaluator.models import LocalEmbeddings
@@ -178,6 +178,12 @@ def test_the_weights_of_an_embedding_model_are_no_judge(model_folder: ModelFolde
     folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
     AutoModel.from_pretrained(folder).save_pretrained(folder)
     assert "of the model's weights" in judge_error(folder)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("transformer", "Did you mean 'transformers'"), ("tgi", "not an engine")])
+def test_an_unknown_engine_is_refused_before_anything_is_loaded(name: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=rf"judge\.engine is '{name}', .*{hint}"):
+        RAGEvaluator({"metrics": ["context_relevance"], "judge": {"engine": name}}).signatures()
 
 
 def test_arguments_that_a_model_does_not_know_are_told(folder: Path) -> None:

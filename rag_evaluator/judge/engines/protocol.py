@@ -2,15 +2,12 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from rag_evaluator.config.sections import AUTO, JudgeConfig
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
-
-Form = Literal["ids", "lark", "json_schema"]
-"""What a request may hold; "lark": a second grammar, too, see `Request.rest`."""
 
 
 class Encoder(Protocol):
@@ -43,9 +40,6 @@ class Encoder(Protocol):
 @runtime_checkable
 class Engine(Protocol):
     """Runs a model. All that it needs to know of judging is in its requests."""
-
-    @property
-    def accepts(self) -> frozenset[Form]: ...
 
     @property
     def capabilities(self) -> Capabilities:

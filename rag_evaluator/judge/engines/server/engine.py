@@ -13,7 +13,6 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.judge.encoding.chat import read_tokenizer
-from rag_evaluator.judge.engines.protocol import Form
 from rag_evaluator.judge.engines.server.chat import MOST, Chat, ServedModel, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import confidences, has_scale
@@ -55,7 +54,6 @@ class ServerEngine:
         chat: with the server's abilities.
     """
 
-    accepts: frozenset[Form] = frozenset({"json_schema"})
     encoder = Characters()
 
     def __init__(self, chat: Chat) -> None:

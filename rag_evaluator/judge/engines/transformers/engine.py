@@ -1,7 +1,7 @@
 """The engine that runs models with transformers and torch, in this process."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -13,7 +13,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
 from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
-from rag_evaluator.judge.engines.protocol import Form, slow_reasons
+from rag_evaluator.judge.engines.protocol import slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
 from rag_evaluator.judge.engines.transformers.decoder import (
     BatchSizeSetting,
@@ -46,23 +46,6 @@ class NextToken:
     candidates: tuple[int, ...]
 
 
-@dataclass
-class EngineWork:
-    """What an engine has done.
-
-    Attributes:
-        requests: answered, if only with an error.
-        prompt_tokens: of their prompts, all together.
-        computed: prompt tokens that went through the model; fewer, as common prefixes are computed once.
-        generated: tokens of the answers, forced ones included.
-    """
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    computed: int = 0
-    generated: int = 0
-
-
 class TransformersEngine:
     """A causal language model and its fast tokenizer; requests are collected for its batches.
 
@@ -73,10 +56,7 @@ class TransformersEngine:
         decoder: runs the model.
         mixes: whether a batch holds requests of different groups, and takes others in while it goes on.
         why: why it is not `PackedDecoder`; None if it is.
-        work: what was done so far.
     """
-
-    accepts: frozenset[Form] = frozenset({"ids", "lark"})
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> None:
         check_model(model, tokenizer)
@@ -88,7 +68,6 @@ class TransformersEngine:
         self.padding = _padding(tokenizer, self.vocabulary.size)
         self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
-        self.work = EngineWork()
         self.mixes = model.dtype != torch.float32  # there the last digits of confidences stay what they were
         self._pipeline: Any = None
 
@@ -188,20 +167,15 @@ class TransformersEngine:
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
         """Replies in the order of the requests."""
         with self._computing():
-            outcomes = self.decoder.decode(requests)
-        self._count([request.input_ids for request in requests], outcomes)
-        return outcomes
+            return self.decoder.decode(requests)
 
     def open(self) -> BatchStep:
         """Begin a batch that takes requests in while it goes on."""
         batch = self.decoder.open()
 
         def step(requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
-            self._count([request.input_ids for request in requests.values()])
             with self._computing():
-                outcomes = batch.step(requests)
-            self._count([], outcomes.values())
-            return outcomes
+                return batch.step(requests)
 
         return step
 
@@ -209,7 +183,6 @@ class TransformersEngine:
         with self._computing():
             logits = self.decoder.next_logits([question.input_ids for question in questions])
             rows = torch.log_softmax(logits.double().cpu(), dim=-1)
-        self._count([question.input_ids for question in questions])
         return [row[list(question.candidates)].tolist() for row, question in zip(rows, questions, strict=True)]
 
     async def aclose(self) -> None:
@@ -220,12 +193,6 @@ class TransformersEngine:
         """What holds wherever the model runs."""
         with torch.inference_mode(), device_watched(), threads_for(self.model):
             yield
-
-    def _count(self, prompts: Sequence[Sequence[int]], outcomes: Iterable[Outcome] = ()) -> None:
-        self.work.requests += len(prompts)
-        self.work.prompt_tokens += sum(map(len, prompts))
-        self.work.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
-        self.work.computed = self.decoder.computed
 
 
 def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:

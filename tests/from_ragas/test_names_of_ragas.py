@@ -74,7 +74,7 @@ def test_names_of_metrics_are_rows_of_the_table(name: str) -> None:
     assert RAGEvaluator({"metrics": [metric]}).metrics.keys() == {canonical_name(metric.name)}
 
 
-@pytest.mark.parametrize("module", ["metrics", "testset"])
+@pytest.mark.parametrize("module", ["metrics", "testset", "langchain"])
 def test_what_has_no_counterpart_is_refused_and_is_in_the_docs(module: str) -> None:
     text = (Path(__file__).parents[2] / "docs" / "from-ragas.md").read_text(encoding="utf-8")
     for name in NOT_HERE:
@@ -315,7 +315,6 @@ def test_criteria_and_rubrics_score_single_samples(metric: Any) -> None:
         "from rag_evaluator.ragas.metrics._context_precision import LLMContextPrecisionWithReference",
         "from rag_evaluator.ragas.metrics.faithfulness import Faithfulness, faithfulness",
         "from rag_evaluator.ragas.llms.base import LangchainLLMWrapper, InstructorBaseRagasLLM",
-        "from rag_evaluator.ragas.integrations.langchain import EvaluatorChain, LangchainLLMWrapper",
         "from rag_evaluator.ragas.metrics.base import MetricWithLLM, SingleTurnMetric, MetricType",
         "from rag_evaluator.ragas.run_config import RunConfig",
         *(f"import rag_evaluator.ragas.{name}" for name in MODULES),

@@ -78,7 +78,7 @@ ADAPTERS = {"adapter_config.json": "{}", "adapter_model.safetensors": "", "adapt
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_an_adapter_beside_a_model_is_refused_since_nothing_says_whether_it_counts(folder: Path, name: str) -> None:
     (folder / name).write_text(ADAPTERS[name], encoding="utf-8")
-    assert judge_error(folder).startswith(f"judge.model: {folder} holds an adapter ({name}) beside a model")
+    assert judge_error(folder).startswith(f"judge.model: {folder} holds an adapter ({name}).")
 
 
 def test_weights_that_could_run_code_are_refused_unless_the_user_trusts_them(folder: Path) -> None:
@@ -146,7 +146,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "an unknown kind": (lambda folder: edit_config(folder, model_type="brand-new"), "model type `brand-new`"),
     "another shape": (lambda folder: edit_config(folder, hidden_size=64), "cannot be loaded: RuntimeError"),
     "a head that is missing": (without_a_head, r"lacks 1 of the model's weights \(lm_head\.weight\)"),
-    "an adapter alone": (adapter_alone, r"without its model\. Set judge\.adapter: .*, and judge\.model: org/base"),
+    "an adapter alone": (adapter_alone, r"Set judge\.adapter to this folder, and judge\.model to org/base"),
 }
 
 

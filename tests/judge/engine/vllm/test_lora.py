@@ -84,7 +84,7 @@ def test_a_rank_that_vllm_does_not_take_is_refused(rank: int | None, adapter: Pa
 
 
 def test_an_adapter_in_place_of_the_model_is_told_how_to_be_given(adapter: Path, base: Path) -> None:
-    with pytest.raises(ModelError, match=rf"judge\.adapter: {adapter}, and judge\.model: {base}"):
+    with pytest.raises(ModelError, match=rf"judge\.adapter to this folder, and judge\.model to {base}"):
         VllmEngine.find(JudgeConfig(**settings_of(adapter, None)), True)
 
 

@@ -83,12 +83,6 @@ class ServerEngine:
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
         """Ask the server what it can do. Raises `ModelError`."""
-        default = JudgeConfig()
-        if (config.thinking_tokens, config.thinking_markers) != (default.thinking_tokens, default.thinking_markers):
-            raise ModelError(
-                "judge.thinking_tokens and judge.thinking_markers need another engine; a server thinks by itself, and "
-                "its own settings say how long."
-            )
         count = None if config.model == DEMO else _counter(config, offline)
 
         async def tried(client: Client) -> Chat:

@@ -3,7 +3,7 @@
 import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -15,17 +15,12 @@ from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
 from rag_evaluator.judge.engines.protocol import slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
-from rag_evaluator.judge.engines.transformers.decoder import (
-    BatchSizeSetting,
-    Outcome,
-    device_watched,
-    threads_for,
-)
+from rag_evaluator.judge.engines.transformers.decoder import Outcome, device_watched, threads_for
 from rag_evaluator.judge.engines.transformers.linear import reorder_weights, seconds_by_dtype
 from rag_evaluator.judge.engines.transformers.loading import check_model, dtype_of, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
-from rag_evaluator.judge.protocol import Capabilities, Reply, Request
+from rag_evaluator.judge.protocol import Capabilities, Ids, Reply, Request
 from rag_evaluator.models.event_loop import BatchHandler, BatchStep, Scheduler, on_model_thread
 from rag_evaluator.models.hub import has_adapter, usable_cores
 
@@ -34,16 +29,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
 REFILLS = 4  # a batch is refilled from so many times its own number of requests
-Decoder = PackedDecoder | PlainDecoder
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class NextToken:
-    """A question for the log probabilities of candidates for the next token."""
-
-    input_ids: tuple[int, ...] = field(repr=False)
-    candidates: tuple[int, ...]
 
 
 class TransformersEngine:
@@ -66,7 +52,14 @@ class TransformersEngine:
         self.window = window_of(model.config, tokenizer)
         self.vocabulary = Vocabulary(tokenizer, logits_size(model))
         self.padding = _padding(tokenizer, self.vocabulary.size)
-        self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
+        self.decoder: PackedDecoder | PlainDecoder
+        self.why: str | None = None
+        try:  # the fast one, where the model's packed form gives its own logits
+            self.decoder = PackedDecoder(PackedModel.of(model), self.vocabulary, config.batch_size)
+        except NotPackableError as reason:
+            self.why = str(reason)
+            logger.warning("%s", next(slow_reasons({"why": self.why})))
+            self.decoder = PlainDecoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
         self.mixes = model.dtype != torch.float32  # there the last digits of confidences stay what they were
         self._pipeline: Any = None
@@ -160,7 +153,7 @@ class TransformersEngine:
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
     ) -> Sequence[float]:
-        question = NextToken(tuple(input_ids), tuple(candidates))
+        question = tuple(input_ids), list(candidates)
         logprobs: Sequence[float] = await Scheduler.current().submit(self._chosen, question, group)
         return logprobs
 
@@ -179,11 +172,12 @@ class TransformersEngine:
 
         return step
 
-    def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
+    def logprobs(self, questions: Sequence[tuple[Ids, list[int]]]) -> list[list[float]]:
+        """Log probabilities of candidates for the token after each input, see `next_logprobs`."""
         with self._computing():
-            logits = self.decoder.next_logits([question.input_ids for question in questions])
+            logits = self.decoder.next_logits([input_ids for input_ids, _ in questions])
             rows = torch.log_softmax(logits.double().cpu(), dim=-1)
-        return [row[list(question.candidates)].tolist() for row, question in zip(rows, questions, strict=True)]
+        return [row[candidates].tolist() for row, (_, candidates) in zip(rows, questions, strict=True)]
 
     async def aclose(self) -> None:
         """The model's memory is freed with the model, which may be the caller's own."""
@@ -199,24 +193,6 @@ def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:
     """What fills short rows up; the model sees none of it, so any token will do."""
     known = (token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None and token < size)
     return next(known, 0)
-
-
-def choose_decoder(
-    model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: BatchSizeSetting
-) -> tuple[Decoder, str | None]:
-    """The fast decoder where the model's packed form gives its own logits, else the one of padded batches, and why.
-
-    Args:
-        padding: token id that the model never sees.
-        window: tokens of prompt and answer together that the model can read.
-        batch_size: rows decoded together, if the memory that the model leaves holds as many; see `BatchSize.of`.
-    """
-    try:
-        packed = PackedModel.of(model)
-    except NotPackableError as reason:
-        logger.warning("%s", next(slow_reasons({"why": str(reason)})))
-        return PlainDecoder(model, vocabulary, padding, window, batch_size), str(reason)
-    return PackedDecoder(packed, vocabulary, batch_size), None
 
 
 def logits_size(model: "PreTrainedModel") -> int:

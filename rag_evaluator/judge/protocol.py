@@ -144,11 +144,9 @@ class JudgeSource(Protocol):
 
 def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The token ids that all of the sequences begin with."""
-    first = min(sequences, key=len)
-    for sequence in sequences:
-        parted = (i for i, (left, right) in enumerate(zip(first, sequence, strict=False)) if left != right)
-        first = first[: next(parted, len(first))]
-    return first
+    first, last = min(sequences), max(sequences)  # all others are between them, and begin as both do
+    parted = (i for i, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
+    return first[: next(parted, len(first))]
 
 
 class PromptText(str):

@@ -244,6 +244,14 @@ def test_attention_in_half_precision_is_as_exact_as_one_fused_kernel(
     assert attention_error(kind) < 0.18 * percent
 
 
+def test_where_a_device_multiplies_into_float32_nothing_is_copied_into_float32() -> None:
+    """Shapes and types only: of all devices without a GPU, `meta` takes `out_dtype`, as CUDA does."""
+    queries, keys = (torch.empty(2, 4, size, 8, dtype=torch.bfloat16, device="meta") for size in (3, 6))
+    scores = attention._product(queries, keys.transpose(-1, -2))
+    assert (scores.shape, scores.dtype) == ((2, 4, 3, 6), torch.float32)
+    assert attention._gives_float32("meta", torch.bfloat16) and not attention._gives_float32("cpu", torch.bfloat16)
+
+
 @pytest.mark.parametrize(
     ("name", "dtype"),
     [

@@ -337,22 +337,6 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     return folder
 
 
-VISION = {  # what a tower for pictures needs to be tiny
-    "Qwen2_5_VL": {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 4, "out_hidden_size": 32},
-    "Qwen3VL": {
-        **{"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 4, "out_hidden_size": 32},
-        **{"patch_size": 4, "num_position_embeddings": 16, "deepstack_visual_indexes": [0]},
-    },
-    "Mistral3": {
-        **{"model_type": "pixtral", "hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2},
-        **{"num_attention_heads": 4, "head_dim": 8, "image_size": 32, "patch_size": 4},
-    },
-}
-TEXT: dict[str, dict[str, Any]] = {
-    "Qwen2_5_VL": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}},
-    "Qwen3VL": {"rope_parameters": {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}},
-    "Mistral3": {"model_type": "mistral", "sliding_window": None},
-}
 PARTS = (  # as templates of vision-text models read a message: a list of parts, with pictures among them
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{% for part in message.content %}"
     "{% if part.type == 'image' %}<image>{% elif part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}"
@@ -360,19 +344,16 @@ PARTS = (  # as templates of vision-text models read a message: a list of parts,
 )
 
 
-def vision_text(name: str) -> Kind:
-    """A model that reads pictures and text, with the tokenizer of Qwen."""
-
-    def model(shape: dict[str, Any]) -> Any:
-        config = getattr(transformers, f"{name}Config")(
-            text_config={**shape, "pad_token_id": 0, **STEEP, **TEXT[name]}, vision_config=VISION[name]
-        )
-        return getattr(transformers, f"{name}ForConditionalGeneration")(config)
-
-    return replace(KINDS["qwen2-chat"], model=model, chat_template=PARTS)
+def _vision_text(shape: dict[str, Any]) -> Any:
+    """A model that reads pictures and text."""
+    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
+    tower = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 4, "out_hidden_size": 32}
+    text = {**shape, "pad_token_id": 0, **STEEP, "rope_parameters": rope}
+    config = transformers.Qwen2_5_VLConfig(text_config=text, vision_config=tower)
+    return transformers.Qwen2_5_VLForConditionalGeneration(config)
 
 
-VISION_TEXT = {name: vision_text(name) for name in VISION}
+VISION_TEXT = {"Qwen2_5_VL": replace(KINDS["qwen2-chat"], model=_vision_text, chat_template=PARTS)}
 
 
 def plain_of(judge: Any) -> Any:

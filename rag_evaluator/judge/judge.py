@@ -303,7 +303,7 @@ LLM = InstructorBaseRagasLLM
 
 
 class LazyJudge:
-    """A judge before it is loaded, a `JudgeSource`.
+    """A judge before it is loaded.
 
     Args:
         judge: a model folder, a hub id or `demo`; a `HuggingFacePipeline` or transformers pipeline; a ragas or

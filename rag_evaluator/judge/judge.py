@@ -20,7 +20,7 @@ from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.protocol import Encoder, Engine, find_engine
+from rag_evaluator.judge.engines.protocol import Engine, find_engine
 from rag_evaluator.judge.grammar.schema import off_scale, plain, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
 from rag_evaluator.models.embeddings import unwrapped
@@ -118,15 +118,6 @@ class Judge(RagasLLM):
         self.greedy = self.config.temperature == 0
 
     @property
-    def encoder(self) -> Encoder:
-        return self.inner.encoder
-
-    @property
-    def window(self) -> int:
-        """Tokens of prompt and answer together that the model can read."""
-        return self.inner.window
-
-    @property
     def about(self) -> Mapping[str, str]:
         """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
         return self.inner.about
@@ -137,10 +128,6 @@ class Judge(RagasLLM):
         check_engine_keys(config, lambda *_: "JudgeConfig")
         config = with_engine(config)
         return cls(find_engine(config.engine).load(config, offline), config)
-
-    async def opinion(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Opinion:
-        """An answer with its confidences and token counts; `occurrence` tells equal requests apart when sampling."""
-        return await self.inner.opinion(prompt, response_model, (0, occurrence))
 
 
 IN_FLIGHT = 16  # whoever answers may be a server that batches

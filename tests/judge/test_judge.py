@@ -66,7 +66,7 @@ def _value(text: bool, rng: random.Random) -> str | list[str]:
 
 def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> list[Opinion | Exception]:
     async def together() -> list[Any]:
-        return await asyncio.gather(*(judge.opinion(*request) for request in requests), return_exceptions=True)
+        return await asyncio.gather(*(judge.inner.opinion(*request) for request in requests), return_exceptions=True)
 
     opinions: list[Opinion | Exception] = run(together())
     return opinions
@@ -237,8 +237,8 @@ def test_a_json_choice_takes_one_pass_and_its_work_is_counted(model_folder: Call
     assert sum(shares.values()) == pytest.approx(1)
     assert len(passes) == 1
     computed = judge.inner.engine.decoder.computed
-    prompt = len(judge.encoder.encode("Which is better?\nOutput: "))
-    left = prompt + len(judge.encoder.continuation(options[0])) - computed
+    prompt = len(judge.inner.encoder.encode("Which is better?\nOutput: "))
+    left = prompt + len(judge.inner.encoder.continuation(options[0])) - computed
     assert 0 < left <= 3  # "1", the line break and the bracket
 
 
@@ -288,7 +288,7 @@ def test_neighbours_with_long_answers_do_not_carry_a_row_past_the_window(model_f
     """GPT-2 has a table of positions: one step too far would be an error."""
     folder = tiny_models.make("gpt2", model_folder("gpt2").parent / "short", n_positions=256)
     judge = load(folder, max_new_tokens=200)
-    assert judge.window == 256
+    assert judge.inner.window == 256
     near_the_end = PromptText(" ".join(["x"] * 100) + "\nOutput: ")
     opinions = ask(judge, [(near_the_end, Note), (PromptText("y\nOutput: "), Note)])
     assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
@@ -342,8 +342,8 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(
     prompt = "Which one is better?\nOutput: "
     shares = judge.choose(prompt, ["1", "2"])
     with torch.inference_mode():
-        logits = judge.inner.engine.model(torch.tensor([judge.encoder.encode(prompt)])).logits[0, -1]
-    first = [judge.encoder.continuation(option)[0] for option in ("1", "2")]
+        logits = judge.inner.engine.model(torch.tensor([judge.inner.encoder.encode(prompt)])).logits[0, -1]
+    first = [judge.inner.encoder.continuation(option)[0] for option in ("1", "2")]
     if first[0] == first[1]:  # a vocabulary in which both begin with the same blank
         assert sum(shares.values()) == pytest.approx(1)
     else:
@@ -375,7 +375,7 @@ def test_a_window_just_large_enough_is_enough(model_folder: Callable[..., Path])
     data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(57)])
     judge = load(model_folder("llama-bytelevel"))
     asked = PromptText("x\nOutput: ", data), prompt.output_model
-    judge.inner.window = len(judge.encoder.encode(asked[0])) + judge.inner.request(*asked).budget.max_length
+    judge.inner.window = len(judge.inner.encoder.encode(asked[0])) + judge.inner.request(*asked).budget.max_length
     assert isinstance(ask(judge, [asked])[0], Opinion)
 
 

@@ -315,7 +315,7 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     Args:
         eager: of a model that thinks: how many times as much its token for the end of a thought weighs.
     """
-    spec = kind if isinstance(kind, Kind) else {**KINDS, **ARCHITECTURES, **THINKERS, **VISION_TEXT}[kind]
+    spec = kind if isinstance(kind, Kind) else {**KINDS, **ARCHITECTURES, **THINKERS}[kind]
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=spec.tokenizer(spec.specials),
         eos_token=spec.eos_token,
@@ -342,18 +342,6 @@ PARTS = (  # as templates of vision-text models read a message: a list of parts,
     "{% if part.type == 'image' %}<image>{% elif part.type == 'text' %}{{ part.text }}{% endif %}{% endfor %}"
     "<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
 )
-
-
-def _vision_text(shape: dict[str, Any]) -> Any:
-    """A model that reads pictures and text."""
-    rope = {"rope_type": "default", "rope_theta": 10000.0, "mrope_section": [1, 1, 2]}
-    tower = {"depth": 2, "hidden_size": 32, "intermediate_size": 64, "num_heads": 4, "out_hidden_size": 32}
-    text = {**shape, "pad_token_id": 0, **STEEP, "rope_parameters": rope}
-    config = transformers.Qwen2_5_VLConfig(text_config=text, vision_config=tower)
-    return transformers.Qwen2_5_VLForConditionalGeneration(config)
-
-
-VISION_TEXT = {"Qwen2_5_VL": replace(KINDS["qwen2-chat"], model=_vision_text, chat_template=PARTS)}
 
 
 def plain_of(judge: Any) -> Any:

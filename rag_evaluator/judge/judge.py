@@ -19,7 +19,7 @@ from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import OPENINGS
-from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
+from rag_evaluator.judge.engine_judge import ENDLESS, EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import Engine, find_engine
 from rag_evaluator.judge.grammar.schema import off_scale, plain, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
@@ -214,12 +214,12 @@ class LangchainJudge(_WithoutTokens):
 
     Args:
         llm: the model.
-        most: questions that are open at a time.
+        most: questions that are open at a time; None: no bound.
     """
 
-    def __init__(self, llm: Any, most: int = IN_FLIGHT) -> None:
-        self.llm = llm
-        self.capabilities = Capabilities(most, None, False, False, False, "no")
+    def __init__(self, llm: Any, most: int | None = None) -> None:
+        self.llm, self.most = llm, most or ENDLESS
+        self.capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
 
@@ -227,7 +227,7 @@ class LangchainJudge(_WithoutTokens):
         if response_model not in self._forms:
             self._forms[response_model] = _form(self.llm, response_model)
         reply = None
-        async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.capabilities.in_flight)):
+        async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.most)):
             if (form := self._forms[response_model]) is not None:
                 with suppress(Exception):  # each provider has errors of its own for what its server cannot do
                     structured = await form.ainvoke(str(prompt))

@@ -6,7 +6,6 @@ text.
 
 import functools
 import math
-import re
 from abc import ABC, abstractmethod
 from array import array
 from collections import abc
@@ -46,7 +45,6 @@ class Vocabulary:
         ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
         digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
         known: bool `(size,)`, tokens that the tokenizer has.
-        markers: texts that a tokenizer may read as tokens of another meaning.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int) -> None:
@@ -60,8 +58,6 @@ class Vocabulary:
         self.digits = torch.tensor([_digit(text) for text in self.texts])
         self.known = torch.zeros(size, dtype=torch.bool)
         self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
-        added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip())
-        self.markers = re.compile("|".join([r"<0x[0-9A-Fa-f]{2}>", *map(re.escape, added)]))
         self._compiled = functools.lru_cache(COMPILED)(self._compile)
 
     def matcher(self, grammar: str) -> llguidance.LLMatcher:

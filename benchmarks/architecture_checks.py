@@ -10,7 +10,6 @@ import torch
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.sequence import Sequence
-from rag_evaluator.judge.engines.protocol import NextToken
 from rag_evaluator.judge.engines.transformers.decoder import Outcome
 from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 from rag_evaluator.judge.protocol import Reply, Request
@@ -96,8 +95,8 @@ def _compare(engine: TransformersEngine, config: JudgeConfig, asked: Items[Reque
     together = engine.handle(asked)
     finding.complete = sum(map(_is_complete, together))
     expected = [alone(engine, request) for request in asked]
-    everything = tuple(range(engine.vocabulary.size))
-    logprobs = engine.logprobs([NextToken(input_ids, everything) for _, input_ids, _ in expected])
+    everything = list(range(engine.vocabulary.size))
+    logprobs = engine.logprobs([(input_ids, everything) for _, input_ids, _ in expected])
     finding.difference = max(
         float((torch.tensor(ours, dtype=torch.double) - own).abs().nan_to_num(torch.inf).max())
         for ours, (_, _, own) in zip(logprobs, expected, strict=True)

@@ -83,7 +83,7 @@ def ours(setting: Setting) -> Iterator[Answer]:
     from rag_evaluator.judge.engines.transformers.engine import TransformersEngine
 
     engine = TransformersEngine.load(setting.judge(dtype="float32"), True)
-    yield _asks(engine, setting, lambda: engine.work.computed)
+    yield _asks(engine, setting, lambda: engine.decoder.computed)
 
 
 @contextmanager
@@ -96,7 +96,7 @@ def generate(setting: Setting) -> Iterator[Answer]:
     decoder = PlainDecoder(engine.model, engine.vocabulary, engine.padding, engine.window, BATCH)
     engine.decoder = decoder
     decoder.together = 0
-    yield _asks(engine, setting, lambda: engine.work.computed)
+    yield _asks(engine, setting, lambda: engine.decoder.computed)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ def measure(
     figures: dict[str, Any] = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}
     if grades:
         rankings = [with_relevance(*pair) for pair in zip(rankings, grades, strict=True)]
-    figures["computed"] = loaded.inner.engine.work.computed
+    figures["computed"] = loaded.inner.engine.decoder.computed
     summary = summarise(rankings)
     means = {name: row["mean"] for name, row in summary.pop("measures").items()}
     assert all(ranking.fields["sorted"] is not None for ranking in rankings)

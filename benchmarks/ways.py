@@ -109,7 +109,8 @@ def new_way(rows: list[dict[str, Any]], model: Path, settings: JudgeConfig) -> M
     summaries = scored.summary().values()
     result.scores = sum(summary["count"] for summary in summaries)
     result.missing = result.scores - sum(summary["scored"] for summary in summaries)
-    work = judge.inner.engine.work
-    result.requests, result.generated = work.requests, work.generated
-    result.prompt_tokens, result.computed = work.prompt_tokens, work.computed
+    judged = [one for scores in scored.scores.values() for score in scores for one in score.judgements]
+    result.requests, result.computed = len(judged), judge.inner.engine.decoder.computed
+    result.generated = sum(one["generated_tokens"] for one in judged)
+    result.prompt_tokens = sum(one["prompt_tokens"] for one in judged)
     return result

@@ -14,6 +14,8 @@ KEYS = [  # line of a configuration -> the key, and what its message names
     ("retrieval: {reranker: {gains: graded}}", "retrieval.reranker.gains", "threshold"),
     ("prompts: {adapt_instruction: false}", "prompts.adapt_instruction", "translated with the examples"),
     ("judge: {engine: server, dialect: vllm}", "judge.dialect", "JSON schema"),
+    ("judge: {engine: vllm, vllm: {python: venv/bin/python}}", "judge.vllm.python", "vLLM runs in this process"),
+    ("judge: {engine: vllm, vllm: {start_timeout: 3}}", "judge.vllm.start_timeout", "vLLM runs in this process"),
     ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
     ("metric_options: {faithfulness: {doubtful: [0, 1]}}", "metric_options.faithfulness.doubtful", "verdicts: judge"),
 ]

@@ -314,10 +314,11 @@ class PromptsConfig(Section):
     adapt: bool = False
 
 
+THOUGHTS = ("thinking_tokens", "thinking_markers")  # a server thinks by itself, as long as its own settings say
 OWN_KEYS: Mapping[str, frozenset[str]] = {
-    "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter"}),
+    "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter", *THOUGHTS}),
     "server": frozenset({"url", "api_key_env", "served_model"}),
-    "vllm": frozenset({"vllm", "dtype", "adapter"}),
+    "vllm": frozenset({"vllm", "dtype", "adapter", *THOUGHTS}),
 }
 """Engine -> the keys that not every engine reads; engines that are not listed read all."""
 AUTO, FAST, USUAL = "auto", "vllm", "transformers"

@@ -78,7 +78,7 @@ class EngineJudge:
         self._answers = SingleFlight[Hashable, Any]()  # replies, probabilities
         self._count = functools.lru_cache(maxsize=4096)(self.encoder.count)
         self._continuation = functools.lru_cache(maxsize=1024)(self.encoder.continuation)  # options come again
-        thinks = config.thinking == "on" and "ids" in engine.accepts
+        thinks = config.thinking == "on" and engine.capabilities.counts_tokens
         self.thoughts, self.reserve = engine.encoder.thoughts if thinks else None, 0
         if self.thoughts is not None:
             self.reserve = config.thinking_tokens + max(len(self.thoughts.close), len(self.thoughts.close_cut))

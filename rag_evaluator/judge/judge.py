@@ -1,11 +1,13 @@
 """Judges as ragas LLMs: a prompt and a response model in, a validated object out; and judges before they are loaded."""
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
+from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel, ValidationError
 
@@ -17,8 +19,8 @@ from rag_evaluator.demo import DEMO_JUDGE
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import OPENINGS
-from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.protocol import Encoder, Engine, find_engine
+from rag_evaluator.judge.engine_judge import ENDLESS, EngineJudge, engine_of
+from rag_evaluator.judge.engines.protocol import Engine, find_engine
 from rag_evaluator.judge.grammar.schema import off_scale, plain, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
 from rag_evaluator.models.embeddings import unwrapped
@@ -116,15 +118,6 @@ class Judge(RagasLLM):
         self.greedy = self.config.temperature == 0
 
     @property
-    def encoder(self) -> Encoder:
-        return self.inner.encoder
-
-    @property
-    def window(self) -> int:
-        """Tokens of prompt and answer together that the model can read."""
-        return self.inner.window
-
-    @property
     def about(self) -> Mapping[str, str]:
         """How the model is run: `path`, `why` where it is the slow one, `alone` where rows are decoded one by one."""
         return self.inner.about
@@ -135,10 +128,6 @@ class Judge(RagasLLM):
         check_engine_keys(config, lambda *_: "JudgeConfig")
         config = with_engine(config)
         return cls(find_engine(config.engine).load(config, offline), config)
-
-    async def opinion(self, prompt: str, response_model: type[BaseModel], occurrence: int = 0) -> Opinion:
-        """An answer with its confidences and token counts; `occurrence` tells equal requests apart when sampling."""
-        return await self.inner.opinion(prompt, response_model, (0, occurrence))
 
 
 IN_FLIGHT = 16  # whoever answers may be a server that batches
@@ -222,23 +211,30 @@ class LangchainJudge(_WithoutTokens):
 
     A chat model that can is asked by `with_structured_output`, others for JSON in their text. Some have the method and
     cannot: they call no tools, or their server takes none. Their text is read, too.
+
+    Args:
+        llm: the model.
+        most: questions that are open at a time; None: no bound.
     """
 
-    capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
-
-    def __init__(self, llm: Any) -> None:
-        self.llm = llm
+    def __init__(self, llm: Any, most: int | None = None) -> None:
+        self.llm, self.most = llm, most or ENDLESS
+        self.capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
+        self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         if response_model not in self._forms:
             self._forms[response_model] = _form(self.llm, response_model)
         reply = None
-        if (form := self._forms[response_model]) is not None:
-            with suppress(Exception):  # each provider has errors of its own for what its server cannot do
-                structured = await form.ainvoke(str(prompt))
-                reply = structured["parsed"] or _text_of(structured["raw"])
-        answer = _read(_text_of(await self.llm.ainvoke(str(prompt))) if reply is None else reply, response_model)
+        async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.most)):
+            if (form := self._forms[response_model]) is not None:
+                with suppress(Exception):  # each provider has errors of its own for what its server cannot do
+                    structured = await form.ainvoke(str(prompt))
+                    reply = structured["parsed"] or _text_of(structured["raw"])
+            if reply is None:
+                reply = _text_of(await self.llm.ainvoke(str(prompt)))
+        answer = _read(reply, response_model)
         for wrong in off_scale(answer, getattr(prompt, "data", None)):
             raise JudgementError(f"the {response_model.__name__} is off its scale: {wrong}")
         return Opinion(answer)
@@ -277,7 +273,7 @@ def _read(reply: Any, response_model: type[BaseModel]) -> BaseModel:
 
 def _last_object(text: str) -> Any:
     """The last JSON object in a text, thoughts left out; None where there is none. Any: JSON."""
-    for opening, end in OPENINGS:
+    for opening, end, _ in OPENINGS:
         text = text.rpartition(end)[2].partition(opening.strip())[0]
     decoder, place, last = json.JSONDecoder(strict=False), text.find("{"), None
     while place >= 0:
@@ -294,7 +290,7 @@ LLM = InstructorBaseRagasLLM
 
 
 class LazyJudge:
-    """A judge before it is loaded, a `JudgeSource`.
+    """A judge before it is loaded.
 
     Args:
         judge: a model folder, a hub id or `demo`; a `HuggingFacePipeline` or transformers pipeline; a ragas or

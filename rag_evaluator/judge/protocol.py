@@ -119,36 +119,11 @@ class JudgeProtocol(Protocol):
         """Free memory and end servers; nothing may be asked afterwards."""
 
 
-@runtime_checkable
-class JudgeSource(Protocol):
-    """A judge before it is loaded."""
-
-    @property
-    def signature(self) -> str | None:
-        """As the loaded judge has it."""
-
-    @property
-    def capabilities(self) -> Capabilities | None:
-        """As far as known before loading."""
-
-    @property
-    def about(self) -> Mapping[str, Any]:
-        """For the manifest: how the judge is run, as far as known."""
-
-    def check(self) -> None:
-        """Everything that can fail before loading. Raises `ModelError`."""
-
-    async def load(self) -> JudgeProtocol:
-        """The judge, loaded once. Raises `ModelError`."""
-
-
 def common_beginning(sequences: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """The token ids that all of the sequences begin with."""
-    first = min(sequences, key=len)
-    for sequence in sequences:
-        parted = (i for i, (left, right) in enumerate(zip(first, sequence, strict=False)) if left != right)
-        first = first[: next(parted, len(first))]
-    return first
+    first, last = min(sequences), max(sequences)  # all others are between them, and begin as both do
+    parted = (i for i, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
+    return first[: next(parted, len(first))]
 
 
 class PromptText(str):

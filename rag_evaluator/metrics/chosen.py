@@ -13,7 +13,6 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import BY_CERTIFICATE, BY_JUDGE, VerifierConfig
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.judge.protocol import JudgeSource
 from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
@@ -24,6 +23,7 @@ from rag_evaluator.results.verified import certified_threshold, check_verifier
 from rag_evaluator.verifiers.reranker import reranker_of
 
 if TYPE_CHECKING:
+    from rag_evaluator.judge.judge import LazyJudge
     from rag_evaluator.prompts.loading import TracedPrompt
 
 logger = logging.getLogger(__name__)
@@ -269,7 +269,7 @@ def with_repeats(signatures: Mapping[str, str], times: Mapping[str, int]) -> dic
     return {name: f"{line}|repeats:{times[name]}" if times[name] > 1 else line for name, line in signatures.items()}
 
 
-def checked_times(metrics: Mapping[str, Metric], judge: JudgeSource, config: Config) -> dict[str, int]:
+def checked_times(metrics: Mapping[str, Metric], judge: "LazyJudge", config: Config) -> dict[str, int]:
     """`times_of`; raises `ConfigError` if the judge is known to be unfit for that, as it would only repeat itself."""
     times = times_of(metrics, config.repeats)
     repeats = max(times.values())

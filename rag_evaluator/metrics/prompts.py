@@ -14,7 +14,8 @@ from rag_evaluator.config.languages import Language, find_language, sentences_of
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import writing
-from rag_evaluator.judge.protocol import JudgeSource, PromptText
+from rag_evaluator.judge.judge import LazyJudge
+from rag_evaluator.judge.protocol import PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS
@@ -62,7 +63,7 @@ def load_prompts(owners: Collection[str], language: str, folder: Path) -> dict[K
     return PackSet(prompts_owned(owners), language, folder).load()
 
 
-def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource) -> dict[Key, TracedPrompt]:
+def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: LazyJudge) -> dict[Key, TracedPrompt]:
     """(metric, attribute) -> its prompt in the language of the configuration, with rubrics of the user.
 
     Packs of several metrics may have the same owner. Raises what `ready_prompts` raises.

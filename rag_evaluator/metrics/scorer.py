@@ -19,7 +19,6 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import (
     Draw,
     JudgeProtocol,
-    JudgeSource,
     Opinion,
     PromptText,
     Shares,
@@ -37,6 +36,7 @@ from rag_evaluator.verifiers.batches import DECIMALS
 from rag_evaluator.verifiers.reranker import AsyncReranker, reranker_of
 
 if TYPE_CHECKING:
+    from rag_evaluator.judge.judge import LazyJudge
     from rag_evaluator.models.embeddings import EmbeddingsSource
     from rag_evaluator.models.ragas_library import BaseMetric, BaseRagasEmbedding
     from rag_evaluator.prompts.loading import TracedPrompt
@@ -289,7 +289,7 @@ async def load_scorer(
     specs: Mapping[str, Metric],
     language: str,
     prompts: "Mapping[Key, TracedPrompt]",
-    judge: JudgeSource,
+    judge: "LazyJudge",
     embeddings: "EmbeddingsSource",
     verifier: "VerifierSource",
 ) -> Scorer:

@@ -15,7 +15,7 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.files.progress import Progress, silent
-from rag_evaluator.judge.protocol import JudgeSource
+from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.ragas_library import BasePrompt
 from rag_evaluator.prompts.check import (
@@ -69,7 +69,7 @@ class AdaptedPacks:
 
 
 def ready_prompts(
-    originals: "Mapping[Key, BasePrompt[Any, Any]]", config: Config, judge: JudgeSource
+    originals: "Mapping[Key, BasePrompt[Any, Any]]", config: Config, judge: LazyJudge
 ) -> dict[Key, TracedPrompt]:
     """English prompts in the configured language; with `prompts.adapt`, packs that are missing are made first.
 
@@ -93,7 +93,7 @@ def ready_prompts(
 
 def adapt_packs(
     packs: PackSet,
-    judge: JudgeSource,
+    judge: LazyJudge,
     force: bool = False,
     progress: Progress = silent,
     shared: Sequence[Path] = (),
@@ -123,7 +123,7 @@ def adapt_packs(
         raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
 
 
-def _adapt(packs: PackSet, judge: JudgeSource, force: bool, progress: Progress, shared: Sequence[Path]) -> AdaptedPacks:
+def _adapt(packs: PackSet, judge: LazyJudge, force: bool, progress: Progress, shared: Sequence[Path]) -> AdaptedPacks:
     existing, missing = packs.find(*shared)
     present = [key for key, path in existing.items() if path.parent == packs.folder]
     chosen = [*present, *missing] if force else list(missing)

@@ -12,10 +12,10 @@ from rag_evaluator.ragas.names import METRIC_MODULES, NOT_HERE, no_counterpart
 _STANDS_FOR = {  # the names of some, such as `cache`, say what to use instead
     "evaluation": "dataset_schema",
     "models": "run_config llms llms.base embeddings embeddings.base cache exceptions messages testset "
-    "testset.generator testset.graph testset.synthesizers testset.transforms",
+    "testset.generator testset.graph testset.synthesizers testset.transforms langchain langchain.evalchain "
+    "integrations integrations.langchain",
     "metrics": "metrics.base metrics.collections metrics.critique metrics.result metrics.decorator metrics.discrete "
     "metrics.numeric metrics.ranking prompt prompt.base prompt.pydantic_prompt",
-    "chains": "langchain langchain.evalchain integrations integrations.langchain",
 }
 MODULES = {
     **{name: module for module, names in _STANDS_FOR.items() for name in names.split()},

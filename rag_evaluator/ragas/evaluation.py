@@ -7,7 +7,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from pydantic import BaseModel
 
@@ -19,7 +18,6 @@ from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files.atomic import safe_names
 from rag_evaluator.files.progress import automatic, silent
 from rag_evaluator.judge.judge import LangchainJudge, is_langchain, is_pipeline, unread_settings
-from rag_evaluator.judge.protocol import Draw, Opinion
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import METRICS, canonical_name
@@ -70,7 +68,7 @@ def evaluate(
             `llm_factory` makes of the client of a server; None: the configured judge, without one the demo judge.
         embeddings: an embedding model of LangChain, a `LangchainEmbeddingsWrapper`, a model folder.
         experiment_name: the name of the results.
-        run_config: its timeout, workers and seed count, see `RunConfig`.
+        run_config: its workers and seed count, see `RunConfig`.
         raise_exceptions: whether a missing score is an error, else it is NaN, and `result.results` has its reason.
         column_map: ragas' name of a column -> its name in the dataset; `columns` of a configuration is the reverse.
         show_progress: lines on standard error.
@@ -149,7 +147,7 @@ def evaluator_of(
     config = for_metrics(with_own(settings, metrics), metric_names(metrics))
     chosen = chosen_metrics(config)
     if is_langchain(llm) and not is_pipeline(llm) and run_config is not None:
-        llm = LimitedJudge(llm, run_config.max_workers, run_config.timeout)
+        llm = LangchainJudge(llm, run_config.max_workers)
     asks = any(metric.judge for metric in chosen.values())
     if asks and is_pipeline(llm):
         unread = unread_settings(llm, config.judge)
@@ -202,30 +200,6 @@ def _check_names(metrics: Sequence[Any]) -> None:
             )
 
 
-class LimitedJudge(LangchainJudge):
-    """A LangChain model that is asked so many questions at a time, each for so long at most.
-
-    Args:
-        llm: the model.
-        workers: questions at a time.
-        timeout: seconds from asking to the answer.
-    """
-
-    def __init__(self, llm: Any, workers: int, timeout: float) -> None:
-        super().__init__(llm)
-        self.workers, self.timeout = workers, timeout
-        self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-
-    async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        """Raises `JudgementError` where there is no answer in time."""
-        places = self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.workers))
-        async with places:
-            try:
-                return await asyncio.wait_for(super().opinion(prompt, response_model, draw), self.timeout)
-            except TimeoutError:
-                raise JudgementError(f"no answer after {self.timeout:g} s, RunConfig.timeout") from None
-
-
 def _settings(
     config: Settings, name: str | None, column_map: Mapping[str, str] | None, run_config: RunConfig | None
 ) -> Config:
@@ -235,10 +209,8 @@ def _settings(
     if name is not None:
         [changes["name"]] = safe_names([name])
     if run_config is not None:
-        if run_config.max_workers < 1 or run_config.seed < 0 or run_config.timeout <= 0:
-            raise ConfigError(
-                "run_config: expected max_workers of 1 or more, a seed of 0 or more and a timeout above 0."
-            )
+        if run_config.max_workers < 1 or run_config.seed < 0:
+            raise ConfigError("run_config: expected max_workers of 1 or more and a seed of 0 or more.")
         workers = {} if run_config.max_workers == RunConfig.max_workers else {"batch_size": run_config.max_workers}
         changes["judge"] = settings.judge.model_copy(update={"seed": run_config.seed, **workers})
     return settings.model_copy(update=changes)

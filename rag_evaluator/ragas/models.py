@@ -140,12 +140,11 @@ class RunConfig:
     """How ragas' scripts run.
 
     Attributes:
-        timeout: seconds that an answer of a LangChain model may take, which is asked over a network; the score is
-            missing after that. A model in this process is never cut.
         max_workers: answers that are made together at most. 16, the default, leaves it to the judge. A server of
             `llm_factory` has its own number.
         seed: of the judge, used where it samples.
-        max_retries, max_wait, exception_types, log_tenacity: change nothing: what a grammar bounds need not be retried.
+        timeout, max_retries, max_wait, exception_types, log_tenacity: change nothing: what a grammar bounds need not be
+            retried, and a LangChain model has a timeout of its own.
     """
 
     timeout: float = 180
@@ -157,7 +156,7 @@ class RunConfig:
     seed: int = 42
 
 
-UNUSED = ("max_retries", "max_wait", "exception_types", "log_tenacity")
+UNUSED = ("timeout", "max_retries", "max_wait", "exception_types", "log_tenacity")
 
 
 def unused(run_config: Any) -> list[str]:

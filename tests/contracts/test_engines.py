@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from pydantic import BaseModel
@@ -17,7 +17,7 @@ from transformers import AutoTokenizer
 
 from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import ENGINES, Capabilities, Engine, Form, Reply, find_engine
+from rag_evaluator.judge import ENGINES, Capabilities, Engine, Reply, find_engine
 from tests.judge.engine.server import fake_server as chats
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
@@ -105,10 +105,9 @@ def test_an_engine_is_found_and_describes_itself_without_paths(config: JudgeConf
 def test_what_is_said_of_an_engine_before_loading_holds_for_the_loaded_one(config: JudgeConfig, judge: Judge) -> None:
     engine = judge.inner.engine
     assert isinstance(engine, Engine)
-    assert engine.accepts and engine.accepts <= set(get_args(Form))
     assert isinstance(engine.capabilities, Capabilities)
     assert engine.capabilities.in_flight > 0
-    assert engine.capabilities.window or "ids" not in engine.accepts
+    assert engine.capabilities.window or not engine.capabilities.counts_tokens
     before = find_engine(config.engine).capabilities_of(config)
     if before is not None:
         assert (before.greedy, before.probabilities, before.confidence, before.counts_tokens) == (
@@ -131,7 +130,7 @@ def test_text_is_what_it_was_after_encoding_and_decoding(judge: Judge) -> None:
 
 def tokens(judge: Judge, reply: Reply) -> list[int]:
     """Return the tokens of a reply, of which an engine has none that takes no token ids."""
-    assert (len(reply.token_ids) > 0) == ("ids" in judge.inner.engine.accepts)
+    assert (len(reply.token_ids) > 0) == judge.inner.capabilities.counts_tokens
     return list(reply.token_ids)
 
 
@@ -148,7 +147,7 @@ def test_an_answer_is_the_same_alone_and_beside_others(judge: Judge) -> None:
 
 
 def test_each_candidate_gets_its_own_log_probability(judge: Judge) -> None:
-    if "ids" not in judge.inner.engine.accepts:
+    if not judge.inner.capabilities.counts_tokens:
         return
     logprobs = logprobs_of(judge, PROMPTS[0], [5, 9, 30])
     assert len(logprobs) == 3

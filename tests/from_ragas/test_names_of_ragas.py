@@ -73,7 +73,7 @@ def test_names_of_metrics_are_rows_of_the_table(name: str) -> None:
     assert RAGEvaluator({"metrics": [metric]}).metrics.keys() == {canonical_name(metric.name)}
 
 
-@pytest.mark.parametrize("module", ["metrics", "testset"])
+@pytest.mark.parametrize("module", ["metrics", "testset", "langchain"])
 def test_what_has_no_counterpart_is_refused_and_is_in_the_docs(module: str) -> None:
     text = (Path(__file__).parents[2] / "docs" / "from-ragas.md").read_text(encoding="utf-8")
     for name in NOT_HERE:
@@ -299,7 +299,6 @@ def test_criteria_and_rubrics_score_single_samples(metric: Any) -> None:
         "from rag_evaluator.ragas.metrics._context_precision import LLMContextPrecisionWithReference",
         "from rag_evaluator.ragas.metrics.faithfulness import Faithfulness, faithfulness",
         "from rag_evaluator.ragas.llms.base import LangchainLLMWrapper, InstructorBaseRagasLLM",
-        "from rag_evaluator.ragas.integrations.langchain import EvaluatorChain, LangchainLLMWrapper",
         "from rag_evaluator.ragas.metrics.base import MetricWithLLM, SingleTurnMetric, MetricType",
         "from rag_evaluator.ragas.run_config import RunConfig",
         *(f"import rag_evaluator.ragas.{name}" for name in MODULES),
@@ -333,7 +332,6 @@ def test_seed_and_workers_of_a_run_config_count() -> None:
 class Slow(LLM):
     """A model that counts how many questions are open, and answers late."""
 
-    seconds: float = 0.02
     opened: list[int] = Field(default_factory=list)
     most: list[int] = Field(default_factory=list)
 
@@ -344,7 +342,7 @@ class Slow(LLM):
     def _call(self, prompt: str, stop: Any = None, run_manager: Any = None, **named: Any) -> str:
         self.opened.append(1)
         self.most.append(len(self.opened))
-        time.sleep(self.seconds)
+        time.sleep(0.02)
         self.opened.pop()
         return '{"reason": "so", "value": "pass"}'
 
@@ -355,15 +353,12 @@ def tone(**fields: Any) -> DiscreteMetric:
     )
 
 
-def test_workers_and_timeout_bound_a_model_that_is_asked_over_a_network() -> None:
+def test_workers_bound_a_model_that_is_asked_over_a_network() -> None:
     model = Slow()
     rows = [{**ROW, "response": f"In Tesk {number}."} for number in range(8)]
     result = evaluate(rows, metrics=[tone()], llm=LangchainLLMWrapper(model), run_config=RunConfig(max_workers=2))
     assert result["tone"] == [1.0] * 8
     assert max(model.most) == 2
-    late = evaluate([ROW], metrics=[tone()], llm=Slow(seconds=0.5), run_config=RunConfig(timeout=0.05))
-    assert math.isnan(late["tone"][0])
-    assert late.results.scores["tone"][0].reason == "no answer after 0.05 s, RunConfig.timeout"
 
 
 def test_a_missing_score_is_nan_with_a_reason_or_an_error_where_that_is_asked_for(

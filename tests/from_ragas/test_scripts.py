@@ -86,13 +86,6 @@ def test_v01_super_bowl(run: Run, models: dict[str, Any]) -> None:
     assert sorted(result.to_pandas().columns) == sorted(columns)
 
 
-@SCRIPT_NAMES_NO_MODEL
-def test_v01_evalchain(run: Run, models: dict[str, Any]) -> None:
-    script = run("v01_evalchain")
-    expected = scores(models, ["faithfulness", "context_precision", "context_recall"], script["results"])
-    assert list(script["scores"].values()) == list(expected.values())
-
-
 def test_v01_rubrics(run: Run, models: dict[str, Any]) -> None:
     script = run("v01_rubrics")
     chosen = ["context_entity_recall", "rubrics_score_with_reference", "noise_sensitivity"]

@@ -36,7 +36,7 @@ def prompts(judge: Judge) -> list[PromptText]:
 
 def _of_size(judge: Judge, size: int, rng: random.Random) -> PromptText:
     text = f"{rng.random()}"
-    while len(judge.encoder.encode(f"{text}\nOutput: ")) < size:
+    while len(judge.inner.encoder.encode(f"{text}\nOutput: ")) < size:
         text += f" {rng.choice(PIECES[:2])}"[: rng.randint(2, 30)]
     return PromptText(f"{text}\nOutput: ")
 
@@ -61,7 +61,7 @@ def test_answers_do_not_depend_on_the_batch_size(model_folder: Callable[..., Pat
 @pytest.mark.parametrize("kind", MOST_KINDS)
 def test_choices_do_not_depend_on_the_batch_size(model_folder: Callable[..., Path], kind: str) -> None:
     judge = load(model_folder(kind), dtype="float32", batch_size=16)
-    asked = [tuple(judge.encoder.encode(prompt)) for prompt in prompts(judge)]
+    asked = [tuple(judge.inner.encoder.encode(prompt)) for prompt in prompts(judge)]
     together = judge.inner.engine.decoder.next_logits(asked)
     for ids, logits in zip(asked, together, strict=True):
         (alone,) = plain_of(judge).next_logits([ids])
@@ -100,11 +100,11 @@ def test_neighbours_are_tried_out_with_a_row_longer_than_the_attention_window(
         return plain_of(judge).logits(sequences, steps)
 
     model = judge.inner.engine.model
-    assert why_alone(model, logits, judge.window) is None
+    assert why_alone(model, logits, judge.inner.window) is None
     assert max(seen) > reach
     monkeypatch.setattr(model, "num_parameters", lambda: 8 * 10**9)
     seen.clear()
-    why_alone(model, logits, judge.window)
+    why_alone(model, logits, judge.inner.window)
     assert max(seen) <= 64, "a large model on a CPU must not be tried out for minutes"
 
 
@@ -116,4 +116,4 @@ def test_a_trial_that_does_not_fit_the_memory_is_made_with_a_shorter_row(model_f
             raise RuntimeError("CUDA error: out of memory")
         return plain_of(judge).logits(sequences, steps)
 
-    assert why_alone(judge.inner.engine.model, logits, judge.window) is None
+    assert why_alone(judge.inner.engine.model, logits, judge.inner.window) is None

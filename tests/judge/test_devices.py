@@ -24,36 +24,24 @@ ModelFolder = Callable[..., Path]
 FOUR = {DEVICES: "0,1,2,3"}
 
 
-def workers_of(count: int, numbers: Sequence[int] = (), environment: dict[str, str] = FOUR) -> list[str | None]:
-    return [share_devices(environment, Worker(number, count)) for number in numbers or range(count)]
-
-
 @pytest.mark.parametrize(
-    "count, numbers, devices",
+    ("environment", "count", "numbers", "devices"),
     [
-        (4, (), ["0", "1", "2", "3"]),
-        (2, (), ["0,1", "2,3"]),
-        (3, (), ["0", "1", "2"]),
-        (8, (4, 5, 6, 7), ["0", "1", "2", "3"]),  # the other four are on another host
+        (FOUR, 4, range(4), ["0", "1", "2", "3"]),
+        (FOUR, 2, range(2), ["0,1", "2,3"]),
+        (FOUR, 3, range(3), ["0", "1", "2"]),
+        (FOUR, 8, range(4, 8), ["0", "1", "2", "3"]),  # the other four are on another host
+        (FOUR, 1, range(1), [None]),  # one process alone keeps all
+        ({DEVICES: "3"}, 4, range(4), [None] * 4),  # one that was chosen for a worker stays
+        ({DEVICES: "GPU-5c1d"}, 4, range(4), [None] * 4),
+        ({DEVICES: ""}, 4, range(4), [None] * 4),
+        ({DEVICES: "2", "SLURM_STEP_TASKS_PER_NODE": "1"}, 4, range(4), [None] * 4),
     ],
 )
 def test_workers_started_by_hand_each_get_a_gpu_of_their_own(
-    count: int, numbers: Sequence[int], devices: list[str]
+    environment: dict[str, str], count: int, numbers: range, devices: list[str | None]
 ) -> None:
-    assert workers_of(count, numbers) == devices
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [{DEVICES: "3"}, {DEVICES: "GPU-5c1d"}, {DEVICES: ""}, {DEVICES: "2", "SLURM_STEP_TASKS_PER_NODE": "1"}],
-)
-def test_a_gpu_that_was_chosen_for_a_worker_stays(environment: dict[str, str]) -> None:
-    assert workers_of(4, (), environment) == [None] * 4
-
-
-def test_one_process_alone_keeps_all_gpus() -> None:
-    assert share_devices(FOUR) is None
-    assert share_devices(FOUR, Worker(0, 1)) is None
+    assert [share_devices(environment, Worker(number, count)) for number in numbers] == devices
 
 
 def test_the_command_line_gives_a_worker_its_gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -184,7 +172,7 @@ def test_a_quantised_output_layer_has_as_many_logits_as_before(model_folder: Mod
     assert size == model.lm_head.weight.shape[0]
     model.lm_head = PackedWeights(model.lm_head)
     assert logits_size(model) == size
-    again = type(judge.inner.engine)(model, judge.encoder.tokenizer, judge.config)
+    again = type(judge.inner.engine)(model, judge.inner.encoder.tokenizer, judge.config)
     request = judge.inner.request(PromptText("x\nOutput: "), Note)
     assert again.handle([request]) == judge.inner.engine.handle([request])
     model.lm_head = torch.nn.Identity()  # a layer that says nothing of its size

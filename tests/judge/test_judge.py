@@ -66,7 +66,7 @@ def _value(text: bool, rng: random.Random) -> str | list[str]:
 
 def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> list[Opinion | Exception]:
     async def together() -> list[Any]:
-        return await asyncio.gather(*(judge.opinion(*request) for request in requests), return_exceptions=True)
+        return await asyncio.gather(*(judge.inner.opinion(*request) for request in requests), return_exceptions=True)
 
     opinions: list[Opinion | Exception] = run(together())
     return opinions
@@ -236,10 +236,9 @@ def test_a_json_choice_takes_one_pass_and_its_work_is_counted(model_folder: Call
     shares = judge.choose("Which is better?\nOutput: ", options)
     assert sum(shares.values()) == pytest.approx(1)
     assert len(passes) == 1
-    work = judge.inner.engine.work
-    prompt = len(judge.encoder.encode("Which is better?\nOutput: "))
-    assert (work.requests, work.prompt_tokens, work.generated) == (1, work.computed, 0)
-    left = prompt + len(judge.encoder.continuation(options[0])) - work.computed
+    computed = judge.inner.engine.decoder.computed
+    prompt = len(judge.inner.encoder.encode("Which is better?\nOutput: "))
+    left = prompt + len(judge.inner.encoder.continuation(options[0])) - computed
     assert 0 < left <= 3  # "1", the line break and the bracket
 
 
@@ -247,11 +246,10 @@ def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(mode
     judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, dtype="float32")
     head = "These words stand before every question. " * 4
     requests = [judge.inner.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
-    replies = judge.inner.engine.handle(requests)
-    work, shared = judge.inner.engine.work, len(judge.inner.engine.decoder.prefixes._known["prompt:"])
+    judge.inner.engine.handle(requests)
+    decoder = judge.inner.engine.decoder
     total = sum(len(request.input_ids) for request in requests)
-    assert (work.requests, work.prompt_tokens, work.computed) == (6, total, total - 5 * shared)
-    assert work.generated == sum(len(reply.token_ids) for reply in replies)
+    assert decoder.computed == total - 5 * len(decoder.prefixes._known["prompt:"])
 
 
 def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_another(
@@ -271,9 +269,12 @@ def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_anothe
 def test_asking_twice_asks_the_model_once(model_folder: Callable[..., Path]) -> None:
     judge = load(model_folder("gpt2"), max_new_tokens=32)
     same = PromptText("Say something.\nOutput: ")
+    asked: list[int] = []
+    handle = judge.inner.engine.handle
+    judge.inner.engine.handle = lambda requests: asked.append(len(requests)) or handle(requests)
     first = ask(judge, [(same, Note)] * 3)
     second = ask(judge, [(same, Note)])
-    assert judge.inner.engine.work.requests == 1
+    assert asked == [1]
     assert first == second * 3
 
 
@@ -287,7 +288,7 @@ def test_neighbours_with_long_answers_do_not_carry_a_row_past_the_window(model_f
     """GPT-2 has a table of positions: one step too far would be an error."""
     folder = tiny_models.make("gpt2", model_folder("gpt2").parent / "short", n_positions=256)
     judge = load(folder, max_new_tokens=200)
-    assert judge.window == 256
+    assert judge.inner.window == 256
     near_the_end = PromptText(" ".join(["x"] * 100) + "\nOutput: ")
     opinions = ask(judge, [(near_the_end, Note), (PromptText("y\nOutput: "), Note)])
     assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
@@ -341,8 +342,8 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(
     prompt = "Which one is better?\nOutput: "
     shares = judge.choose(prompt, ["1", "2"])
     with torch.inference_mode():
-        logits = judge.inner.engine.model(torch.tensor([judge.encoder.encode(prompt)])).logits[0, -1]
-    first = [judge.encoder.continuation(option)[0] for option in ("1", "2")]
+        logits = judge.inner.engine.model(torch.tensor([judge.inner.encoder.encode(prompt)])).logits[0, -1]
+    first = [judge.inner.encoder.continuation(option)[0] for option in ("1", "2")]
     if first[0] == first[1]:  # a vocabulary in which both begin with the same blank
         assert sum(shares.values()) == pytest.approx(1)
     else:
@@ -374,7 +375,7 @@ def test_a_window_just_large_enough_is_enough(model_folder: Callable[..., Path])
     data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(57)])
     judge = load(model_folder("llama-bytelevel"))
     asked = PromptText("x\nOutput: ", data), prompt.output_model
-    judge.inner.window = len(judge.encoder.encode(asked[0])) + judge.inner.request(*asked).budget.max_length
+    judge.inner.window = len(judge.inner.encoder.encode(asked[0])) + judge.inner.request(*asked).budget.max_length
     assert isinstance(ask(judge, [asked])[0], Opinion)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, FakeListLLM
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
@@ -127,14 +127,15 @@ WRONG = {
     "a thought alone": (TextModel(text='<think>{"rating": 2}'), "the judge's answer holds no JSON"),
     "other keys": (TextModel(text='{"score": 2}'), "is no ContextRelevanceOutput: Field required"),
     "down": (TextModel(fails=True), "ConnectionError: server down"),
-    "off the scale": (WrongModel(), r"rating is 9: expected one of 0, 1, 2"),
+    "off the scale": (WrongModel(), "rating is 9: expected one of 0, 1, 2"),
+    "off the scale in a text": (FakeListLLM(responses=['{"rating": 7}']), "rating is 7: expected one of 0, 1, 2"),
     "neither way": (RefusingModel(text="no"), "the judge's answer holds no JSON: 'no'"),
 }
 
 
 @pytest.mark.parametrize(("model", "reason"), WRONG.values(), ids=WRONG)
 def test_what_is_no_answer_is_a_missing_score_with_its_reason(
-    model: TextModel, reason: str, rows: list[dict[str, Any]]
+    model: Any, reason: str, rows: list[dict[str, Any]]
 ) -> None:
     score = score_of(model, rows)
     assert score.missing and reason in score.reason

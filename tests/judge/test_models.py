@@ -11,7 +11,7 @@ import pytest
 from langchain_core.embeddings import Embeddings
 from transformers import AutoModelForCausalLM, AutoTokenizer, T5Config, pipeline
 
-from rag_evaluator import Judge, ModelError, RAGEvaluator, check
+from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator, check
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.judge import find_judge, load_pipeline, refuse_offloaded
 from rag_evaluator.models import LocalEmbeddings
@@ -78,7 +78,7 @@ ADAPTERS = {"adapter_config.json": "{}", "adapter_model.safetensors": "", "adapt
 @pytest.mark.parametrize("name", ADAPTERS)
 def test_an_adapter_beside_a_model_is_refused_since_nothing_says_whether_it_counts(folder: Path, name: str) -> None:
     (folder / name).write_text(ADAPTERS[name], encoding="utf-8")
-    assert judge_error(folder).startswith(f"judge.model: {folder} holds an adapter ({name}) beside a model")
+    assert judge_error(folder).startswith(f"judge.model: {folder} holds an adapter ({name}).")
 
 
 def test_weights_that_could_run_code_are_refused_unless_the_user_trusts_them(folder: Path) -> None:
@@ -146,7 +146,7 @@ FAULTS: dict[str, tuple[Callable[[Path], Any], str]] = {
     "an unknown kind": (lambda folder: edit_config(folder, model_type="brand-new"), "model type `brand-new`"),
     "another shape": (lambda folder: edit_config(folder, hidden_size=64), "cannot be loaded: RuntimeError"),
     "a head that is missing": (without_a_head, r"lacks 1 of the model's weights \(lm_head\.weight\)"),
-    "an adapter alone": (adapter_alone, r"without its model\. Set judge\.adapter: .*, and judge\.model: org/base"),
+    "an adapter alone": (adapter_alone, r"Set judge\.adapter to this folder, and judge\.model to org/base"),
 }
 
 
@@ -178,6 +178,12 @@ def test_the_weights_of_an_embedding_model_are_no_judge(model_folder: ModelFolde
     folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
     AutoModel.from_pretrained(folder).save_pretrained(folder)
     assert "of the model's weights" in judge_error(folder)
+
+
+@pytest.mark.parametrize(("name", "hint"), [("transformer", "Did you mean 'transformers'"), ("tgi", "not an engine")])
+def test_an_unknown_engine_is_refused_before_anything_is_loaded(name: str, hint: str) -> None:
+    with pytest.raises(ConfigError, match=rf"judge\.engine is '{name}', .*{hint}"):
+        RAGEvaluator({"metrics": ["context_relevance"], "judge": {"engine": name}}).signatures()
 
 
 def test_arguments_that_a_model_does_not_know_are_told(folder: Path) -> None:

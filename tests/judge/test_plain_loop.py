@@ -12,7 +12,6 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
 from test_judge import load, random_request
-from tiny_models import plain_of
 
 from rag_evaluator import Judge
 from rag_evaluator.judge import PromptText, Request, Sequence
@@ -27,15 +26,20 @@ class Unforced(Sequence):
         return []
 
 
-def plainest(judge: Judge, request: Request) -> list[int]:
+def plainest(judge: Judge, request: Request) -> tuple[list[int], list[float]]:
+    """The tokens and the confidences of an answer."""
     sequence = Unforced(replace(request, max_new_tokens=10**6), judge.inner.engine.vocabulary)
     while not sequence.done:
         ids = torch.tensor([[*request.input_ids, *sequence.tokens]])
         with torch.inference_mode():
             logits = judge.inner.engine.model(ids).logits[:, -1]
-        (token,) = plain_of(judge).chooser.choose([sequence], logits)
+        allowed = sequence.within_budget(sequence.mask())
+        token = int(logits[0].masked_fill(~allowed, float("-inf")).argmax())
+        if sequence.is_weighed(token):
+            known = {int(other): float(logits[0, other]) for other in allowed.nonzero()}
+            sequence.confidence.append(sequence.share(token, known))
         sequence.push(token)
-    return sequence.tokens
+    return sequence.tokens, sequence.confidence
 
 
 def random_model(rng: random.Random, depth: int = 0) -> type[BaseModel]:
@@ -102,4 +106,6 @@ def compare_with_the_plainest_loop(
     for request, reply in zip(requests, replies, strict=True):
         assert not isinstance(reply, Exception)
         if reply.complete:
-            assert reply.token_ids.tolist() == plainest(judge, request)
+            tokens, confidence = plainest(judge, request)
+            assert reply.token_ids.tolist() == tokens
+            assert list(reply.confidence) == pytest.approx(confidence, abs=1e-4)

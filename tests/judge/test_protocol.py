@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
-from langchain_core.language_models import FakeListChatModel, FakeListLLM
 from pydantic import BaseModel
 
 import rag_evaluator
@@ -49,25 +48,6 @@ def checks_of_judges() -> Iterator[str]:
 
 def test_nobody_outside_of_judge_asks_what_kind_of_judge_it_has() -> None:
     assert set(checks_of_judges()) == ALLOWED
-
-
-@pytest.mark.parametrize("kind", [FakeListLLM, FakeListChatModel])
-@pytest.mark.parametrize(
-    "reply, value, reason",
-    [
-        ('Sure: {"rating": 2}.', 1.0, None),
-        ('{"rating": 7}', None, "rating is 7: expected one of 0, 1, 2"),
-        ("I would say 2.", None, "holds no JSON"),
-    ],
-)
-def test_a_langchain_model_is_a_judge_whose_answers_are_held_to_the_scale(
-    kind: Any, reply: str, value: float | None, reason: str | None, rows: list[dict[str, Any]]
-) -> None:
-    evaluator = RAGEvaluator({"metrics": ["context_relevance"]}, judge=kind(responses=[reply]))
-    (score,) = evaluator.evaluate(rows[:1]).scores["context_relevance"]
-    assert (None if score.missing else score.value) == value
-    assert (reason or "") in (score.reason or "")
-    assert "judge:(unnamed)" in evaluator.signatures()["context_relevance"]
 
 
 def lost(*_: Any) -> Any:

@@ -21,10 +21,6 @@ def run(code: str) -> "subprocess.CompletedProcess[str]":
     return subprocess.run([sys.executable, "-c", WITHOUT + code], capture_output=True, text=True)
 
 
-def test_ragas_alone_cannot_be_imported_with_a_newer_langchain_community() -> None:
-    assert "langchain_community.chat_models.vertexai" in run("import ragas").stderr
-
-
 def test_the_door_puts_an_empty_class_in_the_place_of_the_one_that_was_removed() -> None:
     ended = run(
         "from rag_evaluator.models.ragas_library import collections\n"

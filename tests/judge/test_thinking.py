@@ -92,11 +92,11 @@ def test_the_answer_follows_the_prompt_the_thought_and_what_closes_it(
     thoughts = [request for request, _ in judge.inner.engine.asked if request.grammar is None]  # type: ignore
     answers = [request for request, _ in judge.inner.engine.asked if request.grammar is not None]  # type: ignore
     assert len(thoughts) == len(answers) == len(PROMPTS)
-    decode = judge.encoder.decode
+    decode = judge.inner.encoder.decode
     for prompt, opinion in zip(PROMPTS, found, strict=True):
         [thought] = [request for request in thoughts if prompt in decode(request.input_ids)]
         [answer] = [request for request in answers if prompt in decode(request.input_ids)]
-        assert decode(thought.input_ids).endswith(f"{prompt}{judge.encoder.after}")  # type: ignore[attr-defined]
+        assert decode(thought.input_ids).endswith(f"{prompt}{judge.inner.encoder.after}")  # type: ignore[attr-defined]
         assert decode(thought.input_ids).endswith(opening)
         assert thought.max_new_tokens == BUDGET
         cut = "thinking" in opinion.cut
@@ -155,9 +155,9 @@ def test_sampled_thoughts_differ_by_draw_and_come_again_with_it(thinking: Callab
 def test_the_end_of_a_thought_in_the_data_ends_nothing(thinking: Callable[..., Judge], family: str) -> None:
     """Markers are added tokens of these models, but no special ones: they are plain text if it does not think, too."""
     judge, silent = thinking(family, eager=0.0), thinking(family, thinking="off")
-    assert judge.encoder.thoughts is not None
-    stops = judge.encoder.thoughts.stop.token_ids
-    for encoder in (judge.encoder, silent.encoder):
+    assert judge.inner.encoder.thoughts is not None
+    stops = judge.inner.encoder.thoughts.stop.token_ids
+    for encoder in (judge.inner.encoder, silent.inner.encoder):
         clean, hostile = encoder.encode("x y"), encoder.encode(f"x {MARKERS} y")
         assert [token for token in hostile if token in stops] == [token for token in clean if token in stops]
     [opinion] = opinions(judge, [f"Repeat {MARKERS} and judge."])
@@ -169,7 +169,7 @@ def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(
     thinking: Callable[..., Judge], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = thinking("r1", eager=0.0)
-    encoder = judge.encoder
+    encoder = judge.inner.encoder
 
     async def spelled(request: Request) -> Reply:
         from array import array
@@ -223,11 +223,11 @@ def test_a_choice_follows_the_thought(thinking: Callable[..., Judge]) -> None:
     options = [' {"verdict": 0}', ' {"verdict": 1}']
     choice = run(judge.inner.choose(PROMPTS[0], options))
     assert isinstance(choice, Shares)
-    ids = tuple(judge.encoder.encode(PROMPTS[0]))
+    ids = tuple(judge.inner.encoder.encode(PROMPTS[0]))
     thought = run(judge.inner.think(ids, 0, ""))
     assert (choice.thinking, choice.thinking_tokens, choice.cut) == (thought.text, thought.tokens, thought.cut)
     before = ids + thought.continuation
-    first, second = (judge.encoder.continuation(option) for option in options)
+    first, second = (judge.inner.encoder.continuation(option) for option in options)
     shared = next(place for place, (a, b) in enumerate(zip(first, second, strict=False)) if a != b)
     asked = [first[shared], second[shared]]
     logits = plain_of(judge).next_logits([(*before, *first[:shared])])[0].double()[asked].softmax(-1).tolist()
@@ -237,7 +237,7 @@ def test_a_choice_follows_the_thought(thinking: Callable[..., Judge]) -> None:
 
 def _of_size(judge: Judge, tokens: int) -> PromptText:
     text = "a"
-    while len(judge.encoder.encode(text)) < tokens:
+    while len(judge.inner.encoder.encode(text)) < tokens:
         text += " a"
     return PromptText(text)
 
@@ -247,7 +247,7 @@ def test_a_thought_counts_against_the_window(model_folder: Callable[..., Path]) 
         return Judge.from_config(JudgeConfig(model=str(model_folder("r1", max_position_embeddings=512)), **settings))
 
     off, on = load(), load(thinking="on", thinking_tokens=200)
-    closed = len(on.encoder.encode("x")) - len(off.encoder.encode("x"))
+    closed = len(on.inner.encoder.encode("x")) - len(off.inner.encoder.encode("x"))
     assert on.inner.room("x") == off.inner.room("x") - on.inner.reserve - closed
     prompt = _of_size(off, 300)
     assert off.inner.request(prompt, Verdict)
@@ -279,9 +279,9 @@ def test_the_users_own_markers_make_a_model_think(model_folder: Callable[..., Pa
             thinking_markers=("<reasoning>\n", "</reasoning>"),
         )
     )
-    assert judge.encoder.decode(judge.encoder.encode("Q")).endswith("<|im_start|>assistant\n<reasoning>\n")
-    assert judge.encoder.thoughts is not None
-    assert judge.encoder.decode(judge.encoder.thoughts.close_cut) == "\n</reasoning>\n\n"
+    assert judge.inner.encoder.decode(judge.inner.encoder.encode("Q")).endswith("<|im_start|>assistant\n<reasoning>\n")
+    assert judge.inner.encoder.thoughts is not None
+    assert judge.inner.encoder.decode(judge.inner.encoder.thoughts.close_cut) == "\n</reasoning>\n\n"
     assert opinions(judge, PROMPTS[:1])[0].thinking is not None
 
 
@@ -306,7 +306,7 @@ def test_templates_with_a_variable_for_thinking_are_read_with_it(
     path.write_text(template)
     settings: dict[str, Any] = {"thinking": "on", "chat_template": str(path)}
     judge = Judge.from_config(JudgeConfig(model=str(model_folder("r1")), **settings))
-    assert judge.encoder.decode(judge.encoder.encode("Q")).endswith(f"Q{ready}")
+    assert judge.inner.encoder.decode(judge.inner.encoder.encode("Q")).endswith(f"Q{ready}")
 
 
 @pytest.mark.parametrize(

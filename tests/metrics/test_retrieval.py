@@ -15,7 +15,7 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, DatasetError, PromptTooLongError, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import RetrievalConfig
-from rag_evaluator.judge import BatchEngine
+from rag_evaluator.judge import TransformersEngine
 from rag_evaluator.metrics import measured, normalised, overlap
 
 ROOT = Path(__file__).parents[2]
@@ -311,13 +311,13 @@ def test_a_log_is_judged_with_the_demo_judge_and_no_question_is_answered_twice(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     generated: list[Any] = []
-    generate = BatchEngine.generate
+    generate = TransformersEngine.generate
 
-    async def counted(self: BatchEngine, request: Any) -> Any:
+    async def counted(self: TransformersEngine, request: Any) -> Any:
         generated.append(request)
         return await generate(self, request)
 
-    monkeypatch.setattr(BatchEngine, "generate", counted)
+    monkeypatch.setattr(TransformersEngine, "generate", counted)
     assert main([str(ROOT / "examples" / "retrieval" / "config.yaml"), "--set", f"output_dir={tmp_path}"]) == 0
     summary = json.loads((tmp_path / "retrieval" / "summary.json").read_text(encoding="utf-8"))
     assert {name: row["scored"] for name, row in summary.items() if name in ALL} == dict.fromkeys(ALL, 4)

@@ -81,7 +81,7 @@ def test_the_text_of_an_option_has_the_tokens_that_a_judge_writes_under_the_gram
     answer = RubricOutput.model_validate_json(reply.text)
     assert answer.reason == reason
     options = [Option(RubricOutput(reason=reason, label=label)) for label in VALUES]
-    written_ids = [tuple(reply.token_ids), *(tuple(model.encoder.continuation(option)) for option in options)]
-    shared: Any = model.encoder  # the real one has a tokenizer
+    written_ids = [tuple(reply.token_ids), *(tuple(model.inner.encoder.continuation(option)) for option in options)]
+    shared: Any = model.inner.encoder  # the real one has a tokenizer
     assert shared.tokenizer.decode(common_beginning(written_ids)).endswith('"label":')
     assert sum(model.choose(text, options).values()) == pytest.approx(1.0)

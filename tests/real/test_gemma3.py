@@ -15,4 +15,4 @@ def test_a_base_model_without_a_chat_template_scores_a_row(gemma3: Path, sample:
     evaluator = RAGEvaluator({"metrics": ["context_relevance"], "judge": judge})
     (score,) = evaluator.evaluate(sample[:1]).scores["context_relevance"]
     assert not math.isnan(score.value), score.reason
-    assert evaluator.judge.model.encoder.template is None
+    assert evaluator.judge.model.inner.encoder.template is None

@@ -19,20 +19,15 @@ if TYPE_CHECKING:
 
 VARIABLES = ("enable_thinking", "thinking")  # of templates; the second is DeepSeek's and Granite's
 OPENINGS = (
-    # What the model begins a thought with, and what it ends one with.
-    ("<think>\n", "</think>"),  # Qwen3, DeepSeek, R1-Distill, QwQ, GLM, MiniMax, SmolLM3, EXAONE
-    ("[THINK]", "[/THINK]"),  # Magistral
+    # What the model begins a thought with, what it ends one with, and a thought that is empty.
+    ("<think>\n", "</think>", "<think>\n\n</think>\n\n"),  # Qwen3, DeepSeek, R1-Distill, QwQ, GLM, MiniMax, SmolLM3
+    ("[THINK]", "[/THINK]", "[THINK][/THINK]"),  # Magistral
 )
-CHANNELS = ("<|channel|>analysis<|message|>", "<|end|>")  # GPT-OSS
-MARKERS = tuple(dict.fromkeys(marker.strip() for markers in OPENINGS for marker in markers))
+ASSISTANT, CHANNEL = "<|start|>assistant", "<|channel|>"  # GPT-OSS writes thoughts and answers in channels
+CHANNELS = (f"{CHANNEL}analysis<|message|>", "<|end|>")
+MARKERS = {marker.strip() for opening, end, _ in OPENINGS for marker in (opening, end)}
 TEMPLATE_DAY = "26 Jul 2024"  # for templates that name the day: the same prompt on every day
 FIXED_DAY = f"{{% macro strftime_now(format) %}}{TEMPLATE_DAY}{{% endmacro %}}"
-ENDINGS = (
-    # How the prompt ends, a token that the model must know, and what the end becomes so that the answer can follow.
-    (re.compile(r"<think>\s*\Z"), "", "<think>\n\n</think>\n\n"),  # R1-Distill, QwQ, MiniMax-M2: an empty thought
-    (re.compile(r"\[THINK\]\s*\Z"), "", "[THINK][/THINK]"),  # Magistral
-    (re.compile(r"<\|start\|>assistant\Z"), "<|channel|>", "<|start|>assistant<|channel|>final<|message|>"),  # GPT-OSS
-)
 NOT_THINKING = {"enable_thinking": False}  # other templates ignore it; the grammar leaves no room for a thought
 PLACEHOLDER = "\u2042rag-evaluator-prompt\u2042"
 
@@ -82,10 +77,10 @@ def markers_of(thinking: Rendered, plain: Rendered, template: str, vocabulary: C
         template: its source.
         vocabulary: the tokenizer's.
     """
-    for opening, end in OPENINGS:
+    for opening, end, _ in OPENINGS:
         if _ends_with(thinking[1], opening) or (opening.strip() in template and thinking != plain):
             return opening, end
-    if thinking[1].endswith("<|start|>assistant") and "<|channel|>" in vocabulary:
+    if thinking[1].endswith(ASSISTANT) and CHANNEL in vocabulary:
         return CHANNELS
     raise ModelError(
         "judge.thinking: no way is known to make this model think: its chat template opens no thought and reads none "
@@ -100,10 +95,11 @@ def _ends_with(text: str, opening: str) -> bool:
 
 def ready_to_answer(after: str, vocabulary: Container[str]) -> str:
     """The end of the prompt: a thought that it opens is closed, and the channel of the answer is opened."""
-    for ending, token, ready in ENDINGS:
-        if not token or token in vocabulary:
-            after = ending.sub(ready, after)
-    return after
+    for opening, _, empty in OPENINGS:
+        if _ends_with(after, opening):
+            return after.rstrip().removesuffix(opening.strip()) + empty
+    has_channels = after.endswith(ASSISTANT) and CHANNEL in vocabulary
+    return f"{after}{CHANNEL}final<|message|>" if has_channels else after
 
 
 def check_template(chat_template: str) -> None:

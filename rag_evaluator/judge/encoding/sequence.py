@@ -5,34 +5,28 @@ text.
 """
 
 import functools
-import json
 import math
-import re
-import string
 from abc import ABC, abstractmethod
 from array import array
 from collections import abc
-from collections.abc import Mapping
 from copy import copy
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import llguidance
 import numpy as np
 import torch
 from llguidance import LLTokenizer
-from tokenizers import AddedToken, decoders
+from tokenizers import AddedToken
 
 from rag_evaluator.errors import JudgementError, ModelError
 from rag_evaluator.judge.protocol import Reply, Request
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
     from transformers import PreTrainedTokenizerFast
 
-NEEDED = string.ascii_letters + string.digits + '{}[]":, '  # of answers in JSON, whatever the data is written with
-PIECES = frozenset({"Metaspace", "Replace", "ByteFallback", "Fuse", "Strip"})  # of a SentencePiece decoder
 TRIES = 2  # tokens, the best ones, before all that a grammar allows are computed
 COMPILED = 64  # grammars that are kept, those used last
+SPACE = "\u2581"  # of SentencePiece
 END = "<|rag_evaluator_end|>"
 OTHERS = (
     "Take a model whose tokenizer is byte-level BPE or SentencePiece (Llama, Qwen, Mistral, Gemma), or serve this one "
@@ -51,14 +45,12 @@ class Vocabulary:
         ends_object: bool `(size,)`, tokens that end an object and contain more: they contain `},`.
         digits: `(size,)`, the digit that a token begins with, spaces aside; -1 for all others.
         known: bool `(size,)`, tokens that the tokenizer has.
-        markers: texts that a tokenizer may read as tokens of another meaning.
     """
 
     def __init__(self, tokenizer: "PreTrainedTokenizerFast", size: int) -> None:
         self.size = size
         self.engine = grammar_tokenizer(tokenizer, size)
         self.texts = [self.engine.decode_bytes([token]) for token in range(size)]
-        check_writable(self.texts)
         self.quotes = [token for token, text in enumerate(self.texts) if text == b'"']
         self.commas = torch.tensor([text.startswith(b",") for text in self.texts])
         self.ends_text = torch.tensor([b'",' in text for text in self.texts])
@@ -66,8 +58,6 @@ class Vocabulary:
         self.digits = torch.tensor([_digit(text) for text in self.texts])
         self.known = torch.zeros(size, dtype=torch.bool)
         self.known[[token for token in tokenizer.get_vocab().values() if token < size]] = True
-        added = (token.content for token in tokenizer.added_tokens_decoder.values() if token.content.strip())
-        self.markers = re.compile("|".join([r"<0x[0-9A-Fa-f]{2}>", *map(re.escape, added)]))
         self._compiled = functools.lru_cache(COMPILED)(self._compile)
 
     def matcher(self, grammar: str) -> llguidance.LLMatcher:
@@ -94,7 +84,6 @@ def grammar_tokenizer(tokenizer: "PreTrainedTokenizerFast", size: int) -> LLToke
     backend = copy(tokenizer.backend_tokenizer)
     backend.no_padding()
     backend.no_truncation()
-    _make_plain(backend)
     beyond = {number for number in backend.get_vocab().values() if number >= size}
     if beyond - {tokenizer.pad_token_id}:
         raise ModelError(
@@ -107,62 +96,15 @@ def grammar_tokenizer(tokenizer: "PreTrainedTokenizerFast", size: int) -> LLToke
         end = backend.token_to_id(END)
     most = max(size, backend.get_vocab_size(), 1 + max(backend.get_vocab().values()))
     try:
-        return LLTokenizer(backend.to_str(), n_vocab=most, eos_token=end)
+        engine = LLTokenizer(backend.to_str(), n_vocab=most, eos_token=end)
     except ValueError as error:
         raise ModelError(f"judge.model: no grammar can be built on its tokenizer: {error}. {OTHERS}.") from error
-
-
-def check_writable(texts: abc.Sequence[bytes]) -> None:
-    """Refuse a vocabulary that JSON cannot be written in. Raises `ModelError`.
-
-    Args:
-        texts: of each token.
-    """
-    known = set(texts)
-    if missing := [sign for sign in NEEDED if sign.encode() not in known]:
-        named = " ".join("a space" if sign == " " else sign for sign in missing[:8])
+    space = backend.token_to_id(SPACE)
+    if space is not None and engine.decode_bytes([space]) == SPACE.encode():
         raise ModelError(
-            f"judge.model: its tokenizer has no token for {named}, so it cannot write the answers, which are JSON. "
-            f"{OTHERS}."
+            f"judge.model: no grammar can be built on its tokenizer, which writes {SPACE} for a space. {OTHERS}."
         )
-
-
-def _make_plain(backend: "Tokenizer") -> None:
-    """Give a tokenizer the decoder by which llguidance sees the bytes of each token. Raises `ModelError`."""
-    steps = _steps(backend.decoder)
-    kinds = [str(step.get("type")) for step in steps]
-    if "ByteLevel" in kinds:
-        return
-    space = _space(steps)
-    if space is None or not PIECES.issuperset(kinds):
-        named = " and ".join(kinds) or "none"
-        raise ModelError(
-            f"judge.model: the decoder of its tokenizer ({named}) does not say which bytes a token stands for, so no "
-            f"grammar can be built on it. {OTHERS}."
-        )
-    backend.decoder = decoders.Sequence([decoders.Replace(space, " "), decoders.ByteFallback(), decoders.Fuse()])
-
-
-def _steps(decoder: Any) -> list[Mapping[str, Any]]:
-    """The parts of a decoder as JSON, those of sequences too. Any: tokenizers gives no type for what it is made of."""
-    if decoder is None:
-        return []
-    return _flat(json.loads(decoder.__getstate__()))
-
-
-def _flat(step: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    return [part for inner in step["decoders"] for part in _flat(inner)] if step.get("type") == "Sequence" else [step]
-
-
-def _space(steps: abc.Sequence[Mapping[str, Any]]) -> str | None:
-    """The sign for a space in tokens."""
-    for step in steps:
-        if step.get("type") == "Metaspace":
-            return str(step["replacement"])
-        if step.get("type") == "Replace" and step.get("content") == " ":
-            sign: str | None = step["pattern"].get("String")
-            return sign
-    return None
+    return engine
 
 
 def _digit(text: bytes) -> int:

@@ -63,17 +63,11 @@ def refuse_adapter_files(folder: Path) -> None:
     adapter = next((name for name in FILES if (folder / name).is_file()), None)
     if adapter is None:
         return
-    if (folder / "config.json").is_file():
-        raise ModelError(
-            f"judge.model: {folder} holds an adapter ({adapter}) beside a model, and it is not clear whether it "
-            "counts. Merge it into the model with peft's merge_and_unload() and save_pretrained(), or move the "
-            "adapter's files away: the engines transformers and vllm take the folder of an adapter as judge.adapter."
-        )
     settings = read_settings(folder / SETTINGS, "judge.adapter") if (folder / SETTINGS).is_file() else {}
     base = AdapterFolder(folder, settings).base
     raise ModelError(
-        f"judge.model: {folder} holds an adapter without its model. Set judge.adapter: {folder}, and judge.model: "
-        f"{base}."
+        f"judge.model: {folder} holds an adapter ({adapter}). Set judge.adapter to this folder, and judge.model to "
+        f"{base}. If it is merged into the model beside it, move the adapter's files away."
     )
 
 

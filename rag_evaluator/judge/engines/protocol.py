@@ -1,20 +1,13 @@
 """What an inference engine is to the judge: token ids and a grammar in, tokens and log probabilities out."""
 
-from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
 from importlib import import_module
-from typing import Literal, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from rag_evaluator.config.sections import AUTO, JudgeConfig
-from rag_evaluator.errors import ConfigError, JudgementError, did_you_mean
+from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares, ThoughtFormat
-from rag_evaluator.models.event_loop import BatchHandler, BatchStep, Scheduler
-
-Form = Literal["ids", "lark", "json_schema"]
-"""What a request may hold; "lark": a second grammar, too, see `Request.rest`."""
 
 
 class Encoder(Protocol):
@@ -47,9 +40,6 @@ class Encoder(Protocol):
 @runtime_checkable
 class Engine(Protocol):
     """Runs a model. All that it needs to know of judging is in its requests."""
-
-    @property
-    def accepts(self) -> frozenset[Form]: ...
 
     @property
     def capabilities(self) -> Capabilities:
@@ -103,14 +93,6 @@ class TextEngine(Protocol):
         """Raises `JudgementError` for a prompt that the server cuts or refuses, `JudgeLostError`."""
 
 
-@dataclass(frozen=True)
-class NextToken:
-    """A question for the log probabilities of candidates for the next token."""
-
-    input_ids: tuple[int, ...] = field(repr=False)
-    candidates: tuple[int, ...]
-
-
 class EngineRow(Protocol):
     """What a row of `ENGINES` names."""
 
@@ -125,58 +107,6 @@ class EngineRow(Protocol):
 
     def load(self, config: JudgeConfig, offline: bool) -> Engine:
         """Load the model. Raises `ModelError`."""
-
-
-REFILLS = 4  # a batch is refilled from so many times its own number of requests
-
-
-class BatchEngine(ABC):
-    """An `Engine` that answers whole batches and blocks meanwhile: requests are collected for it.
-
-    One thread owns the model.
-
-    Attributes:
-        mixes: whether a batch holds requests of different groups, and takes others in while it goes on.
-    """
-
-    mixes = False
-
-    @property
-    @abstractmethod
-    def capabilities(self) -> Capabilities:
-        """As of an `Engine`."""
-
-    @abstractmethod
-    def handle(self, requests: Sequence[Request]) -> Sequence[Reply | JudgementError]:
-        """Replies in the order of the requests."""
-
-    @abstractmethod
-    def open(self) -> BatchStep:
-        """Begin a batch that takes requests in while it goes on; asked for only where the engine mixes them."""
-
-    @abstractmethod
-    def logprobs(self, questions: Sequence[NextToken]) -> Sequence[Sequence[float]]:
-        """See `Engine.next_logprobs`, for each question in order."""
-
-    @cached_property
-    def _written(self) -> BatchHandler:
-        most = REFILLS * self.capabilities.in_flight
-        return BatchHandler(lambda requests: self.handle(requests), most, self.open if self.mixes else None)
-
-    @cached_property
-    def _chosen(self) -> BatchHandler:
-        return BatchHandler(lambda questions: self.logprobs(questions), REFILLS * self.capabilities.in_flight)
-
-    async def generate(self, request: Request) -> Reply:
-        reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
-        return reply
-
-    async def next_logprobs(
-        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
-    ) -> Sequence[float]:
-        question = NextToken(tuple(input_ids), tuple(candidates))
-        logprobs: Sequence[float] = await Scheduler.current().submit(self._chosen, question, group)
-        return logprobs
 
 
 ENGINES: dict[str, str] = {

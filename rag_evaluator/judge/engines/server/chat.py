@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import product
 from typing import Any
 
 from rag_evaluator.config.sections import JudgeConfig
@@ -15,7 +14,6 @@ from rag_evaluator.judge.engines.server.logprobs import NoLogprobsError, Tokens,
 from rag_evaluator.judge.engines.server.long_prompts import UNKNOWN, WORD, HiddenWord, TokenCount, hide, tokens_read
 from rag_evaluator.judge.grammar.schema import plain
 
-LIMITS = ("max_tokens", "max_completion_tokens")  # how servers call the budget, the newer name last
 OFF: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, False)}
 ON: Mapping[str, Any] = {"chat_template_kwargs": dict.fromkeys(VARIABLES, True)}
 NO_EFFORT: Mapping[str, Any] = {"reasoning_effort": "none"}
@@ -82,7 +80,6 @@ class Abilities:
     """What a server was found to do.
 
     Attributes:
-        limit: how it calls the budget of an answer.
         switch: what it is sent to switch thinking on or off.
         tops: log probabilities of each token that it tells; 0: none that can be used.
         why: why none.
@@ -90,7 +87,6 @@ class Abilities:
         repeats: whether it finds a word in a short prompt, so that long ones can be tried.
     """
 
-    limit: str = LIMITS[0]
     switch: Mapping[str, Any] = field(default_factory=dict)
     tops: int = 0
     why: str = ""
@@ -157,10 +153,10 @@ class Chat:
         return chat
 
     async def _first_answer(self) -> ChatAnswer:
-        """Find how the server calls the budget of an answer, and how its model's thinking is switched."""
+        """Find how the thinking of the server's model is switched."""
         refusals = []
-        for switch, limit in product(SWITCHES[self.config.thinking], LIMITS):
-            self.abilities = Abilities(limit, switch)
+        for switch in SWITCHES[self.config.thinking]:
+            self.abilities = Abilities(switch)
             try:
                 return await self.ask(QUESTION, PROBE, MOST)
             except JudgementError as error:
@@ -228,7 +224,7 @@ class Chat:
             "response_format": {"type": "json_schema", "json_schema": form},
             "temperature": temperature,
             "seed": seed % 2**31,
-            self.abilities.limit: most + self.thought,
+            "max_tokens": most + self.thought,
             **self.abilities.switch,
             **({"logprobs": True, "top_logprobs": self.abilities.tops} if weighed else {}),
         }

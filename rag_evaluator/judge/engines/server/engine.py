@@ -13,7 +13,6 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.judge.encoding.chat import read_tokenizer
-from rag_evaluator.judge.engines.protocol import Form
 from rag_evaluator.judge.engines.server.chat import MOST, Chat, ServedModel, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import confidences, has_scale
@@ -55,7 +54,6 @@ class ServerEngine:
         chat: with the server's abilities.
     """
 
-    accepts: frozenset[Form] = frozenset({"json_schema"})
     encoder = Characters()
 
     def __init__(self, chat: Chat) -> None:
@@ -85,12 +83,6 @@ class ServerEngine:
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
         """Ask the server what it can do. Raises `ModelError`."""
-        default = JudgeConfig()
-        if (config.thinking_tokens, config.thinking_markers) != (default.thinking_tokens, default.thinking_markers):
-            raise ModelError(
-                "judge.thinking_tokens and judge.thinking_markers need another engine; a server thinks by itself, and "
-                "its own settings say how long."
-            )
         count = None if config.model == DEMO else _counter(config, offline)
 
         async def tried(client: Client) -> Chat:

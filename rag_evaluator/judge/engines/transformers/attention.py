@@ -3,7 +3,6 @@
 `TailCache` has the keys and values of the rows behind their prefix, `Step` which of them the tokens of a pass may see.
 """
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,11 +15,20 @@ from transformers import AttentionInterface
 
 from rag_evaluator.judge.engines.transformers.decoder import HALVES
 
+NAME = "rag_evaluator_packed"
+WITHOUT_EFFECT = {  # on the attention of a model that is not trained
+    *("dropout", "is_causal", "position_ids", "use_cache"),
+    *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict"),
+}
+WIDE = 16  # queries of a row from which padded heads in the fast kernel take less time than products of matrices
 Layer = tuple[torch.Tensor, torch.Tensor]
 """Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
 
 Prefix = Sequence[Layer]
 """Those of what rows begin with, per layer; empty where it is nothing."""
+
+Part = tuple[torch.Tensor, torch.Tensor]
+"""Output `(tokens, kv_heads, group, value_dim)` and log-sum-exp `(tokens, kv_heads, group)` of a part of the keys."""
 
 
 @dataclass(frozen=True)
@@ -304,19 +312,6 @@ class TailCache:
             tail = (keys.new_zeros(*shape, keys.shape[-1]), values.new_zeros(*shape, values.shape[-1]))
             self.tails[layer] = tail
         return tail
-
-
-logger = logging.getLogger(__name__)
-
-
-NAME = "rag_evaluator_packed"
-WITHOUT_EFFECT = {  # on the attention of a model that is not trained
-    *("dropout", "is_causal", "position_ids", "use_cache"),
-    *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict"),
-}
-WIDE = 16  # queries of a row from which padded heads in the fast kernel take less time than products of matrices
-Part = tuple[torch.Tensor, torch.Tensor]
-"""Output `(tokens, kv_heads, group, value_dim)` and log-sum-exp `(tokens, kv_heads, group)` of a part of the keys."""
 
 
 class NotPackableError(Exception):

@@ -1,10 +1,10 @@
 """What both decoders need: memory and batch sizes, failed devices, trials of a model with rows, active sequences."""
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import psutil
 import torch
@@ -14,7 +14,7 @@ from torch.utils._pytree import tree_map
 from rag_evaluator.config.sections import USUAL_BATCH
 from rag_evaluator.errors import JudgeLostError, JudgementError
 from rag_evaluator.judge.encoding.sequence import Decoded
-from rag_evaluator.judge.protocol import Reply, Request
+from rag_evaluator.judge.protocol import Reply
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel
@@ -42,7 +42,15 @@ NO_DEVICE = (  # after these a device cannot be used any more in this process
     "device lost",
     "gpu is lost",
 )
+SMALL = 50_000_000  # parameters, for which threads cost more to wake than they save
+HALVES = (torch.bfloat16, torch.float16)
+WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "window_size")
+SHORT = 9  # tokens of the row that is tried alone and beside a long one
+STEPS = 2  # tokens after it: the first is computed from the prompt, the second from the cache
+CPU_WORK, GPU_WORK = 1e12, 1e15  # floating point operations that the trial may take: some seconds
 BatchSizeSetting = int | Literal["auto"]
+Outcome = Reply | JudgementError
+Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
 logger = logging.getLogger(__name__)
@@ -150,9 +158,6 @@ def device_watched() -> Iterator[None]:
         raise
 
 
-SMALL = 50_000_000  # parameters, for which threads cost more to wake than they save
-
-
 @contextmanager
 def threads_for(model: "PreTrainedModel") -> Iterator[None]:
     """A small model on a CPU computes on one thread inside."""
@@ -165,43 +170,6 @@ def threads_for(model: "PreTrainedModel") -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(threads)
-
-
-Outcome = Reply | JudgementError
-
-
-class Batch(Protocol):
-    """Requests that are answered while others come."""
-
-    def step(self, requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
-        """Take more requests in, and answer at least one, or all. Both go by numbers that the caller gives."""
-
-
-class Decoder(Protocol):
-    """Answers batches of requests; owned by one thread at a time, under `torch.inference_mode`.
-
-    Attributes:
-        path: its name in the manifest and in `status`.
-        alone: why each sequence is decoded alone; None if batches are decoded.
-        batch_size: how many sequences are decoded together.
-    """
-
-    path: str
-    alone: str | None
-    batch_size: BatchSize
-
-    @property
-    def computed(self) -> int:
-        """Prompt tokens that went through the model so far."""
-
-    def decode(self, requests: Sequence[Request]) -> list[Outcome]:
-        """Replies in the order of the requests; an error in place of a reply that could not be made."""
-
-    def open(self) -> "Batch":
-        """A batch without requests."""
-
-    def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
-        """`(sequences, vocab)` logits after each token sequence."""
 
 
 @dataclass
@@ -225,30 +193,6 @@ class ActiveSequence:
         self.follow()
 
 
-Value = TypeVar("Value")
-
-
-HALVES = (torch.bfloat16, torch.float16)
-
-
-WINDOWS = ("sliding_window", "attention_chunk_size", "attention_window_size", "window_size")
-
-
-SHORT = 9  # tokens of the row that is tried alone and beside a long one
-
-
-STEPS = 2  # tokens after it: the first is computed from the prompt, the second from the cache
-
-
-CPU_WORK, GPU_WORK = 1e12, 1e15  # floating point operations that the trial may take: some seconds
-
-
-Found = TypeVar("Found")
-
-
-Logits = Callable[[Sequence[tuple[int, ...]], int], torch.Tensor]
-
-
 class InFloat32(TorchFunctionMode):
     """Inside, each function of torch gets float32 in place of half precision: numbers, and types that it is to make.
 
@@ -263,7 +207,7 @@ class InFloat32(TorchFunctionMode):
         return func(*tree_map(_float32, args), **tree_map(_float32, kwargs or {}))
 
 
-def in_float32(model: "PreTrainedModel", compute: Callable[[], Value]) -> tuple[Value, bool]:
+def in_float32(model: "PreTrainedModel", compute: Callable[[], Answer]) -> tuple[Answer, bool]:
     """What a function makes of a model in float32, so that no difference is one of rounding; and whether it did so.
 
     In bfloat16 the last bit decides which experts a token gets, and logits change then as much as by a fault. Quantised
@@ -327,8 +271,8 @@ def try_rows(
     model: "PreTrainedModel",
     window: int,
     steps: int,
-    trial: Callable[[tuple[int, ...], tuple[int, ...]], Found],
-) -> Found:
+    trial: Callable[[tuple[int, ...], tuple[int, ...]], Answer],
+) -> Answer:
     """What a trial with a short row and a long one gives; without enough memory the long one is made shorter.
 
     Args:

@@ -1,9 +1,9 @@
 """The engine that runs models with transformers and torch, in this process."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -13,60 +13,36 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.judge.encoding.chat import PromptEncoder, window_of
 from rag_evaluator.judge.encoding.sequence import Vocabulary
 from rag_evaluator.judge.engines.folders import adapter_part
-from rag_evaluator.judge.engines.protocol import BatchEngine, Form, NextToken, slow_reasons
+from rag_evaluator.judge.engines.protocol import slow_reasons
 from rag_evaluator.judge.engines.transformers.attention import NotPackableError
-from rag_evaluator.judge.engines.transformers.decoder import (
-    BatchSizeSetting,
-    Decoder,
-    Outcome,
-    device_watched,
-    threads_for,
-)
+from rag_evaluator.judge.engines.transformers.decoder import Outcome, device_watched, threads_for
 from rag_evaluator.judge.engines.transformers.linear import reorder_weights, seconds_by_dtype
 from rag_evaluator.judge.engines.transformers.loading import check_model, dtype_of, find_judge, load_pipeline
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder, PackedModel
 from rag_evaluator.judge.engines.transformers.plain import PlainDecoder
-from rag_evaluator.judge.protocol import Capabilities, Reply, Request
-from rag_evaluator.models.event_loop import BatchStep, on_model_thread
+from rag_evaluator.judge.protocol import Capabilities, Ids, Reply, Request
+from rag_evaluator.models.event_loop import BatchHandler, BatchStep, Scheduler, on_model_thread
 from rag_evaluator.models.hub import has_adapter, usable_cores
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
 
+REFILLS = 4  # a batch is refilled from so many times its own number of requests
 logger = logging.getLogger(__name__)
 
 
-@dataclass
-class EngineWork:
-    """What an engine has done.
-
-    Attributes:
-        requests: answered, if only with an error.
-        prompt_tokens: of their prompts, all together.
-        computed: prompt tokens that went through the model; fewer, as common prefixes are computed once.
-        generated: tokens of the answers, forced ones included.
-    """
-
-    requests: int = 0
-    prompt_tokens: int = 0
-    computed: int = 0
-    generated: int = 0
-
-
-class TransformersEngine(BatchEngine):
-    """A causal language model and its fast tokenizer.
+class TransformersEngine:
+    """A causal language model and its fast tokenizer; requests are collected for its batches.
 
     Args:
         config: decoding settings; its model keys are not used.
 
     Attributes:
         decoder: runs the model.
+        mixes: whether a batch holds requests of different groups, and takes others in while it goes on.
         why: why it is not `PackedDecoder`; None if it is.
-        work: what was done so far.
     """
-
-    accepts: frozenset[Form] = frozenset({"ids", "lark"})
 
     def __init__(self, model: "PreTrainedModel", tokenizer: "PreTrainedTokenizerFast", config: JudgeConfig) -> None:
         check_model(model, tokenizer)
@@ -76,9 +52,15 @@ class TransformersEngine(BatchEngine):
         self.window = window_of(model.config, tokenizer)
         self.vocabulary = Vocabulary(tokenizer, logits_size(model))
         self.padding = _padding(tokenizer, self.vocabulary.size)
-        self.decoder, self.why = choose_decoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
+        self.decoder: PackedDecoder | PlainDecoder
+        self.why: str | None = None
+        try:  # the fast one, where the model's packed form gives its own logits
+            self.decoder = PackedDecoder(PackedModel.of(model), self.vocabulary, config.batch_size)
+        except NotPackableError as reason:
+            self.why = str(reason)
+            logger.warning("%s", next(slow_reasons({"why": self.why})))
+            self.decoder = PlainDecoder(model, self.vocabulary, self.padding, self.window, config.batch_size)
         self.in_flight = self.decoder.batch_size.most if config.batch_size == "auto" else config.batch_size
-        self.work = EngineWork()
         self.mixes = model.dtype != torch.float32  # there the last digits of confidences stay what they were
         self._pipeline: Any = None
 
@@ -155,30 +137,47 @@ class TransformersEngine(BatchEngine):
         """See `linear.seconds_by_dtype`; nothing for a model on a GPU."""
         return {} if self.model.device.type != "cpu" else seconds_by_dtype(self.model)
 
+    @cached_property
+    def _written(self) -> BatchHandler:
+        most = REFILLS * self.capabilities.in_flight
+        return BatchHandler(lambda requests: self.handle(requests), most, self.open if self.mixes else None)
+
+    @cached_property
+    def _chosen(self) -> BatchHandler:
+        return BatchHandler(lambda questions: self.logprobs(questions), REFILLS * self.capabilities.in_flight)
+
+    async def generate(self, request: Request) -> Reply:
+        reply: Reply = await Scheduler.current().submit(self._written, request, request.group)
+        return reply
+
+    async def next_logprobs(
+        self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
+    ) -> Sequence[float]:
+        question = tuple(input_ids), list(candidates)
+        logprobs: Sequence[float] = await Scheduler.current().submit(self._chosen, question, group)
+        return logprobs
+
     def handle(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Replies in the order of the requests."""
         with self._computing():
-            outcomes = self.decoder.decode(requests)
-        self._count([request.input_ids for request in requests], outcomes)
-        return outcomes
+            return self.decoder.decode(requests)
 
     def open(self) -> BatchStep:
+        """Begin a batch that takes requests in while it goes on."""
         batch = self.decoder.open()
 
         def step(requests: Mapping[int, Request]) -> Mapping[int, Outcome]:
-            self._count([request.input_ids for request in requests.values()])
             with self._computing():
-                outcomes = batch.step(requests)
-            self._count([], outcomes.values())
-            return outcomes
+                return batch.step(requests)
 
         return step
 
-    def logprobs(self, questions: Sequence[NextToken]) -> list[list[float]]:
+    def logprobs(self, questions: Sequence[tuple[Ids, list[int]]]) -> list[list[float]]:
+        """Log probabilities of candidates for the token after each input, see `next_logprobs`."""
         with self._computing():
-            logits = self.decoder.next_logits([question.input_ids for question in questions])
+            logits = self.decoder.next_logits([input_ids for input_ids, _ in questions])
             rows = torch.log_softmax(logits.double().cpu(), dim=-1)
-        self._count([question.input_ids for question in questions])
-        return [row[list(question.candidates)].tolist() for row, question in zip(rows, questions, strict=True)]
+        return [row[candidates].tolist() for row, (_, candidates) in zip(rows, questions, strict=True)]
 
     async def aclose(self) -> None:
         """The model's memory is freed with the model, which may be the caller's own."""
@@ -189,35 +188,11 @@ class TransformersEngine(BatchEngine):
         with torch.inference_mode(), device_watched(), threads_for(self.model):
             yield
 
-    def _count(self, prompts: Sequence[Sequence[int]], outcomes: Iterable[Outcome] = ()) -> None:
-        self.work.requests += len(prompts)
-        self.work.prompt_tokens += sum(map(len, prompts))
-        self.work.generated += sum(len(outcome.token_ids) for outcome in outcomes if isinstance(outcome, Reply))
-        self.work.computed = self.decoder.computed
-
 
 def _padding(tokenizer: "PreTrainedTokenizerFast", size: int) -> int:
     """What fills short rows up; the model sees none of it, so any token will do."""
     known = (token for token in (tokenizer.pad_token_id, tokenizer.eos_token_id) if token is not None and token < size)
     return next(known, 0)
-
-
-def choose_decoder(
-    model: "PreTrainedModel", vocabulary: Vocabulary, padding: int, window: int, batch_size: BatchSizeSetting
-) -> tuple[Decoder, str | None]:
-    """The fast decoder where the model's packed form gives its own logits, else the one of padded batches, and why.
-
-    Args:
-        padding: token id that the model never sees.
-        window: tokens of prompt and answer together that the model can read.
-        batch_size: rows decoded together, if the memory that the model leaves holds as many; see `BatchSize.of`.
-    """
-    try:
-        packed = PackedModel.of(model)
-    except NotPackableError as reason:
-        logger.warning("%s", next(slow_reasons({"why": str(reason)})))
-        return PlainDecoder(model, vocabulary, padding, window, batch_size), str(reason)
-    return PackedDecoder(packed, vocabulary, batch_size), None
 
 
 def logits_size(model: "PreTrainedModel") -> int:

@@ -18,6 +18,10 @@ from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_fi
 from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
 from rag_evaluator.models.hub import find_model, in_one_line, load_failure, loading, read_settings
 
+if TYPE_CHECKING:
+    from langchain_huggingface import HuggingFacePipeline
+    from transformers import PreTrainedModel
+
 FILL = 0.8  # of a GPU's free memory for the weights
 SAVED = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2}
 DTYPES = {"F64": "float64", "F32": "float32", "F16": "float16", "BF16": "bfloat16"}
@@ -25,6 +29,7 @@ KEY = "quantization_config"
 Json = Mapping[str, Any]
 LOADED = {"float32": 4, "bfloat16": 2, "float16": 2}
 UNPACKED = "bfloat16"  # the dtype of GGUF weights where judge.dtype is auto
+CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
 
 
 def saved_tensors(folder: Path) -> Iterator[Json]:
@@ -94,16 +99,9 @@ def memory_of(config: JudgeConfig, offline: bool) -> Memory:
     return Memory(weights, gpus, int(psutil.virtual_memory().available), file)
 
 
-if TYPE_CHECKING:
-    from langchain_huggingface import HuggingFacePipeline
-    from transformers import PreTrainedModel
-
-LOADER = "the engine transformers"
-
-
 def find_adapter(config: JudgeConfig) -> AdapterFolder | None:
     """The configured adapter, None if there is none. Raises `ModelError` for one that cannot be merged."""
-    adapter = AdapterFolder.of(config, LOADER)
+    adapter = AdapterFolder.of(config, "the engine transformers")
     if adapter is not None and find_spec("peft") is None:
         raise ModelError(
             "judge.adapter: to merge an adapter needs the package peft: pip install peft. Or "
@@ -138,9 +136,6 @@ def _not_for_this(adapter: AdapterFolder, why: str) -> ModelError:
         f"judge.adapter: {adapter.folder} does not fit judge.model: {why}. Give the model that it was trained on "
         f"({adapter.base}), or the adapter's own files once more."
     )
-
-
-CAUSAL = "the judge needs a decoder-only (causal) language model such as Llama, Qwen or Mistral."
 
 
 @dataclass(frozen=True)

@@ -301,12 +301,17 @@ class PackedSequence(ActiveSequence):
 
 
 class PackedDecoder:
-    """Decodes packed sequences, with the prefixes that they share computed once; a `Decoder`.
+    """Decodes packed sequences, with the prefixes that they share computed once.
+
+    One thread at a time owns it, under `torch.inference_mode`.
 
     Args:
         packed: the model.
         vocabulary: of its tokenizer.
         batch_size: sequences decoded together, if the memory that the model leaves holds as many; see `BatchSize.of`.
+
+    Attributes:
+        path: its name in the manifest and in `status`.
     """
 
     path = "packed"
@@ -325,6 +330,7 @@ class PackedDecoder:
 
     @property
     def computed(self) -> int:
+        """Prompt tokens that went through the model so far."""
         return self.tail_tokens + self.prefixes.computed
 
     def bytes_at_most(self, longest: int, chooses: bool) -> int:
@@ -347,6 +353,7 @@ class PackedDecoder:
         return PackedBatch(self)
 
     def decode(self, requests: Sequence[Request]) -> list[Outcome]:
+        """Replies in the order of the requests; an error in place of a reply that could not be made."""
         return self.batch_size.run_or_halve(self._decode, requests)
 
     def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:

@@ -298,7 +298,7 @@ def _feed_and_compare(
 
 
 class PlainDecoder:
-    """Decodes padded batches; a `Decoder`.
+    """Decodes padded batches; it has what `PackedDecoder` has.
 
     Args:
         model: a causal language model.
@@ -308,6 +308,7 @@ class PlainDecoder:
         batch_size: sequences decoded together, unless an answer depends on its neighbours; see `BatchSize.of`.
 
     Attributes:
+        alone: why each sequence is decoded alone; None if batches are decoded.
         together: tokens of a row in one pass at most, after its prompt; 0: the batch is left to `generate`.
     """
 
@@ -350,6 +351,7 @@ class PlainDecoder:
         return dict(zip(requests, self.decode(list(requests.values())), strict=True))
 
     def next_logits(self, sequences: Sequence[tuple[int, ...]]) -> torch.Tensor:
+        """`(sequences, vocab)` logits after each token sequence."""
         self.computed += sum(map(len, sequences))
         lengths = [(len(sequence), 1) for sequence in sequences]
         return torch.stack(self._in_parts(lambda part: list(self.logits(part)[:, 0]), sequences, lengths))
@@ -374,16 +376,34 @@ class PlainDecoder:
         def handle_parts(indices: Sequence[int]) -> list[Answer]:
             left = list(indices)
             while left:
-                batch = left[: self.batch_size.that_fit(sum(lengths[left[0]]))]
-                left = left[len(batch) :]
-                for part in independent_parts([lengths[index] for index in batch], self.window, self.switch):
-                    chosen = [batch[place] for place in part]
-                    answers.update(zip(chosen, handle([items[index] for index in chosen]), strict=True))
+                batch = self._independent(left[: self.batch_size.that_fit(sum(lengths[left[0]]))], lengths)
+                left = [index for index in left if index not in batch]
+                answers.update(zip(batch, handle([items[index] for index in batch]), strict=True))
             return [answers[index] for index in indices]
 
         order = sorted(range(len(items)), key=lambda index: -lengths[index][0])
         self.batch_size.run_or_halve(handle_parts, order)
         return [answers[index] for index in range(len(items))]
+
+    def _independent(self, indices: Sequence[int], lengths: Sequence[tuple[int, int]]) -> list[int]:
+        """Those of some sequences, of which the first has the longest prompt, that do not change each other's answers.
+
+        A sequence may go on until the longest answer of its batch is complete, so none may pass the model's window
+        then, nor the length at which its rope changes. Those that are longer from the start stay together; one that
+        reaches this length while it is written is decoded alone.
+
+        Args:
+            lengths: tokens of prompt and answer of each sequence.
+        """
+        longest, switch = lengths[indices[0]][0], self.window if self.switch is None else self.switch
+        is_past = longest > switch
+        limit = self.window if is_past else min(self.window, switch + 1)  # the last token is written, but not read
+
+        def fits(index: int) -> bool:
+            prompt, answer = lengths[index]
+            return longest + answer <= limit and (prompt > switch) == is_past
+
+        return list(filter(fits, indices)) or [indices[0]]
 
     def _decode(self, requests: Sequence[Request]) -> list[Outcome]:
         """Replies to one batch."""
@@ -428,37 +448,3 @@ def decode_rows(rows: CachedRows, entries: Sequence[ActiveSequence], chooser: Ch
         ready = [index for index, entry in enumerate(active) if len(entry.feed) == count]
         for entry in active:
             entry.feed = entry.feed[count:]
-
-
-def independent_parts(lengths: Sequence[tuple[int, int]], window: int, switch: int | None) -> list[list[int]]:
-    """Indices of sequences, in parts in which no sequence changes another's answer.
-
-    A sequence may go on until the longest answer of its part is complete, so none may pass the model's window then, nor
-    the length at which its rope changes. Those that are longer from the start stay together; one that reaches this
-    length while it is written is decoded alone.
-
-    Args:
-        lengths: tokens of prompt and answer of each sequence.
-        window: tokens of prompt and answer together that the model can read.
-        switch: see `rope_switch`.
-    """
-    indices = list(range(len(lengths)))
-    if switch is None:
-        return _within(indices, lengths, window)
-    past = [index for index in indices if lengths[index][0] > switch]
-    before = [index for index in indices if lengths[index][0] <= switch]
-    limit = min(window, switch + 1)  # the last token is written, but not read
-    return _within(past, lengths, window) + _within(before, lengths, limit)
-
-
-def _within(indices: list[int], lengths: Sequence[tuple[int, int]], limit: int) -> list[list[int]]:
-    """Indices in parts in which each prompt and the longest answer of the part stay within a limit, or alone."""
-    if len(indices) < 2:
-        return [indices] if indices else []
-    longest = max(lengths[index][1] for index in indices)
-    tight = [index for index in indices if lengths[index][0] + longest > limit]
-    if not tight:
-        return [indices]
-    loose = [index for index in indices if index not in tight]
-    first, second = (loose, tight) if loose else (indices[: len(indices) // 2], indices[len(indices) // 2 :])
-    return _within(first, lengths, limit) + _within(second, lengths, limit)

@@ -10,22 +10,12 @@ from rag_evaluator.judge.engines.transformers.attention import Layer, TailCache
 from rag_evaluator.judge.protocol import Ids, Request, common_beginning
 
 PREFIX_TOKENS = 8192  # of all prefixes whose keys and values are kept
-
-
 NEARLY = 0.75  # of what sequences have in common: a kept prefix of that length is used as it is
-
-
-Value = TypeVar("Value")
-
-
 LEAST = 8  # tokens: to look up and copy fewer is not worth it
 WORTH_WAITING = 64  # tokens in common with a tail of the same batch, for which a second pass is made
-
-
 SEEN_TOKENS = 2**19  # of the tails whose ids are known
-
-
 KEPT_TOKENS = 2**15  # of the beginnings whose keys and values are kept, if the memory holds as many
+Value = TypeVar("Value")
 
 
 class PrefixCache:

@@ -21,7 +21,6 @@ from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, rea
 from rag_evaluator.judge.encoding.sequence import FreeText, Vocabulary
 from rag_evaluator.judge.encoding.sequence import Sequence as Answer
 from rag_evaluator.judge.engines.folders import AdapterFolder, adapter_part, refuse_adapter_files, refuse_gguf
-from rag_evaluator.judge.engines.protocol import Form
 from rag_evaluator.judge.engines.vllm.core import Core, check_arguments, rank_of
 from rag_evaluator.judge.grammar.lark import with_limit
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
@@ -45,8 +44,6 @@ class VllmEngine:
         window: tokens of prompt and answer together.
         model_id: folder or hub id of the model.
     """
-
-    accepts: frozenset[Form] = frozenset({"ids", "lark"})
 
     def __init__(
         self,

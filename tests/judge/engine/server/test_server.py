@@ -16,7 +16,16 @@ import pytest
 from fake_server import CUT, SLOW, Fake, Verdict, ask, judge_of, serve, shortest, status
 from langchain_core.embeddings import DeterministicFakeEmbedding
 
-from rag_evaluator import METRICS, BudgetError, Judge, JudgeLostError, JudgementError, ModelError, RAGEvaluator
+from rag_evaluator import (
+    METRICS,
+    BudgetError,
+    ConfigError,
+    Judge,
+    JudgeLostError,
+    JudgementError,
+    ModelError,
+    RAGEvaluator,
+)
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, is_here
 from rag_evaluator.judge import Address, Shares
@@ -192,7 +201,7 @@ KEYS = {
 
 @pytest.mark.parametrize(("settings", "named"), KEYS.values(), ids=KEYS)
 def test_a_wrong_setting_is_an_error_that_shows_no_secret(settings: dict[str, Any], named: str) -> None:
-    with pytest.raises(ModelError, match=named) as caught:
+    with pytest.raises((ModelError, ConfigError), match=named) as caught:
         Judge.from_config(JudgeConfig(engine="server", **{"url": "http://127.0.0.1:1/v1", **settings}))
     assert SECRET not in str(caught.value)
 
@@ -294,18 +303,16 @@ def test_all_metrics_can_be_judged_through_a_server(fake: Fake, rows: list[dict[
     [
         ("off", None, {"max_tokens", "chat_template_kwargs", "reasoning_effort"}),
         ("off", {"max_tokens", "chat_template_kwargs"}, {"max_tokens", "chat_template_kwargs"}),
-        ("off", {"max_completion_tokens", "reasoning_effort"}, {"max_completion_tokens", "reasoning_effort"}),
+        ("off", {"max_tokens", "reasoning_effort"}, {"max_tokens", "reasoning_effort"}),
         ("on", None, {"max_tokens", "chat_template_kwargs"}),
-        ("on", {"max_completion_tokens"}, {"max_completion_tokens"}),
+        ("on", {"max_tokens"}, {"max_tokens"}),
     ],
 )
-def test_a_server_is_sent_what_it_knows_of_budgets_and_thinking(
-    thinking: str, known: set[str] | None, sent: set[str]
-) -> None:
+def test_a_server_is_sent_what_it_knows_of_thinking(thinking: str, known: set[str] | None, sent: set[str]) -> None:
     with serve(known=known) as fake:
         assert ask(judge_of(fake, thinking=thinking)) == [Verdict(reason="a", verdict=0)]
         body = fake.asked[-1][1]
-    assert body.keys() & {"max_tokens", "max_completion_tokens", "chat_template_kwargs", "reasoning_effort"} == sent
+    assert body.keys() & {"max_tokens", "chat_template_kwargs", "reasoning_effort"} == sent
     if "chat_template_kwargs" in sent:
         assert body["chat_template_kwargs"]["enable_thinking"] == (thinking == "on")
     assert body.get("reasoning_effort", "none") == "none"
@@ -335,6 +342,11 @@ def test_the_servers_own_thought_is_kept_where_thoughts_are_wanted_and_never_par
     assert score.value == 0.0 and "</think> <|end|>" in fake.asked[-1][1]["messages"][0]["content"]
     assert [one.get("thinking") for one in score.judgements] == [THOUGHT if thinking == "on" else None] * 2
     assert (fake.asked[-1][1]["max_tokens"] > 8192) == (thinking == "on")
+
+
+def test_a_server_has_no_pipeline_of_langchain(fake: Fake) -> None:
+    with pytest.raises(ModelError, match=r"only a model that judge\.engine: transformers runs"):
+        assert judge_of(fake).pipeline
 
 
 def test_a_thought_that_takes_the_whole_budget_is_a_missing_judgement(fake: Fake) -> None:

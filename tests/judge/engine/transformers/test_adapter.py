@@ -12,7 +12,7 @@ import tiny_models
 import torch
 from peft import LoraConfig, get_peft_model
 from pydantic import BaseModel
-from transformers import AutoModelForCausalLM, AutoModelForImageTextToText, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoTokenizer
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator
 from rag_evaluator.config import JudgeConfig
@@ -28,11 +28,11 @@ class Verdict(BaseModel):
     verdict: Literal[0, 1]
 
 
-def adapter_of(base: Path, folder: Path, seed: int = 0, loader: Any = AutoModelForCausalLM, **settings: Any) -> Path:
+def adapter_of(base: Path, folder: Path, seed: int = 0, **settings: Any) -> Path:
     """An adapter with random weights, made and saved by peft."""
     torch.manual_seed(seed)
     given = {"target_modules": ["q_proj", "v_proj"], "r": 4, "lora_alpha": 8, "task_type": "CAUSAL_LM", **settings}
-    model = get_peft_model(loader.from_pretrained(base), LoraConfig(**given))
+    model = get_peft_model(AutoModelForCausalLM.from_pretrained(base), LoraConfig(**given))
     for name, parameter in model.named_parameters():
         if "lora_B" in name:
             parameter.data = torch.randn_like(parameter) * 0.5
@@ -62,22 +62,15 @@ def answers(config: JudgeConfig) -> list[tuple[str, tuple[float, ...]]]:
     return [(reply.text, reply.confidence) for reply in replies]
 
 
-@pytest.mark.parametrize(
-    ("kind", "loader"),
-    [
-        ("llama", AutoModelForCausalLM),
-        ("gemma-metaspace-unigram", AutoModelForCausalLM),
-        ("Qwen2_5_VL", AutoModelForImageTextToText),
-    ],
-)
+@pytest.mark.parametrize("kind", ["llama", "gemma-metaspace-unigram"])
 def test_answers_differ_from_the_bases_and_are_those_of_the_model_that_peft_merges(
-    model_folder: ModelFolder, tmp_path: Path, kind: str, loader: Any
+    model_folder: ModelFolder, tmp_path: Path, kind: str
 ) -> None:
     from peft import PeftModel
 
     base = model_folder(kind)
-    adapter = adapter_of(base, tmp_path / "adapter", loader=loader)
-    by_hand = PeftModel.from_pretrained(loader.from_pretrained(base), adapter).merge_and_unload()
+    adapter = adapter_of(base, tmp_path / "adapter")
+    by_hand = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(base), adapter).merge_and_unload()
     by_hand.save_pretrained(tmp_path / "merged")
     AutoTokenizer.from_pretrained(base).save_pretrained(tmp_path / "merged")
     adapted = answers(config_of(base, adapter))

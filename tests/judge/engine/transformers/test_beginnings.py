@@ -12,7 +12,7 @@ from tiny_models import plain_of
 
 from rag_evaluator import Judge
 from rag_evaluator.config import JudgeConfig, SortConfig
-from rag_evaluator.judge import LEAST, Beginnings, CachedJudge, leaders_of
+from rag_evaluator.judge import CachedJudge
 from rag_evaluator.metrics import load_prompts
 from rag_evaluator.tasks import Sorter
 
@@ -70,15 +70,6 @@ def test_what_questions_of_one_batch_begin_with_is_computed_once(model_folder: C
     assert packed.computed == len(HEAD) + 101 + 101 + 2
 
 
-def test_tails_wait_for_the_one_that_they_begin_as() -> None:
-    long = tuple(range(100))
-    tails = [(*long, 1), (200,), (*long, 2), long, (*long[:63], 7)]
-    assert leaders_of(tails, [0] * 5) == {0: (3, 100), 2: (3, 100)}
-    assert leaders_of(tails, [90, 0, 0, 0, 0]) == {2: (0, 100)}, "it knows almost all of it"
-    assert leaders_of([long, long], [0, 0]) == {1: (0, 99)}, "the last token is computed for its logits"
-    assert leaders_of([], []) == {}
-
-
 def test_one_question_alone_uses_the_prefix_of_those_before_it(model_folder: Callable[..., Path]) -> None:
     _, packed = decoder(model_folder("qwen2-chat"))
     with torch.inference_mode():
@@ -114,35 +105,6 @@ def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_sa
     assert computed[0] < 0.8 * computed[1]
 
 
-def test_beginnings_are_found_by_what_they_have_in_common() -> None:
-    known: Beginnings[str] = Beginnings(100)
-    known.add((1,), (5, 6, 7), "a")
-    known.add((1,), (5, 6, 9), "b")
-    known.add((2,), (5, 6, 8, 1), "other head")
-    assert known.nearest((1,), (5, 6, 9, 4)) == (3, "b")
-    assert known.nearest((1,), (5, 6, 7)) == (3, "a")
-    assert known.nearest((1,), (5, 7)) in [(1, "a"), (1, "b")]
-    assert known.nearest((1,), (4,)) == (0, None)
-    assert known.nearest((3,), (5, 6, 7)) == (0, None)
-
-
-def test_the_beginnings_that_were_not_used_for_longest_are_removed_first() -> None:
-    known: Beginnings[str] = Beginnings(6)
-    known.add((1,), (5, 6), "a")
-    known.add((2,), (7, 8), "b")
-    known.add((1,), (9, 9), "c")
-    known.nearest((1,), (5, 6))
-    known.add((1,), (3, 3), "d")
-    assert [known.nearest(*place) for place in [((1,), (5, 6)), ((2,), (7, 8)), ((1,), (9, 9)), ((1,), (3, 3))]] == [
-        (2, "a"),
-        (0, None),
-        (2, "c"),
-        (2, "d"),
-    ]
-    known.add((1,), (1, 2, 3, 4, 5, 6, 7), "longer than all that may be kept")
-    assert known.nearest((1,), (1, 2)) == (0, None)
-
-
 def test_keys_and_values_are_kept_within_the_memory_that_is_left(model_folder: Callable[..., Path]) -> None:
     _, packed = decoder(model_folder("qwen2-chat"))
     packed.beginnings.kept.most = 70
@@ -150,4 +112,4 @@ def test_keys_and_values_are_kept_within_the_memory_that_is_left(model_folder: C
         for second in (1, 2, 3, 4):
             packed.next_logits([comparison(0, second), comparison(second, 0)])
             packed.next_logits([comparison(second, 4), comparison(4, second)])
-    assert LEAST < packed.beginnings.kept.tokens <= 70
+    assert 0 < packed.beginnings.kept.tokens <= 70

@@ -10,29 +10,7 @@ from pydantic import BaseModel
 
 from rag_evaluator import Judge
 from rag_evaluator.config import JudgeConfig
-from rag_evaluator.judge import Draft
 from rag_evaluator.models import on_model_thread
-
-
-@pytest.mark.parametrize(
-    ("prompt", "answer", "most", "expected"),
-    [
-        ([1, 2, 3, 4, 5], [2, 3], 2, [4, 5]),
-        ([1, 2, 3, 4, 5], [2, 3], 8, [4, 5, 2, 3, 4, 5, 2, 3]),
-        ([1, 2, 3, 1, 2, 4], [1, 2], 1, [4]),
-        ([1, 2], [3, 3, 3], 3, [3, 3, 3]),
-        ([1, 2, 3], [4, 5], 3, []),
-        ([1], [], 3, []),
-    ],
-    ids=["as in the prompt", "and on from there", "the last place counts", "a loop", "nothing like it", "too short"],
-)
-def test_a_guess_is_what_followed_the_last_tokens_before(
-    prompt: list[int], answer: list[int], most: int, expected: list[int]
-) -> None:
-    draft = Draft(prompt)
-    for length in range(len(answer)):
-        draft.next_tokens(answer[:length], most)
-    assert draft.next_tokens(answer, most) == expected
 
 
 class Claims(BaseModel):

@@ -18,9 +18,8 @@ from typing import Any
 import pytest
 
 from rag_evaluator import ModelError, RAGEvaluator
-from rag_evaluator.config import JudgeConfig, make_config
+from rag_evaluator.config import JudgeConfig
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.errors import ConfigError
 from rag_evaluator.judge import Engine, Reply, find_engine
 from tools.requests48 import requests
 
@@ -40,12 +39,6 @@ def test_without_vllm_it_says_how_to_install_it() -> None:
 def test_arguments_that_the_program_sets_are_not_the_users(option: str) -> None:
     with pytest.raises(ModelError, match="is not yours to set"):
         find_engine("vllm").find(JudgeConfig(engine="vllm", vllm={"args": [option]}), True)
-
-
-@pytest.mark.parametrize("key", ["python", "start_timeout"])
-def test_keys_of_the_server_that_was_started_say_what_to_do(key: str) -> None:
-    with pytest.raises(ConfigError, match=rf"judge\.vllm\.{key}.*vLLM runs in this process"):
-        make_config({"metrics": ["faithfulness"], "judge": {"engine": "vllm", "vllm": {key: 3}}})
 
 
 @pytest.fixture(scope="module")

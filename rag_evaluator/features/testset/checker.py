@@ -72,6 +72,7 @@ PROMPTS: Mapping[Key, ModelPair] = {
     ("testset", "agree_prompt"): (AgreeInput, AgreeOutput),
 }
 """As `OWN_PROMPTS`."""
+OWNERS = ("testset", "generate")  # of the prompts that are asked
 
 
 ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
@@ -202,10 +203,9 @@ async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
 
 async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVerdict:
     """Asked with its contexts among the nearest ones of other documents."""
-    distractors = checker.distractors(candidate)
-    shown = [*candidate.contexts, *distractors]
+    shown = [*candidate.contexts, *candidate.distractors]
     answer = await checker.questions.answer(candidate.question, shown, seed=candidate.question)
-    seen = {"distractors": len(distractors), "answer": answer}
+    seen = {"distractors": len(candidate.distractors), "answer": answer}
     if not candidate.is_answerable:
         return _verdict(answer is None, "chunks of other documents hold an answer", **seen)
     if answer is None:
@@ -233,56 +233,30 @@ MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question i
 
 @dataclass(frozen=True)
 class Checker:
-    """Applies the filters.
+    """Applies the filters."""
 
-    Attributes:
-        texts: of the chunks, in the order of the corpus.
-        neighbours: of the corpus.
-        embed: the vector of a text.
-    """
-
-    texts: Sequence[str]
-    neighbours: Neighbours
     questions: Questions
-    embed: Embed
     language: Language
     settings: TestsetConfig
 
-    async def verdicts(self, candidate: Candidate, all_filters: bool | None = None) -> tuple[bool, dict[str, Any]]:
-        """Whether a candidate stays, and what each filter says, until one leaves it out.
-
-        Args:
-            all_filters: also what the others would say; None: as configured.
-        """
+    async def verdicts(self, candidate: Candidate) -> tuple[bool, dict[str, Any]]:
+        """Whether a candidate stays, and what each filter says, until one leaves it out."""
         verdicts: dict[str, Any] = {}
-        is_kept = True
-        goes_on = self.settings.all_filters if all_filters is None else all_filters
         for name in [name for name in FILTERS if name in self.settings.filters]:
             try:
                 verdict = await FILTERS[name](candidate, self)
             except JudgementError as error:  # what could not be checked is not trusted
                 verdict = _verdict(False, f"{NOT_CHECKED}: {error}")
             verdicts[name] = verdict
-            is_kept = is_kept and (verdict["keep"] or (self.settings.keep_hard and name == AMONG_OTHERS))
-            if not is_kept and not goes_on:
-                break
-        return is_kept, verdicts
-
-    def distractors(self, candidate: Candidate) -> Sequence[str]:
-        """The chunks of other documents that are nearest to the question, the nearest first."""
-        documents_of_answer = {str(self.neighbours.documents[place]) for place in candidate.chunks}
-        near = self.neighbours.nearest(
-            candidate.vector, self.settings.neighbours, candidate.chunks, documents_of_answer
-        )
-        return [self.texts[place] for place in near]
+            if not verdict["keep"] and not (self.settings.keep_hard and name == AMONG_OTHERS):
+                return False, verdicts
+        return True, verdicts
 
 
-def checker_of(
-    asking: TaskJudge, judge: JudgeProtocol, embed: Embed, texts: Sequence[str], neighbours: Neighbours
-) -> Checker:
-    """The checker of a task, with a judge that is loaded; the arguments are attributes of `Checker`."""
+def checker_of(asking: TaskJudge, judge: JudgeProtocol) -> Checker:
+    """The checker of a task, with a judge that is loaded."""
     language, settings = find_language(asking.config.language), asking.config.section(TestsetConfig)
-    return Checker(texts, neighbours, Questions(judge, asking.prompts), embed, language, settings)
+    return Checker(Questions(judge, asking.prompts), language, settings)
 
 
 DECIMALS = 4  # of a kept vector
@@ -296,11 +270,15 @@ class CandidateMaker:
 
     Attributes:
         useful: places of the chunks that questions are made from.
+        neighbours: of the corpus.
+        embed: the vector of a text.
         checker: what its candidates pass through.
     """
 
     corpus: Sequence[DocumentChunk]
     useful: frozenset[int]
+    neighbours: Neighbours
+    embed: Embed
     checker: Checker
 
     async def make(self, slot: Slot) -> Record:
@@ -317,8 +295,11 @@ class CandidateMaker:
         question, answer = made.question.strip(), made.answer.strip()
         if is_blank(question) or is_blank(answer):
             return Record(None, NOTHING_WRITTEN)
-        vector = tuple(await self.checker.embed(question))
-        candidate = Candidate(slot.kind, question, answer, chunks, contexts, vector)
+        vector = tuple(await self.embed(question))
+        documents_of_answer = {self.corpus[place].document for place in chunks}
+        others = self.neighbours.nearest(vector, self.checker.settings.neighbours, chunks, documents_of_answer)
+        distractors = tuple(self.corpus[place].text for place in others)
+        candidate = Candidate(slot.kind, question, answer, chunks, contexts, distractors, vector)
         is_kept, verdicts = await self.checker.verdicts(candidate)
         return Record(
             {
@@ -335,7 +316,7 @@ class CandidateMaker:
         """Of its own chunks and those near the question the ones that support the answer; its own if none does."""
         if not candidate.is_answerable:
             return {"pool": 0, "chunks": [], "support": {}}
-        near = self.checker.neighbours.nearest(candidate.vector, self.checker.settings.neighbours, candidate.chunks)
+        near = self.neighbours.nearest(candidate.vector, self.checker.settings.neighbours, candidate.chunks)
         pool = [*candidate.chunks, *near]
 
         async def support(place: int) -> float | None:
@@ -360,10 +341,9 @@ class CandidateMaker:
         if where == "one":
             return None
         document = self.corpus[slot.chunk].document
-        neighbours = self.checker.neighbours
-        left_out = {document} if where == "other document" else {*neighbours.documents} - {document}
-        vector = neighbours.vectors[slot.chunk].tolist()
-        near = neighbours.nearest(vector, len(self.corpus), {slot.chunk}, left_out)
+        left_out = {document} if where == "other document" else {*self.neighbours.documents} - {document}
+        vector = self.neighbours.vectors[slot.chunk].tolist()
+        near = self.neighbours.nearest(vector, len(self.corpus), {slot.chunk}, left_out)
         return next((place for place in near if place in self.useful), None)
 
 

@@ -18,8 +18,7 @@ from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitte
 from rag_evaluator.features.testset.readers import existing, read_documents
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
-from rag_evaluator.models.embeddings import EmbeddingsSource, find_embeddings
-from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.models.embeddings import find_embeddings
 
 FOLDER, LOCK = "corpus", ".lock"
 TOKENIZER = "tokenizer.json"
@@ -50,14 +49,6 @@ def corpus_of(config: Config, documents: Sequence[str | Path] | str | Path | Non
 
         splitter = Splitter(Tokenizer.from_file(str(tokenizer)), settings.chunk_tokens)
         return write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
-
-
-def signature_with(asking: TaskJudge, embeddings: EmbeddingsSource, parts: Mapping[str, Any]) -> str | None:
-    """The signature of what judge and embeddings make with these parts; None if one of them has no name."""
-    line = asking.signature()
-    if line is None or embeddings.identity is None:
-        return None
-    return "|".join([line, *(f"{name}:{value}" for name, value in {**parts, **embeddings.parts}.items())])
 
 
 def sources_of(config: Config, documents: Sequence[str | Path] | str | Path | None = None) -> list[str | Path]:
@@ -203,6 +194,7 @@ class Candidate:
         question, answer: texts without blanks around them.
         chunks: places in the corpus of what it was made from.
         contexts: their texts.
+        distractors: texts of the chunks of other documents that are nearest to the question, the nearest first.
         vector: of the question.
     """
 
@@ -211,6 +203,7 @@ class Candidate:
     answer: str
     chunks: tuple[int, ...]
     contexts: tuple[str, ...]
+    distractors: tuple[str, ...] = ()
     vector: tuple[float, ...] = field(repr=False, default=())
 
     @property

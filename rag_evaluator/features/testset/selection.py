@@ -135,23 +135,16 @@ def write_sheet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 Row = dict[str, Any]  # JSON
-NAMES: Mapping[str, Mapping[str, str]] = {
-    "ragas": {},
-    "seed2": {"user_input": "input", "reference": "correct_answer", "reference_contexts": "correct_context"},
-}
-"""Of columns; those that are not named keep their name."""
 
 
-def rows_of(
-    made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk], names: str
-) -> Iterator[Row]:
+def rows_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
     """The rows of the test set."""
     by_index = {candidate.index: candidate for candidate in made}
     for index in selection.chosen:
         fields = by_index[index].fields
         assert fields is not None
         chunks = [corpus[place] for place in fields["correct"]["chunks"]]
-        row: Row = {
+        yield {
             "id": short_digest(f"{fields['question']}\0{fields['answer']}"),
             "user_input": fields["question"],
             "reference": fields["answer"],
@@ -163,7 +156,6 @@ def rows_of(
             "made_from": [corpus[place].id for place in fields["chunks"]],
             "recall_known_within": fields["correct"]["pool"],
         }
-        yield {NAMES[names].get(name, name): value for name, value in row.items()}
 
 
 def place_of(chunk: DocumentChunk) -> Row:

@@ -74,20 +74,20 @@ def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
-def test_the_size_and_names_of_the_last_start_count_in_all_files_also_when_they_are_merged(
+def test_the_size_of_the_last_start_counts_in_all_files_also_when_they_are_merged(
     run: Run, project: Path, judge: ScriptedJudge
 ) -> None:
     results = project / "results" / "towns"
     assert run("testset make config.yaml --size 2")[0] == 0
-    assert run("testset make config.yaml --size 3 --set testset.names=seed2")[0] == 0
+    assert run("testset make config.yaml --size 3")[0] == 0
     settings = json.loads((results / "testset_manifest.json").read_bytes())["config"]["testset"]
-    assert (settings["size"], settings["names"]) == (3, "seed2")
+    assert settings["size"] == 3
     written = {path.name: path.read_bytes() for path in results.glob("testset*") if path.is_file()}
     (results / "testset.jsonl").unlink()
     assert run("merge results/towns")[0] == 0
     assert {name: (results / name).read_bytes() for name in written} == written
     shutil.rmtree(results)
-    assert run("testset make config.yaml --size 3 --set testset.names=seed2")[0] == 0
+    assert run("testset make config.yaml --size 3")[0] == 0
     assert {name: (results / name).read_bytes() for name in written} == written
 
 

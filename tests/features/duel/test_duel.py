@@ -12,14 +12,11 @@ import pytest
 from pydantic import BaseModel
 
 from rag_evaluator import (
-    ConfigError,
     Judge,
     JudgeLostError,
     JudgementError,
     PromptTooLongError,
     RAGEvaluator,
-    Results,
-    ResultsError,
     ScriptedJudge,
     duel,
 )
@@ -30,7 +27,6 @@ from rag_evaluator.judge import Capabilities, Draw, Opinion, Option, PromptText,
 from rag_evaluator.metrics import load_prompts
 from rag_evaluator.results import Run
 from rag_evaluator.run import Journal, read_finished
-from rag_evaluator.tasks import stage_of
 
 Rows = Sequence[Mapping[str, Any]]
 FILES = ("duel.json", "duel_summary.json")
@@ -391,19 +387,6 @@ def test_a_run_whose_judge_is_lost_continues_and_asks_nothing_twice(left: int, t
     assert again.asked == 0
     duel(*runs, judge=again, fresh=True)
     assert again.asked == 8
-
-
-def results_of(rows: Rows) -> Results:
-    return RAGEvaluator({"metrics": ["exact_match"]}).evaluate(list(rows))
-
-
-def test_results_in_memory_need_a_folder_and_give_the_same(tmp_path: Path) -> None:
-    a, b = results_of([row(1, "good")]), results_of([row(1, "bad")])
-    with pytest.raises(ConfigError, match="output_dir"):
-        duel(a, b, judge=judge_of(by_table))
-    assert duel(a, b, judge=judge_of(by_table), output_dir=tmp_path / "out").win_rate == 1
-    with pytest.raises(ResultsError, match="call duel again"):
-        stage_of(Journal(tmp_path / "out", tmp_path / "out" / "journal" / "duel.preferences"))
 
 
 WRONG = [  # rows of a, rows of b, arguments, what is said

@@ -12,7 +12,7 @@ from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.features.testset.checker import FILTERS, NOT_FOUND, OWNERS, checker_of
+from rag_evaluator.features.testset.checker import FILTERS, NOT_FOUND, OWNERS, Checker
 from rag_evaluator.features.testset.prepare import Candidate
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
@@ -73,7 +73,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
 
     def make(self, judge: JudgeProtocol) -> Make[RowUnit]:
         assert self.asking is not None
-        checker = checker_of(self.asking, judge)
+        checker = Checker(self.asking, judge)
 
         async def check(unit: RowUnit) -> Record:
             if unit.missing is not None:

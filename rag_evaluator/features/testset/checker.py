@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from rag_evaluator.config.languages import Language, find_language
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
@@ -19,7 +19,6 @@ from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.language_id import foreign
-from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ModelPair, ReferenceOutput, SupportInput, SupportOutput, Verdict
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.run.task import Record
@@ -82,16 +81,111 @@ SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
-class Questions:
-    """Asks a judge what test sets need. Every method raises `JudgementError`.
+LIKELY = 0.5  # a probability above it is a yes
+NOT_FOUND = "the judge finds no answer in its contexts"
+NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
+WORD = re.compile(r"\w+")
+FilterVerdict = dict[
+    str, Any
+]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. Any: JSON
+Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
+Embed = Callable[[str], Awaitable[list[float]]]
 
-    Args:
-        prompts: of `testset` and `generate`.
+
+def _verdict(keep: bool, reason: str | None, **seen: Any) -> FilterVerdict:
+    return {"keep": keep, "reason": None if keep else reason, **seen}
+
+
+async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Question and answer are in the configured language."""
+    reason = foreign(f"{candidate.question} {candidate.answer}", checker.language)
+    return _verdict(reason is None, reason)
+
+
+async def _not_copied(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Every word of the answer is in the question. A choice between things that it names is no copy."""
+    answer, question = (
+        {word.lower() for word in WORD.findall(text)} for text in (candidate.answer, candidate.question)
+    )
+    is_copy = candidate.kind != "comparison" and answer <= question
+    return _verdict(not is_copy, "every word of the answer is in the question")
+
+
+async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Asked again with the contexts that it was made from."""
+    answer = await checker.answer(candidate.question, candidate.contexts)
+    if not candidate.is_answerable:
+        return _verdict(answer is None, "its contexts hold an answer", answer=answer)
+    if answer is None:
+        return _verdict(False, NOT_FOUND)
+    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    return _verdict(agreement > LIKELY, "another answer from its contexts", answer=answer, agreement=agreement)
+
+
+async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Asked without contexts: what the judge knows by heart measures no retrieval."""
+    if not candidate.is_answerable:
+        return _verdict(True, None)
+    answer = await checker.known(candidate.question)
+    if answer is None:
+        return _verdict(True, None, answer=None)
+    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    reason = "the judge answers it without contexts"
+    return _verdict(agreement <= LIKELY, reason, answer=answer, agreement=agreement)
+
+
+async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Asked with its contexts among the nearest ones of other documents."""
+    shown = [*candidate.contexts, *candidate.distractors]
+    answer = await checker.answer(candidate.question, shown, seed=candidate.question)
+    seen = {"distractors": len(candidate.distractors), "answer": answer}
+    if not candidate.is_answerable:
+        return _verdict(answer is None, "chunks of other documents hold an answer", **seen)
+    if answer is None:
+        return _verdict(False, "no answer among similar chunks of other documents", **seen)
+    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    reason = "another answer among similar chunks of other documents"
+    return _verdict(agreement > LIKELY, reason, **seen, agreement=agreement)
+
+
+FILTERS: Mapping[str, Check] = {
+    "language": _language,
+    "not_copied": _not_copied,
+    "answerable": _answerable,
+    "not_known": _not_known,
+    "names_document": _names_document,
+}
+"""In the order in which they are applied: those that ask nothing first."""
+DUPLICATE = "not_duplicate"
+"""The filter that compares candidates with each other, when the test set is chosen."""
+
+
+AMONG_OTHERS = "names_document"
+MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question is
+
+
+class Checker:
+    """Asks a judge what test sets need, and applies the filters.
+
+    What it asks raises `JudgementError`; `verdicts` does not.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt]) -> None:
-        self.judge, self.prompts = judge, prompts
-        self.window = Window(judge)
+    def __init__(self, asking: TaskJudge, judge: JudgeProtocol) -> None:
+        self.judge, self.prompts, self.window = judge, asking.prompts, Window(judge)
+        self.language, self.settings = find_language(asking.config.language), asking.config.section(TestsetConfig)
+
+    async def verdicts(self, candidate: Candidate) -> tuple[bool, dict[str, Any]]:
+        """Whether a candidate stays, and what each filter says, until one leaves it out."""
+        verdicts: dict[str, Any] = {}
+        for name in [name for name in FILTERS if name in self.settings.filters]:
+            try:
+                verdict = await FILTERS[name](candidate, self)
+            except JudgementError as error:  # what could not be checked is not trusted
+                verdict = _verdict(False, f"{NOT_CHECKED}: {error}")
+            verdicts[name] = verdict
+            if not verdict["keep"] and not (self.settings.keep_hard and name == AMONG_OTHERS):
+                return False, verdicts
+        return True, verdicts
 
     async def made(self, kind: str, contexts: Sequence[str]) -> MadeOutput:
         """A question of a kind and its answer, from contexts."""
@@ -148,117 +242,6 @@ class Questions:
         return fitting
 
 
-LIKELY = 0.5  # a probability above it is a yes
-NOT_FOUND = "the judge finds no answer in its contexts"
-NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
-WORD = re.compile(r"\w+")
-FilterVerdict = dict[
-    str, Any
-]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. Any: JSON
-Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
-Embed = Callable[[str], Awaitable[list[float]]]
-
-
-def _verdict(keep: bool, reason: str | None, **seen: Any) -> FilterVerdict:
-    return {"keep": keep, "reason": None if keep else reason, **seen}
-
-
-async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Question and answer are in the configured language."""
-    reason = foreign(f"{candidate.question} {candidate.answer}", checker.language)
-    return _verdict(reason is None, reason)
-
-
-async def _not_copied(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Every word of the answer is in the question. A choice between things that it names is no copy."""
-    answer, question = (
-        {word.lower() for word in WORD.findall(text)} for text in (candidate.answer, candidate.question)
-    )
-    is_copy = candidate.kind != "comparison" and answer <= question
-    return _verdict(not is_copy, "every word of the answer is in the question")
-
-
-async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Asked again with the contexts that it was made from."""
-    answer = await checker.questions.answer(candidate.question, candidate.contexts)
-    if not candidate.is_answerable:
-        return _verdict(answer is None, "its contexts hold an answer", answer=answer)
-    if answer is None:
-        return _verdict(False, NOT_FOUND)
-    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
-    return _verdict(agreement > LIKELY, "another answer from its contexts", answer=answer, agreement=agreement)
-
-
-async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Asked without contexts: what the judge knows by heart measures no retrieval."""
-    if not candidate.is_answerable:
-        return _verdict(True, None)
-    answer = await checker.questions.known(candidate.question)
-    if answer is None:
-        return _verdict(True, None, answer=None)
-    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
-    reason = "the judge answers it without contexts"
-    return _verdict(agreement <= LIKELY, reason, answer=answer, agreement=agreement)
-
-
-async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Asked with its contexts among the nearest ones of other documents."""
-    shown = [*candidate.contexts, *candidate.distractors]
-    answer = await checker.questions.answer(candidate.question, shown, seed=candidate.question)
-    seen = {"distractors": len(candidate.distractors), "answer": answer}
-    if not candidate.is_answerable:
-        return _verdict(answer is None, "chunks of other documents hold an answer", **seen)
-    if answer is None:
-        return _verdict(False, "no answer among similar chunks of other documents", **seen)
-    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
-    reason = "another answer among similar chunks of other documents"
-    return _verdict(agreement > LIKELY, reason, **seen, agreement=agreement)
-
-
-FILTERS: Mapping[str, Check] = {
-    "language": _language,
-    "not_copied": _not_copied,
-    "answerable": _answerable,
-    "not_known": _not_known,
-    "names_document": _names_document,
-}
-"""In the order in which they are applied: those that ask nothing first."""
-DUPLICATE = "not_duplicate"
-"""The filter that compares candidates with each other, when the test set is chosen."""
-
-
-AMONG_OTHERS = "names_document"
-MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question is
-
-
-@dataclass(frozen=True)
-class Checker:
-    """Applies the filters."""
-
-    questions: Questions
-    language: Language
-    settings: TestsetConfig
-
-    async def verdicts(self, candidate: Candidate) -> tuple[bool, dict[str, Any]]:
-        """Whether a candidate stays, and what each filter says, until one leaves it out."""
-        verdicts: dict[str, Any] = {}
-        for name in [name for name in FILTERS if name in self.settings.filters]:
-            try:
-                verdict = await FILTERS[name](candidate, self)
-            except JudgementError as error:  # what could not be checked is not trusted
-                verdict = _verdict(False, f"{NOT_CHECKED}: {error}")
-            verdicts[name] = verdict
-            if not verdict["keep"] and not (self.settings.keep_hard and name == AMONG_OTHERS):
-                return False, verdicts
-        return True, verdicts
-
-
-def checker_of(asking: TaskJudge, judge: JudgeProtocol) -> Checker:
-    """The checker of a task, with a judge that is loaded."""
-    language, settings = find_language(asking.config.language), asking.config.section(TestsetConfig)
-    return Checker(Questions(judge, asking.prompts), language, settings)
-
-
 DECIMALS = 4  # of a kept vector
 NO_PARTNER = {"same document": "its document has no other chunk", "other document": "there is no other document"}
 NOTHING_WRITTEN = "the judge wrote no question, or no answer"
@@ -289,7 +272,7 @@ class CandidateMaker:
         chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
         contexts = tuple(self.corpus[place].text for place in chunks)
         try:
-            made = await self.checker.questions.made(slot.kind, contexts)
+            made = await self.checker.made(slot.kind, contexts)
         except JudgementError as error:
             return Record(None, str(error), retry=True)
         question, answer = made.question.strip(), made.answer.strip()
@@ -321,9 +304,7 @@ class CandidateMaker:
 
         async def support(place: int) -> float | None:
             try:
-                return await self.checker.questions.support(
-                    candidate.question, candidate.answer, self.corpus[place].text
-                )
+                return await self.checker.support(candidate.question, candidate.answer, self.corpus[place].text)
             except JudgementError:
                 return None  # the chunk does not fit into the window: not known
 

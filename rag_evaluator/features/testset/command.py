@@ -96,13 +96,13 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
         return code
-    print_made(summary, config.name, config.language)
+    print_made(summary, config.name)
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return code
 
 
-def print_made(summary: Mapping[str, Any], name: str, language: str) -> None:
+def print_made(summary: Mapping[str, Any], name: str) -> None:
     """How many questions survived, of which kinds, why others did not, and what to do if they are too few."""
     from rag_evaluator.cli.console import print_table, say
 
@@ -115,13 +115,7 @@ def print_made(summary: Mapping[str, Any], name: str, language: str) -> None:
     ]
     if reasons:
         print_table("left out", [("by", "left"), ("reason", "left"), ("candidates", "right")], reasons[:SHOWN])
-    foreign = sum(summary["left_out"].get("language", {}).values())
-    if summary["chosen"] < summary["wanted"] and foreign and 2 * foreign >= sum(int(count) for *_, count in reasons):
-        say(
-            f"{foreign} of {summary['candidates']} candidates are not in {language}: set language to that of the "
-            f"documents, or judge.model to a model that writes {language}"
-        )
-    elif summary["chosen"] < summary["wanted"]:
+    if summary["chosen"] < summary["wanted"]:
         say(f"{summary['survived']} survived the filters. More: --set testset.candidates={2 * summary['candidates']}")
     without = summary["documents_without_questions"]
     if without:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from rag_evaluator.config.schema import Config, make_config, with_arguments
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.features.testset.checker import OWNERS, CandidateMaker, checker_of
+from rag_evaluator.features.testset.checker import OWNERS, CandidateMaker, Checker
 from rag_evaluator.features.testset.corpus import Corpus, read_corpus
 from rag_evaluator.features.testset.prepare import (
     FOLDER,
@@ -97,7 +97,7 @@ class Testset(QuestionStage[Slot]):
                 config.results_dir / FOLDER,
                 lambda done: ACTIVITY.step(done, len(self.corpus.chunks)),
             )
-        checker = checker_of(self.asking, judge)
+        checker = Checker(self.asking, judge)
         return CandidateMaker(self.corpus.chunks, frozenset(self.useful), neighbours, model.aembed_text, checker).make
 
     def is_written(self, folder: Path, plan: Plan) -> bool:

@@ -44,6 +44,7 @@ NAMES: Mapping[str, str] = {
         ("plan", "PlannedJudge", "PlannedMetric", "PlannedRun"),
         "Use check(config): its check 'cost' says what a run takes.",
     ),
+    **dict.fromkeys(("check_testset", "CheckedTestset"), "Type rag-evaluator testset check."),
     **dict.fromkeys(("doctor", "Diagnosis"), "Use check(config): its check 'versions' has versions and devices."),
 }
 """Public name of the package -> what to do."""

@@ -24,15 +24,12 @@ FOLDER, LOCK = "corpus", ".lock"
 TOKENIZER = "tokenizer.json"
 
 
-def corpus_of(config: Config, documents: Sequence[str | Path] | str | Path | None = None) -> Corpus:
+def corpus_of(config: Config) -> Corpus:
     """The corpus of a configuration; it is made if the documents are not those that were read last.
-
-    Args:
-        documents: in place of those of the configuration.
 
     Raises `ConfigError` without documents, `DatasetError` where none can be read.
     """
-    sources = sources_of(config, documents)
+    sources = sources_of(config)
     folder = config.results_dir / FOLDER
     tokenizer = _tokenizer(config)
     settings = config.section(TestsetConfig)
@@ -51,10 +48,9 @@ def corpus_of(config: Config, documents: Sequence[str | Path] | str | Path | Non
         return write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
 
 
-def sources_of(config: Config, documents: Sequence[str | Path] | str | Path | None = None) -> list[str | Path]:
+def sources_of(config: Config) -> Sequence[Path]:
     """What a corpus is made of. Raises `ConfigError` without any."""
-    documents = config.section(TestsetConfig).documents if documents is None else documents
-    sources = [documents] if isinstance(documents, str | Path) else list(documents)
+    sources = config.section(TestsetConfig).documents
     if not sources:
         raise ConfigError(
             f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
@@ -73,7 +69,7 @@ def _tokenizer(config: Config) -> Path:
     return model / TOKENIZER
 
 
-def _digest(sources: Sequence[str | Path]) -> str:
+def _digest(sources: Sequence[Path]) -> str:
     """Of names, sizes and times of all files."""
     parts: list[str] = []
     for path in map(existing, sources):

@@ -122,18 +122,13 @@ class Testset(QuestionStage[Slot]):
         write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
 
 
-def testset_stage(
-    config: Config,
-    documents: Sequence[str | Path] | str | Path | None = None,
-    judge: Any = None,
-    embeddings: Any = None,
-) -> Testset:
-    """The stage for documents. Raises `ConfigError` if they cannot give that many questions.
+def testset_stage(config: Config, judge: Any = None, embeddings: Any = None) -> Testset:
+    """The stage for the documents of a configuration. Raises `ConfigError` if they cannot give that many questions.
 
     Args:
-        documents, judge, embeddings: as `make_testset` takes them; None takes the configured ones.
+        judge, embeddings: as `make_testset` takes them; None takes the configured ones.
     """
-    asking, corpus = TaskJudge(TASK, config, judge, OWNERS), corpus_of(config, documents)
+    asking, corpus = TaskJudge(TASK, config, judge, OWNERS), corpus_of(config)
     source = embeddings_of(embeddings, config.embeddings, config.offline)
     settings = config.section(TestsetConfig)
     places = useful(corpus.chunks)
@@ -255,11 +250,14 @@ def make_testset(
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """
     settings = settings_of(config, language)
-    settings = settings.model_copy(update={"testset": with_arguments(settings.section(TestsetConfig), size=size)})
+    sources = [documents] if isinstance(documents, str | Path) else documents
+    paths = None if sources is None else [Path(source).expanduser().resolve() for source in sources]
+    section = with_arguments(settings.section(TestsetConfig), documents=paths, size=size)
+    settings = settings.model_copy(update={"testset": section})
     if output_dir is not None:
         folder = Path(output_dir).expanduser().resolve()
         settings = settings.model_copy(update={"output_dir": folder.parent, "name": folder.name})
-    stage = testset_stage(settings, documents, judge_source(judge, settings), embeddings)
+    stage = testset_stage(settings, judge_source(judge, settings), embeddings)
     run_and_keep(stage, settings.results_dir, fresh, progress)
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))

@@ -13,7 +13,7 @@ from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.checker import FILTERS, NOT_FOUND, OWNERS, Checker
-from rag_evaluator.features.testset.prepare import Candidate
+from rag_evaluator.features.testset.prepare import UNANSWERABLE, Candidate
 from rag_evaluator.features.testset.selection import SlotResult, duplicates_of
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -59,7 +59,7 @@ class RowUnit:
     def candidate(self) -> Candidate:
         """The row as a candidate; its kind says only whether it is meant to be answered."""
         columns = self.sample.columns
-        kind = "unanswerable" if columns.get("answerable") is False else "single_fact"
+        kind = UNANSWERABLE if columns.get("answerable") is False else "single_fact"
         contexts: list[str] = next((columns[name] for name in CONTEXTS if self.sample.has(name)), [])
         answer = str(columns.get("reference", "")).strip()
         return Candidate(kind, columns["user_input"].strip(), answer, (), tuple(contexts))

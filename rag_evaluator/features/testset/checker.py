@@ -13,8 +13,8 @@ from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
-from rag_evaluator.features.testset.prepare import KINDS, Candidate, Neighbours, Slot
-from rag_evaluator.features.testset.section import TestsetConfig
+from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot
+from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
@@ -66,7 +66,7 @@ class AgreeOutput(BaseModel):
 
 
 PROMPTS: Mapping[Key, ModelPair] = {
-    **{("testset", f"{kind}_prompt"): (MadeInput, MadeOutput) for kind in KINDS},
+    **{("testset", f"{kind}_prompt"): (MadeInput, MadeOutput) for kind in SHARES},
     ("testset", "known_prompt"): (KnownInput, KnownOutput),
     ("testset", "agree_prompt"): (AgreeInput, AgreeOutput),
 }
@@ -85,9 +85,7 @@ LIKELY = 0.5  # a probability above it is a yes
 NOT_FOUND = "the judge finds no answer in its contexts"
 NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
 WORD = re.compile(r"\w+")
-FilterVerdict = dict[
-    str, Any
-]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. Any: JSON
+FilterVerdict = dict[str, Any]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. JSON
 Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
 Embed = Callable[[str], Awaitable[list[float]]]
 
@@ -267,8 +265,8 @@ class CandidateMaker:
     async def make(self, slot: Slot) -> Record:
         """The candidate with its verdicts, or the reason why there is none."""
         partner = self._partner(slot)
-        if partner is None and (reason := NO_PARTNER.get(KINDS[slot.kind].contexts)):
-            return Record(None, reason)
+        if partner is None and slot.kind in PARTNERS:
+            return Record(None, NO_PARTNER[PARTNERS[slot.kind]])
         chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
         contexts = tuple(self.corpus[place].text for place in chunks)
         try:
@@ -318,11 +316,10 @@ class CandidateMaker:
 
     def _partner(self, slot: Slot) -> int | None:
         """The second chunk of a question that needs one: the nearest useful one where the kind looks for it."""
-        where = KINDS[slot.kind].contexts
-        if where == "one":
+        if slot.kind not in PARTNERS:
             return None
         document = self.corpus[slot.chunk].document
-        left_out = {document} if where == "other document" else {*self.neighbours.documents} - {document}
+        left_out = {document} if PARTNERS[slot.kind] == "other document" else {*self.neighbours.documents} - {document}
         vector = self.neighbours.vectors[slot.chunk].tolist()
         near = self.neighbours.nearest(vector, len(self.corpus), {slot.chunk}, left_out)
         return next((place for place in near if place in self.useful), None)

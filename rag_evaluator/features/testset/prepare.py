@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from filelock import FileLock
@@ -16,7 +16,7 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, read_corpus, write_corpus
 from rag_evaluator.features.testset.readers import existing, read_documents
-from rag_evaluator.features.testset.section import TestsetConfig
+from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
 from rag_evaluator.models.embeddings import find_embeddings
 
@@ -146,29 +146,13 @@ def unit_vectors(vectors: Matrix) -> Matrix:
     return unit
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of question.
-
-    Attributes:
-        contexts: of the question: one chunk; a second one of the same document; or of another, as near as there is one.
-        answerable: whether the documents hold the answer.
-    """
-
-    contexts: Literal["one", "same document", "other document"]
-    answerable: bool = True
-
-
-KINDS: Mapping[str, Kind] = {
-    "single_fact": Kind("one"),
-    "reasoning": Kind("one"),
-    "several_chunks": Kind("same document"),
-    "across_documents": Kind("other document"),
-    "comparison": Kind("other document"),
-    "list": Kind("one"),
-    "unanswerable": Kind("one", answerable=False),
-    "false_premise": Kind("one"),
+PARTNERS: Mapping[str, str] = {
+    "several_chunks": "same document",
+    "across_documents": "other document",
+    "comparison": "other document",
 }
+"""Kind of question about two chunks -> where the second one is, as near as there is one; all others are about one."""
+UNANSWERABLE = "unanswerable"  # the kind of question whose answer the documents do not hold
 
 
 def in_turn(shares: Mapping[str, float]) -> Iterator[str]:
@@ -186,7 +170,7 @@ class Candidate:
     """A question that may become part of a test set.
 
     Attributes:
-        kind: name of a row of `KINDS`.
+        kind: a key of `SHARES`.
         question, answer: texts without blanks around them.
         chunks: places in the corpus of what it was made from.
         contexts: their texts.
@@ -205,7 +189,7 @@ class Candidate:
     @property
     def is_answerable(self) -> bool:
         """Whether its documents are meant to hold the answer."""
-        return KINDS[self.kind].answerable
+        return self.kind != UNANSWERABLE
 
     def to_json(self) -> dict[str, Any]:
         """All but texts and vector, which are kept elsewhere."""
@@ -221,7 +205,7 @@ class Slot:
 
     Attributes:
         index: place in the stage.
-        kind: name of a row of `KINDS`.
+        kind: a key of `SHARES`.
         chunk: place of the first chunk in the corpus.
         chunk_id: of this chunk.
     """
@@ -251,7 +235,7 @@ def slots_of(
         places: of useful chunks.
         shares: kind -> share.
     """
-    kinds = {kind: shares[kind] for kind in KINDS if shares.get(kind, 0) > 0}
+    kinds = {kind: shares[kind] for kind in SHARES if shares.get(kind, 0) > 0}
     orders = {kind: random.Random(f"{seed}\0{kind}").sample(places, len(places)) for kind in kinds}
     turns, slots = in_turn(kinds), list[Slot]()
     while len(slots) < min(count, len(places) * len(kinds)):  # each useful chunk once for each kind

@@ -18,7 +18,7 @@ SHARES: Mapping[str, float] = {
     "unanswerable": 0.1,
     "false_premise": 0.05,
 }
-"""Kind of question -> its share of the candidates; `rag_evaluator.features.testset.prepare` says what they are."""
+"""Kind of question -> its share of the candidates; `docs/testset.md` says what they are."""
 Share = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
 FilterName = Literal["language", "not_copied", "answerable", "not_known", "names_document", "not_duplicate"]
 

@@ -13,7 +13,7 @@ from rapidfuzz.process import cdist
 
 from rag_evaluator.features.testset.checker import DUPLICATE
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
-from rag_evaluator.features.testset.prepare import KINDS, in_turn, unit_vectors
+from rag_evaluator.features.testset.prepare import UNANSWERABLE, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
@@ -150,7 +150,7 @@ def rows_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequence[D
             "reference": fields["answer"],
             "reference_contexts": [chunk.text for chunk in chunks],
             "reference_places": [place_of(chunk) for chunk in chunks],
-            "answerable": KINDS[fields["kind"]].answerable,
+            "answerable": fields["kind"] != UNANSWERABLE,
             "kind": fields["kind"],
             "difficulty": fields["difficulty"],
             "made_from": [corpus[place].id for place in fields["chunks"]],

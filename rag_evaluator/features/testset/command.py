@@ -71,14 +71,18 @@ def testset(options: argparse.Namespace, stop: Stop) -> int:
 
 def _make(options: argparse.Namespace, stop: Stop) -> int:
     from rag_evaluator.cli.evaluate import beginning, read_config, refuse_wrong_paths
+    from rag_evaluator.config.schema import with_arguments
+    from rag_evaluator.features.testset.section import TestsetConfig
 
-    config = _with_options(read_config(options), options)
+    config = read_config(options)
+    documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
+    section = with_arguments(config.section(TestsetConfig), documents=documents, size=options.size)
+    config = config.model_copy(update={"testset": section})
     refuse_wrong_paths(config, reads_rows=False)
     worker, start = beginning(options)
     with loading_libraries():
         from rag_evaluator.cli.console import print_end, print_json, say
         from rag_evaluator.cli.evaluate import run_task
-        from rag_evaluator.features.testset.section import TestsetConfig
         from rag_evaluator.features.testset.stage import read_summary, start_of, testset_stage
 
     stage = testset_stage(config)
@@ -91,7 +95,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
     summary = read_summary(config.results_dir)
-    code = OK if summary["chosen"] >= config.section(TestsetConfig).size else FAILED
+    code = OK if summary["chosen"] >= section.size else FAILED
     if options.json:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
@@ -153,16 +157,6 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return code
-
-
-def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
-    """The configuration with what the command says about the test set."""
-    from rag_evaluator.config.schema import with_arguments
-    from rag_evaluator.features.testset.section import TestsetConfig
-
-    documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
-    section = with_arguments(config.section(TestsetConfig), documents=documents, size=options.size)
-    return config.model_copy(update={"testset": section})
 
 
 def make_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:

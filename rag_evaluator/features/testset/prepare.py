@@ -18,6 +18,7 @@ from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitte
 from rag_evaluator.features.testset.readers import existing, read_documents
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.models.embeddings import find_embeddings
 
 FOLDER, LOCK = "corpus", ".lock"
@@ -111,21 +112,20 @@ class Neighbours:
         return [int(place) for place in order if np.isfinite(similar[place])]
 
 
-def neighbours_of(corpus: Corpus, embed: Embed, identity: str, folder: Path, done: Callable[[int], None]) -> Neighbours:
+def neighbours_of(corpus: Corpus, embed: Embed, identity: str, folder: Path) -> Neighbours:
     """The neighbours of a corpus; its vectors are read from the folder, or made and kept there.
 
     Args:
         identity: of the embedding model.
-        done: called with the number of chunks that are embedded.
     """
     path = folder / f"vectors-{short_digest(f'{corpus.digest}{identity}')}.npy"
-    with FileLock(folder / LOCK):  # the first of several workers embeds, the others wait
+    with ACTIVITY.phase("embedding chunks"), FileLock(folder / LOCK):  # the first of several workers embeds
         if not path.exists():
             made: list[Matrix] = []
             for start in range(0, len(corpus.chunks), AT_ONCE):
                 chunks = corpus.chunks[start : start + AT_ONCE]
                 made.append(unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32)))
-                done(start + len(chunks))
+                ACTIVITY.step(start + len(chunks), len(corpus.chunks))
             write_whole(path, lambda to: np.save(to, np.concatenate(made)))
     kept: Matrix = np.load(path, mmap_mode="r")
     return Neighbours(kept, [chunk.document for chunk in corpus.chunks])

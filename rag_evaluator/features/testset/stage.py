@@ -24,7 +24,7 @@ from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, details_of, rows_of, select, summary_of, write_sheet
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_whole, write_wide_json
 from rag_evaluator.files.jsonl import read_lines
-from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
+from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.models.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.results.manifest import as_written
@@ -51,7 +51,6 @@ TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"
 QUESTIONS = f"testset_{DETAILS}"
 MANIFEST = "testset_manifest.json"
-EMBEDDING = "embedding chunks"
 ASKED_WITH = ("neighbours", "filters", "keep_hard")  # settings that a candidate depends on
 
 
@@ -88,15 +87,8 @@ class Testset(QuestionStage[Slot]):
 
     def make(self, judge: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
-        config, model = self.asking.config, self.embeddings.load()
-        with ACTIVITY.phase(EMBEDDING):
-            neighbours = neighbours_of(
-                self.corpus,
-                model.embed_texts,
-                self.embeddings.identity or "",
-                config.results_dir / FOLDER,
-                lambda done: ACTIVITY.step(done, len(self.corpus.chunks)),
-            )
+        model, folder = self.embeddings.load(), self.asking.config.results_dir / FOLDER
+        neighbours = neighbours_of(self.corpus, model.embed_texts, self.embeddings.identity or "", folder)
         checker = Checker(self.asking, judge)
         return CandidateMaker(self.corpus.chunks, frozenset(self.useful), neighbours, model.aembed_text, checker).make
 

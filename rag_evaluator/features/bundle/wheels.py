@@ -24,6 +24,8 @@ def program_source(wheel: Path | None) -> Path:
     """What the program's wheel is made of: a wheel that is given, or the clone. Raises `ConfigError` without either."""
     if sys.platform != "linux":
         raise ConfigError("bundle: make it on Linux: pip reads markers of requirements for the machine it runs on.")
+    if wheel is not None and not (wheel.is_file() and wheel.match(FILE)):
+        raise ConfigError(f"--wheel {wheel}: expected the file of a wheel of this program, {FILE}.")
     if wheel is None and (PACKAGE / "data").is_dir():
         raise ConfigError(
             f"the program was installed here: give its wheel, --wheel {FILE}; `pip wheel --no-deps .` in a clone "

@@ -110,6 +110,7 @@ def test_a_node_of_another_kind_is_refused_in_words(on_node: Path, line: str, ot
         (["--models", "./nowhere"], "--models: no such folder: "),
         (["--models", "org/never-downloaded"], "is not in the Hugging Face cache"),
         (["--models", "links"], "--models: {here}/links is not a model folder"),
+        (["--wheel", "links/spice-1.0-py3-none-any.whl"], "expected the file of a wheel of this program"),
         (["--out", "links"], "links: is there already, and is not overwritten"),
     ],
 )

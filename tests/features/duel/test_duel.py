@@ -402,13 +402,10 @@ WRONG = [  # rows of a, rows of b, arguments, what is said
         "2 rows match by 'id', and in none of them both have a response",
     ),
     ([row(1, "x")], [row(1, "y")], ["--on", "nme"], "no row has something in 'nme'"),
-    ([row(1, "x")], [row(1, "y")], ["--config", "no.yaml"], "no.yaml: no such configuration file"),
-    ([row(1, "x")], [row(1, "y")], ["--set", "judge.modle=x"], "Did you mean 'judge.model'?"),
     ([row(1, "x")], [row(1, "y")], ["--set", "judge.model=/no/such"], "judge.model: no such folder"),
     ([row(1, "x")], [row(1, "y")], ["--set", "language=klingon"], "duel_prompt_klingon.json"),
     ([row(1, "x")], [row(1, "y")], ["--set", "cluster=topc"], "no row has something in 'topc'"),
     ([row(1, "x")], [row(1, "y")], ["--out", __file__], "cannot be"),
-    ([row(1, "x")], [row(1, "y")], ["--worker", "0/0"], "--worker 0/0"),
 ]
 
 

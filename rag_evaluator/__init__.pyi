@@ -29,7 +29,7 @@ from .features.duel.stage import Duel, duel
 from .features.probe.stage import ProbeReport, probe
 from .features.setup.check import check
 from .features.setup.checks import Check, CheckReport
-from .features.testset.stage import CheckedTestset, MadeTestset, check_testset, make_testset
+from .features.testset.stage import MadeTestset, make_testset
 from .ground_truth import generate
 from .judge.judge import Judge
 from .judge.scripted import ScriptedJudge
@@ -49,7 +49,6 @@ __all__ = [
     "Certification",
     "Check",
     "CheckReport",
-    "CheckedTestset",
     "Config",
     "ConfigError",
     "CustomMetric",
@@ -77,7 +76,6 @@ __all__ = [
     "apply_reviews",
     "certify",
     "check",
-    "check_testset",
     "collect",
     "compare",
     "duel",

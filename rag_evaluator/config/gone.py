@@ -4,6 +4,12 @@ from collections.abc import Mapping
 
 KEYS: Mapping[str, str] = {
     "judges": "Run each judge alone (--set judge.model=MODEL --set name=NAME), then compare the runs with 'compare'.",
+    **dict.fromkeys(
+        ("probe.pairs", "probe.reliable", "probe.false_alarms", "probe.useless"),
+        "The limits of the words are fixed, and probe.json has every figure. Remove it.",
+    ),
+    "testset.all_filters": "The first filter that leaves a question out is the last that it is asked. Remove it.",
+    "testset.names": "Columns have the names of ragas: rename those of testset.jsonl. Remove it.",
     "testset.second_judge": "Score the test set with the other model as judge, and compare the runs.",
     "keep_prompts": "rag_evaluator.read_questions(FOLDER) gives every question in full. Remove it.",
     "judge.dialect": "Every server is asked by chats with a JSON schema. Remove it.",
@@ -28,6 +34,12 @@ DEFAULTS: Mapping[str, object] = {
     "keep_prompts": False,
     "prompts.adapt_instruction": True,
     "retrieval.reranker.gains": "binary",
+    "probe.pairs": 20,
+    "probe.reliable": 0.8,
+    "probe.false_alarms": 0.15,
+    "probe.useless": 0.7,
+    "testset.all_filters": False,
+    "testset.names": "ragas",
 }
 """Of those whose default was not empty, the default: runs of old saved it, though nobody had set it."""
 COMMANDS: Mapping[str, str] = {

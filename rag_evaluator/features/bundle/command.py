@@ -1,19 +1,13 @@
 """`rag-evaluator bundle --out bundle`: one folder with everything that a node without network needs."""
 
 import argparse
-import platform
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_evaluator.cli.options import OK, add_json, with_examples
 
-if TYPE_CHECKING:
-    from rag_evaluator.features.bundle.contents import Bundle
-
 EXTRAS = "demo,charts,strings,adapters"
-PLATFORM = f"manylinux_2_31_{platform.machine()}"  # the oldest for which all tested versions have wheels
 
 
 def add_bundle_command(commands: Any) -> None:
@@ -23,7 +17,8 @@ def add_bundle_command(commands: Any) -> None:
         help="one folder with all that a node without network needs: wheels, models, install.sh",
         description="Download the program's wheels with the tested versions, copy models that are on this machine, and "
         "write SHA256SUMS and install.sh, which needs no network. Wheels come from the package index that pip is "
-        "configured with. Models come from folders or the Hugging Face cache; the Hugging Face Hub is not asked.",
+        "configured with, for the Python and machine of this program and glibc 2.31 or newer. Models come from folders "
+        "or the Hugging Face cache; the Hugging Face Hub is not asked.",
         **with_examples(
             "rag-evaluator bundle --out bundle",
             "rag-evaluator bundle --out bundle --config config.yaml",
@@ -32,12 +27,6 @@ def add_bundle_command(commands: Any) -> None:
         ),
     )
     command.add_argument("--out", type=Path, required=True, metavar="FOLDER", help="a new folder")
-    command.add_argument(
-        "--platform",
-        default=PLATFORM,
-        help="of the node: its glibc or an older one, and its machine; default: %(default)s (Debian 11, Ubuntu 20.04, "
-        "RHEL 9 and newer). Its Python must be that of this program",
-    )
     command.add_argument(
         "--torch",
         default="cuda",
@@ -63,38 +52,26 @@ def add_bundle_command(commands: Any) -> None:
 
 def bundle(options: argparse.Namespace) -> int:
     """`rag-evaluator bundle --out bundle`."""
-    from rag_evaluator.cli.console import print_json, print_parts, say
+    from rag_evaluator.cli.console import print_json, print_parts
     from rag_evaluator.config.schema import load_config
     from rag_evaluator.features.bundle.contents import find_models, make_bundle, models_of
-    from rag_evaluator.features.bundle.wheels import Target, check_torch, program_source
+    from rag_evaluator.features.bundle.wheels import program_source
     from rag_evaluator.results.conclusion import Conclusion
 
-    target = Target.of(options.platform)
     config = load_config(options.config) if options.config else None
     extras = [name for name in options.extras.split(",") if name]
-    check_torch(options.torch)
     models = find_models([*options.models, *(models_of(config) if config else [])])
-    source = program_source(options.wheel)
-    made = make_bundle(options.out, source, extras, target, options.torch, models)
-    conclusion = Conclusion(list(sentences(made)))
+    torch = make_bundle(options.out, program_source(options.wheel), extras, options.torch, models)
+    copied = "".join(f", models/{name}" for name in models)
+    install = shlex.join(["bash", f"{options.out.name}/install.sh"])
+    sentences = [
+        f"{options.out}/ has the wheels with torch {torch}{copied}: copy it to the node and run `{install}`.",
+        "Wheels are from the places that pip asks, models from this machine: the Hugging Face Hub was not asked.",
+    ]
+    conclusion = Conclusion(sentences)
     if options.json:
-        print_json({**made.to_json(), "conclusion": conclusion.to_json()})
+        sources = {name: str(place) for name, place in models.items()}
+        print_json({"out": str(options.out), "torch": torch, "models": sources, "conclusion": conclusion.to_json()})
         return OK
     print_parts(conclusion.lines())
-    for model in made.models:
-        say(f"  {options.out / 'models' / model.name}: {model.source}")
     return OK
-
-
-def sentences(made: "Bundle") -> Iterator[str]:
-    """What was made and what to do with it; then where it came from, and what is not in it."""
-    from rich.filesize import decimal
-
-    wheels = f"{len(made.wheels)} wheels ({decimal(made.wheel_bytes)})"
-    count = len(made.models)
-    noun = "model" if count == 1 else "models"
-    models = f" and {count} {noun} ({decimal(made.model_bytes)})" if count else ""
-    install = shlex.join(["bash", f"{made.out.name}/install.sh"])
-    yield f"{made.out}/ has {wheels}{models}: copy it to the node and run `{install}`."
-    yield f"It is for {made.target}, with torch {made.torch}."
-    yield "Wheels are from the places that pip asks, models from this machine: the Hugging Face Hub was not asked."

@@ -68,7 +68,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     if config.offline:
         disable_network()
     begun = beginning(options)
-    stage = dueling.of_runs(runs, options.on, TaskJudge(dueling.TASK, config), list(map(str, places)))
+    stage = dueling.of_runs(runs, options.on, TaskJudge(dueling.TASK, config), places)
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = stage.summary(table)
     code = OK if summary["measures"][WIN_RATE]["scored"] else FAILED

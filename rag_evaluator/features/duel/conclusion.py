@@ -15,18 +15,16 @@ RULES = (
 )
 
 
-def duel_conclusion(
-    summary: Mapping[str, Any], config: Mapping[str, Any], folders: Sequence[object] = ()
-) -> Conclusion:
+def duel_conclusion(summary: Mapping[str, Any], config: Mapping[str, Any], folders: Sequence[object]) -> Conclusion:
     """The sentences of a duel, and the next command.
 
     Args:
         summary: as in `duel_summary.json`. Any: JSON.
         config: of the judge, as the manifest has it. Any: JSON.
-        folders: of both runs; empty where one was given from Python.
+        folders: of both runs.
     """
-    following = next_command(("compare", *folders)) if folders else ""
-    return Conclusion([_winner(summary, config), *_place(summary["position_bias"])], following, RULES)
+    sentences = [_winner(summary, config), *_place(summary["position_bias"])]
+    return Conclusion(sentences, next_command(("compare", *folders)), RULES)
 
 
 def _winner(summary: Mapping[str, Any], config: Mapping[str, Any]) -> str:

@@ -4,7 +4,7 @@ import asyncio
 import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
 from typing import Annotated, Any, Literal
@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, create_model
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.dataset.sample import Sample, choose
 from rag_evaluator.errors import JudgementError, ResultsError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import Draw, JudgeProtocol, PromptText, log_odds
@@ -84,38 +84,29 @@ class Pair(Question):
 
 
 @dataclass(frozen=True)
-class Counts:
-    """What became of the rows.
+class MatchedRows:
+    """The pairs of two runs, in the order of the first.
 
     Attributes:
-        compared: pairs of rows that both have a response.
-        unanswered: pairs of which one has none, or both.
-        unmatched_a, unmatched_b: rows without a partner.
+        on: the column that rows were matched on.
+        counts: of pairs of rows: those that both have a response (`compared`), those of which one has none, or both
+            (`unanswered`); and of rows without a partner (`unmatched_a`, `unmatched_b`).
     """
-
-    compared: int
-    unanswered: int
-    unmatched_a: int
-    unmatched_b: int
-
-
-@dataclass(frozen=True)
-class MatchedRows:
-    """The pairs of two runs, in the order of the first; `on` is the column that rows were matched on."""
 
     on: str
     units: Sequence[Pair]
-    counts: Counts
+    counts: Mapping[str, int]
 
     @property
     def digest(self) -> str:
         """16 hexadecimal digits of all that the results say of the rows."""
         units = [(unit.key, unit.digest, unit.cluster, 1.0) for unit in self.units]
-        return short_digest(json.dumps([self.on, asdict(self.counts), units], ensure_ascii=False))
+        return short_digest(json.dumps([self.on, self.counts, units], ensure_ascii=False))
 
-    def choose(self, units: Sequence[Pair]) -> "MatchedRows":
-        """The same with some of the pairs only."""
-        return replace(self, units=units, counts=replace(self.counts, compared=len(units)))
+    def choose(self, part: Mapping[str, int]) -> "MatchedRows":
+        """The same with some of the pairs only, see `RowChoice`."""
+        units = choose(self.units, part)
+        return replace(self, units=units, counts={**self.counts, "compared": len(units)})
 
 
 def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> MatchedRows:
@@ -143,8 +134,12 @@ def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> Matc
         )
     labels = _clusters(a, config.cluster, partners)
     units = [_pair(index, partners[place][2], *rows[place], labels[place]) for index, place in enumerate(answered)]
-    unmatched = (len(run.samples) - len(partners) for run in runs)
-    counts = Counts(len(units), len(partners) - len(units), *unmatched)
+    counts = {
+        "compared": len(units),
+        "unanswered": len(partners) - len(units),
+        "unmatched_a": len(a.samples) - len(partners),
+        "unmatched_b": len(b.samples) - len(partners),
+    }
     return MatchedRows(on, units, counts)
 
 
@@ -274,12 +269,12 @@ class AnswerComparison:
         share = round(share_of(a_first, b_shown_first), DECIMALS)
         odds = (a_first, 0.0 - b_shown_first)
         by_place = odds[0] * odds[1] < 0
-        winner: Winner = "tie" if by_place else _winner(share)
+        winner: Winner = "tie" if by_place or share == 0.5 else "a" if share > 0.5 else "b"
         outcome = Outcome(winner, False, share, *odds, contexts_shown=len(contexts), judge_calls=2)
         if outcome.winner == "tie":
             return replace(outcome, no_reason=BY_PLACE if by_place else NO_WINNER)
-        order = _clearer(outcome)
-        return await self._with_reason(outcome, ORDERS[order], prompts[order])
+        clearer = odds.index(max(odds) if winner == "a" else min(odds))  # the order with more certainty; else the first
+        return await self._with_reason(outcome, ORDERS[clearer], prompts[clearer])
 
     async def _first(self, prompt: PromptText) -> float:
         """Log odds that the answer in the first place is chosen."""
@@ -312,15 +307,3 @@ class AnswerComparison:
             answer_2=second,
         )
         return self.prompt.to_string(shown)
-
-
-def _winner(share: float) -> Winner:
-    return "tie" if share == 0.5 else "a" if share > 0.5 else "b"
-
-
-def _clearer(outcome: Outcome) -> int:
-    """The place in `ORDERS` of that in which the winner was chosen with more certainty."""
-    assert outcome.log_odds_a_first is not None
-    assert outcome.log_odds_b_first is not None
-    difference = outcome.log_odds_b_first - outcome.log_odds_a_first
-    return int(difference > 0 if outcome.winner == "a" else difference < 0)

@@ -8,11 +8,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.comparison.saved_scores import read_scores
 from rag_evaluator.config.origin import Origin, apply_overrides
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import choice_of
-from rag_evaluator.dataset.sample import choose
 from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
 from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
@@ -170,9 +168,9 @@ class DuelStage(QuestionStage[Pair]):
         """What `duel_summary.json` holds: what the runs are called, the column they were matched on, the figures."""
         compared = table.about[TASK]
         return {
-            **{side: Path(compared[side]).name if compared[side] else side for side in ("a", "b")},
+            **{side: Path(compared[side]).name for side in ("a", "b")},
             "on": compared["on"],
-            "rows": asdict(self.pairs.counts),
+            "rows": dict(self.pairs.counts),
             **({PART: dict(self.plan.part)} if self.plan.part else {}),
             **summarise(list(self.outcomes(table)), self.level),
         }
@@ -183,25 +181,22 @@ class DuelStage(QuestionStage[Pair]):
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
 
-def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, places: Sequence[str | None]) -> DuelStage:
-    """The stage for two runs.
-
-    Args:
-        places: the folders of the runs; None for one that was given from Python.
-
-    Raises `ResultsError` where there is nothing to compare.
-    """
+def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, places: Sequence[Path]) -> DuelStage:
+    """The stage for two runs in folders. Raises `ResultsError` where there is nothing to compare."""
     config = asking.config
     whole = pairs_of(runs, on, config)
     part = choice_of(config, len(whole.units)).to_json()
-    pairs = whole.choose(choose(whole.units, part))
+    pairs = whole.choose(part)
     plan = replace(
         plan_of(TASK, STAGE, pairs.units, COLUMN, asking.signature(), config.chunk_size, whole.digest, part),
         unit_noun="rows",
         cell_noun="rows",
         options={"interval": f"{config.ci_level:g}", **({} if config.cluster is None else {"cluster": config.cluster})},
     )
-    about = {**asking.about(TASK, len(pairs.units), part), TASK: {"a": places[0], "b": places[1], "on": pairs.on}}
+    about = {
+        **asking.about(TASK, len(pairs.units), part),
+        TASK: {"a": str(places[0]), "b": str(places[1]), "on": pairs.on},
+    }
     return DuelStage(pairs, plan, about, config.ci_level, asking)
 
 
@@ -210,17 +205,13 @@ def of_journal(journal: Journal) -> DuelStage:
     compared = journal.about[TASK]
     config = make_config({**journal.about["config"], "name": TASK})  # any folder can be named with --out
     places = [compared[side] for side in ("a", "b")]
-    if None in places:
-        raise ResultsError(f"{journal.results}: its rows were given from Python: call duel again.")
-    runs = [open_run(Path(place)) for place in places]
-    pairs = pairs_of(runs, compared["on"], config)
+    pairs = pairs_of([open_run(Path(place)) for place in places], compared["on"], config)
     if pairs.digest != journal.plan.data:
         raise ResultsError(
             f"{' and '.join(places)}: not the rows that were compared: they have changed since. To go on with what "
             f"still holds, {way('update')}."
         )
-    pairs = pairs.choose(choose(pairs.units, journal.plan.part))
-    return DuelStage(pairs, journal.plan, journal.about, config.ci_level)
+    return DuelStage(pairs.choose(journal.plan.part), journal.plan, journal.about, config.ci_level)
 
 
 def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:
@@ -271,8 +262,8 @@ class Duel(WithOverview):
 
 
 def duel(
-    a: Any,
-    b: Any,
+    a: str | Path,
+    b: str | Path,
     *,
     on: str | None = None,
     judge: Any = None,
@@ -285,7 +276,7 @@ def duel(
     """Which of two runs answers better, row by row, by the judge; each pair of answers is shown in both orders.
 
     Args:
-        a, b: each a results folder, `Results`, or a table of scores with responses, as in `compare`.
+        a, b: results folders.
         on: the column by which rows are matched; None takes `id` if every row has its own, else the question.
         judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
         language: of the prompt; None takes the configured one.
@@ -297,18 +288,13 @@ def duel(
 
     Raises `RagEvaluatorError` for bad input before a model is loaded.
     """
-    runs = [read_scores(source, place, [] if on is None else [on]) for place, source in enumerate((a, b))]
-    paths = [Path(run).expanduser().resolve() if isinstance(run, str | Path) else None for run in (a, b)]
-    places = [path if path is not None and path.is_dir() else None for path in paths]
+    places = [Path(run).expanduser().resolve() for run in (a, b)]
+    runs = [open_run(place) for place in places]
     settings = settings_of(recorded_config(runs[0]) if config is None else config, language)
-    folders = [place for place in places if place is not None]
-    if output_dir is None and len(folders) < len(places):
-        raise ConfigError("duel: give output_dir, as a and b are not both results folders.")
-    folder = beside(*folders) if output_dir is None else Path(output_dir).expanduser().resolve()
-    source = judge_source(judge, settings)
-    names = [None if place is None else str(place) for place in places]
-    stage = of_runs(runs, on, TaskJudge(TASK, for_duel(settings, folder), source), names)
+    folder = beside(*places) if output_dir is None else Path(output_dir).expanduser().resolve()
+    asking = TaskJudge(TASK, for_duel(settings, folder), judge_source(judge, settings))
+    stage = of_runs(runs, on, asking, places)
     table = run_and_keep(stage, folder, fresh, progress)
     summary = stage.summary(table)
-    conclusion = duel_conclusion(summary, stage.about["config"], folders if len(folders) == len(places) else [])
+    conclusion = duel_conclusion(summary, stage.about["config"], places)
     return Duel(folder, summary, list(stage.rows(table)), conclusion)

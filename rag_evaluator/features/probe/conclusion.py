@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from rag_evaluator.features.probe.control import RULE, control_sentences, percent
-from rag_evaluator.features.probe.verdicts import ALPHA, CHANCE
+from rag_evaluator.features.probe.verdicts import ALPHA, CHANCE, LIMITS
 from rag_evaluator.results.conclusion import Conclusion, next_command, with_ends_beside
 from rag_evaluator.results.overview import counted
 
@@ -25,8 +25,8 @@ RULES = (
     "noticed: reliable, or weak: the low end is above chance, after Holm over all kinds of change of all metrics "
     f"(p at most {ALPHA:g}); and so is the 95 % interval of its paired difference from the share of same_text, "
     "the control that makes nothing worse, above 0.",
-    "reliable: the low end is at least `probe.reliable`, and the upper end of the metric's false alarms at most "
-    "`probe.false_alarms`.",
+    f"reliable: the low end is at least {LIMITS['reliable']:g}, and the upper end of the metric's false alarms at most "
+    f"{LIMITS['false_alarms']:g}.",
     "false alarms: of the rows that were not made worse those whose score is another one, by the worst control.",
 )
 
@@ -83,7 +83,7 @@ def _share(probe: str, cell: Mapping[str, Any]) -> str:
 
 def _of_alarms(report: Mapping[str, Any]) -> Iterator[str]:
     """The metrics whose false alarms are not shown to be few, each with its worst control."""
-    most = report["settings"]["false_alarms"]
+    most = LIMITS["false_alarms"]
     alarms: dict[str, list[str]] = {"too many": [], "not shown to be few": []}
     for metric, cells in report["metrics"].items():
         shares = {probe: cell["share"] for probe, cell in cells.items() if cell["word"] is None and cell["share"]["n"]}

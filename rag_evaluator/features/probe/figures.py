@@ -16,6 +16,7 @@ from rag_evaluator.features.probe.control import AS_MANY, control_of
 from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.features.probe.verdicts import (
     CONTINUOUS_TOLERANCE,
+    LIMITS,
     Expected,
     Pairs,
     ProbeCell,
@@ -237,7 +238,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
         for metric in concerned(pair, metrics):
             by_cell[metric, pair.probe].append(pair)
     keys = [key for key, pairs_of_cell in by_cell.items() if pairs_of_cell]
-    cells = judge_cells([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys], settings)
+    cells = judge_cells([_pairs(by_cell[key], key, metrics[key[0]], records) for key in keys])
     figures: dict[str, dict[str, Any]] = {}
     for (metric, probe), cell in zip(keys, cells, strict=True):
         figures.setdefault(metric, {})[probe] = _figures(cell, len(by_cell[metric, probe]))
@@ -258,7 +259,7 @@ def report(pairs: Sequence[ChangedRow], metrics: Mapping[str, Metric], records: 
         for name, probe in PROBES.items()
         if any(name == used for _, used in keys)
     }
-    whole = {"probes": about, "settings": settings.model_dump(), "metrics": figures}
+    whole = {"probes": about, "settings": {**settings.model_dump(), **LIMITS}, "metrics": figures}
     return {**whole, **({"control": control} if control else {})}
 
 

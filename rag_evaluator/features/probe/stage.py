@@ -26,6 +26,7 @@ from rag_evaluator.features.probe.figures import (
     rows_for_reading,
     units_of,
 )
+from rag_evaluator.features.probe.verdicts import LIMITS
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
@@ -83,11 +84,6 @@ class ProbeStage:
         self.plan, self.about, self._load = plan, about, load
         self.units = units_of(pairs, metrics)
 
-    @property
-    def settings(self) -> ProbeConfig:
-        """Of the configuration of this start."""
-        return make_config(self.about["config"]).section(ProbeConfig)
-
     def digest(self, unit: ProbeUnit, column: str) -> str:
         read = unit.sample.digest_of(self.metrics[unit.metric].reads)
         return short_digest(f"{read}\0{unit.metric}\0{self.about['signatures'][unit.metric]}")
@@ -105,15 +101,13 @@ class ProbeStage:
         yield Scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
 
     def is_written(self, folder: Path) -> bool:
-        try:
-            return bool(read_report(folder)["settings"] == self.settings.model_dump())
-        except ResultsError:
-            return False
+        return True
 
     def write(self, table: Table[ProbeUnit], folder: Path) -> None:
         records = {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, records))
-        figures = report(self.pairs, self.metrics, records, self.settings)
+        settings = make_config(self.about["config"]).section(ProbeConfig)
+        figures = report(self.pairs, self.metrics, records, settings)
         write_json(folder / REPORT, {"rows": len(self.rows), **figures, "notes": self._notes(figures)})
         write_json(folder / MANIFEST, as_written(table.about))
 
@@ -287,10 +281,11 @@ def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
     rows, signatures = evaluator.rows(data), evaluator.signatures_once()
     about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
     stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
-    if len(stage.rows) < 2 * stage.settings.pairs:
+    fewest = int(LIMITS["pairs"])
+    if len(stage.rows) < 2 * fewest:
         logger.warning(
             "%d rows are changed: a word other than 'too few' needs %d pairs that count, and a pair whose sides both "
             "have the worst score does not count. Take --sample %d or more.",
-            len(stage.rows), stage.settings.pairs, 5 * stage.settings.pairs // 2,
+            len(stage.rows), fewest, 5 * fewest // 2,
         )  # fmt: skip
     return stage

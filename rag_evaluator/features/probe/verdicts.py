@@ -1,14 +1,13 @@
 """Whether a judge notices texts that are worse by construction: shares, and a word for each of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rag_evaluator.features.probe.feature import ProbeConfig
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import PASS, difference_interval, mean_interval
 from rag_evaluator.statistics.paired import holm
@@ -27,6 +26,9 @@ Expected = Literal["worse", "equal", "not better"]
 CONTINUOUS_TOLERANCE = 0.05
 CHANCE = 0.5  # the share of a judge that does not notice the change
 ALPHA = 0.05  # of the tests for `weak` and `wrong way`, after Holm over all cells
+LIMITS: Mapping[str, float] = {"pairs": 20, "reliable": 0.8, "false_alarms": 0.15, "useless": 0.7}
+"""Of the words: a cell with fewer pairs is `too few`; the lower end of the share of a `reliable` cell is at least this,
+the upper end of its false alarms at most; `no better than chance` is a cell whose upper end is below `useless`."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def figures_of(estimate: Estimate) -> dict[str, Any]:
     return {name: getattr(estimate, name) for name in names}
 
 
-def judge_cells(cells: Sequence[Pairs], limits: ProbeConfig, seed: int = 0) -> list[ProbeCell]:
+def judge_cells(cells: Sequence[Pairs], seed: int = 0) -> list[ProbeCell]:
     """Every cell with its figures and its word, in order.
 
     Intervals: `mean_interval` of 1 (fall), 0.5 (tie) and 0 (rise), clustered by unit. `weak` and `wrong way` ask for
@@ -121,35 +123,30 @@ def judge_cells(cells: Sequence[Pairs], limits: ProbeConfig, seed: int = 0) -> l
         falls, ties, rises = (int(np.count_nonzero(move == way)) for way in (1.0, 0.0, -1.0))
         floor = int(np.count_nonzero(_at_floor(pairs)))
         missing = int(np.count_nonzero(np.isnan(np.subtract(*_sides(pairs)))))
-        word = None if pairs.is_control else _word(share, [shares[at] for at in controls], p_holm, limits, floor, above)
+        word = None if pairs.is_control else _word(share, [shares[at] for at in controls], p_holm, floor, above)
         judged.append(ProbeCell(falls, ties, rises, floor, missing, share, p, p_holm, word, above))
     return judged
 
 
 def _word(
-    share: Estimate,
-    alarms: Sequence[Estimate],
-    p_holm: float | None,
-    limits: ProbeConfig,
-    floor: int,
-    above: Estimate | None,
+    share: Estimate, alarms: Sequence[Estimate], p_holm: float | None, floor: int, above: Estimate | None
 ) -> Word:
     """The first word that fits, in the order of `Word`; `alarms` are the shares of the controls."""
     low, high = share.ci_low, share.ci_high
-    if not share.n and floor >= limits.pairs:
+    if not share.n and floor >= LIMITS["pairs"]:
         return "always worst"
-    if low is None or high is None or share.n < limits.pairs:
+    if low is None or high is None or share.n < LIMITS["pairs"]:
         return "too few"
     highs = [control.ci_high for control in alarms]
-    is_quiet = bool(highs) and all(end is not None and end <= limits.false_alarms for end in highs)
+    is_quiet = bool(highs) and all(end is not None and end <= LIMITS["false_alarms"] for end in highs)
     is_notable = p_holm is not None and p_holm <= ALPHA
     is_above = above is None or not above.n or (above.ci_low is not None and above.ci_low > 0)
     rules: dict[Word, bool] = {
-        "reliable": low >= limits.reliable and is_quiet and is_above,
+        "reliable": low >= LIMITS["reliable"] and is_quiet and is_above,
         "wrong way": high < CHANCE and is_notable,
         "weak": low > CHANCE and is_notable and is_above,
         "not above the control": low > CHANCE and is_notable,
-        "no better than chance": high < limits.useless,
+        "no better than chance": high < LIMITS["useless"],
     }
     return next((name for name, fits in rules.items() if fits), "undecided")
 

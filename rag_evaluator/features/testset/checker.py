@@ -9,17 +9,16 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, Field
 
-from rag_evaluator.config.languages import Language, find_language
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.features.testset.corpus import DocumentChunk
-from rag_evaluator.features.testset.prepare import KINDS, Candidate, Neighbours, Slot
-from rag_evaluator.features.testset.section import TestsetConfig
+from rag_evaluator.features.testset.prepare import PARTNERS, Candidate, Neighbours, Slot
+from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.judge.cached import RESERVE, Window
 from rag_evaluator.judge.grammar.lark import MAX_STRING
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.language_id import foreign
-from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import AnswerInput, ModelPair, ReferenceOutput, SupportInput, SupportOutput, Verdict
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.run.task import Record
@@ -67,11 +66,12 @@ class AgreeOutput(BaseModel):
 
 
 PROMPTS: Mapping[Key, ModelPair] = {
-    **{("testset", f"{kind}_prompt"): (MadeInput, MadeOutput) for kind in KINDS},
+    **{("testset", f"{kind}_prompt"): (MadeInput, MadeOutput) for kind in SHARES},
     ("testset", "known_prompt"): (KnownInput, KnownOutput),
     ("testset", "agree_prompt"): (AgreeInput, AgreeOutput),
 }
 """As `OWN_PROMPTS`."""
+OWNERS = ("testset", "generate")  # of the prompts that are asked
 
 
 ANSWER_TOKENS = MAX_STRING + RESERVE  # the longest answer with its JSON
@@ -81,16 +81,109 @@ SUPPORTS, SUPPORTS_NOT = SupportOutput(verdict=1), SupportOutput(verdict=0)
 Answer = TypeVar("Answer", bound=BaseModel)
 
 
-class Questions:
-    """Asks a judge what test sets need. Every method raises `JudgementError`.
+LIKELY = 0.5  # a probability above it is a yes
+NOT_FOUND = "the judge finds no answer in its contexts"
+NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
+WORD = re.compile(r"\w+")
+FilterVerdict = dict[str, Any]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. JSON
+Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
+Embed = Callable[[str], Awaitable[list[float]]]
 
-    Args:
-        prompts: of `testset` and `generate`.
+
+def _verdict(keep: bool, reason: str | None, **seen: Any) -> FilterVerdict:
+    return {"keep": keep, "reason": None if keep else reason, **seen}
+
+
+async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Question and answer are in the configured language."""
+    reason = foreign(f"{candidate.question} {candidate.answer}", checker.language)
+    return _verdict(reason is None, reason)
+
+
+async def _not_copied(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Every word of the answer is in the question. A choice between things that it names is no copy."""
+    answer, question = (
+        {word.lower() for word in WORD.findall(text)} for text in (candidate.answer, candidate.question)
+    )
+    is_copy = candidate.kind != "comparison" and answer <= question
+    return _verdict(not is_copy, "every word of the answer is in the question")
+
+
+async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Asked again with the contexts that it was made from."""
+    answer = await checker.answer(candidate.question, candidate.contexts)
+    if not candidate.is_answerable:
+        return _verdict(answer is None, "its contexts hold an answer", answer=answer)
+    if answer is None:
+        return _verdict(False, NOT_FOUND)
+    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    return _verdict(agreement > LIKELY, "another answer from its contexts", answer=answer, agreement=agreement)
+
+
+async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Asked without contexts: what the judge knows by heart measures no retrieval."""
+    if not candidate.is_answerable:
+        return _verdict(True, None)
+    answer = await checker.known(candidate.question)
+    if answer is None:
+        return _verdict(True, None, answer=None)
+    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    reason = "the judge answers it without contexts"
+    return _verdict(agreement <= LIKELY, reason, answer=answer, agreement=agreement)
+
+
+async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVerdict:
+    """Asked with its contexts among the nearest ones of other documents."""
+    shown = [*candidate.contexts, *candidate.distractors]
+    answer = await checker.answer(candidate.question, shown, seed=candidate.question)
+    seen = {"distractors": len(candidate.distractors), "answer": answer}
+    if not candidate.is_answerable:
+        return _verdict(answer is None, "chunks of other documents hold an answer", **seen)
+    if answer is None:
+        return _verdict(False, "no answer among similar chunks of other documents", **seen)
+    agreement = await checker.agreement(candidate.question, candidate.answer, answer)
+    reason = "another answer among similar chunks of other documents"
+    return _verdict(agreement > LIKELY, reason, **seen, agreement=agreement)
+
+
+FILTERS: Mapping[str, Check] = {
+    "language": _language,
+    "not_copied": _not_copied,
+    "answerable": _answerable,
+    "not_known": _not_known,
+    "names_document": _names_document,
+}
+"""In the order in which they are applied: those that ask nothing first."""
+DUPLICATE = "not_duplicate"
+"""The filter that compares candidates with each other, when the test set is chosen."""
+
+
+AMONG_OTHERS = "names_document"
+MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question is
+
+
+class Checker:
+    """Asks a judge what test sets need, and applies the filters.
+
+    What it asks raises `JudgementError`; `verdicts` does not.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt]) -> None:
-        self.judge, self.prompts = judge, prompts
-        self.window = Window(judge)
+    def __init__(self, asking: TaskJudge, judge: JudgeProtocol) -> None:
+        self.judge, self.prompts, self.window = judge, asking.prompts, Window(judge)
+        self.language, self.settings = find_language(asking.config.language), asking.config.section(TestsetConfig)
+
+    async def verdicts(self, candidate: Candidate) -> tuple[bool, dict[str, Any]]:
+        """Whether a candidate stays, and what each filter says, until one leaves it out."""
+        verdicts: dict[str, Any] = {}
+        for name in [name for name in FILTERS if name in self.settings.filters]:
+            try:
+                verdict = await FILTERS[name](candidate, self)
+            except JudgementError as error:  # what could not be checked is not trusted
+                verdict = _verdict(False, f"{NOT_CHECKED}: {error}")
+            verdicts[name] = verdict
+            if not verdict["keep"] and not (self.settings.keep_hard and name == AMONG_OTHERS):
+                return False, verdicts
+        return True, verdicts
 
     async def made(self, kind: str, contexts: Sequence[str]) -> MadeOutput:
         """A question of a kind and its answer, from contexts."""
@@ -147,144 +240,6 @@ class Questions:
         return fitting
 
 
-LIKELY = 0.5  # a probability above it is a yes
-NOT_FOUND = "the judge finds no answer in its contexts"
-NOT_CHECKED = "could not be checked"  # how the reason of a verdict begins that is none
-WORD = re.compile(r"\w+")
-FilterVerdict = dict[
-    str, Any
-]  # `keep`, the `reason` if not, and what the filter saw: answers, probabilities. Any: JSON
-Check = Callable[[Candidate, "Checker"], Awaitable[FilterVerdict]]
-Embed = Callable[[str], Awaitable[list[float]]]
-
-
-def _verdict(keep: bool, reason: str | None, **seen: Any) -> FilterVerdict:
-    return {"keep": keep, "reason": None if keep else reason, **seen}
-
-
-async def _language(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Question and answer are in the configured language."""
-    reason = foreign(f"{candidate.question} {candidate.answer}", checker.language)
-    return _verdict(reason is None, reason)
-
-
-async def _not_copied(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Every word of the answer is in the question. A choice between things that it names is no copy."""
-    answer, question = (
-        {word.lower() for word in WORD.findall(text)} for text in (candidate.answer, candidate.question)
-    )
-    is_copy = candidate.kind != "comparison" and answer <= question
-    return _verdict(not is_copy, "every word of the answer is in the question")
-
-
-async def _answerable(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Asked again with the contexts that it was made from."""
-    answer = await checker.questions.answer(candidate.question, candidate.contexts)
-    if not candidate.is_answerable:
-        return _verdict(answer is None, "its contexts hold an answer", answer=answer)
-    if answer is None:
-        return _verdict(False, NOT_FOUND)
-    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
-    return _verdict(agreement > LIKELY, "another answer from its contexts", answer=answer, agreement=agreement)
-
-
-async def _not_known(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Asked without contexts: what the judge knows by heart measures no retrieval."""
-    if not candidate.is_answerable:
-        return _verdict(True, None)
-    answer = await checker.questions.known(candidate.question)
-    if answer is None:
-        return _verdict(True, None, answer=None)
-    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
-    reason = "the judge answers it without contexts"
-    return _verdict(agreement <= LIKELY, reason, answer=answer, agreement=agreement)
-
-
-async def _names_document(candidate: Candidate, checker: "Checker") -> FilterVerdict:
-    """Asked with its contexts among the nearest ones of other documents."""
-    distractors = checker.distractors(candidate)
-    shown = [*candidate.contexts, *distractors]
-    answer = await checker.questions.answer(candidate.question, shown, seed=candidate.question)
-    seen = {"distractors": len(distractors), "answer": answer}
-    if not candidate.is_answerable:
-        return _verdict(answer is None, "chunks of other documents hold an answer", **seen)
-    if answer is None:
-        return _verdict(False, "no answer among similar chunks of other documents", **seen)
-    agreement = await checker.questions.agreement(candidate.question, candidate.answer, answer)
-    reason = "another answer among similar chunks of other documents"
-    return _verdict(agreement > LIKELY, reason, **seen, agreement=agreement)
-
-
-FILTERS: Mapping[str, Check] = {
-    "language": _language,
-    "not_copied": _not_copied,
-    "answerable": _answerable,
-    "not_known": _not_known,
-    "names_document": _names_document,
-}
-"""In the order in which they are applied: those that ask nothing first."""
-DUPLICATE = "not_duplicate"
-"""The filter that compares candidates with each other, when the test set is chosen."""
-
-
-AMONG_OTHERS = "names_document"
-MEASURED = ("not_known", AMONG_OTHERS)  # filters that say how hard a question is
-
-
-@dataclass(frozen=True)
-class Checker:
-    """Applies the filters.
-
-    Attributes:
-        texts: of the chunks, in the order of the corpus.
-        neighbours: of the corpus.
-        embed: the vector of a text.
-    """
-
-    texts: Sequence[str]
-    neighbours: Neighbours
-    questions: Questions
-    embed: Embed
-    language: Language
-    settings: TestsetConfig
-
-    async def verdicts(self, candidate: Candidate, all_filters: bool | None = None) -> tuple[bool, dict[str, Any]]:
-        """Whether a candidate stays, and what each filter says, until one leaves it out.
-
-        Args:
-            all_filters: also what the others would say; None: as configured.
-        """
-        verdicts: dict[str, Any] = {}
-        is_kept = True
-        goes_on = self.settings.all_filters if all_filters is None else all_filters
-        for name in [name for name in FILTERS if name in self.settings.filters]:
-            try:
-                verdict = await FILTERS[name](candidate, self)
-            except JudgementError as error:  # what could not be checked is not trusted
-                verdict = _verdict(False, f"{NOT_CHECKED}: {error}")
-            verdicts[name] = verdict
-            is_kept = is_kept and (verdict["keep"] or (self.settings.keep_hard and name == AMONG_OTHERS))
-            if not is_kept and not goes_on:
-                break
-        return is_kept, verdicts
-
-    def distractors(self, candidate: Candidate) -> Sequence[str]:
-        """The chunks of other documents that are nearest to the question, the nearest first."""
-        documents_of_answer = {str(self.neighbours.documents[place]) for place in candidate.chunks}
-        near = self.neighbours.nearest(
-            candidate.vector, self.settings.neighbours, candidate.chunks, documents_of_answer
-        )
-        return [self.texts[place] for place in near]
-
-
-def checker_of(
-    asking: TaskJudge, judge: JudgeProtocol, embed: Embed, texts: Sequence[str], neighbours: Neighbours
-) -> Checker:
-    """The checker of a task, with a judge that is loaded; the arguments are attributes of `Checker`."""
-    language, settings = find_language(asking.config.language), asking.config.section(TestsetConfig)
-    return Checker(texts, neighbours, Questions(judge, asking.prompts), embed, language, settings)
-
-
 DECIMALS = 4  # of a kept vector
 NO_PARTNER = {"same document": "its document has no other chunk", "other document": "there is no other document"}
 NOTHING_WRITTEN = "the judge wrote no question, or no answer"
@@ -296,29 +251,36 @@ class CandidateMaker:
 
     Attributes:
         useful: places of the chunks that questions are made from.
+        neighbours: of the corpus.
+        embed: the vector of a text.
         checker: what its candidates pass through.
     """
 
     corpus: Sequence[DocumentChunk]
     useful: frozenset[int]
+    neighbours: Neighbours
+    embed: Embed
     checker: Checker
 
     async def make(self, slot: Slot) -> Record:
         """The candidate with its verdicts, or the reason why there is none."""
         partner = self._partner(slot)
-        if partner is None and (reason := NO_PARTNER.get(KINDS[slot.kind].contexts)):
-            return Record(None, reason)
+        if partner is None and slot.kind in PARTNERS:
+            return Record(None, NO_PARTNER[PARTNERS[slot.kind]])
         chunks = (slot.chunk,) if partner is None else (slot.chunk, partner)
         contexts = tuple(self.corpus[place].text for place in chunks)
         try:
-            made = await self.checker.questions.made(slot.kind, contexts)
+            made = await self.checker.made(slot.kind, contexts)
         except JudgementError as error:
             return Record(None, str(error), retry=True)
         question, answer = made.question.strip(), made.answer.strip()
         if is_blank(question) or is_blank(answer):
             return Record(None, NOTHING_WRITTEN)
-        vector = tuple(await self.checker.embed(question))
-        candidate = Candidate(slot.kind, question, answer, chunks, contexts, vector)
+        vector = tuple(await self.embed(question))
+        documents_of_answer = {self.corpus[place].document for place in chunks}
+        others = self.neighbours.nearest(vector, self.checker.settings.neighbours, chunks, documents_of_answer)
+        distractors = tuple(self.corpus[place].text for place in others)
+        candidate = Candidate(slot.kind, question, answer, chunks, contexts, distractors, vector)
         is_kept, verdicts = await self.checker.verdicts(candidate)
         return Record(
             {
@@ -335,14 +297,12 @@ class CandidateMaker:
         """Of its own chunks and those near the question the ones that support the answer; its own if none does."""
         if not candidate.is_answerable:
             return {"pool": 0, "chunks": [], "support": {}}
-        near = self.checker.neighbours.nearest(candidate.vector, self.checker.settings.neighbours, candidate.chunks)
+        near = self.neighbours.nearest(candidate.vector, self.checker.settings.neighbours, candidate.chunks)
         pool = [*candidate.chunks, *near]
 
         async def support(place: int) -> float | None:
             try:
-                return await self.checker.questions.support(
-                    candidate.question, candidate.answer, self.corpus[place].text
-                )
+                return await self.checker.support(candidate.question, candidate.answer, self.corpus[place].text)
             except JudgementError:
                 return None  # the chunk does not fit into the window: not known
 
@@ -356,14 +316,12 @@ class CandidateMaker:
 
     def _partner(self, slot: Slot) -> int | None:
         """The second chunk of a question that needs one: the nearest useful one where the kind looks for it."""
-        where = KINDS[slot.kind].contexts
-        if where == "one":
+        if slot.kind not in PARTNERS:
             return None
         document = self.corpus[slot.chunk].document
-        neighbours = self.checker.neighbours
-        left_out = {document} if where == "other document" else {*neighbours.documents} - {document}
-        vector = neighbours.vectors[slot.chunk].tolist()
-        near = neighbours.nearest(vector, len(self.corpus), {slot.chunk}, left_out)
+        left_out = {document} if PARTNERS[slot.kind] == "other document" else {*self.neighbours.documents} - {document}
+        vector = self.neighbours.vectors[slot.chunk].tolist()
+        near = self.neighbours.nearest(vector, len(self.corpus), {slot.chunk}, left_out)
         return next((place for place in near if place in self.useful), None)
 
 

@@ -71,14 +71,18 @@ def testset(options: argparse.Namespace, stop: Stop) -> int:
 
 def _make(options: argparse.Namespace, stop: Stop) -> int:
     from rag_evaluator.cli.evaluate import beginning, read_config, refuse_wrong_paths
+    from rag_evaluator.config.schema import with_arguments
+    from rag_evaluator.features.testset.section import TestsetConfig
 
-    config = _with_options(read_config(options), options)
+    config = read_config(options)
+    documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
+    section = with_arguments(config.section(TestsetConfig), documents=documents, size=options.size)
+    config = config.model_copy(update={"testset": section})
     refuse_wrong_paths(config, reads_rows=False)
     worker, start = beginning(options)
     with loading_libraries():
         from rag_evaluator.cli.console import print_end, print_json, say
         from rag_evaluator.cli.evaluate import run_task
-        from rag_evaluator.features.testset.section import TestsetConfig
         from rag_evaluator.features.testset.stage import read_summary, start_of, testset_stage
 
     stage = testset_stage(config)
@@ -91,18 +95,18 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
     summary = read_summary(config.results_dir)
-    code = OK if summary["chosen"] >= config.section(TestsetConfig).size else FAILED
+    code = OK if summary["chosen"] >= section.size else FAILED
     if options.json:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
         return code
-    print_made(summary, config.name, config.language)
+    print_made(summary, config.name)
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return code
 
 
-def print_made(summary: Mapping[str, Any], name: str, language: str) -> None:
+def print_made(summary: Mapping[str, Any], name: str) -> None:
     """How many questions survived, of which kinds, why others did not, and what to do if they are too few."""
     from rag_evaluator.cli.console import print_table, say
 
@@ -115,13 +119,7 @@ def print_made(summary: Mapping[str, Any], name: str, language: str) -> None:
     ]
     if reasons:
         print_table("left out", [("by", "left"), ("reason", "left"), ("candidates", "right")], reasons[:SHOWN])
-    foreign = sum(summary["left_out"].get("language", {}).values())
-    if summary["chosen"] < summary["wanted"] and foreign and 2 * foreign >= sum(int(count) for *_, count in reasons):
-        say(
-            f"{foreign} of {summary['candidates']} candidates are not in {language}: set language to that of the "
-            f"documents, or judge.model to a model that writes {language}"
-        )
-    elif summary["chosen"] < summary["wanted"]:
+    if summary["chosen"] < summary["wanted"]:
         say(f"{summary['survived']} survived the filters. More: --set testset.candidates={2 * summary['candidates']}")
     without = summary["documents_without_questions"]
     if without:
@@ -159,16 +157,6 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return code
-
-
-def _with_options(config: "Config", options: argparse.Namespace) -> "Config":
-    """The configuration with what the command says about the test set."""
-    from rag_evaluator.config.schema import with_arguments
-    from rag_evaluator.features.testset.section import TestsetConfig
-
-    documents = None if options.documents is None else [path.expanduser().resolve() for path in options.documents]
-    section = with_arguments(config.section(TestsetConfig), documents=documents, size=options.size)
-    return config.model_copy(update={"testset": section})
 
 
 def make_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:

@@ -7,7 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from filelock import FileLock
@@ -16,24 +16,21 @@ from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, read_corpus, write_corpus
 from rag_evaluator.features.testset.readers import existing, read_documents
-from rag_evaluator.features.testset.section import TestsetConfig
+from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
-from rag_evaluator.models.embeddings import EmbeddingsSource, find_embeddings
-from rag_evaluator.tasks.question import TaskJudge
+from rag_evaluator.files.progress import ACTIVITY
+from rag_evaluator.models.embeddings import find_embeddings
 
 FOLDER, LOCK = "corpus", ".lock"
 TOKENIZER = "tokenizer.json"
 
 
-def corpus_of(config: Config, documents: Sequence[str | Path] | str | Path | None = None) -> Corpus:
+def corpus_of(config: Config) -> Corpus:
     """The corpus of a configuration; it is made if the documents are not those that were read last.
-
-    Args:
-        documents: in place of those of the configuration.
 
     Raises `ConfigError` without documents, `DatasetError` where none can be read.
     """
-    sources = sources_of(config, documents)
+    sources = sources_of(config)
     folder = config.results_dir / FOLDER
     tokenizer = _tokenizer(config)
     settings = config.section(TestsetConfig)
@@ -52,18 +49,9 @@ def corpus_of(config: Config, documents: Sequence[str | Path] | str | Path | Non
         return write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
 
 
-def signature_with(asking: TaskJudge, embeddings: EmbeddingsSource, parts: Mapping[str, Any]) -> str | None:
-    """The signature of what judge and embeddings make with these parts; None if one of them has no name."""
-    line = asking.signature()
-    if line is None or embeddings.identity is None:
-        return None
-    return "|".join([line, *(f"{name}:{value}" for name, value in {**parts, **embeddings.parts}.items())])
-
-
-def sources_of(config: Config, documents: Sequence[str | Path] | str | Path | None = None) -> list[str | Path]:
+def sources_of(config: Config) -> Sequence[Path]:
     """What a corpus is made of. Raises `ConfigError` without any."""
-    documents = config.section(TestsetConfig).documents if documents is None else documents
-    sources = [documents] if isinstance(documents, str | Path) else list(documents)
+    sources = config.section(TestsetConfig).documents
     if not sources:
         raise ConfigError(
             f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
@@ -82,7 +70,7 @@ def _tokenizer(config: Config) -> Path:
     return model / TOKENIZER
 
 
-def _digest(sources: Sequence[str | Path]) -> str:
+def _digest(sources: Sequence[Path]) -> str:
     """Of names, sizes and times of all files."""
     parts: list[str] = []
     for path in map(existing, sources):
@@ -124,21 +112,20 @@ class Neighbours:
         return [int(place) for place in order if np.isfinite(similar[place])]
 
 
-def neighbours_of(corpus: Corpus, embed: Embed, identity: str, folder: Path, done: Callable[[int], None]) -> Neighbours:
+def neighbours_of(corpus: Corpus, embed: Embed, identity: str, folder: Path) -> Neighbours:
     """The neighbours of a corpus; its vectors are read from the folder, or made and kept there.
 
     Args:
         identity: of the embedding model.
-        done: called with the number of chunks that are embedded.
     """
     path = folder / f"vectors-{short_digest(f'{corpus.digest}{identity}')}.npy"
-    with FileLock(folder / LOCK):  # the first of several workers embeds, the others wait
+    with ACTIVITY.phase("embedding chunks"), FileLock(folder / LOCK):  # the first of several workers embeds
         if not path.exists():
             made: list[Matrix] = []
             for start in range(0, len(corpus.chunks), AT_ONCE):
                 chunks = corpus.chunks[start : start + AT_ONCE]
                 made.append(unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32)))
-                done(start + len(chunks))
+                ACTIVITY.step(start + len(chunks), len(corpus.chunks))
             write_whole(path, lambda to: np.save(to, np.concatenate(made)))
     kept: Matrix = np.load(path, mmap_mode="r")
     return Neighbours(kept, [chunk.document for chunk in corpus.chunks])
@@ -159,29 +146,13 @@ def unit_vectors(vectors: Matrix) -> Matrix:
     return unit
 
 
-@dataclass(frozen=True)
-class Kind:
-    """A kind of question.
-
-    Attributes:
-        contexts: of the question: one chunk; a second one of the same document; or of another, as near as there is one.
-        answerable: whether the documents hold the answer.
-    """
-
-    contexts: Literal["one", "same document", "other document"]
-    answerable: bool = True
-
-
-KINDS: Mapping[str, Kind] = {
-    "single_fact": Kind("one"),
-    "reasoning": Kind("one"),
-    "several_chunks": Kind("same document"),
-    "across_documents": Kind("other document"),
-    "comparison": Kind("other document"),
-    "list": Kind("one"),
-    "unanswerable": Kind("one", answerable=False),
-    "false_premise": Kind("one"),
+PARTNERS: Mapping[str, str] = {
+    "several_chunks": "same document",
+    "across_documents": "other document",
+    "comparison": "other document",
 }
+"""Kind of question about two chunks -> where the second one is, as near as there is one; all others are about one."""
+UNANSWERABLE = "unanswerable"  # the kind of question whose answer the documents do not hold
 
 
 def in_turn(shares: Mapping[str, float]) -> Iterator[str]:
@@ -199,10 +170,11 @@ class Candidate:
     """A question that may become part of a test set.
 
     Attributes:
-        kind: name of a row of `KINDS`.
+        kind: a key of `SHARES`.
         question, answer: texts without blanks around them.
         chunks: places in the corpus of what it was made from.
         contexts: their texts.
+        distractors: texts of the chunks of other documents that are nearest to the question, the nearest first.
         vector: of the question.
     """
 
@@ -211,12 +183,13 @@ class Candidate:
     answer: str
     chunks: tuple[int, ...]
     contexts: tuple[str, ...]
+    distractors: tuple[str, ...] = ()
     vector: tuple[float, ...] = field(repr=False, default=())
 
     @property
     def is_answerable(self) -> bool:
         """Whether its documents are meant to hold the answer."""
-        return KINDS[self.kind].answerable
+        return self.kind != UNANSWERABLE
 
     def to_json(self) -> dict[str, Any]:
         """All but texts and vector, which are kept elsewhere."""
@@ -232,7 +205,7 @@ class Slot:
 
     Attributes:
         index: place in the stage.
-        kind: name of a row of `KINDS`.
+        kind: a key of `SHARES`.
         chunk: place of the first chunk in the corpus.
         chunk_id: of this chunk.
     """
@@ -262,7 +235,7 @@ def slots_of(
         places: of useful chunks.
         shares: kind -> share.
     """
-    kinds = {kind: shares[kind] for kind in KINDS if shares.get(kind, 0) > 0}
+    kinds = {kind: shares[kind] for kind in SHARES if shares.get(kind, 0) > 0}
     orders = {kind: random.Random(f"{seed}\0{kind}").sample(places, len(places)) for kind in kinds}
     turns, slots = in_turn(kinds), list[Slot]()
     while len(slots) < min(count, len(places) * len(kinds)):  # each useful chunk once for each kind

@@ -18,7 +18,7 @@ SHARES: Mapping[str, float] = {
     "unanswerable": 0.1,
     "false_premise": 0.05,
 }
-"""Kind of question -> its share of the candidates; `rag_evaluator.features.testset.prepare` says what they are."""
+"""Kind of question -> its share of the candidates; `docs/testset.md` says what they are."""
 Share = Annotated[Number, Field(ge=0, allow_inf_nan=False)]
 FilterName = Literal["language", "not_copied", "answerable", "not_known", "names_document", "not_duplicate"]
 
@@ -44,10 +44,8 @@ class TestsetConfig(Section):
         chunk_tokens: of a chunk at most, in tokens of the embedding model.
         neighbours: chunks near a question that are asked whether they support its answer, and distractors.
         filters: those that are applied.
-        all_filters: apply the later ones also to what an earlier one leaves out.
         keep_hard: keep questions that the judge cannot answer among similar chunks.
         seed: of the choice of chunks.
-        names: names of columns: ragas', or those of `id, input, correct_answer, correct_context`.
     """
 
     __test__ = False  # for pytest, which looks for classes of this name
@@ -60,7 +58,5 @@ class TestsetConfig(Section):
     chunk_tokens: int = Field(default=256, ge=16)
     neighbours: int = Field(default=10, ge=1)
     filters: list[FilterName] = Field(default_factory=lambda: list(get_args(FilterName)))
-    all_filters: bool = False
     keep_hard: bool = False
     seed: int = Field(default=0, ge=0)
-    names: Literal["ragas", "seed2"] = "ragas"

@@ -13,7 +13,7 @@ from rapidfuzz.process import cdist
 
 from rag_evaluator.features.testset.checker import DUPLICATE
 from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
-from rag_evaluator.features.testset.prepare import KINDS, in_turn, unit_vectors
+from rag_evaluator.features.testset.prepare import UNANSWERABLE, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
@@ -135,35 +135,27 @@ def write_sheet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 Row = dict[str, Any]  # JSON
-NAMES: Mapping[str, Mapping[str, str]] = {
-    "ragas": {},
-    "seed2": {"user_input": "input", "reference": "correct_answer", "reference_contexts": "correct_context"},
-}
-"""Of columns; those that are not named keep their name."""
 
 
-def rows_of(
-    made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk], names: str
-) -> Iterator[Row]:
+def rows_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
     """The rows of the test set."""
     by_index = {candidate.index: candidate for candidate in made}
     for index in selection.chosen:
         fields = by_index[index].fields
         assert fields is not None
         chunks = [corpus[place] for place in fields["correct"]["chunks"]]
-        row: Row = {
+        yield {
             "id": short_digest(f"{fields['question']}\0{fields['answer']}"),
             "user_input": fields["question"],
             "reference": fields["answer"],
             "reference_contexts": [chunk.text for chunk in chunks],
             "reference_places": [place_of(chunk) for chunk in chunks],
-            "answerable": KINDS[fields["kind"]].answerable,
+            "answerable": fields["kind"] != UNANSWERABLE,
             "kind": fields["kind"],
             "difficulty": fields["difficulty"],
             "made_from": [corpus[place].id for place in fields["chunks"]],
             "recall_known_within": fields["correct"]["pool"],
         }
-        yield {NAMES[names].get(name, name): value for name, value in row.items()}
 
 
 def place_of(chunk: DocumentChunk) -> Row:

@@ -8,19 +8,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.schema import Config, make_config, with_arguments
-from rag_evaluator.dataset.checked import TaskColumns, checked_rows
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ConfigError, ResultsError
-from rag_evaluator.features.testset.check import NEEDED, OWNERS, check_stage, findings_summary
-from rag_evaluator.features.testset.check import TASK as CHECK
-from rag_evaluator.features.testset.checker import CandidateMaker, checker_of
+from rag_evaluator.features.testset.checker import OWNERS, CandidateMaker, Checker
 from rag_evaluator.features.testset.corpus import Corpus, read_corpus
 from rag_evaluator.features.testset.prepare import (
     FOLDER,
     Slot,
     corpus_of,
     neighbours_of,
-    signature_with,
     slots_of,
     useful,
 )
@@ -28,7 +24,7 @@ from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.features.testset.selection import SlotResult, details_of, rows_of, select, summary_of, write_sheet
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_whole, write_wide_json
 from rag_evaluator.files.jsonl import read_lines
-from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
+from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.models.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.results.manifest import as_written
@@ -55,9 +51,7 @@ TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
 ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"
 QUESTIONS = f"testset_{DETAILS}"
 MANIFEST = "testset_manifest.json"
-EMBEDDING = "embedding chunks"
-CHOSEN_WITH = ("size", "names")  # settings that every start may change
-ASKED_WITH = ("neighbours", "filters", "all_filters", "keep_hard")  # settings that a candidate depends on
+ASKED_WITH = ("neighbours", "filters", "keep_hard")  # settings that a candidate depends on
 
 
 class Testset(QuestionStage[Slot]):
@@ -93,18 +87,10 @@ class Testset(QuestionStage[Slot]):
 
     def make(self, judge: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
-        config, model = self.asking.config, self.embeddings.load()
-        with ACTIVITY.phase(EMBEDDING):
-            neighbours = neighbours_of(
-                self.corpus,
-                model.embed_texts,
-                self.embeddings.identity or "",
-                config.results_dir / FOLDER,
-                lambda done: ACTIVITY.step(done, len(self.corpus.chunks)),
-            )
-        texts = [chunk.text for chunk in self.corpus.chunks]
-        checker = checker_of(self.asking, judge, model.aembed_text, texts, neighbours)
-        return CandidateMaker(self.corpus.chunks, frozenset(self.useful), checker).make
+        model, folder = self.embeddings.load(), self.asking.config.results_dir / FOLDER
+        neighbours = neighbours_of(self.corpus, model.embed_texts, self.embeddings.identity or "", folder)
+        checker = Checker(self.asking, judge)
+        return CandidateMaker(self.corpus.chunks, frozenset(self.useful), neighbours, model.aembed_text, checker).make
 
     def is_written(self, folder: Path) -> bool:
         try:
@@ -119,27 +105,22 @@ class Testset(QuestionStage[Slot]):
             record = records[COLUMN][0]
             made.append(SlotResult(unit.index, unit.kind, record.value, record.reason))
         selection = select(made, settings)
-        rows = list(rows_of(made, selection, self.corpus.chunks, settings.names))
+        rows = list(rows_of(made, selection, self.corpus.chunks))
         write_lines(folder / ROWS, rows)
         write_whole(folder / BOOK, lambda to: write_sheet(to, rows))
         write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus.chunks))
-        write_wide_json(folder / MANIFEST, _chosen_as(as_written(table.about), settings.model_dump(mode="json")))
+        write_wide_json(folder / MANIFEST, _of_size(as_written(table.about), settings.size))
         summary = summary_of(made, selection, self.corpus, settings.size)
         write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
 
 
-def testset_stage(
-    config: Config,
-    documents: Sequence[str | Path] | str | Path | None = None,
-    judge: Any = None,
-    embeddings: Any = None,
-) -> Testset:
-    """The stage for documents. Raises `ConfigError` if they cannot give that many questions.
+def testset_stage(config: Config, judge: Any = None, embeddings: Any = None) -> Testset:
+    """The stage for the documents of a configuration. Raises `ConfigError` if they cannot give that many questions.
 
     Args:
-        documents, judge, embeddings: as `make_testset` takes them; None takes the configured ones.
+        judge, embeddings: as `make_testset` takes them; None takes the configured ones.
     """
-    asking, corpus = TaskJudge(TASK, config, judge, OWNERS), corpus_of(config, documents)
+    asking, corpus = TaskJudge(TASK, config, judge, OWNERS), corpus_of(config)
     source = embeddings_of(embeddings, config.embeddings, config.offline)
     settings = config.section(TestsetConfig)
     places = useful(corpus.chunks)
@@ -152,7 +133,10 @@ def testset_stage(
         )
     slots = slots_of(corpus.chunks, places, settings.kinds, wanted, settings.seed)
     asked_with = {name: getattr(settings, name) for name in ASKED_WITH}
-    signature = signature_with(asking, source, {**asked_with, "corpus": corpus.digest[:16]})
+    line = asking.signature()
+    parts = {**asked_with, "corpus": corpus.digest[:16], **source.parts}
+    is_named = line is not None and source.identity is not None
+    signature = "|".join([str(line), *(f"{name}:{value}" for name, value in parts.items())]) if is_named else None
     part = RowChoice.make(most, len(slots)).to_json()
     plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size, _data(corpus, settings), part)
     return Testset(slots, plan, asking.about(TASK, len(slots)), corpus, places, asking, source)
@@ -171,7 +155,7 @@ def of_journal(journal: Journal) -> Testset:
     """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
     about = journal.about
     with suppress(ResultsError):  # none were written yet
-        about = _chosen_as(about, read_summary(journal.results)["settings"])
+        about = _of_size(about, read_summary(journal.results)["settings"]["size"])
     settings = make_config(about["config"]).section(TestsetConfig)
     corpus = read_corpus(journal.results / FOLDER)
     places = useful(corpus.chunks)
@@ -181,11 +165,10 @@ def of_journal(journal: Journal) -> Testset:
     return Testset(slots, journal.plan, about, corpus, places)
 
 
-def _chosen_as(about: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """What a manifest says, with other settings for the choice among the candidates."""
+def _of_size(about: Mapping[str, Any], size: int) -> dict[str, Any]:
+    """What a manifest says, with another number of wanted questions, which every start may change."""
     config = about["config"]
-    section = {**config["testset"], **{name: settings[name] for name in CHOSEN_WITH}}
-    return {**about, "config": {**config, "testset": section}}
+    return {**about, "config": {**config, "testset": {**config["testset"], "size": size}}}
 
 
 def read_summary(results: Path) -> dict[str, Any]:
@@ -207,7 +190,7 @@ def _data(corpus: Corpus, settings: TestsetConfig) -> str:
 def _of_selection(settings: TestsetConfig) -> dict[str, Any]:
     """What the choice among the candidates depends on."""
     fields = settings.model_dump(mode="json")
-    return {name: fields[name] for name in ("size", "kinds", "filters", "names")}
+    return {name: fields[name] for name in ("size", "kinds", "filters")}
 
 
 @dataclass(frozen=True)
@@ -259,61 +242,14 @@ def make_testset(
     Raises `RagEvaluatorError` for bad input before the judge is loaded.
     """
     settings = settings_of(config, language)
-    settings = settings.model_copy(update={"testset": with_arguments(settings.section(TestsetConfig), size=size)})
-    settings = _in_folder(settings, output_dir)
-    stage = testset_stage(settings, documents, judge_source(judge, settings), embeddings)
+    sources = [documents] if isinstance(documents, str | Path) else documents
+    paths = None if sources is None else [Path(source).expanduser().resolve() for source in sources]
+    section = with_arguments(settings.section(TestsetConfig), documents=paths, size=size)
+    settings = settings.model_copy(update={"testset": section})
+    if output_dir is not None:
+        folder = Path(output_dir).expanduser().resolve()
+        settings = settings.model_copy(update={"output_dir": folder.parent, "name": folder.name})
+    stage = testset_stage(settings, judge_source(judge, settings), embeddings)
     run_and_keep(stage, settings.results_dir, fresh, progress)
     rows = [row for _, row in read_lines(settings.results_dir / ROWS, json.loads)]
     return MadeTestset(settings.results_dir, rows, read_summary(settings.results_dir))
-
-
-@dataclass(frozen=True)
-class CheckedTestset:
-    """What `check_testset` gives.
-
-    Attributes:
-        folder: where the files are.
-        findings: a row each, with its flags: too_easy, ambiguous, not_answerable, wrong_reference, duplicate,
-            other_language, copied.
-        summary: how many rows have each flag.
-    """
-
-    folder: Path
-    findings: list[dict[str, Any]] = field(repr=False)
-    summary: Mapping[str, Any]  # Any: JSON
-
-
-def check_testset(
-    data: Any,
-    *,
-    judge: Any = None,
-    embeddings: Any = None,
-    language: str | None = None,
-    config: Settings = None,
-    output_dir: str | Path | None = None,
-    fresh: bool = False,
-    progress: Progress = automatic,
-) -> CheckedTestset:
-    """Pass the rows of a test set that exists through the filters of `make_testset`.
-
-    Args:
-        data: a file or rows with `user_input`, `reference` and `reference_contexts` or `retrieved_contexts`.
-        judge, embeddings, language, config, fresh, progress: as in `make_testset`.
-        output_dir: gets `testset_check.jsonl`; None: `results/<name>`.
-
-    Raises `RagEvaluatorError` for bad input before the judge is loaded.
-    """
-    settings = _in_folder(settings_of(config, language), output_dir)
-    path = Path(data).expanduser().resolve() if isinstance(data, str | Path) else None
-    settings = settings.model_copy(update={"dataset": path})
-    rows = checked_rows(data, settings, {CHECK: TaskColumns(NEEDED)})
-    stage = check_stage(rows, settings, judge_source(judge, settings), embeddings)
-    findings = stage.findings(run_and_keep(stage, settings.results_dir, fresh, progress))
-    return CheckedTestset(settings.results_dir, findings, findings_summary(findings))
-
-
-def _in_folder(settings: Config, output_dir: str | Path | None) -> Config:
-    if output_dir is None:
-        return settings
-    folder = Path(output_dir).expanduser().resolve()
-    return settings.model_copy(update={"output_dir": folder.parent, "name": folder.name})

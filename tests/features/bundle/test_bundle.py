@@ -1,7 +1,6 @@
 """`rag-evaluator bundle` with a folder of tiny wheels in place of an index, and its install.sh without network."""
 
 import json
-import re
 import shutil
 import subprocess
 import sys
@@ -49,13 +48,11 @@ def test_a_bundle_installs_without_network_and_its_sums_are_those_of_sha256sum(o
 
 
 def test_models_are_copied_as_files(make: Make, model: Path, capsys: Capture) -> None:
+    Path("bundle.partial/wheels").mkdir(parents=True)  # of a command that was interrupted
     assert make("--models", str(model)) == 0
     first, *_ = capsys.readouterr().out.splitlines()
-    assert re.fullmatch(
-        r"bundle/ has 4 wheels \([\d.]+ kB\) and 1 model \(16 bytes\): copy it to the node and run "
-        r"`bash bundle/install\.sh`\.",
-        first,
-    )
+    assert "torch 2.13.0+cpu, models/Tiny-Judge" in first
+    assert "`bash bundle/install.sh`" in first
     assert not Path("bundle.partial").exists()
     copy = Path("bundle/models/Tiny-Judge")
     assert {path.name for path in copy.iterdir() if not path.is_symlink()} == {
@@ -72,23 +69,10 @@ def test_models_of_a_configuration_are_found_in_the_cache(
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(model.parents[2]))
     Path("config.yaml").write_text("dataset: rows.jsonl\nmetrics: [faithfulness]\njudge: {model: org/Tiny-Judge}\n")
     assert make("--config", "config.yaml", "--json") == 0
-    shown = json.loads(capsys.readouterr().out)
-    assert [entry["source"] for entry in shown["models"]] == ["org/Tiny-Judge"]
+    assert json.loads(capsys.readouterr().out)["models"] == {"Tiny-Judge": str(model)}
 
 
-def test_what_an_interrupted_command_left_is_not_in_the_way(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupt(*arguments: object) -> None:
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as patch:
-        patch.setattr("rag_evaluator.features.bundle.contents._sums", interrupt)
-        assert make() == 130
-    assert not Path("bundle").exists()
-    assert make() == 0
-    assert not Path("bundle.partial").exists()
-
-
-@pytest.mark.parametrize("name", ["wheels/grain-1.2-py3-none-any.whl", "models/Tiny-Judge/config.json", "README.txt"])
+@pytest.mark.parametrize("name", ["wheels/grain-1.2-py3-none-any.whl", "models/Tiny-Judge/config.json", "launcher.sh"])
 @pytest.mark.parametrize("spoil", [Path.unlink, lambda path: path.write_bytes(b"half")], ids=["missing", "damaged"])
 def test_a_damaged_bundle_is_not_installed(on_node: Path, spoil: Callable[[Path], object], name: str) -> None:
     spoil(on_node / name)
@@ -120,18 +104,16 @@ def test_a_node_of_another_kind_is_refused_in_words(on_node: Path, line: str, ot
     assert (done.returncode, done.stderr.startswith(expected), Path(".venv").exists()) == (2, True, False)
 
 
-REFUSED = [
-    (["--platform", "win_amd64"], "--platform win_amd64: expected a Linux with glibc"),
-    (["--torch", "cpuu"], "--torch cpuu: expected cpu, cuda, the address of an index, or a folder"),
-    (["--models", "./nowhere"], "--models: no such folder: "),
-    (["--models", "org/never-downloaded"], "is not in the Hugging Face cache"),
-    (["--models", "links"], "--models: {here}/links is not a model folder"),
-    (["--wheel", "links/spice-1.0-py3-none-any.whl"], "expected the file of a wheel of this program"),
-    (["--out", "links"], "links: is there already, and is not overwritten"),
-]
-
-
-@pytest.mark.parametrize(("arguments", "expected"), REFUSED)
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--models", "./nowhere"], "--models: no such folder: "),
+        (["--models", "org/never-downloaded"], "is not in the Hugging Face cache"),
+        (["--models", "links"], "--models: {here}/links is not a model folder"),
+        (["--wheel", "links/spice-1.0-py3-none-any.whl"], "expected the file of a wheel of this program"),
+        (["--out", "links"], "links: is there already, and is not overwritten"),
+    ],
+)
 def test_what_cannot_be_bundled_is_refused_before_anything_is_downloaded(
     make: Make, arguments: list[str], expected: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
@@ -142,23 +124,14 @@ def test_what_cannot_be_bundled_is_refused_before_anything_is_downloaded(
     assert sorted(tmp_path.rglob("*")) == before
 
 
-@pytest.mark.parametrize(
-    ("arguments", "expected"),
-    [
-        (["--platform", "manylinux_2_28_x86_64", "--extras", "newer"], "No matching distribution found for newer"),
-        (["--extras", "gone"], "A package may have no wheel for Python"),
-        (["--extras", "newr"], "--extras: none of demo, gone, newer: newr."),
-        (["--torch", "cuda"], "--torch cuda: pip found torch 2.13.0+cpu instead"),
-    ],
-)
-def test_what_pip_does_not_find_is_named(make: Make, arguments: list[str], expected: str, capsys: Capture) -> None:
-    assert make(*arguments) == 2
-    assert expected in capsys.readouterr().err
+def test_where_pip_finds_no_wheel_nothing_is_left_in_the_way_of_another_command(
+    make: Make, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert make("--extras", "gone") == 2
+    shown = capfd.readouterr().err
+    assert "No matching distribution found for gone" in shown
+    assert "A package may have no wheel" in shown
     assert not Path("bundle").exists()
-
-
-def test_a_command_that_failed_leaves_nothing_in_the_way_of_another_one(make: Make) -> None:
-    assert make("--torch", "cuda") == 2
     assert make() == 0
 
 

@@ -9,16 +9,9 @@ from rag_evaluator import __version__
 MAIN = f'def main() -> None:\n    print("rag-evaluator {__version__}, tiny")\n'
 
 
-def wheel(
-    folder: Path,
-    name: str,
-    version: str,
-    requires: Sequence[str] = (),
-    code: str = "",
-    tag: str = "py3-none-any",
-) -> Path:
+def wheel(folder: Path, name: str, version: str, requires: Sequence[str] = (), code: str = "") -> Path:
     """A package of one module; one with code has the command `rag-evaluator`."""
-    path = folder / f"{name}-{version}-{tag}.whl"
+    path = folder / f"{name}-{version}-py3-none-any.whl"
     info = f"{name}-{version}.dist-info"
     extras = sorted({line.rpartition("==")[2].strip(" \"'") for line in requires if "extra ==" in line})
     metadata = ["Metadata-Version: 2.1", f"Name: {name}", f"Version: {version}", "Requires-Python: >=3.9"]
@@ -26,7 +19,7 @@ def wheel(
     files = {
         f"{name}.py": code,
         f"{info}/METADATA": "\n".join(metadata) + "\n",
-        f"{info}/WHEEL": f"Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: {tag}\n",
+        f"{info}/WHEEL": "Wheel-Version: 1.0\nGenerator: tests\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
     }
     if code:
         files[f"{info}/entry_points.txt"] = f"[console_scripts]\nrag-evaluator = {name}:main\n"
@@ -44,12 +37,10 @@ def index(folder: Path) -> Path:
     wheel(links, "torch", "2.13.0+cpu")
     wheel(links, "grain", "1.2")
     wheel(links, "spice", "1.0")
-    wheel(links, "newer", "1.0", tag="cp39-abi3-manylinux_2_31_x86_64")
     needs = [
         "torch>=2.6",
         "grain",
         'spice; extra == "demo"',
-        'newer; extra == "newer"',
         'gone; extra == "gone"',
     ]
     return wheel(folder, "ragas_offline", __version__, needs, MAIN)

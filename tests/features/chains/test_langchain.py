@@ -150,14 +150,6 @@ def test_a_batch_makes_one_pass(call: Any, monkeypatch: pytest.MonkeyPatch) -> N
     assert passes == [3]
 
 
-@pytest.mark.parametrize("output", ["answer", "output", "response", "result", "generation"])
-@pytest.mark.parametrize("context", ["context", "documents", "source_documents", "contexts"])
-@pytest.mark.parametrize("question", ["question", "input", "query"])
-def test_results_under_any_accepted_name_are_scored(question: str, context: str, output: str) -> None:
-    result = {question: QUESTIONS[0], context: [Document(PARAGRAPHS[0])], output: ANSWERS[0]}
-    assert EvaluatorChain(judge=judge()).invoke(result) == {**result, "faithfulness_score": 0.5}
-
-
 def test_callers_in_threads_load_one_judge(monkeypatch: pytest.MonkeyPatch) -> None:
     from rag_evaluator import Judge
 

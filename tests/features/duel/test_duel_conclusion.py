@@ -104,11 +104,6 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], list[str]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_the_sentences_are_those_that_a_statistician_would_sign(case: str) -> None:
     figures, config, expected = CASES[case]
-    assert duel_conclusion(figures, config).sentences == expected
-
-
-def test_the_next_command_shows_in_what_the_runs_differ() -> None:
-    figures = summary(0.62, 0.51, 0.72)
-    conclusion = duel_conclusion(figures, JUDGED, ["results/base", "results/demo"])
+    conclusion = duel_conclusion(figures, config, ["results/base", "results/demo"])
+    assert conclusion.sentences == expected
     assert conclusion.next == "rag-evaluator compare results/base results/demo"
-    assert duel_conclusion(figures, JUDGED).next == ""

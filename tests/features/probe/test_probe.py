@@ -232,16 +232,6 @@ def test_a_sample_that_may_give_no_word_is_said_before_it_is_judged(
     assert any("needs 20 pairs" in line for line in caplog.messages) == is_said
 
 
-def test_other_thresholds_write_other_words_without_asking_anything(tmp_path: Path) -> None:
-    first = probed("perfect", tmp_path, ["context_recall"])
-    asked = judge_of(*JUDGES["perfect"])
-    config = {"metrics": ["context_recall"], "probe": {"sample": ROWS, "pairs": 40}, "chunk_size": 512}
-    second = probe(config, rows_of(ROWS), tmp_path, asked)
-    assert asked.asked == 0
-    assert words_of(first)["context_recall"]["dropped_context"] == "reliable"
-    assert words_of(second)["context_recall"]["dropped_context"] == "too few"
-
-
 def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path) -> None:
     probed("perfect", tmp_path, ["context_recall"], rows=6)
     config = {"metrics": ["context_recall"], "probe": {"sample": 3}, "chunk_size": 512}

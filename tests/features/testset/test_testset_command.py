@@ -3,9 +3,8 @@
 import json
 import shlex
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -13,7 +12,7 @@ from rag_evaluator import ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.judge import source_of
 from tests.features.testset.document_files import write_pdf
-from tests.features.testset.testset_world import LANGUAGES, Knowing, length_of, text_of, write_documents
+from tests.features.testset.testset_world import Knowing, rows_of, write_documents, write_rows
 
 CONFIG = """\
 metrics: [faithfulness]
@@ -56,38 +55,20 @@ def run(project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFi
     return run
 
 
-def rows_of(towns: Sequence[str], **changed: Any) -> list[dict[str, Any]]:
-    words = LANGUAGES["english"]
-    return [
-        {
-            "id": town,
-            "user_input": words.question.format(town=town),
-            "reference": words.answer.format(length=length_of(town)),
-            "reference_contexts": [text_of(town, "english")],
-            **changed,
-        }
-        for town in towns
-    ]
-
-
-def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
-    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-
-
-def test_the_size_and_names_of_the_last_start_count_in_all_files_also_when_they_are_merged(
+def test_the_size_of_the_last_start_counts_in_all_files_also_when_they_are_merged(
     run: Run, project: Path, judge: ScriptedJudge
 ) -> None:
     results = project / "results" / "towns"
     assert run("testset make config.yaml --size 2")[0] == 0
-    assert run("testset make config.yaml --size 3 --set testset.names=seed2")[0] == 0
+    assert run("testset make config.yaml --size 3")[0] == 0
     settings = json.loads((results / "testset_manifest.json").read_bytes())["config"]["testset"]
-    assert (settings["size"], settings["names"]) == (3, "seed2")
+    assert settings["size"] == 3
     written = {path.name: path.read_bytes() for path in results.glob("testset*") if path.is_file()}
     (results / "testset.jsonl").unlink()
     assert run("merge results/towns")[0] == 0
     assert {name: (results / name).read_bytes() for name in written} == written
     shutil.rmtree(results)
-    assert run("testset make config.yaml --size 3 --set testset.names=seed2")[0] == 0
+    assert run("testset make config.yaml --size 3")[0] == 0
     assert {name: (results / name).read_bytes() for name in written} == written
 
 
@@ -154,20 +135,8 @@ def test_documents_of_the_command_are_relative_to_where_it_is_typed_those_of_the
     assert run("testset make ../config.yaml --documents documents")[0] == 2
 
 
-def test_a_set_of_people_is_checked(run: Run, project: Path, judge: ScriptedJudge) -> None:
-    rows = [*rows_of(["Arlen", "Tesk"]), *rows_of(["Dorla"], reference="It is 999 metres long.")]
-    write_rows(project / "rows.jsonl", rows)
-    code, out, _ = run("testset check rows.jsonl --config config.yaml --json")
-    checked = json.loads(out)
-    assert (code, checked["rows"], checked["flags"]) == (1, 3, {"wrong_reference": 1})
-    code, out, _ = run("testset check rows.jsonl --config config.yaml")
-    assert code == 1 and "1 of 3 rows are flagged" in out
-    code, out, _ = run("testset check rows.jsonl --config config.yaml --set limit=2 --update")
-    assert code == 0 and "0 of 2 rows are flagged" in out
-
-
 def test_submit_runs_the_commands_that_a_user_would_type(run: Run, project: Path) -> None:
-    write_rows(project / "rows.jsonl", rows_of(["Arlen"]))
+    write_rows(project / "rows.jsonl", rows_of("english", ["Arlen"]))
     code, out, _ = run("submit config.yaml --workers 4 --task testset --set testset.size=3 --dry-run")
     assert code == 0
     assert out.endswith(f"launcher.sh testset make {project / 'config.yaml'} --set testset.size=3\n")

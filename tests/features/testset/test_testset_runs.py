@@ -21,8 +21,7 @@ def write_config(folder: Path, model: Path) -> Path:
     (folder / "config.yaml").write_text(
         "metrics: [faithfulness]\nchunk_size: 2\n"
         f"judge: {{model: {model}, dtype: float32, max_new_tokens: 32, batch_size: 4}}\n"
-        f"testset: {{documents: ['{documents}'], size: 4, candidates: {CANDIDATES}, neighbours: 2, "
-        "all_filters: true}\n",
+        f"testset: {{documents: ['{documents}'], size: 4, candidates: {CANDIDATES}, neighbours: 2}}\n",
         encoding="utf-8",
     )
     return folder / "config.yaml"

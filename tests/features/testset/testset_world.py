@@ -1,5 +1,6 @@
 """A small world in three languages, planted faults, and a judge that knows it: for exact expectations of test sets."""
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -92,6 +93,25 @@ def write_documents(folder: Path, language: str) -> Path:
     for town in TOWNS:
         (folder / f"{town}.txt").write_text(text_of(town, language), encoding="utf-8")
     return folder
+
+
+def rows_of(language: str, towns: Sequence[str], **changed: Any) -> list[dict[str, Any]]:
+    """A good row for each town, as people write it, with other columns."""
+    words = LANGUAGES[language]
+    return [
+        {
+            "id": town,
+            "user_input": words.question.format(town=town),
+            "reference": words.answer.format(length=length_of(town)),
+            "reference_contexts": [text_of(town, language)],
+            **changed,
+        }
+        for town in towns
+    ]
+
+
+def write_rows(path: Path, rows: Sequence[dict[str, Any]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
 
 
 class Letters(Embeddings):

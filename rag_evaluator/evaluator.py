@@ -179,6 +179,7 @@ class RAGEvaluator:
             warned_once(doubt)
         if any(metric.judge for metric in self.metrics.values()):
             warn_of_toy(self.judge, self.config.language)
+        if any(metric.judge or metric.verifier == "model" for metric in self.metrics.values()):
             warn_of_language(*questions_of(stage.units[:LOOKED_AT]), self.config)
         return stage
 
@@ -200,16 +201,7 @@ class RAGEvaluator:
         """What is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
         rows = self.rows(data)
         config, signatures, times = rows.named_in(self.config), self.signatures_once(), self._times()
-        self._warn_of_scripts(rows)
         return stage_of_rows(rows, config, self.metrics, self.prompts, signatures, times, self.scorer)
-
-    def _warn_of_scripts(self, rows: CheckedRows) -> None:
-        """Of rows that a verifier was not made for: of those of the texts whose sentences it looks at."""
-        verified = [metric for metric in self.metrics.values() if metric.verifier == "model"]
-        if verified:
-            columns = {column for metric in verified for column in metric.columns if column != "user_input"}
-            texts = [[str(row.columns[name]) for name in sorted(columns) if row.has(name)] for row in rows]
-            self._verifier.warn_of_scripts(texts)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""

@@ -15,6 +15,7 @@ from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.own.function import check_arguments
 from rag_evaluator.metrics.table import canonical_name, plain_name
 from rag_evaluator.prompts.pack import SHELL, CustomQuestion, as_shown
 from rag_evaluator.results.rows import DROPPED
@@ -150,8 +151,6 @@ def check_functions(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` if a function is not there, or takes other arguments."""
     for name, metric in metrics.items():
         if "function" in metric.options:
-            from rag_evaluator.metrics.own.function import check_arguments
-
             try:
                 check_arguments(metric.options["function"], metric.columns)
             except ConfigError as error:

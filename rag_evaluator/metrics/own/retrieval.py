@@ -2,10 +2,10 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from math import log2
 from operator import add
-from typing import Any, ClassVar
+from typing import Any
 
 from rag_evaluator.config.sections import RetrievalConfig
 from rag_evaluator.dataset.columns import descending
@@ -219,21 +219,20 @@ class RetrievalMetric(BaseMetric):
     """A measure of the order of the retrieved contexts.
 
     Args:
-        llm: the judge; not needed with another `match` than `judge`.
-        ranker: the reranker; needed with `match: reranker` alone. Any: an `AsyncReranker`, or a test's.
-        options: those of `RetrievalConfig`.
-
-    Attributes:
         measure: its name in `measured`, for all contexts that count.
         is_whole: whether relevant documents that were not retrieved count: one phantom document for each reference
             context that no retrieved context matches. Without reference contexts their number is not known.
+        llm: the judge; not needed with another `match` than `judge`.
+        ranker: the reranker; needed with `match: reranker` alone. Any: an `AsyncReranker`, or a test's.
+        options: those of `RetrievalConfig`.
     """
 
-    measure: ClassVar[str]
-    is_whole: ClassVar[bool] = False
     llm: Any  # the judge as ragas sees one, or the recorder of a row; with a reranker None until a row is scored
 
-    def __init__(self, llm: Any = None, ranker: Any = None, **options: Any) -> None:
+    def __init__(
+        self, measure: str = "", is_whole: bool = False, llm: Any = None, ranker: Any = None, **options: Any
+    ) -> None:
+        self.measure, self.is_whole = measure, is_whole
         if llm is not None:
             self.llm = llm
         self.ranker = ranker
@@ -264,28 +263,10 @@ class RetrievalMetric(BaseMetric):
         return RELEVANCE[self.options.match](columns, self)
 
 
-class RetrievalPrecision(RetrievalMetric):
-    """The share of the retrieved contexts that are relevant."""
-
-    measure = "P@{cutoff}"
-
-
-class RetrievalMRR(RetrievalMetric):
-    """One divided by the rank of the first relevant context."""
-
-    measure = "RR"
-
-
-class RetrievalNDCG(RetrievalMetric):
-    """The gain of the order, beside that of the best order, which has all relevant documents."""
-
-    measure, is_whole = "nDCG@{cutoff}", True
-
-
-class RetrievalMAP(RetrievalMetric):
-    """Average precision; its mean over the rows is MAP."""
-
-    measure, is_whole = "AP@{cutoff}", True
+RetrievalPrecision = partial(RetrievalMetric, "P@{cutoff}")
+RetrievalMRR = partial(RetrievalMetric, "RR")
+RetrievalNDCG = partial(RetrievalMetric, "nDCG@{cutoff}", True)
+RetrievalMAP = partial(RetrievalMetric, "AP@{cutoff}", True)
 
 
 class RetrievalRecall(RetrievalMetric):

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NoReturn, TypeAlias, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -206,24 +207,14 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
 
 
 def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
-    from rag_evaluator.metrics.own.ragas_object import facts_of  # imports ragas
+    from rag_evaluator.metrics.own.ragas_object import row_of_object  # imports ragas
 
     options = validated(config, (SECTION, name), written, RagasObjectMetric)
     try:
-        facts = facts_of(options.metric)
+        row = row_of_object(options.metric, lambda column: _canonical(config, column))
     except ConfigError as error:
         _fail(config, (SECTION, name, "metric"), f"is {error}")
-    columns = {parameter: _canonical(config, parameter) for parameter in facts.columns}
-    return Metric(
-        "rag_evaluator.metrics.own.ragas_object:ObjectScore",
-        list(dict.fromkeys(columns.values())),
-        optional=facts.optional,
-        judge=facts.asks,
-        options={"object": options.metric, "columns": columns, "values": facts.values, "range": list(facts.range)},
-        range=facts.range,
-        better=options.better,
-        stage=options.stage,
-    )
+    return replace(row, better=options.better, stage=options.stage)
 
 
 def validated(config: Config, place: Key, written: Any, kind: type[AnySection], holds_own: bool = False) -> AnySection:

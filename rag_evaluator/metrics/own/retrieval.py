@@ -133,24 +133,20 @@ class RankedRelevance(Relevance):
     """Verdicts of a reranker on the question and each retrieved context; it knows no reference contexts."""
 
     async def of_retrieved(self) -> list[int]:
-        return [int(value >= self.options.reranker.threshold) for value in await self._probabilities()]
-
-    async def note(self) -> None:
-        """Write down each verdict with its probability and the context's place among the row's."""
-        verdicts, values = await self.of_retrieved(), await self._probabilities()
-        contexts = self.columns["retrieved_contexts"]
-        rows = [
-            {"verdict": verdict, "probability": value, "contexts": [contexts.index(text)]}
-            for text, verdict, value in zip(self.retrieved, verdicts, values, strict=True)
-        ]
-        sureness = [confidence(value, bool(verdict)) for verdict, value in zip(verdicts, values, strict=True)]
-        self.metric.llm.note("reranker", {"ranked": rows}, sureness)
-
-    async def _probabilities(self) -> list[float]:
-        """Of each retrieved context; a blank one has 0."""
+        """A blank context has the probability 0. A recorder keeps each verdict, and the context's place in the row."""
         asked = [text for text in self.retrieved if not is_blank(text)]
         values = iter(await self.metric.ranker.relevance(self.columns["user_input"], asked) if asked else ())
-        return [0.0 if is_blank(text) else next(values) for text in self.retrieved]
+        probabilities = [0.0 if is_blank(text) else next(values) for text in self.retrieved]
+        verdicts = [int(value >= self.options.reranker.threshold) for value in probabilities]
+        if self.metric.llm is not None:
+            places = map(self.columns["retrieved_contexts"].index, self.retrieved)
+            ranked = [
+                {"verdict": verdict, "probability": value, "contexts": [place]}
+                for place, verdict, value in zip(places, verdicts, probabilities, strict=True)
+            ]
+            sureness = list(map(confidence, probabilities, map(bool, verdicts)))
+            self.metric.llm.note("reranker", {"ranked": ranked}, sureness)
+        return verdicts
 
 
 RELEVANCE: Mapping[str, type[Relevance]] = {
@@ -250,8 +246,6 @@ class RetrievalMetric(BaseMetric):
             columns: those of the metric's row in `METRICS`.
         """
         relevance = self._relevance(columns)
-        if isinstance(relevance, RankedRelevance) and self.llm is not None:
-            await relevance.note()
         verdicts = await relevance.of_retrieved()
         matched = await relevance.of_expected() if self.is_whole and any(verdicts) else []
         name = self.measure.format(cutoff=max(len(verdicts), 1))

@@ -115,11 +115,8 @@ class RAGEvaluator:
         return self._embeddings.load()
 
     def set_prompts(self) -> None:
-        """Load the prompts of the configured language; with `prompts.adapt`, make those that are missing.
-
-        Raises `PromptError` naming the packs that are missing. Making them loads the judge.
-        """
-        self.prompts = prompts_of(self.metrics, self.config, self.judge)
+        """Load the prompts of the configured language. Raises `PromptError` naming the packs that are missing."""
+        self.prompts = prompts_of(self.metrics, self.config)
 
     def evaluate(
         self,

@@ -1,6 +1,5 @@
 """Configurations, languages and metrics as users write them, right and wrong: each case is a row."""
 
-import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -10,7 +9,7 @@ import pytest
 import ragas.metrics
 import ragas.metrics.collections as ragas_metrics
 
-from rag_evaluator import METRICS, Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
+from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import GenerateConfig, JudgeConfig, find_language
 from rag_evaluator.metrics import load_prompts
@@ -218,10 +217,6 @@ JUDGE, OTHER = ScriptedJudge(), ScriptedJudge()
         (["bleu", ragas_metrics.ContextRecall(llm=JUDGE)], "Give its name, 'context_recall', or import it from"),
         ([ragas.metrics.AspectCritic], "or import it from rag_evaluator.ragas.metrics."),
         ([ragas.metrics.Faithfulness()], "Give its name, 'faithfulness', or import it from"),
-        (
-            [dataclasses.replace(METRICS["bleu_score"], options={"kwargs": {}})],
-            "is a Metric that METRICS does not have",
-        ),
         ([Faithfulness(llm=JUDGE), ContextRecall(llm=OTHER)], "the objects hold several models as llm"),
         ([object()], "'metrics[0]' is <object object at"),
     ],

@@ -13,8 +13,10 @@ KEYS: Mapping[str, str] = {
     "'vllm serve' and set judge.engine: server.",
     "judge.vllm.start_timeout": "vLLM runs in this process, and loading is waited for. Remove it.",
     "retrieval.reranker.gains": "The gain of nDCG is the verdict by retrieval.reranker.threshold. Remove it.",
-    **dict.fromkeys(("prompts", "prompts.adapt"), "'prompts adapt' makes packs and says what to review. Remove it."),
-    "prompts.adapt_instruction": "Instructions are translated with the examples. Remove it.",
+    **dict.fromkeys(
+        ("prompts", "prompts.adapt", "prompts.adapt_instruction"),
+        "'prompts adapt' makes packs, and says what to review in them. Remove it.",
+    ),
     "custom_metrics.language": "A question is asked as it is written, in the language of the run: remove it.",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."

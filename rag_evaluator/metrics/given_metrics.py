@@ -1,4 +1,4 @@
-"""Metrics given from Python: names, rows of `METRICS`, users' own, also those made with ragas; and models they hold."""
+"""Metrics given from Python: names, users' own, also those made with ragas; and models they hold."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,10 +9,9 @@ from typing import Any, Literal
 
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.own.function import FunctionName
 from rag_evaluator.metrics.own.ragas_object import is_ragas_object
-from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.models.embeddings import unwrapped
 from rag_evaluator.models.ragas_library import BaseMetric
 
@@ -135,7 +134,7 @@ def as_list(metrics: Any) -> list[Any]:
 
 
 def metric_names(metrics: Sequence[Any]) -> list[Any]:
-    """The names that metrics stand for; what is neither row nor ragas metric stays, for the configuration to refuse.
+    """The names that metrics stand for; what is no metric stays, for the configuration to refuse.
 
     Raises `ConfigError` for ragas' own metrics: the scores would not be made with their settings.
     """
@@ -206,11 +205,6 @@ def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
 
 
 def _name(metric: Any, place: str) -> Any:
-    if isinstance(metric, Metric):
-        name = next((name for name, row in METRICS.items() if row == metric), None)
-        if name is None:
-            raise ConfigError(f"{place} is a Metric that METRICS does not have. Give one of its rows.")
-        return name
     if isinstance(metric, (*OWN, NamedMetric)) or is_ragas_object(metric):
         return metric.name
     if isfunction(metric):

@@ -12,7 +12,7 @@ from rag_evaluator.config import gone
 from rag_evaluator.config.origin import Key, dotted, explain
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Number, Section
-from rag_evaluator.dataset.columns import ALIASES, accepted_names
+from rag_evaluator.dataset.columns import ALIASES, ColumnNames, canonical_column
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.metric import Metric
@@ -162,10 +162,9 @@ def _check_name(config: Config, name: str, others: Iterable[str]) -> None:
     if not name.isidentifier() or len(name) > LONGEST:
         what = f"is no name of a metric: expected at most {LONGEST} letters, digits and _, such as 'tone'."
         _fail(config, (SECTION, name), what)
-    columns = {accepted for canonical in ALIASES for accepted in accepted_names(canonical)}
     alike = [other for other in others if plain_name(other) == plain_name(name)]
     taken = canonical_name(name) or next(iter(alike), None)
-    if taken or name in columns or name.lower() in RESERVED:
+    if taken or canonical_column(name) or name.lower() in RESERVED:
         what = f"the metric '{taken}': names are compared without case and _" if taken else "something else"
         _fail(config, (SECTION, name), f"is the name of {what}. Choose another name.")
 
@@ -251,9 +250,7 @@ def _columns(config: Config, name: str, written: Sequence[str]) -> dict[str, boo
 
 def _canonical(config: Config, column: str) -> str:
     """The canonical column that is meant; any other is read as the row has it."""
-    if column in config.columns:
-        return config.columns[column]
-    return next((canonical for canonical in ALIASES if column in accepted_names(canonical)), column)
+    return ColumnNames(config.columns).mapping.get(column) or canonical_column(column) or column
 
 
 def _example(config: Config, place: Key, options: AskedMetric, columns: Mapping[str, bool]) -> dict[str, Any]:

@@ -116,11 +116,6 @@ PUBLISHED: Mapping[str, Sequence[tuple[str, str, float]]] = {
     ),
 }
 """Some premises, sentences and probabilities of the card of a family, within 0.005."""
-OF_ENCODERS: Mapping[str, Sequence[str]] = {
-    "modernbert": ("english",),
-    "eurobert": ("german", "french", "spanish", "italian", "polish", "chinese"),
-}
-"""Languages of LettuceDetect's models by the encoder in their names."""
 
 Settings = Mapping[str, Any]
 
@@ -205,12 +200,9 @@ def languages_of(name: str, folder: Path) -> Sequence[str]:
     languages = VERIFIERS[name].languages
     if name != "lettucedetect":
         return languages
-    named = names_of(folder, settings_of(folder))
-    codes = re.findall(r"(?<![a-z0-9])[a-z]{2}(?![a-z0-9])", named)
+    codes = re.findall(r"(?<![a-z0-9])[a-z]{2}(?![a-z0-9])", names_of(folder, settings_of(folder)))
     meant = [find_language("zh" if code == "cn" else code).name for code in codes]
-    if coded := [language for language in meant if language in languages]:
-        return coded[-1:]
-    return next((known for encoder, known in OF_ENCODERS.items() if encoder in named), languages)
+    return [language for language in meant if language in languages][-1:] or languages
 
 
 def check_language(name: str, folder: Path, language: str) -> None:

@@ -69,11 +69,6 @@ def row_names(samples: Sequence[Sample]) -> list[str]:
     return list(surveyed(samples).names)
 
 
-def present_columns(samples: Sequence[Sample]) -> Collection[str]:
-    """The canonical columns that some sample has something in."""
-    return surveyed(samples).present
-
-
 def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
     """DatasetError, with the first reason, when one of these canonical columns cannot be read in some sample."""
     for column, reason in surveyed(samples).wrong.items():
@@ -87,7 +82,7 @@ def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]]
     `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
     """
     check_readable(samples, {column for columns in needed.values() for column in columns})
-    present = present_columns(samples)
+    present = surveyed(samples).present
     missing: dict[str, list[str]] = {}
     for metric, columns in needed.items():
         for column in columns:

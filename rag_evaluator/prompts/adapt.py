@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock
+
 from rag_evaluator.config.languages import misspelt
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
@@ -28,6 +30,7 @@ from rag_evaluator.prompts.pack import ENGLISH, Pack, write_pack
 from rag_evaluator.prompts.translate import Translation, Translator, divided, joined
 
 logger = logging.getLogger(__name__)
+WORKSHOP = ".adapting"  # folder beside the packs: a lock against two runs at once
 HEADING = """# Packs in {language}: what to review
 
 Written by `rag-evaluator prompts adapt`. Read each text below in its pack, correct it there, and delete it here. Then
@@ -64,7 +67,12 @@ class AdaptedPacks:
     asked: int
 
 
-def adapt_packs(packs: PackSet, judge: JudgeSource, force: bool = False, progress: Progress = silent) -> AdaptedPacks:
+def adapt_packs(
+    packs: PackSet,
+    judge: JudgeSource,
+    force: bool = False,
+    progress: Progress = silent,
+) -> AdaptedPacks:
     """Translate the English prompts of metrics, `sort` or `generate` into a language and write their packs.
 
     Args:
@@ -73,22 +81,29 @@ def adapt_packs(packs: PackSet, judge: JudgeSource, force: bool = False, progres
         force: make packs anew that exist.
         progress: called with (packs done, packs in all).
 
-    Each pack is written when it is done: the next run continues a stopped one. Raises `PromptError` when the folder
-    cannot be made.
+    Each pack is written when it is done: the next run continues a stopped one. A second run at the same time
+    waits for the first. Raises `PromptError` when the folder cannot be written.
     """
-    if packs.spoken.name == ENGLISH:
+    name, workshop = packs.spoken.name, packs.folder / WORKSHOP
+    if name == ENGLISH:
         raise PromptError("language 'english': the prompts are English already, there is nothing to adapt.")
     if question := misspelt(packs.language):
         logger.warning("%s Packs are made for it as it is.", question)
+    try:
+        workshop.mkdir(parents=True, exist_ok=True)
+        with FileLock(workshop / f"{name}.lock"):
+            return _adapt(packs, judge, force, progress)
+    except OSError as error:
+        raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
+
+
+def _adapt(packs: PackSet, judge: JudgeSource, force: bool, progress: Progress) -> AdaptedPacks:
     existing, missing = packs.find()
-    chosen = [*existing, *missing] if force else list(missing)
+    present = [key for key, path in existing.items() if path.parent == packs.folder]
+    chosen = [*present, *missing] if force else list(missing)
     kept = [] if force else list(existing.values())
     if not chosen:
         return AdaptedPacks([], kept, None, 0, 0)
-    try:
-        packs.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
     review, marked = packs.folder / f"review_{packs.spoken.name}.md", 0
 
     async def make() -> int:

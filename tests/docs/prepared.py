@@ -34,7 +34,7 @@ def prepare(folder: Path) -> None:
     for name in ("config.yaml", "launcher.sh"):
         shutil.copy(ROOT / name, folder)
     for name in ("examples", "prompts", "orig_prompts"):
-        shutil.copytree(ROOT / name, folder / name)
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(".adapting"))
     for name in MODELS:  # the demo judge stands for every model
         (folder / "models").mkdir(exist_ok=True)
         (folder / "models" / name).symlink_to(DEMO_JUDGE)

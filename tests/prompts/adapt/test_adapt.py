@@ -1,5 +1,6 @@
 import json
 import re
+import threading
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -156,6 +157,32 @@ def test_a_run_that_breaks_off_is_continued_with_the_packs_that_are_missing(tmp_
     assert packs_in(tmp_path / "broken") == packs_in(tmp_path / "whole")
     review = (tmp_path / "broken" / "review_klingon.md").read_text(encoding="utf-8")
     assert sorted(re.findall("## (.*)", review)) == sorted(packs_in(tmp_path / "whole"))
+
+
+def english_texts(owner: str) -> set[str]:
+    """The different segments of a metric whose texts are all short: its instructions and its examples' texts."""
+    packs = [english_pack(prompt) for key, prompt in all_prompts().items() if key[0] == owner]
+    texts = [text for pack in packs for text in (pack.instruction, *strings(pack.examples))]
+    return {segment.text for text in texts for segment in divided(text)}
+
+
+def strings(value: Any) -> list[str]:
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ()
+    return [value] if isinstance(value, str) else [text for one in inside for text in strings(one)]
+
+
+def test_two_runs_at_once_ask_once(tmp_path: Path) -> None:
+    judges, done = [Translates(0.02), Translates(0.02)], []
+    threads = [
+        threading.Thread(target=lambda judge=judge: done.append(adapted(tmp_path, judge, ["faithfulness"])))
+        for judge in judges
+    ]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert sorted(len(one.written) for one in done) == [0, 2]
+    assert sorted(len(judge.texts) for judge in judges) == [0, len(english_texts("faithfulness"))]
 
 
 def spoiled(tmp_path: Path, wrong: Callable[[str], str], owner: str = "answer_relevancy") -> tuple[Any, str]:

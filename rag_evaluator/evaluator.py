@@ -115,8 +115,11 @@ class RAGEvaluator:
         return self._embeddings.load()
 
     def set_prompts(self) -> None:
-        """Load the prompts of the configured language. Raises `PromptError` naming the packs that are missing."""
-        self.prompts = prompts_of(self.metrics, self.config)
+        """Load the prompts of the configured language; with `prompts.adapt`, make those that are missing.
+
+        Raises `PromptError` naming the packs that are missing. Making them loads the judge.
+        """
+        self.prompts = prompts_of(self.metrics, self.config, self.judge)
 
     def evaluate(
         self,

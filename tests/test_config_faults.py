@@ -11,7 +11,7 @@ import ragas.metrics.collections as ragas_metrics
 
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import GenerateConfig, JudgeConfig, find_language
+from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
 from rag_evaluator.metrics import load_prompts
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
 
@@ -102,7 +102,7 @@ def test_what_is_wrong_in_an_override_is_told_as_a_shell_needs_it(load: Load, ov
     [
         ("metrics: faithfulness", "metrics", ["faithfulness"]),
         ("metrics: [bleu]\njudge:", "judge", JudgeConfig()),
-        ("metrics: [bleu]\ngenerate:\njudge: {}", "generate", GenerateConfig()),
+        ("metrics: [bleu]\nprompts:\njudge: {}", "prompts", PromptsConfig()),
         ("metrics: [bleu]\njudge:\n  model_kwargs:\n", "judge", JudgeConfig()),
         ("metrics: [bleu]\nname: v1.2 b", "name", "v1.2 b"),
     ],

@@ -13,7 +13,7 @@ KEYS = [  # line of a configuration -> the key, and what its message names
     ("judges: [{name: a}, {name: b}]", "judges", "compare"),
     ("weight: share", "weight", "group_by"),
     ("retrieval: {reranker: {gains: graded}}", "retrieval.reranker.gains", "threshold"),
-    ("prompts: {adapt: true}", "prompts", "prompts adapt"),
+    ("prompts: {adapt_instruction: false}", "prompts.adapt_instruction", "translated with the examples"),
     ("judge: {engine: server, dialect: vllm}", "judge.dialect", "JSON schema"),
     ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
     ("metric_options: {faithfulness: {doubtful: [0, 1]}}", "metric_options.faithfulness.doubtful", "verdicts: judge"),
@@ -65,6 +65,5 @@ def test_a_configuration_that_an_earlier_version_saved_with_the_default_of_an_ol
     saved = default_config(metrics=["faithfulness"]).model_dump(mode="json")
     assert make_config({**saved, key: default}).model_dump(mode="json") == saved
     vllm = {"python": None, "args": [], "start_timeout": 900.0}
-    prompts = {"adapt": False, "adapt_instruction": True}
-    old = {**saved, "judge": {**saved["judge"], "dialect": "auto", "vllm": vllm}, "prompts": prompts}
+    old = {**saved, "judge": {**saved["judge"], "dialect": "auto", "vllm": vllm}}
     assert make_config(old).model_dump(mode="json") == saved

@@ -117,12 +117,16 @@ def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> 
         from rag_evaluator.run.stages import refuse_used
         from rag_evaluator.tasks.question import TaskJudge, read_rows
 
+    makes_packs = config.prompts.adapt  # with the judge
     if task in OF_ROWS:
         read_rows(config, task)
-        TaskJudge(task, config)
+        if not makes_packs:
+            TaskJudge(task, config)
         return
     evaluator = RAGEvaluator(config, chosen=chosen)
     rows = evaluator.rows()
+    if makes_packs:
+        return
     evaluator.set_prompts()
     is_known = config.judge.engine == USUAL and not config.judge.because
     if task == MAIN_TASK and is_known and (config.results_dir / "journal" / "manifest.json").is_file():

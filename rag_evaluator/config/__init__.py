@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = facade(
         "offline": "NO_NETWORK QUIET_LIBRARIES TALKATIVE hub is_loopback",
         "schema": "default_config load_config make_config with_arguments",
         "sections": (
-            "DEMO EmbeddingsConfig GenerateConfig JudgeConfig OWN_KEYS Reasons RetrievalConfig Section "
+            "DEMO EmbeddingsConfig GenerateConfig JudgeConfig OWN_KEYS PromptsConfig Reasons RetrievalConfig Section "
             "SortConfig USUAL_BATCH"
         ),
     },

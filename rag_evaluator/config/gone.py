@@ -13,10 +13,7 @@ KEYS: Mapping[str, str] = {
     "'vllm serve' and set judge.engine: server.",
     "judge.vllm.start_timeout": "vLLM runs in this process, and loading is waited for. Remove it.",
     "retrieval.reranker.gains": "The gain of nDCG is the verdict by retrieval.reranker.threshold. Remove it.",
-    **dict.fromkeys(
-        ("prompts", "prompts.adapt", "prompts.adapt_instruction"),
-        "'prompts adapt' makes packs, and says what to review in them. Remove it.",
-    ),
+    "prompts.adapt_instruction": "Instructions are translated with the examples. Remove it.",
     "custom_metrics.language": "A question is asked as it is written, in the language of the run: remove it.",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
@@ -29,7 +26,6 @@ DEFAULTS: Mapping[str, object] = {
     "judge.dialect": "auto",
     "judge.vllm.start_timeout": 900.0,
     "keep_prompts": False,
-    "prompts.adapt": False,
     "prompts.adapt_instruction": True,
     "retrieval.reranker.gains": "binary",
 }

@@ -27,6 +27,7 @@ from rag_evaluator.config.sections import (
     GenerateConfig,
     JudgeConfig,
     Number,
+    PromptsConfig,
     RetrievalConfig,
     Section,
     SortConfig,
@@ -62,6 +63,7 @@ class Config(Section):
         custom_metrics: metrics of your own: name -> a question to the judge, or a function, see below.
         retrieval: of the metrics `retrieval_*`.
         prompts_dir: packs, as `<metric>_<prompt>_<language>.json`; what is not there comes from the package.
+        prompts: what to do where a language has no pack.
         judge: the language model that judges.
         embeddings: the model for metrics that compare meanings.
         verifier: the model that says whether a text supports a sentence.
@@ -92,6 +94,7 @@ class Config(Section):
     custom_metrics: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # Any: checked with the metrics
     retrieval: RetrievalConfig = RetrievalConfig()
     prompts_dir: Path = Path("prompts")
+    prompts: PromptsConfig = PromptsConfig()
     judge: JudgeConfig = JudgeConfig()
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
     verifier: VerifierConfig = VerifierConfig()
@@ -193,13 +196,9 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
 def _without_unset(data: Mapping[str, Any], above: Key = ()) -> dict[str, Any]:
     """Return the mapping without keys that are gone and were never set: runs of old saved all keys. Any: JSON."""
     names = {key: dotted((*above, key)) for key in data}
-    inner = {
+    return {
         key: _without_unset(value, (*above, key)) if isinstance(value, Mapping) else value
         for key, value in data.items()
-    }
-    return {
-        key: value
-        for key, value in inner.items()
         if names[key] not in gone.KEYS or ((value or value is False) and value != gone.DEFAULTS.get(names[key]))
     }
 

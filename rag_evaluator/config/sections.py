@@ -304,6 +304,16 @@ class GenerateConfig(Section):
     replace: bool = False
 
 
+class PromptsConfig(Section):
+    """What to do where `prompts_dir` has no pack of the language.
+
+    Attributes:
+        adapt: make the packs that are missing with the judge, before the first score; else they are an error.
+    """
+
+    adapt: bool = False
+
+
 OWN_KEYS: Mapping[str, frozenset[str]] = {
     "transformers": frozenset({"dtype", "device_map", "model_kwargs", "adapter"}),
     "server": frozenset({"url", "api_key_env", "served_model"}),

@@ -14,19 +14,19 @@ from rag_evaluator.config.languages import Language, find_language, sentences_of
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import writing
-from rag_evaluator.judge.protocol import PromptText
+from rag_evaluator.judge.protocol import JudgeSource, PromptText
 from rag_evaluator.judge.scripted import ScriptedJudge
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.models.embeddings import as_embeddings
 from rag_evaluator.models.ragas_library import BasePrompt, ContextRecallInput, InstanceRubricScoreInput, format_rubrics
+from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.loading import (
     PACKAGED,
     PackPrompt,
     PackSet,
     QuestionPrompt,
     TracedPrompt,
-    configured_prompts,
     english_pack,
     with_examples,
 )
@@ -62,12 +62,12 @@ def load_prompts(owners: Collection[str], language: str, folder: Path) -> dict[K
     return PackSet(prompts_owned(owners), language, folder).load()
 
 
-def prompts_of(metrics: Mapping[str, Metric], config: Config) -> dict[Key, TracedPrompt]:
+def prompts_of(metrics: Mapping[str, Metric], config: Config, judge: JudgeSource) -> dict[Key, TracedPrompt]:
     """(metric, attribute) -> its prompt in the language of the configuration, with rubrics of the user.
 
-    Packs of several metrics may have the same owner. Raises what `PackSet.load` raises.
+    Packs of several metrics may have the same owner. Raises what `ready_prompts` raises.
     """
-    prompts = configured_prompts(prompts_asked(metrics), config)
+    prompts = ready_prompts(prompts_asked(metrics), config, judge)
     asked = {name: metric.question for name, metric in metrics.items() if metric.question is not None}
     prompts |= {(name, SHELL[1]): QuestionPrompt(prompts[SHELL].pack, question) for name, question in asked.items()}
     rubrics = {name: metric.options["rubrics"] for name, metric in metrics.items() if metric.options.get("rubrics")}

@@ -11,6 +11,7 @@ from typing import Any
 from filelock import FileLock
 
 from rag_evaluator.config.languages import misspelt
+from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import write_text
 from rag_evaluator.files.progress import Progress, silent
@@ -25,8 +26,8 @@ from rag_evaluator.prompts.check import (
     prose_of,
     replaced,
 )
-from rag_evaluator.prompts.loading import PackSet, english_pack
-from rag_evaluator.prompts.pack import ENGLISH, Pack, write_pack
+from rag_evaluator.prompts.loading import PACKAGED, PackSet, TracedPrompt, english_pack
+from rag_evaluator.prompts.pack import ENGLISH, Key, Pack, write_pack
 from rag_evaluator.prompts.translate import Translation, Translator, divided, joined
 
 logger = logging.getLogger(__name__)
@@ -67,11 +68,35 @@ class AdaptedPacks:
     asked: int
 
 
+def ready_prompts(
+    originals: "Mapping[Key, BasePrompt[Any, Any]]", config: Config, judge: JudgeSource
+) -> dict[Key, TracedPrompt]:
+    """English prompts in the configured language; with `prompts.adapt`, packs that are missing are made first.
+
+    Args:
+        judge: loaded only if packs are to be made.
+
+    Raises `PromptError` naming every pack that is missing, or the first that does not fit its prompt.
+    """
+    packs = PackSet(originals, config.language, config.prompts_dir)
+    if config.prompts.adapt and packs.find(PACKAGED)[1]:
+        logger.warning(
+            "%s: packs in %s are missing and are made with the judge, which takes a while", packs.folder, packs.language
+        )
+        done = adapt_packs(packs, judge, shared=(PACKAGED,))
+        if done.written:  # else another run has made them meanwhile
+            logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
+    elif packs.folder.name != type(config).model_fields["prompts_dir"].default.name and not packs.folder.is_dir():
+        logger.warning("prompts_dir: %s is not there: all prompts are those of the package", packs.folder)
+    return packs.load()
+
+
 def adapt_packs(
     packs: PackSet,
     judge: JudgeSource,
     force: bool = False,
     progress: Progress = silent,
+    shared: Sequence[Path] = (),
 ) -> AdaptedPacks:
     """Translate the English prompts of metrics, `sort` or `generate` into a language and write their packs.
 
@@ -80,6 +105,7 @@ def adapt_packs(
         judge: loaded only if there is something to translate.
         force: make packs anew that exist.
         progress: called with (packs done, packs in all).
+        shared: folders whose packs need not be made.
 
     Each pack is written when it is done: the next run continues a stopped one. A second run at the same time
     waits for the first. Raises `PromptError` when the folder cannot be written.
@@ -92,13 +118,13 @@ def adapt_packs(
     try:
         workshop.mkdir(parents=True, exist_ok=True)
         with FileLock(workshop / f"{name}.lock"):
-            return _adapt(packs, judge, force, progress)
+            return _adapt(packs, judge, force, progress, shared)
     except OSError as error:
         raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
 
 
-def _adapt(packs: PackSet, judge: JudgeSource, force: bool, progress: Progress) -> AdaptedPacks:
-    existing, missing = packs.find()
+def _adapt(packs: PackSet, judge: JudgeSource, force: bool, progress: Progress, shared: Sequence[Path]) -> AdaptedPacks:
+    existing, missing = packs.find(*shared)
     present = [key for key, path in existing.items() if path.parent == packs.folder]
     chosen = [*present, *missing] if force else list(missing)
     kept = [] if force else list(existing.values())

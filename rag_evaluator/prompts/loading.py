@@ -13,7 +13,6 @@ from typing import Any
 from pydantic import BaseModel
 
 from rag_evaluator.config.languages import Language, file_name, find_language, misspelt, nearest_language
-from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import PromptText
@@ -267,8 +266,8 @@ class PackSet:
             hint = f"did you mean '{near}'? If not: " if near else ""
             raise PromptError(
                 f"language '{self.language}': {hint}{len(missing)} of {len(self.originals)} prompt packs are missing "
-                f"in {self.folder}: {', '.join(path.name for path in missing.values())}. Run "
-                f"'{command('prompts', 'adapt')} --language {self.spoken.name}' and review what it wrote, or "
+                f"in {self.folder}: {', '.join(path.name for path in missing.values())}. Set prompts.adapt: true, or "
+                f"run '{command('prompts', 'adapt')} --language {self.spoken.name}' and review what it wrote, or "
                 f"translate the files of {packaged('orig_prompts')} under these names, or set language: english."
             )
         return self._of_packs(paths)
@@ -283,14 +282,6 @@ class PackSet:
     def _of_packs(self, paths: Mapping[Key, Path]) -> dict[Key, TracedPrompt]:
         packs = {key: (load_pack(path, self.originals[key]), self.originals[key]) for key, path in paths.items()}
         return {key: TracedPrompt(PackPrompt(pack, prompt), key[1], pack) for key, (pack, prompt) in packs.items()}
-
-
-def configured_prompts(originals: "Mapping[Key, BasePrompt[Any, Any]]", config: Config) -> dict[Key, TracedPrompt]:
-    """English prompts in the configured language, as they are asked. Raises what `PackSet.load` raises."""
-    folder = config.prompts_dir
-    if folder.name != type(config).model_fields["prompts_dir"].default.name and not folder.is_dir():
-        logger.warning("prompts_dir: %s is not there: all prompts are those of the package", folder)
-    return PackSet(originals, config.language, folder).load()
 
 
 def _levels(data: BaseModel) -> tuple[Any, ...]:

@@ -22,8 +22,9 @@ from rag_evaluator.judge.cached import CachedJudge
 from rag_evaluator.judge.judge import LazyJudge, source_of
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.metrics.given_metrics import with_metrics
+from rag_evaluator.prompts.adapt import ready_prompts
 from rag_evaluator.prompts.language_id import identified
-from rag_evaluator.prompts.loading import TracedPrompt, configured_prompts, with_examples
+from rag_evaluator.prompts.loading import TracedPrompt, with_examples
 from rag_evaluator.prompts.own import own_prompts
 from rag_evaluator.prompts.pack import ENGLISH, Key, languages_in
 from rag_evaluator.resources import packaged
@@ -111,7 +112,7 @@ class TaskJudge:
         warn_of_toy(self.judge, config.language)
         self.config = config.model_copy(update={"judge": self.judge.config})
         originals = {key: prompt for key, prompt in own_prompts().items() if key[0] in (owners or [task])}
-        prompts = configured_prompts(originals, config)
+        prompts = ready_prompts(originals, config, self.judge)
         self.prompts: Mapping[Key, TracedPrompt] = with_examples(prompts, config.judge.examples)
 
     def signature(self, settings: Section | None = None) -> str | None:

@@ -136,8 +136,8 @@ def test_missing_packs_are_listed_by_file_name_with_the_ways_to_make_them(tmp_pa
         load_prompts(["bleu_score", "faithfulness"], "ca", tmp_path)
     assert str(caught.value).startswith(
         f"language 'ca': 2 of 2 prompt packs are missing in {tmp_path}: "
-        "faithfulness_statement_generator_prompt_catalan.json, faithfulness_nli_statement_prompt_catalan.json. Run "
-        "'rag-evaluator prompts adapt --language catalan' and review"
+        "faithfulness_statement_generator_prompt_catalan.json, faithfulness_nli_statement_prompt_catalan.json. Set "
+        "prompts.adapt: true, or run 'rag-evaluator prompts adapt --language catalan' and review"
     )
 
 

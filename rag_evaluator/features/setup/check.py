@@ -86,7 +86,9 @@ def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | N
 
 
 def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks) -> Sequence[Check]:
-    ready = checks.attempt("prompts", lambda: _look_at_prompts(evaluator, checks))
+    ready = checks.attempt("prompts", lambda: _look_at_prompts(evaluator, checks)) and not checks.has(
+        "prompts", "warning"
+    )
     asks = any(metric.judge for metric in evaluator.metrics.values())
     if asks:
         ready &= checks.attempt("model", lambda: _look_at_model(evaluator, checks))
@@ -111,8 +113,13 @@ def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks)
 
 def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
     config = evaluator.config
-    packs = PackSet(prompts_asked(evaluator.metrics), config.language, config.prompts_dir)
-    present, _ = packs.find(PACKAGED)
+    metrics = evaluator.metrics
+    packs = PackSet(prompts_asked(metrics), config.language, config.prompts_dir)
+    present, missing = packs.find(PACKAGED)
+    if config.prompts.adapt and missing:
+        text = f"{len(missing)} packs are missing; a run makes them with the judge first (prompts.adapt)"
+        checks.add("prompts", "warning", text, {"missing": [path.name for path in missing.values()]})
+        return
     evaluator.set_prompts()
     own = sum(path.parent == packs.folder for path in present.values())
     source = f"{own} of them from {packs.folder}" if own else "from the package"

@@ -213,6 +213,7 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
     ("rows that lack a column", {"metrics": ["summary_score"]}, "rows", "expected the column 'reference_contexts'"),
     ("a dataset that is not there", {"dataset": "nothing.jsonl"}, "rows", "no such file"),
     ("packs that are missing", {"language": "dutch"}, "prompts", "prompt packs are missing"),
+    ("packs that are to be made", {"language": "dutch", "prompts": {"adapt": True}}, "prompts", "makes them"),
     (
         "embeddings that are not there",
         {"metrics": ["answer_relevancy"], "embeddings": {"model": "/nothing"}},

@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
-from rag_evaluator import Judge, PromptError, ScriptedJudge
+from rag_evaluator import Judge, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.config import JudgeConfig, find_language
 from rag_evaluator.judge import source_of
 from rag_evaluator.metrics import all_prompts, load_prompts, prompts_owned
@@ -260,6 +261,30 @@ def test_a_model_with_too_small_a_window_loses_no_text(model_folder: ModelFolder
     assert "does not fit the model's window of 512 tokens" in (tmp_path / "review_klingon.md").read_text(
         encoding="utf-8"
     )
+
+
+def test_missing_packs_are_adapted_before_scoring_where_the_configuration_says_so(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = {
+        "metrics": ["faithfulness", "answer_relevancy"],
+        "language": "klingon",
+        "prompts_dir": str(tmp_path / "packs"),
+        "prompts": {"adapt": True},
+    }
+    judge = Translates()
+    evaluator = RAGEvaluator(config, judge=judge, embeddings=DeterministicFakeEmbedding(size=8))
+    evaluator.evaluate([ROW])
+    assert len(packs_in(tmp_path / "packs")) == 3
+    asked = [prompt for prompt in judge.prompts if not prompt.startswith("Translate the English text")]
+    assert asked[0].startswith(klingon("Given a question", []))
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{tmp_path / 'packs'}: packs in klingon are missing and are made with the judge, which takes a while",
+        f"3 packs made, nobody has read them yet: see {tmp_path / 'packs' / 'review_klingon.md'}",
+    ]
+    again = Translates()
+    RAGEvaluator(config, judge=again, embeddings=DeterministicFakeEmbedding(size=8)).set_prompts()
+    assert again.prompts == []
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,7 @@ class Config(Section):
 
     Attributes:
         name: of the run: results go to the folder `<output_dir>/<name>`.
-        dataset: a file (`.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, `.xlsx`).
+        dataset: a file (`.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, `.xlsx`) or a folder saved by `datasets`.
         limit: only the first rows, this many; null: all.
         sample: only this many rows, drawn by `sample_seed`; with `limit` of the first ones.
         sample_seed: another number draws other rows.

@@ -1,4 +1,4 @@
-"""The input rows: `load_dataset` turns a file or Python object into samples with ragas' column names.
+"""The input rows: `load_dataset` turns a file, folder or Python object into samples with ragas' column names.
 
 A row is read (`readers`, `json_values`), lines of a log are joined (`retrieval_log`), columns are renamed and checked
 (`columns`, `values`), samples are kept (`sample`, `contents`), and checked for a run, which may take some (`checked`).

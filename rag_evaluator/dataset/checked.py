@@ -5,7 +5,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -109,7 +109,11 @@ def rows_again(source: Any, columns: Mapping[str, str], part: Mapping[str, int])
 
 
 def choice_of(config: Config, rows: int) -> RowChoice:
-    """The first rows, or those that are drawn; where there are no more rows than that, all."""
+    """The first rows, or those that are drawn; where there are no more rows than that, all, and a warning says so."""
+    for key in ("limit", "sample"):
+        number = getattr(config, key)
+        if number is not None and number > rows:
+            logger.warning("%s is %s, and there are %s rows: all of them are taken", key, number, rows)
     return RowChoice.make(rows, config.limit, config.sample, config.sample_seed)
 
 
@@ -162,13 +166,19 @@ def _check_reporting(samples: Samples, config: Config) -> None:
 
 
 def data_digest(source: Any) -> str:
-    """16 hexadecimal digits of a dataset: of a file's bytes, or of rows given as objects."""
-    parts: Iterable[bytes]
-    if isinstance(source, str | Path):
-        parts = [bytes.fromhex(file_digest(Path(source).expanduser()))]
-    else:
-        parts = (json.dumps([row.row, row.columns], ensure_ascii=False).encode("utf-8") for row in source)
+    """16 hexadecimal digits of a dataset: of a file's bytes, of a folder's files, or of rows given as objects."""
+    parts = _file_parts(Path(source).expanduser()) if isinstance(source, str | Path) else _row_parts(source)
     return short_digest(len(part).to_bytes(8, "big") + part for part in parts)  # no two lists of parts look alike
+
+
+def _file_parts(path: Path) -> Iterator[bytes]:
+    for file in sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]:
+        yield bytes.fromhex(file_digest(file))
+
+
+def _row_parts(samples: Iterable[Any]) -> Iterator[bytes]:
+    for sample in samples:
+        yield json.dumps([sample.row, sample.columns], ensure_ascii=False).encode("utf-8")
 
 
 def check_lists(

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
 import openpyxl
 import pandas
 import pyarrow
@@ -84,6 +85,11 @@ def write_parquet(path: Path, rows: Sequence[Row]) -> Path:
     return path
 
 
+def write_folder(path: Path, rows: Sequence[Row]) -> Path:
+    datasets.Dataset(arrow_table(rows)).save_to_disk(str(path))
+    return path
+
+
 def arrow_table(rows: Sequence[Row]) -> pyarrow.Table:
     names = list(dict.fromkeys(name for row in rows for name in row))
     return pyarrow.Table.from_pylist([{name: row.get(name) for name in names} for row in rows])
@@ -98,4 +104,5 @@ FILES: list[tuple[str, Callable[[Path, Sequence[Row]], Path]]] = [
     ("data.xlsx", write_xlsx),
     ("pandas.xlsx", write_xlsx_with_pandas),
     ("data.parquet", write_parquet),
+    ("folder", write_folder),
 ]

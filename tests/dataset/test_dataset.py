@@ -34,6 +34,7 @@ from tests.dataset.data_files import (
     arrow_table,
     write_cells,
     write_csv,
+    write_folder,
     write_jsonl,
     write_text,
     write_xlsx,
@@ -466,6 +467,16 @@ def test_a_mark_divides_texts_of_any_name_and_source_but_not_json() -> None:
     assert "json.loads" in message_of([{"context": '["a || b", "c"]'}], mapping)
 
 
+def test_a_folder_of_several_splits_is_an_error_that_names_them(tmp_path: Path) -> None:
+    split = datasets.Dataset.from_dict({"question": ["a"]})
+    splits = datasets.DatasetDict(train=split, test=split)
+    splits.save_to_disk(str(tmp_path / "saved"))
+    paths = f"{tmp_path / 'saved' / 'train'} or {tmp_path / 'saved' / 'test'}."
+    assert message_of(tmp_path / "saved").endswith(f"with the splits train, test. Give one of them: {paths}")
+    assert message_of(splits).endswith("Give one of them: dataset['train'] or dataset['test'].")
+    assert load_dataset(tmp_path / "saved" / "test")[0].where == "test, row 0"
+
+
 READ_AS = "column 'contexts' (read as retrieved_contexts)"
 BAD_ROWS: list[tuple[Row, Mapping[str, str], str, str]] = [  # row, mapping, place, what is wrong
     ({"response": ["a"]}, {}, "column 'response'", "expected a string, received ['a']"),
@@ -497,7 +508,7 @@ def test_a_row_that_cannot_be_read_is_an_error_with_its_place(
 
 
 BAD_FILES: list[tuple[str, bytes, str, str]] = [  # name, content, place, what is wrong
-    ("a.txt", b"x", "a.txt", "ends with one of .jsonl"),
+    ("a.txt", b"x", "a.txt", "expected one of .jsonl"),
     ("a.jsonl", b"\n \n", "a.jsonl", "expected at least one row"),
     ("a.json", b'{"samples": []}', "a.json", "expected at least one row"),
     ("a.csv", b"question,answer\n", "a.csv", "expected at least one row"),
@@ -569,7 +580,12 @@ def test_paths_and_objects_that_are_no_dataset_are_errors(tmp_path: Path) -> Non
     write_jsonl(tmp_path / "dataset.jsonl", TRICKY)
     near = f"{tmp_path / 'datset.jsonl'}: no such file or folder. Did you mean 'dataset.jsonl'? Correct the path."
     assert message_of(tmp_path / "datset.jsonl") == near
-    assert f"{tmp_path.name}: expected a file that ends with one of .jsonl" in message_of(tmp_path)
+    assert f"{tmp_path.name}: expected a folder saved by `Dataset.save_to_disk`" in message_of(tmp_path)
+    folder = write_folder(tmp_path / "saved", [{"question": "a"}])
+    next(folder.glob("*.arrow")).write_bytes(b"damaged")
+    assert message_of(folder).startswith(
+        "saved: expected a folder saved by `Dataset.save_to_disk`, but it cannot be read ("
+    )
     for empty in ([], pandas.DataFrame({"question": []}), datasets.Dataset.from_dict({})):
         assert message_of(empty).startswith(f"{type(empty).__name__}: expected at least one row, received none.")
 

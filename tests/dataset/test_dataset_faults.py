@@ -268,7 +268,10 @@ WRONG_OBJECTS: dict[str, tuple[Any, str]] = {
         EvaluationDataset(samples=[MultiTurnSample(user_input=[HumanMessage(content="Hi")])]),
         "Only single-turn samples are supported",
     ),
-    "splits": (datasets.DatasetDict(train=datasets.Dataset.from_dict(LISTS)), "of a DatasetDict: give one split"),
+    "splits of a stream": (
+        datasets.IterableDatasetDict(train=datasets.Dataset.from_dict(LISTS).to_iterable_dataset()),
+        "Give one of them: dataset['train']",
+    ),
     "a number": (5, "expected a path, a list of dicts"),
 }
 

@@ -81,8 +81,9 @@ class TestWhichRows:
         assert not smaller.holds(larger)
         assert not RowChoice.make(50, sample=size, seed=1).holds(larger)
 
-    def test_more_than_there_are_takes_all(self, tmp_path: Path) -> None:
+    def test_more_than_there_are_takes_all_and_says_so(self, tmp_path: Path, caplog: Any) -> None:
         assert evaluate(tmp_path, limit=20)[0] == [found["user_input"] for found in ROWS]
+        assert caplog.messages == ["limit is 20, and there are 12 rows: all of them are taken"]
         assert "part" not in json.loads((tmp_path / "manifest.json").read_text(encoding="utf-8"))
 
 

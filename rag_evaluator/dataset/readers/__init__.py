@@ -1,4 +1,4 @@
-"""`read_records`: a file or Python object -> records. One row of `READERS` per file suffix."""
+"""`read_records`: a file, folder or Python object -> records. One row of `READERS` per file suffix."""
 
 import difflib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -31,6 +31,18 @@ def read_parquet(path: Path) -> Iterator[InputRecord]:
     return numbered(rows, f"{path.name}, ")
 
 
+def read_folder(path: Path) -> Iterator[InputRecord]:
+    """A folder written by `Dataset.save_to_disk`."""
+    import datasets  # type: ignore[import-untyped,unused-ignore]
+
+    with library_errors(path.name, "a folder saved by `Dataset.save_to_disk`", "Give its path, or that of a file."):
+        dataset = datasets.load_from_disk(str(path))
+        if isinstance(dataset, datasets.DatasetDict):
+            refuse_splits(dataset, path.name, f"{path}/{{}}")
+        rows = dataset_rows(dataset)
+    return numbered(rows, f"{path.name}, ")
+
+
 def dataset_rows(dataset: Any) -> list[dict[Any, Any]]:
     """As Arrow: whatever format was set; images and audio are not decoded; a selection or shuffle is respected."""
     return _arrow_rows(dataset.with_format("arrow")[:])
@@ -38,6 +50,14 @@ def dataset_rows(dataset: Any) -> list[dict[Any, Any]]:
 
 def frame_rows(frame: Any) -> list[dict[Any, Any]]:
     return _rows(frame.columns, [frame.iloc[:, place].tolist() for place in range(len(frame.columns))])
+
+
+def refuse_splits(splits: Mapping[str, Any], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
+    examples = " or ".join(map(example.format, splits))
+    raise DatasetError(
+        f"{name}: expected one dataset, received a DatasetDict with the splits {', '.join(splits)}. Give one of them: "
+        f"{examples}."
+    )
 
 
 def _arrow_rows(table: Any) -> list[dict[Any, Any]]:
@@ -66,6 +86,8 @@ _OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
     "pandas.DataFrame": frame_rows,
     "datasets.Dataset": dataset_rows,
     "datasets.IterableDataset": list,
+    "datasets.DatasetDict": refuse_splits,
+    "datasets.IterableDatasetDict": refuse_splits,
     "ragas.EvaluationDataset": list,
     "ragas.Testset": lambda testset: testset.to_list(),
 }
@@ -130,11 +152,13 @@ def existing(source: Path) -> Path:
 
 def _read_path(source: Path) -> tuple[str, Iterable[InputRecord]]:
     path = existing(source)
+    if path.is_dir():
+        return path.name, read_folder(path)
     reader = READERS.get(path.suffix.lower())
-    if reader is None or path.is_dir():
+    if reader is None:
         raise DatasetError(
-            f"{path.name}: expected a file that ends with one of {', '.join(READERS)}. Convert it, or rename it if "
-            "only its name is wrong. A folder of `datasets`: load_from_disk(folder).to_json('rows.jsonl')."
+            f"{path.name}: expected one of {', '.join(READERS)} or a folder saved by `datasets`, received the suffix "
+            f"'{path.suffix}'. Convert the file, or rename it if only its name is wrong."
         )
     if path.stat().st_size == 0:
         raise DatasetError(f"{path.name}: expected rows, received an empty file (0 bytes). Write the dataset again.")

@@ -154,8 +154,7 @@ def rows_of(document: Any, name: str) -> list[Any]:
             received = f"lists of the lengths {lengths}"
     raise DatasetError(
         f"{name}: expected a list of objects, one object with that list under one of {', '.join(_ROW_LISTS)}, or an "
-        f"object of equally long lists, received {received}. Put the rows in a list (pandas: orient='records'; of a "
-        "DatasetDict: give one split)."
+        f"object of equally long lists, received {received}. Put the rows in a list (pandas: orient='records')."
     )
 
 

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import datasets
 import openpyxl
 import pandas
 import pytest
@@ -116,11 +117,13 @@ def write(path: Path, rows: Sequence[Row], delimiter: str = ",") -> Path:
         path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
     elif path.suffix == ".parquet":
         pandas.DataFrame(rows).to_parquet(path)
-    else:
+    elif path.suffix == ".xlsx":
         book = openpyxl.Workbook()
         for row in cells(rows):
             book.worksheets[0].append(row)
         book.save(path)
+    else:
+        datasets.Dataset.from_list(list(rows)).save_to_disk(path)
     return path
 
 
@@ -334,7 +337,7 @@ FAULTS: list[tuple[str, bytes, type[RagEvaluatorError], str]] = [
     ("rows.csv", "pregunta;respuesta\n¿Dónde?;Aquí\n".encode("cp1252"), DatasetError, "looks like CP1252"),
     ("rows.csv", b"question,answer,contexts\na,b,\"['c', 'd']\"\n", DatasetError, "json.dumps"),
     ("rows.csv", b"question,answer\n12,34\n", ConfigError, "--language es"),
-    ("rows.doc", b"x", DatasetError, "ends with one of"),
+    ("rows.doc", b"x", DatasetError, "received the suffix"),
 ]
 
 

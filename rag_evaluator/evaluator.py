@@ -178,6 +178,7 @@ class RAGEvaluator:
             warned_once(doubt)
         if any(metric.judge for metric in self.metrics.values()):
             warn_of_toy(self.judge, self.config.language)
+        if any(metric.judge or metric.verifier == "model" for metric in self.metrics.values()):
             warn_of_language(*questions_of(stage.units[:LOOKED_AT]), self.config)
         return stage
 
@@ -185,7 +186,6 @@ class RAGEvaluator:
     def stage(self, data: Any = None) -> Evaluation:
         """What is to be done, checked as far as that needs no model. Raises `RagEvaluatorError`."""
         rows, signatures, times = self.rows(data), self.signatures_once(), self._times()
-        self._warn_of_scripts(rows)
         size, columns, repeats = self.config.chunk_size, dict(self.config.columns), max(times.values())
         plan = Plan(
             task=MAIN_TASK,
@@ -211,14 +211,6 @@ class RAGEvaluator:
             plan.part,
         )
         return Evaluation(rows, self.metrics, plan, about, self.scorer)
-
-    def _warn_of_scripts(self, rows: CheckedRows) -> None:
-        """Of rows that a verifier was not made for: of those of the texts whose sentences it looks at."""
-        verified = [metric for metric in self.metrics.values() if metric.verifier == "model"]
-        if verified:
-            columns = {column for metric in verified for column in metric.columns if column != "user_input"}
-            texts = [[str(row.columns[name]) for name in sorted(columns) if row.has(name)] for row in rows]
-            self._verifier.warn_of_scripts(texts)
 
     def check(self, data: Any = None) -> None:
         """Everything that can be checked without loading a model. Raises `RagEvaluatorError`."""

@@ -1,6 +1,5 @@
 """Configurations, languages and metrics as users write them, right and wrong: each case is a row."""
 
-import dataclasses
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -9,13 +8,12 @@ from typing import Any
 import pytest
 import ragas.metrics
 import ragas.metrics.collections as ragas_metrics
-from pydantic import BaseModel
-from ragas.embeddings.base import BaseRagasEmbedding
 
-from rag_evaluator import METRICS, Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
+from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
-from rag_evaluator.metrics import canonical_name, load_prompts
+from rag_evaluator.metrics import load_prompts
+from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
 
 ROOT = Path(__file__).parent.parent
 HEAD = "metrics: [bleu]\n"  # line 1
@@ -176,63 +174,17 @@ def test_a_misspelt_command_is_named(capsys: pytest.CaptureFixture[str]) -> None
     assert capsys.readouterr().err.startswith(told)
 
 
-class Embeddings(BaseRagasEmbedding):
-    def embed_text(self, text: str, **kwargs: Any) -> list[float]:
-        return [1.0, float(len(text))]
-
-    async def aembed_text(self, text: str, **kwargs: Any) -> list[float]:
-        return self.embed_text(text)
-
-
-def verdict(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
-    return {"reason": "", "verdict": 1}
-
-
-JUDGE, OTHER, EMBEDDINGS = ScriptedJudge(verdict), ScriptedJudge(verdict), Embeddings()
-CLASSES = {name: canonical_name(name) for name in ragas_metrics.__all__ if canonical_name(name)}
-
-
-def usual(kind: str) -> Any:
-    """An object of a class of ragas, as the class makes it."""
-    row = METRICS[str(CLASSES[kind])]
-    models = {"llm": JUDGE} if row.judge else {}
-    return getattr(ragas_metrics, kind)(**models, **({"embeddings": EMBEDDINGS} if row.embeddings else {}))
-
-
-@pytest.mark.parametrize(("kind", "name"), CLASSES.items())
-def test_a_metric_is_understood_as_class_and_as_object_of_ragas(kind: str, name: str) -> None:
-    for given in (getattr(ragas_metrics, kind), usual(kind)):
-        assert list(RAGEvaluator({"metrics": [given]}).metrics) == [name]
-        assert list(RAGEvaluator({"metrics": given}).metrics) == [name]
-
-
-def test_a_metric_object_is_scored_with_its_own_judge(rows: list[dict[str, Any]]) -> None:
-    judge = ScriptedJudge(verdict)
-    metric = ragas_metrics.ContextPrecisionWithoutReference(llm=judge)
-    results = RAGEvaluator({"metrics": [metric, "exact_match"]}).evaluate(rows)
-    assert results.summary()["context_precision_without_reference"]["mean"] == pytest.approx(1.0)
-    assert len(judge.prompts) == 4
-
-
-def with_other_prompt() -> Any:
-    metric = ragas_metrics.ContextRecall(llm=JUDGE)
-    metric.prompt.instruction = "Say yes."
-    return metric
+JUDGE, OTHER = ScriptedJudge(), ScriptedJudge()
 
 
 @pytest.mark.parametrize(
     ("metrics", "told"),
     [
-        ([ragas_metrics.AnswerRelevancy(llm=JUDGE, embeddings=EMBEDDINGS, strictness=5)], "has its own strictness"),
-        ([ragas_metrics.FactualCorrectness(llm=JUDGE, mode="recall")], "this FactualCorrectness has its own mode"),
-        (["bleu", with_other_prompt()], "metrics[1]: this ContextRecall has its own prompt"),
+        ([ragas_metrics.Faithfulness], "metrics[0] is Faithfulness of ragas"),
+        (["bleu", ragas_metrics.ContextRecall(llm=JUDGE)], "Give its name, 'context_recall', or import it from"),
         ([ragas.metrics.AspectCritic], "or import it from rag_evaluator.ragas.metrics."),
         ([ragas.metrics.Faithfulness()], "Give its name, 'faithfulness', or import it from"),
-        (
-            [dataclasses.replace(METRICS["bleu_score"], options={"kwargs": {}})],
-            "is a Metric that METRICS does not have",
-        ),
-        ([usual("Faithfulness"), ragas_metrics.ContextRecall(llm=OTHER)], "the objects hold several models as llm"),
+        ([Faithfulness(llm=JUDGE), ContextRecall(llm=OTHER)], "the objects hold several models as llm"),
         ([object()], "'metrics[0]' is <object object at"),
     ],
 )
@@ -244,4 +196,4 @@ def test_a_metric_that_would_be_scored_otherwise_is_refused(metrics: list[Any], 
 
 def test_a_judge_beside_metric_objects_with_another_is_refused() -> None:
     with pytest.raises(ConfigError, match="another than was given"):
-        RAGEvaluator({"metrics": [usual("Faithfulness")]}, judge=OTHER)
+        RAGEvaluator({"metrics": [Faithfulness(llm=JUDGE)]}, judge=OTHER)

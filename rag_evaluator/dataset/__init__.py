@@ -16,11 +16,9 @@ from rag_evaluator.dataset.contents import (
     Samples,
     check_columns,
     check_readable,
-    present_columns,
     row_names,
     samples_of,
 )
-from rag_evaluator.dataset.json_values import as_text, is_blank, plain
 from rag_evaluator.dataset.readers import READERS, iterate_records
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.facades import facade
@@ -35,14 +33,10 @@ __all__ = [
     "READERS",
     "Sample",
     "Samples",
-    "as_text",
     "check_columns",
     "check_readable",
-    "is_blank",
     "load_dataset",
     "open_dataset",
-    "plain",
-    "present_columns",
     "row_names",
 ]
 

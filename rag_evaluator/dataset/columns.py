@@ -22,8 +22,7 @@ def value_of(sample: Sample, column: str) -> Any:
     """What a row has in one of its own columns, or in one of ragas' by any accepted name. Any: JSON."""
     if column in sample.row:
         return sample.row[column]
-    names = (name for name in ALIASES if column in accepted_names(name))
-    return next((sample.columns.get(name) for name in names), None)
+    return sample.columns.get(canonical_column(column) or column)
 
 
 def as_key(value: Any) -> str | None:
@@ -73,6 +72,11 @@ MAY_BE_EMPTY = ("retrieved_contexts", "retrieved_context_ids")
 def accepted_names(canonical: str) -> tuple[str, ...]:
     """The canonical name first, as it wins over its aliases."""
     return (canonical, *ALIASES[canonical])
+
+
+def canonical_column(name: str) -> str | None:
+    """The canonical column that a name means; None for a column of the user's own."""
+    return next((canonical for canonical in ALIASES if name in accepted_names(canonical)), None)
 
 
 def column_names(rows: Iterable[Mapping[str, Any]]) -> list[str]:

@@ -6,7 +6,7 @@ from rag_evaluator.dataset.columns import ColumnNames, accepted_names
 from rag_evaluator.dataset.on_disk import OnDisk
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.retrieval_log import rows_of_log
-from rag_evaluator.dataset.sample import Sample, whole_of
+from rag_evaluator.dataset.sample import ChosenRows, Sample
 from rag_evaluator.errors import DatasetError
 
 
@@ -60,18 +60,13 @@ def samples_of(name: str, records: Iterable[InputRecord], column_names: ColumnNa
 
 def surveyed(samples: Sequence[Sample]) -> Samples:
     """Samples with what they hold; of those that were chosen from others, all."""
-    whole = whole_of(samples)
+    whole = samples.whole if isinstance(samples, ChosenRows) else samples
     return whole if isinstance(whole, Samples) else Samples(whole)
 
 
 def row_names(samples: Sequence[Sample]) -> list[str]:
     """Every column of any row, in order of first appearance."""
     return list(surveyed(samples).names)
-
-
-def present_columns(samples: Sequence[Sample]) -> Collection[str]:
-    """The canonical columns that some sample has something in."""
-    return surveyed(samples).present
 
 
 def check_readable(samples: Sequence[Sample], columns: Collection[str]) -> None:
@@ -87,7 +82,7 @@ def check_columns(samples: Sequence[Sample], needed: Mapping[str, Sequence[str]]
     `needed`: metric name -> its columns. Single rows without the column are fine: their score will be NaN.
     """
     check_readable(samples, {column for columns in needed.values() for column in columns})
-    present = present_columns(samples)
+    present = surveyed(samples).present
     missing: dict[str, list[str]] = {}
     for metric, columns in needed.items():
         for column in columns:

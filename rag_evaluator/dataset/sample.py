@@ -164,11 +164,6 @@ def choose(samples: Sequence[S], part: Mapping[str, int]) -> Sequence[S]:
     return ChosenRows(samples, RowChoice.from_json(part)) if part else samples
 
 
-def whole_of(samples: Sequence[S]) -> Sequence[S]:
-    """The rows that some were chosen from; all, if none were left out."""
-    return samples.whole if isinstance(samples, ChosenRows) else samples
-
-
 def _drawn(seed: int, place: int) -> tuple[str, int]:
     """The rank of a row; the place decides between equal digests."""
     return short_digest(f"{seed}:{place}"), place

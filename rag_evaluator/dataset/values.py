@@ -264,6 +264,5 @@ def _document(field: Field, item: Any, place: str) -> str:
 
 def _document_text(document: Mapping[str, Any]) -> str | None:
     """The text of a document as LangChain, LlamaIndex and Haystack write it; None where it has none, or two."""
-    inner = document.get("kwargs", {}) if "lc" in document else document
-    texts = [inner[name] for name in ("page_content", "text", "content") if isinstance(inner.get(name), str)]
-    return texts[0] if isinstance(inner.get("page_content"), str) or len(set(texts)) == 1 else None
+    texts = [document[name] for name in ("page_content", "text", "content") if isinstance(document.get(name), str)]
+    return texts[0] if isinstance(document.get("page_content"), str) or len(set(texts)) == 1 else None

@@ -15,6 +15,7 @@ from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.own.function import source_digest
 from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.metrics.work_checks import CHECKED, VERSION
 from rag_evaluator.models.hub import as_line
@@ -228,11 +229,9 @@ def signatures(
         if metric.options:
             parts["options"] = json.dumps(metric.options, sort_keys=True, ensure_ascii=False)
         if "function" in metric.options:
-            from rag_evaluator.metrics.own.function import source_digest
-
             parts["source"] = source_digest(metric.options["function"])
         if "object" in metric.options:
-            from rag_evaluator.metrics.own.ragas_object import object_digest
+            from rag_evaluator.metrics.own.ragas_object import object_digest  # imports ragas
 
             parts["source"] = object_digest(metric.options["object"])
         if metric.prompts:

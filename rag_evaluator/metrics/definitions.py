@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Annotated, Any, Literal, NoReturn, TypeAlias, TypeVar, cast
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
@@ -11,10 +12,11 @@ from rag_evaluator.config import gone
 from rag_evaluator.config.origin import Key, dotted, explain
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import Number, Section
-from rag_evaluator.dataset.columns import ALIASES, accepted_names
+from rag_evaluator.dataset.columns import ALIASES, ColumnNames, canonical_column
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.metrics.own.function import check_arguments
 from rag_evaluator.metrics.table import canonical_name, plain_name
 from rag_evaluator.prompts.pack import SHELL, CustomQuestion, as_shown
 from rag_evaluator.results.rows import DROPPED
@@ -150,8 +152,6 @@ def check_functions(config: Config, metrics: Mapping[str, Metric]) -> None:
     """Raises `ConfigError` if a function is not there, or takes other arguments."""
     for name, metric in metrics.items():
         if "function" in metric.options:
-            from rag_evaluator.metrics.own.function import check_arguments
-
             try:
                 check_arguments(metric.options["function"], metric.columns)
             except ConfigError as error:
@@ -162,10 +162,9 @@ def _check_name(config: Config, name: str, others: Iterable[str]) -> None:
     if not name.isidentifier() or len(name) > LONGEST:
         what = f"is no name of a metric: expected at most {LONGEST} letters, digits and _, such as 'tone'."
         _fail(config, (SECTION, name), what)
-    columns = {accepted for canonical in ALIASES for accepted in accepted_names(canonical)}
     alike = [other for other in others if plain_name(other) == plain_name(name)]
     taken = canonical_name(name) or next(iter(alike), None)
-    if taken or name in columns or name.lower() in RESERVED:
+    if taken or canonical_column(name) or name.lower() in RESERVED:
         what = f"the metric '{taken}': names are compared without case and _" if taken else "something else"
         _fail(config, (SECTION, name), f"is the name of {what}. Choose another name.")
 
@@ -207,24 +206,14 @@ def _computed(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
 
 
 def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
-    from rag_evaluator.metrics.own.ragas_object import facts_of  # imports ragas
+    from rag_evaluator.metrics.own.ragas_object import row_of_object  # imports ragas
 
     options = validated(config, (SECTION, name), written, RagasObjectMetric)
     try:
-        facts = facts_of(options.metric)
+        row = row_of_object(options.metric, lambda column: _canonical(config, column))
     except ConfigError as error:
         _fail(config, (SECTION, name, "metric"), f"is {error}")
-    columns = {parameter: _canonical(config, parameter) for parameter in facts.columns}
-    return Metric(
-        "rag_evaluator.metrics.own.ragas_object:ObjectScore",
-        list(dict.fromkeys(columns.values())),
-        optional=facts.optional,
-        judge=facts.asks,
-        options={"object": options.metric, "columns": columns, "values": facts.values, "range": list(facts.range)},
-        range=facts.range,
-        better=options.better,
-        stage=options.stage,
-    )
+    return replace(row, better=options.better, stage=options.stage)
 
 
 def validated(config: Config, place: Key, written: Any, kind: type[AnySection], holds_own: bool = False) -> AnySection:
@@ -261,9 +250,7 @@ def _columns(config: Config, name: str, written: Sequence[str]) -> dict[str, boo
 
 def _canonical(config: Config, column: str) -> str:
     """The canonical column that is meant; any other is read as the row has it."""
-    if column in config.columns:
-        return config.columns[column]
-    return next((canonical for canonical in ALIASES if column in accepted_names(canonical)), column)
+    return ColumnNames(config.columns).mapping.get(column) or canonical_column(column) or column
 
 
 def _example(config: Config, place: Key, options: AskedMetric, columns: Mapping[str, bool]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Metrics given from Python: names, rows of `METRICS`, ragas' classes and objects, users' own; and models they hold."""
+"""Metrics given from Python: names, users' own, also those made with ragas; and models they hold."""
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -9,12 +9,11 @@ from typing import Any, Literal
 
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError
-from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.own.function import FunctionName
 from rag_evaluator.metrics.own.ragas_object import is_ragas_object
-from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.models.embeddings import unwrapped
-from rag_evaluator.models.ragas_library import BaseMetric, BasePrompt
+from rag_evaluator.models.ragas_library import BaseMetric
 
 # Any in this module: examples and values of rows.
 
@@ -135,9 +134,9 @@ def as_list(metrics: Any) -> list[Any]:
 
 
 def metric_names(metrics: Sequence[Any]) -> list[Any]:
-    """The names that metrics stand for; what is neither row nor ragas metric stays, for the configuration to refuse.
+    """The names that metrics stand for; what is no metric stays, for the configuration to refuse.
 
-    Raises `ConfigError` for an object with settings of its own: the scores would not be made with them.
+    Raises `ConfigError` for ragas' own metrics: the scores would not be made with their settings.
     """
     return [_name(metric, f"metrics[{position}]") for position, metric in enumerate(metrics)]
 
@@ -195,7 +194,7 @@ def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
 
     Raises `ConfigError` if there are several.
     """
-    holders = [m for m in metrics if isinstance(m, BaseMetric | NamedMetric | CustomMetric) or is_ragas_object(m)]
+    holders = [each for each in metrics if isinstance(each, NamedMetric | CustomMetric) or is_ragas_object(each)]
     held = [getattr(metric, attribute, None) for metric in holders]
     models = [model for model in map(unwrapped, (user_model, *held)) if model is not None]
     if any(model is not models[0] for model in models):
@@ -206,11 +205,6 @@ def model_of(metrics: Sequence[Any], attribute: str, user_model: Any) -> Any:
 
 
 def _name(metric: Any, place: str) -> Any:
-    if isinstance(metric, Metric):
-        name = next((name for name, row in METRICS.items() if row == metric), None)
-        if name is None:
-            raise ConfigError(f"{place} is a Metric that METRICS does not have. Give one of its rows.")
-        return name
     if isinstance(metric, (*OWN, NamedMetric)) or is_ragas_object(metric):
         return metric.name
     if isfunction(metric):
@@ -220,34 +214,11 @@ def _name(metric: Any, place: str) -> Any:
     kind = metric if isinstance(metric, type) else type(metric)
     if issubclass(kind, NamedMetric):
         raise ConfigError(f"{place} is the class {kind.__name__}. Give an object: {kind.__name__}().")
-    if not kind.__module__.startswith("ragas.metrics.") and not issubclass(kind, BaseMetric):
-        return metric
-    known = canonical_name(kind.__name__)
-    if known is None or not kind.__module__.startswith("ragas.metrics.collections."):
+    if kind.__module__.startswith("ragas.metrics.") or issubclass(kind, BaseMetric):
+        known = canonical_name(kind.__name__)
         raise ConfigError(
-            f"{place} is {kind.__name__}, which is not a metric here. "
+            f"{place} is {kind.__name__} of ragas, whose models and settings are not read. "
             + (f"Give its name, '{known}'" if known else "See what takes its place")
             + ", or import it from rag_evaluator.ragas.metrics."
         )
-    if isinstance(metric, BaseMetric):
-        _refuse_settings(metric, known, place)
-    return known
-
-
-def _refuse_settings(metric: BaseMetric, name: str, place: str) -> None:
-    """ConfigError if the object is not as its class makes it: prompts, strictness, mode and the like."""
-    models = {model: getattr(metric, model) for model in ("llm", "embeddings") if hasattr(metric, model)}
-    usual = vars(type(metric)(**models, **METRICS[name].options))
-    changed = [key for key, value in vars(metric).items() if _comparable(value) != _comparable(usual.get(key))]
-    if changed:
-        raise ConfigError(
-            f"{place}: this {type(metric).__name__} has its own {', '.join(changed)}, and would be scored without. "
-            f"Give '{name}' and set its options with metric_options; other prompts are packs in prompts_dir."
-        )
-
-
-def _comparable(value: Any) -> Any:
-    """A prompt by what it holds, a bound method by its function, a model as it is."""
-    if isinstance(value, BasePrompt):
-        return type(value), {key: repr(part) for key, part in vars(value).items()}
-    return getattr(value, "__func__", value)
+    return metric

@@ -112,25 +112,10 @@ PUBLISHED: Mapping[str, Sequence[tuple[str, str, float]]] = {
         ("I am in California", "I am in United States.", 0.64736),
         ("I am in United States", "I am in California.", 0.12902),
         ("A person on a horse jumps over a broken down airplane.", "A person is outdoors, on a horse.", 0.89694),
-        (
-            "A boy is jumping on skateboard in the middle of a red bridge.",
-            "The boy skates down the sidewalk on a red bridge",
-            0.18462,
-        ),
-        (
-            "A man with blond-hair, and a brown shirt drinking out of a public water fountain.",
-            "A blond man wearing a brown shirt is reading a book.",
-            0.00503,
-        ),
         ("Mark Wahlberg was a fan of Manny.", "Manny was a fan of Mark Wahlberg.", 0.05432),
     ),
 }
-"""Premise, sentence and probability on the card of a family, within 0.005."""
-OF_ENCODERS: Mapping[str, Sequence[str]] = {
-    "modernbert": ("english",),
-    "eurobert": ("german", "french", "spanish", "italian", "polish", "chinese"),
-}
-"""Languages of LettuceDetect's models by the encoder in their names."""
+"""Some premises, sentences and probabilities of the card of a family, within 0.005."""
 
 Settings = Mapping[str, Any]
 
@@ -215,12 +200,9 @@ def languages_of(name: str, folder: Path) -> Sequence[str]:
     languages = VERIFIERS[name].languages
     if name != "lettucedetect":
         return languages
-    named = names_of(folder, settings_of(folder))
-    codes = re.findall(r"(?<![a-z0-9])[a-z]{2}(?![a-z0-9])", named)
+    codes = re.findall(r"(?<![a-z0-9])[a-z]{2}(?![a-z0-9])", names_of(folder, settings_of(folder)))
     meant = [find_language("zh" if code == "cn" else code).name for code in codes]
-    if coded := [language for language in meant if language in languages]:
-        return coded[-1:]
-    return next((known for encoder, known in OF_ENCODERS.items() if encoder in named), languages)
+    return [language for language in meant if language in languages][-1:] or languages
 
 
 def check_language(name: str, folder: Path, language: str) -> None:

@@ -6,7 +6,6 @@ from threading import RLock
 from typing import Any
 
 from rag_evaluator.config.paths import model_path
-from rag_evaluator.config.sections import DEMO
 from rag_evaluator.errors import ModelError
 from rag_evaluator.models.event_loop import on_model_thread
 from rag_evaluator.models.hub import contents_of, find_model, in_one_line, loading
@@ -25,8 +24,6 @@ def model_folder(model: str | Path, key: str) -> Path:
 
     Raises `ModelError`.
     """
-    if str(model) == DEMO:
-        raise ModelError(f"{key}: 'demo' is a judge. Give a folder, or the id of a model in the Hugging Face cache.")
     place = model_path(str(model), Path.cwd())
     if Path(place).is_absolute() and not Path(place).is_dir():
         raise ModelError(f"{key}: no such folder: {model}. Give a folder, or the id of a model in the cache.")

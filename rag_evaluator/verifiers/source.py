@@ -1,23 +1,16 @@
 """`VerifierSource`: the verifier of a run before it is loaded; `AsyncVerifier`: the same for metrics."""
 
-import logging
-import unicodedata
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
-from rag_evaluator.config.languages import LANGUAGES
 from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.sections import VerifierConfig
 from rag_evaluator.errors import ModelError, UndefinedScoreError
 from rag_evaluator.models.event_loop import BatchHandler, Scheduler
 from rag_evaluator.models.hub import UNNAMED
-from rag_evaluator.verifiers.families import languages_of
 from rag_evaluator.verifiers.verifier import Support, Verifier
-
-LETTERS = 200  # characters of a text that are looked at
-logger = logging.getLogger(__name__)
 
 
 @runtime_checkable
@@ -102,22 +95,6 @@ class VerifierSource:
         """What its numbers depend on beside the texts, by name. Raises `ModelError`."""
         return getattr(self.model, "signature_parts", None) or {"verifier": UNNAMED}
 
-    def warn_of_scripts(self, rows: Sequence[Sequence[str]]) -> None:
-        """Warn of rows with a text in a script that no language of the verifier is written in. Raises `ModelError`."""
-        verifier = self.model
-        if not isinstance(verifier, Verifier):
-            return
-        languages = languages_of(verifier.name, verifier.folder)
-        if count := other_scripts(rows, languages):
-            logger.warning(
-                "%d of %d rows are in a script that %s is not written in: the verifier %s was not made for them, and "
-                "their scores say little",
-                count,
-                len(rows),
-                " or ".join(languages),
-                verifier.folder,
-            )
-
     def load(self) -> AsyncVerifier:
         """The verifier for metrics. Raises `ModelError`."""
         if self._loaded is None:
@@ -125,18 +102,6 @@ class VerifierSource:
                 self.model.load()  # damaged weights end a run before its first row
             self._loaded = AsyncVerifier(self.model)
         return self._loaded
-
-
-def other_scripts(rows: Sequence[Sequence[str]], languages: Sequence[str]) -> int:
-    """How many rows have a text with most letters in no script of the languages; 0 where a script is not known."""
-    scripts = [LANGUAGES[name].scripts for name in languages if name in LANGUAGES]
-    known = {script for each in scripts for script in each}
-
-    def is_foreign(text: str) -> bool:
-        letters = [unicodedata.name(letter, "").partition(" ")[0] for letter in text[:LETTERS] if letter.isalpha()]
-        return 2 * sum(script in known for script in letters) < len(letters)
-
-    return sum(any(map(is_foreign, texts)) for texts in rows) if scripts and all(scripts) else 0
 
 
 def verifier_of(verifier: Any, config: VerifierConfig, language: str) -> VerifierSource:

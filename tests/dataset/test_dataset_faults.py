@@ -284,7 +284,6 @@ def test_objects_that_cannot_be_read_are_refused_with_advice(case: str) -> None:
     assert advice in str(caught.value)
 
 
-CONSTRUCTOR = {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "document", "Document"]}
 DOCUMENTS: dict[str, Any] = {
     "text": "c",
     "document": Document(page_content="c"),
@@ -292,7 +291,6 @@ DOCUMENTS: dict[str, Any] = {
     "page_content": {"page_content": "c", "metadata": {}},
     "text key": {"text": "c", "score": 0.5},
     "content key": {"content": "c", "meta": {"content": "no"}},
-    "lc": {**CONSTRUCTOR, "kwargs": {"page_content": "c", "metadata": {"source": "x"}}},
     "odd metadata": Document(page_content="c", metadata={"raw": b"\x00", "model": object}),
     "both the same": {"text": "c", "content": "c"},
     "page_content first": {"page_content": "c", "text": "other"},
@@ -304,9 +302,7 @@ def test_documents_are_read_by_their_text(case: str) -> None:
     assert columns_of([{"contexts": [DOCUMENTS[case], "d"]}]) == [{"retrieved_contexts": ["c", "d"]}]
 
 
-@pytest.mark.parametrize(
-    "document", [{"text": "a", "content": "b"}, {"body": "a"}, {**CONSTRUCTOR}, {"text": 5, "id": 1}, [1]]
-)
+@pytest.mark.parametrize("document", [{"text": "a", "content": "b"}, {"body": "a"}, {"text": 5, "id": 1}, [1]])
 def test_documents_that_do_not_tell_their_text_are_refused(document: Any) -> None:
     message = message_of([{"contexts": ["a", document]}], ["retrieved_contexts"])
     assert "item 2: expected a string or a document with the text in `page_content`, `text` or `content`" in message

@@ -164,12 +164,3 @@ def test_a_changed_value_changes_the_digest_of_those_who_read_it_only() -> None:
 )
 def test_the_reason_of_a_missing_score_is_grammatical(row: Row, column: str, reason: str) -> None:
     assert load_dataset([{"question": "q", **row}])[0].missing([column]) == reason
-
-
-def test_the_users_names_are_mapped_to_them_and_near_names_are_suggested() -> None:
-    row = {"doc_ids": ["a"], "can": "yes", "contexts": ["c"], "score": [2]}
-    mapping = {"doc_ids": "retrieved_context_ids", "can": "answerable", "score": "document_score"}
-    columns = load_dataset([row], mapping)[0].columns
-    assert (columns["retrieved_context_ids"], columns["answerable"], columns["document_score"]) == (["a"], True, [2.0])
-    with pytest.raises(DatasetError, match="Did you mean 'answerable'"):
-        load_dataset([row], {"can": "answerabel"})

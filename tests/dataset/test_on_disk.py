@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.dataset import open_dataset, present_columns, row_names
+from rag_evaluator.dataset import open_dataset, row_names
 
 ROWS: list[dict[str, Any]] = [
     {"question": "one", "contexts": ["a", ""], "answer": "x\u2028y", "n": 1},
@@ -31,7 +31,7 @@ def test_each_sample_can_be_read_again_in_any_order(rows: list[dict[str, Any]], 
     assert [sample.row for sample in samples[::-1]] == rows[::-1]
     assert (samples[-1].row, samples[1].columns["response"], list(samples[5:2])) == (rows[-1], "é", [])
     assert row_names(samples) == list(dict.fromkeys(name for row in ROWS for name in row))
-    assert set(present_columns(samples)) == {"user_input", "retrieved_contexts", "response", "reference"}
+    assert samples.present == {"user_input", "retrieved_contexts", "response", "reference"}
     with pytest.raises(IndexError):
         samples[len(rows)]
 

@@ -230,11 +230,6 @@ def test_a_cell_that_python_wrote_is_refused_as_before(cell: str, tmp_path: Path
         check_readable(samples, ALIASES)
 
 
-def test_a_row_says_where_its_first_line_is(tmp_path: Path) -> None:
-    path = write_jsonl(tmp_path / "log.jsonl", [line("p", 1, "z"), line("q", 0.1, "a"), line("q", 0.9, "b")])
-    assert [sample.where for sample in open_dataset(path)] == ["log.jsonl, line 1", "log.jsonl, line 2 and 1 more"]
-
-
 def test_memory_does_not_grow_with_the_texts_of_a_log(tmp_path: Path) -> None:
     peaks = []
     for size in (10, 500):

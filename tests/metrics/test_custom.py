@@ -91,6 +91,13 @@ def test_an_optional_column_is_shown_of_the_rows_that_have_it(rows: Rows) -> Non
     assert none.reason == "the row has none of reference"
 
 
+def test_a_column_that_is_divided_by_a_mark_is_shown_as_contexts() -> None:
+    judge = Labels()
+    config = {"columns": {"found": "retrieved_contexts[|]"}, "custom_metrics": {"tone": {**TONE, "columns": ["found"]}}}
+    RAGEvaluator({**config, "metrics": "tone"}, judge).evaluate([{"found": "In Tesk.|By the Om."}])
+    assert asked(judge.prompts[0])["values"] == {"retrieved_contexts": "1. In Tesk.\n\n2. By the Om."}
+
+
 def test_columns_of_the_user_are_shown_as_they_are_and_a_row_without_one_has_no_score(rows: Rows) -> None:
     judge, tags = Labels(), [["a", "b"], 3, None]
     scores = evaluator(judge, columns=["tags"]).evaluate(

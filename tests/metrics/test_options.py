@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from ragas.metrics import collections
 
-from rag_evaluator import METRICS, ConfigError, RAGEvaluator, load_config
+from rag_evaluator import METRICS, ConfigError, load_config
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import canonical_name, chosen_metrics
 
@@ -82,12 +82,6 @@ def test_a_wrong_option_ends_the_command_before_a_model_is_loaded(
     (tmp_path / "config.yaml").write_text(f"{HEAD}metric_options: {{rouge: {{mod: recall}}}}\n", encoding="utf-8")
     assert main(["evaluate", str(tmp_path / "config.yaml")]) == 2
     assert "config.yaml, line 2: 'metric_options.rouge.mod' is not a known key" in capsys.readouterr().err
-
-
-def test_an_object_of_ragas_with_settings_of_its_own_is_refused() -> None:
-    metric = collections.RougeScore(rouge_type="rouge1", mode="recall")
-    with pytest.raises(ConfigError, match=r"has its own rouge_type, mode.* Give 'rouge_score'.*metric_options"):
-        RAGEvaluator({"metrics": [metric]})
 
 
 def test_every_class_of_ragas_is_a_metric_or_is_said_to_be_left_out() -> None:

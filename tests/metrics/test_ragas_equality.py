@@ -14,7 +14,7 @@ from langchain_core.embeddings import Embeddings
 from pydantic import BaseModel
 from ragas.metrics import collections
 
-from rag_evaluator import METRICS, JudgementError, RAGEvaluator, ScriptedJudge
+from rag_evaluator import METRICS, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.judge import tighten
 from rag_evaluator.metrics import plain_name
 from rag_evaluator.models import LocalEmbeddings
@@ -152,12 +152,10 @@ def test_scores_equal_those_of_the_ragas_metric(
 
 
 def test_answer_relevancy_asked_once_scores_as_asked_three_times(rows: list[dict[str, Any]]) -> None:
-    from ragas.metrics.collections import AnswerRelevancy
-
     embeddings = LocalEmbeddings(HashEmbeddings())
     once, thrice = ScriptedJudge(answer_at_random), ScriptedJudge(answer_at_random)
     results = RAGEvaluator({"metrics": ["answer_relevancy"]}, judge=once, embeddings=embeddings).evaluate(rows)
-    metric = AnswerRelevancy(llm=thrice, embeddings=embeddings, strictness=3)
+    metric = collections.AnswerRelevancy(llm=thrice, embeddings=embeddings, strictness=3)
 
     async def score_with_ragas() -> list[float]:
         return [(await metric.ascore(user_input=r["user_input"], response=r["response"])).value for r in rows]
@@ -167,37 +165,23 @@ def test_answer_relevancy_asked_once_scores_as_asked_three_times(rows: list[dict
     assert (len(once.prompts), len(thrice.prompts)) == (3, 9)
 
 
+@pytest.mark.parametrize(
+    ("far", "value", "reason", "contexts"),
+    [(("third",), 1.0, None, (0, 1)), (("first", "second", "third"), math.nan, "too long", (0,))],
+)
 def test_contexts_that_do_not_fit_the_window_are_left_out_from_the_last_and_recorded(
-    rows: list[dict[str, Any]],
+    far: tuple[str, ...], value: float, reason: str | None, contexts: tuple[int, ...]
 ) -> None:
-    from rag_evaluator import PromptTooLongError
-
     def forgetful(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
-        if "third" in prompt:
-            raise PromptTooLongError(
-                "a prompt of 9 tokens and an answer of 9 do not fit the model's window of 10 tokens"
-            )
+        if any(text in prompt for text in far):
+            raise PromptTooLongError("too long")
         return {"rating": 2}
 
     row = {"user_input": "q", "retrieved_contexts": ["first", "second", "third"]}
     results = RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(forgetful)).evaluate([row])
     (score,) = results.scores["context_relevance"]
-    assert (score.value, score.contexts) == (1.0, (0, 1))
-    assert results.rows()[0]["dropped_contexts"] == {"context_relevance": [2]}
-
-
-def test_a_single_context_that_does_not_fit_is_a_missing_score_with_the_reason() -> None:
-    from rag_evaluator import PromptTooLongError
-
-    def never(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
-        raise PromptTooLongError("too long")
-
-    row = {"user_input": "q", "retrieved_contexts": ["first", "second"]}
-    results = RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(never)).evaluate([row])
-    (score,) = results.scores["context_relevance"]
-    assert score.missing
-    assert score.reason == "too long"
-    assert score.contexts == (0,)
+    assert (score.value, score.reason, score.contexts) == (pytest.approx(value, nan_ok=True), reason, contexts)
+    assert results.rows()[0]["dropped_contexts"] == {"context_relevance": [0, 1, 2][len(contexts) :]}
 
 
 def test_a_failing_metric_does_not_disturb_its_neighbours(rows: list[dict[str, Any]]) -> None:
@@ -227,14 +211,6 @@ def test_evaluate_works_inside_a_running_event_loop(rows: list[dict[str, Any]]) 
 
     evaluator = RAGEvaluator({"metrics": ["faithfulness"]}, judge=ScriptedJudge(answer_at_random))
     assert asyncio.run(notebook()) == evaluator.evaluate(rows).summary()["faithfulness"]["mean"]
-
-
-def test_a_row_without_a_column_is_missing_for_the_metrics_that_need_it_only(rows: list[dict[str, Any]]) -> None:
-    del rows[1]["reference"]
-    config = {"metrics": ["context_recall", "faithfulness"]}
-    results = RAGEvaluator(config, judge=ScriptedJudge(answer_at_random)).evaluate(rows)
-    assert [score.reason for score in results.scores["context_recall"]] == [None, "no reference in this row", None]
-    assert not any(score.missing for score in results.scores["faithfulness"])
 
 
 def test_texts_of_many_samples_are_embedded_together_each_once(rows: list[dict[str, Any]]) -> None:

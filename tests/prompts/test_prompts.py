@@ -9,7 +9,6 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge
-from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import all_prompts, export, load_prompts, prompts_owned
 from rag_evaluator.prompts import (
     Key,
@@ -79,12 +78,6 @@ def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path
     assert committed.keys() == exported.keys(), "run: rag-evaluator prompts export"
     assert committed == exported
     assert len(exported) == len(KEYS)
-
-
-def test_the_command_exports_into_the_folder_it_is_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["prompts", "export", str(tmp_path / "new" / "folder")]) == 0
-    assert "faithfulness_nli_statement_prompt_english.json" in [p.name for p in (tmp_path / "new/folder").iterdir()]
-    assert capsys.readouterr().out.startswith(f"{len(KEYS)} English prompts")
 
 
 @pytest.mark.parametrize("key", KEYS, ids="-".join)

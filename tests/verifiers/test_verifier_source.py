@@ -1,6 +1,5 @@
-"""The verifier of a configuration: refused before loading, named in signatures; rows that it was not made for."""
+"""The verifier of a configuration: refused before loading, named in signatures."""
 
-import logging
 from pathlib import Path
 from typing import Any
 
@@ -63,13 +62,6 @@ def test_a_language_of_others_is_refused_unless_a_key_allows_it(folder: Path) ->
     with pytest.raises(ModelError, match=r"made for english; the language is german.*verifier\.any_language: true"):
         RAGEvaluator({**settings, "verifier": {"model": str(folder)}}).check([ROW])
     RAGEvaluator({**settings, "verifier": {"model": str(folder), "any_language": True}}).check([ROW])
-
-
-def test_rows_in_another_script_get_a_warning(folder: Path, caplog: pytest.LogCaptureFixture) -> None:
-    rows = [ROW, {**ROW, "response": "Мост был открыт в 1921 году."}, {**ROW, "response": "1921"}]
-    with caplog.at_level(logging.WARNING):
-        evaluator(folder).stage(rows)
-    assert "1 of 3 rows are in a script that english is not written in" in caplog.text
 
 
 def test_a_sentence_longer_than_the_window_has_no_score_with_its_reason(folder: Path) -> None:

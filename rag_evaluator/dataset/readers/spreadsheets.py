@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset.json_values import Unwritable, plain
+from rag_evaluator.dataset.json_values import EMPTY, Unwritable, plain
 from rag_evaluator.dataset.readers.json_files import InputRecord, joined, library_errors, read_text
 from rag_evaluator.errors import DatasetError
 
@@ -18,7 +18,6 @@ SUMMARY, SCORES = "summary", "scores"  # the first two sheets of a workbook that
 
 # A row and its number as a spreadsheet shows it: the first is 1. Any: a cell is text, a number, a date or None.
 _Row = tuple[int, Sequence[Any]]
-_EMPTY = ("", None)
 
 
 def is_cells(path: Path) -> bool:
@@ -129,13 +128,13 @@ def _records(name: str, rows: Iterable[_Row]) -> Iterator[InputRecord]:
 
     A column without a name is dropped when empty, else named as pandas does, 'Unnamed: 0'.
     """
-    filled = [(number, cells) for number, cells in rows if any(cell not in _EMPTY for cell in cells)]
+    filled = [(number, cells) for number, cells in rows if any(cell not in EMPTY for cell in cells)]
     width = max((len(cells) for _, cells in filled), default=0)
     padded = [(number, [*cells, *[None] * (width - len(cells))]) for number, cells in filled]
     (_, header), *body = padded or [(0, [])]
-    used = {place for _, cells in body for place, cell in enumerate(cells) if cell not in _EMPTY}
-    names = [f"Unnamed: {place}" if cell in _EMPTY else str(plain(cell)) for place, cell in enumerate(header)]
-    kept = [place for place, cell in enumerate(header) if cell not in _EMPTY or place in used]
+    used = {place for _, cells in body for place, cell in enumerate(cells) if cell not in EMPTY}
+    names = [f"Unnamed: {place}" if cell in EMPTY else str(plain(cell)) for place, cell in enumerate(header)]
+    kept = [place for place, cell in enumerate(header) if cell not in EMPTY or place in used]
     for number, cells in body:
         row = joined((names[place], cells[place]) for place in kept)
         yield InputRecord(f"{name}, row {number}", row, is_cells=True)

@@ -63,8 +63,8 @@ def evaluate(
         answer_list: the answers, None or NaN where there is none; without any, metrics that need them are skipped.
         ground_truth_list: reference answers; where one is None or NaN, or all are, they are written first, by
             `generate` with the section `generate` of `config`, and saved in `gt/`. Those given are never replaced.
-        metrics: names of `METRICS` or their aliases, ragas' metrics, or one of these; None takes those of `config`,
-            and without any `FOUR_METRICS`.
+        metrics: names of `METRICS` or their aliases, metrics of your own, or one of these; None takes those of
+            `config`, and without any `FOUR_METRICS`.
         k: contexts that count, from the first; fewer, but at least one, where they do not fit the judge's window.
         embeddings: a model folder or a langchain embedding; None takes the configured one.
         output_dir: gets `result/result.xlsx` and the files of an evaluation beside it.

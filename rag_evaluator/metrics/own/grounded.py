@@ -3,7 +3,8 @@
 import itertools
 import math
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from rag_evaluator.config.languages import LANGUAGES, Language
 from rag_evaluator.errors import UndefinedScoreError
@@ -39,6 +40,8 @@ class SupportMetric(BaseMetric):
     """What evidence says of the sentences of a text, [0, 1].
 
     Args:
+        text: column of the text.
+        source: column of the evidence.
         verifier: None: the judge is asked.
         llm: a judge as ragas sees one, with which sentences are recorded, too; set for each row.
         language: of the texts: it decides where a sentence ends and which ones count.
@@ -47,12 +50,12 @@ class SupportMetric(BaseMetric):
         evidence: whether contexts are looked at together or one by one, see `VerifierConfig`.
     """
 
-    text: ClassVar[str]
-    source: ClassVar[str]
     llm: "Recorder"
 
     def __init__(
         self,
+        text: str,
+        source: str,
         verifier: SentenceVerifier | None = None,
         llm: Any = None,
         language: Language = LANGUAGES["english"],
@@ -60,7 +63,7 @@ class SupportMetric(BaseMetric):
         threshold: float = 0.5,
         evidence: Literal["packed", "each"] = "packed",
     ) -> None:
-        self.verifier, self.language = verifier, language
+        self.text, self.source, self.verifier, self.language = text, source, verifier, language
         self.mode, self.threshold, self.each = mode, threshold, evidence == "each"
         if verifier is None:
             self.prompt, self.llm = OwnPrompt("groundedness", "prompt"), llm
@@ -127,29 +130,10 @@ def note_supports(
     return verdicts
 
 
-class Groundedness(SupportMetric):
-    """Sentences of the response that the contexts support."""
-
-    text, source = "response", CONTEXTS
-
-
-class ContextCoverage(SupportMetric):
-    """Sentences of the reference that the contexts support."""
-
-    text, source = "reference", CONTEXTS
-
-
-class ReferenceCoverage(SupportMetric):
-    """Sentences of the reference that the response supports."""
-
-    text, source = "reference", "response"
-
-
-class ReferenceAgreement(SupportMetric):
-    """Sentences of the response that the reference supports."""
-
-    text, source = "response", "reference"
-
+Groundedness = partial(SupportMetric, "response", CONTEXTS)
+ContextCoverage = partial(SupportMetric, "reference", CONTEXTS)
+ReferenceCoverage = partial(SupportMetric, "reference", "response")
+ReferenceAgreement = partial(SupportMetric, "response", "reference")
 
 MODES: Mapping[Mode, Callable[[Sequence[float], float], float]] = {
     "share": lambda probabilities, threshold: sum(p >= threshold for p in probabilities) / len(probabilities),
@@ -185,11 +169,7 @@ class JudgeVerifier:
         texts = [self._text(piece.text, claim, question, order) for piece, claim, order in asked]
         shares = iter(await self.llm.achoose_all(texts, CHOICES))
         found = [[self._probability(next(shares), next(shares)) for _ in hypotheses] for _ in evidence]
-        places = range(len(evidence))
-        best = [max(places, key=lambda place: found[place][number]) for number in range(len(hypotheses))]
-        return [
-            Support(found[place][number], evidence[place], len(evidence), place) for number, place in enumerate(best)
-        ]
+        return [Support.of(probabilities, evidence) for probabilities in zip(*found, strict=True)]
 
     def _probability(self, first: Mapping[str, float], second: Mapping[str, float]) -> float:
         """That of support, from the answers in both orders of the options."""

@@ -3,12 +3,12 @@
 import copy
 import inspect
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.errors import ConfigError
+from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.own.function import as_result, digest_of_source, find_object
 from rag_evaluator.models.ragas_library import (
     MetricResult,
@@ -28,25 +28,6 @@ NAMED = (("fail", "pass"), ("no", "yes"), ("false", "true"))
 """Pairs of values of which everybody knows the better one, the worse one first."""
 
 
-@dataclass(frozen=True)
-class ObjectFacts:
-    """What an object says of itself.
-
-    Attributes:
-        columns: its own names of columns.
-        optional: columns that it also takes from rows that have them.
-        values: value in lower case -> number, of a metric that gives words; empty: it gives numbers.
-        range: the lowest and the highest number.
-        asks: whether it asks the judge.
-    """
-
-    columns: Sequence[str]
-    optional: Sequence[str]
-    values: Mapping[str, float]
-    range: tuple[float, float]
-    asks: bool
-
-
 def is_ragas_object(metric: Any) -> bool:
     """Whether it is an object of one of ragas' classes for metrics of one's own, or of a subclass that a user wrote."""
     if isinstance(metric, type) or not isinstance(metric, SimpleBaseMetric | OldMetric):
@@ -55,28 +36,41 @@ def is_ragas_object(metric: Any) -> bool:
     return not is_builtin and not type(metric).__module__.startswith("ragas.metrics.collections")
 
 
-def facts_of(name: str) -> ObjectFacts:
-    """Those of an object by its name. Raises `ConfigError`, which says how the metric can be made another way."""
+def row_of_object(name: str, canonical: Callable[[str], str]) -> Metric:
+    """The row of an object by its name. Raises `ConfigError`, which says how the metric can be made another way.
+
+    Args:
+        canonical: the column that is meant by the object's own name of one.
+    """
     metric = find_object(name)
     if not is_ragas_object(metric):
         raise ConfigError(
             f"'{name}', which is no metric made with ragas: expected an object of DiscreteMetric, NumericMetric or a "
             "subclass of MetricWithLLM."
         )
-    facts = _of_subclass(metric) if isinstance(metric, OldMetric) else _of_simple(metric)
-    if not facts.columns:
+    if isinstance(metric, OldMetric):
+        names, optional, ends = _of_subclass(metric)
+        values: dict[str, float] = {}
+        asks = isinstance(metric, MetricWithLLM)
+    else:
+        parameters, optional = _parameters(metric), []
+        names = [name for name in parameters if name != "llm"]
+        values, ends = _scale(metric)
+        asks = isinstance(metric, SimpleLLMMetric) or "llm" in parameters or hasattr(metric, "llm")
+    if not names:
         raise ConfigError(
             f"'{metric.name}' reads no column. Name them in its prompt as {{user_input}} or {{response}}, as "
             "parameters of the function, or in _required_columns={MetricType.SINGLE_TURN: {'user_input', 'response'}}."
         )
-    return facts
-
-
-def _of_simple(metric: SimpleBaseMetric) -> ObjectFacts:
-    parameters = _parameters(metric)
-    values, ends = _scale(metric)
-    asks = isinstance(metric, SimpleLLMMetric) or "llm" in parameters or hasattr(metric, "llm")
-    return ObjectFacts([name for name in parameters if name != "llm"], (), values, ends, asks)
+    columns = {name: canonical(name) for name in names}
+    return Metric(
+        f"{__name__}:ObjectScore",
+        list(dict.fromkeys(columns.values())),
+        optional=optional,
+        judge=asks,
+        options={"object": name, "columns": columns, "values": values, "range": list(ends)},
+        range=ends,
+    )
 
 
 def _parameters(metric: SimpleBaseMetric) -> list[str]:
@@ -106,7 +100,8 @@ def _scale(metric: SimpleBaseMetric) -> tuple[dict[str, float], tuple[float, flo
     )
 
 
-def _of_subclass(metric: Any) -> ObjectFacts:
+def _of_subclass(metric: Any) -> tuple[list[str], list[str], tuple[float, float]]:
+    """The columns that it needs, those that it also takes, and its range."""
     if not isinstance(metric, SingleTurnMetric) or isinstance(metric, MetricWithEmbeddings):
         raise ConfigError(
             f"'{metric.name}' ({type(metric).__name__}) scores chats of several turns, or compares embeddings. Make a "
@@ -115,10 +110,7 @@ def _of_subclass(metric: Any) -> ObjectFacts:
     with_optional = metric.get_required_columns(with_optional=True).get("SINGLE_TURN", set())
     required = metric.required_columns.get("SINGLE_TURN", set())
     ends = getattr(metric, "allowed_values", None) or (0.0, 1.0)
-    values = (float(min(ends)), float(max(ends)))
-    return ObjectFacts(
-        sorted(required), sorted(with_optional - required), {}, values, isinstance(metric, MetricWithLLM)
-    )
+    return sorted(required), sorted(with_optional - required), (float(min(ends)), float(max(ends)))
 
 
 def object_digest(name: str) -> str:

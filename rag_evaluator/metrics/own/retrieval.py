@@ -2,10 +2,10 @@
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import lru_cache, partial, reduce
 from math import log2
 from operator import add
-from typing import Any, ClassVar
+from typing import Any
 
 from rag_evaluator.config.sections import RetrievalConfig
 from rag_evaluator.dataset.columns import descending
@@ -133,24 +133,20 @@ class RankedRelevance(Relevance):
     """Verdicts of a reranker on the question and each retrieved context; it knows no reference contexts."""
 
     async def of_retrieved(self) -> list[int]:
-        return [int(value >= self.options.reranker.threshold) for value in await self._probabilities()]
-
-    async def note(self) -> None:
-        """Write down each verdict with its probability and the context's place among the row's."""
-        verdicts, values = await self.of_retrieved(), await self._probabilities()
-        contexts = self.columns["retrieved_contexts"]
-        rows = [
-            {"verdict": verdict, "probability": value, "contexts": [contexts.index(text)]}
-            for text, verdict, value in zip(self.retrieved, verdicts, values, strict=True)
-        ]
-        sureness = [confidence(value, bool(verdict)) for verdict, value in zip(verdicts, values, strict=True)]
-        self.metric.llm.note("reranker", {"ranked": rows}, sureness)
-
-    async def _probabilities(self) -> list[float]:
-        """Of each retrieved context; a blank one has 0."""
+        """A blank context has the probability 0. A recorder keeps each verdict, and the context's place in the row."""
         asked = [text for text in self.retrieved if not is_blank(text)]
         values = iter(await self.metric.ranker.relevance(self.columns["user_input"], asked) if asked else ())
-        return [0.0 if is_blank(text) else next(values) for text in self.retrieved]
+        probabilities = [0.0 if is_blank(text) else next(values) for text in self.retrieved]
+        verdicts = [int(value >= self.options.reranker.threshold) for value in probabilities]
+        if self.metric.llm is not None:
+            places = map(self.columns["retrieved_contexts"].index, self.retrieved)
+            ranked = [
+                {"verdict": verdict, "probability": value, "contexts": [place]}
+                for place, verdict, value in zip(places, verdicts, probabilities, strict=True)
+            ]
+            sureness = list(map(confidence, probabilities, map(bool, verdicts)))
+            self.metric.llm.note("reranker", {"ranked": ranked}, sureness)
+        return verdicts
 
 
 RELEVANCE: Mapping[str, type[Relevance]] = {
@@ -219,21 +215,20 @@ class RetrievalMetric(BaseMetric):
     """A measure of the order of the retrieved contexts.
 
     Args:
-        llm: the judge; not needed with another `match` than `judge`.
-        ranker: the reranker; needed with `match: reranker` alone. Any: an `AsyncReranker`, or a test's.
-        options: those of `RetrievalConfig`.
-
-    Attributes:
         measure: its name in `measured`, for all contexts that count.
         is_whole: whether relevant documents that were not retrieved count: one phantom document for each reference
             context that no retrieved context matches. Without reference contexts their number is not known.
+        llm: the judge; not needed with another `match` than `judge`.
+        ranker: the reranker; needed with `match: reranker` alone. Any: an `AsyncReranker`, or a test's.
+        options: those of `RetrievalConfig`.
     """
 
-    measure: ClassVar[str]
-    is_whole: ClassVar[bool] = False
     llm: Any  # the judge as ragas sees one, or the recorder of a row; with a reranker None until a row is scored
 
-    def __init__(self, llm: Any = None, ranker: Any = None, **options: Any) -> None:
+    def __init__(
+        self, measure: str = "", is_whole: bool = False, llm: Any = None, ranker: Any = None, **options: Any
+    ) -> None:
+        self.measure, self.is_whole = measure, is_whole
         if llm is not None:
             self.llm = llm
         self.ranker = ranker
@@ -251,8 +246,6 @@ class RetrievalMetric(BaseMetric):
             columns: those of the metric's row in `METRICS`.
         """
         relevance = self._relevance(columns)
-        if isinstance(relevance, RankedRelevance) and self.llm is not None:
-            await relevance.note()
         verdicts = await relevance.of_retrieved()
         matched = await relevance.of_expected() if self.is_whole and any(verdicts) else []
         name = self.measure.format(cutoff=max(len(verdicts), 1))
@@ -264,28 +257,10 @@ class RetrievalMetric(BaseMetric):
         return RELEVANCE[self.options.match](columns, self)
 
 
-class RetrievalPrecision(RetrievalMetric):
-    """The share of the retrieved contexts that are relevant."""
-
-    measure = "P@{cutoff}"
-
-
-class RetrievalMRR(RetrievalMetric):
-    """One divided by the rank of the first relevant context."""
-
-    measure = "RR"
-
-
-class RetrievalNDCG(RetrievalMetric):
-    """The gain of the order, beside that of the best order, which has all relevant documents."""
-
-    measure, is_whole = "nDCG@{cutoff}", True
-
-
-class RetrievalMAP(RetrievalMetric):
-    """Average precision; its mean over the rows is MAP."""
-
-    measure, is_whole = "AP@{cutoff}", True
+RetrievalPrecision = partial(RetrievalMetric, "P@{cutoff}")
+RetrievalMRR = partial(RetrievalMetric, "RR")
+RetrievalNDCG = partial(RetrievalMetric, "nDCG@{cutoff}", True)
+RetrievalMAP = partial(RetrievalMetric, "AP@{cutoff}", True)
 
 
 class RetrievalRecall(RetrievalMetric):

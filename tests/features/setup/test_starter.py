@@ -148,7 +148,6 @@ def proposed(path: Path, **wishes: Any) -> Proposal:
         ("rows.json", ""),
         ("rows.xlsx", ""),
         ("rows.parquet", ""),
-        ("rows", ""),
     ],
 )
 def test_every_kind_of_file_becomes_a_configuration_that_passes_all_checks(

@@ -14,7 +14,7 @@ from rag_evaluator.results.rows import DROPPED, Score, Scored, details_lines, ro
 from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary, reporting_of
 from rag_evaluator.results.tally import Tally, tally_of
-from rag_evaluator.results.worst import Texts, WorstRow, in_a_sentence, worst_of
+from rag_evaluator.results.worst import Texts, WorstRow, worst_of
 from rag_evaluator.results.writers import write_table
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Row:
             raise ConfigError(f"no scores of '{metric}'.{did_you_mean(metric, self.scores)}")
         judged = dict(zip(self.scores, (self.judged or self).scores, strict=True))[metric]  # may have another name
         records = [record for record in map(json.loads, self.details()) if record["metric"] == judged]
-        return [in_a_sentence(verdict) for verdict in explained(records)]
+        return [verdict.says() for verdict in explained(records)]
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rag_evaluator.results.conclusion import is_judged
-from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, tone_of
+from rag_evaluator.results.judgement import Tone, explained, tone_of
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run, samples_of
@@ -166,7 +166,7 @@ def _worst_row(
         scores.append(RowScore(metric, None if math.isnan(value) else value, scale.better, tone))
     worst = [score.metric for wanted in ("bad", "middle", "plain") for score in scores if score.tone == wanted]
     bad = (
-        (metric, in_a_sentence(verdict))
+        (metric, verdict.says())
         for metric in worst
         for verdict in explained(record for record in records if record.get("metric") == metric)
         if verdict.is_bad
@@ -174,10 +174,3 @@ def _worst_row(
     metric, reason = next(bad, ("", ""))
     question, response, reference = (str(columns.get(name) or "") for name in ("user_input", "response", "reference"))
     return WorstRow(place, name, rank, question, response, reference, scores, metric, reason)
-
-
-def in_a_sentence(verdict: JudgedVerdict) -> str:
-    """`not supported: “He was born in Tesk.” The context names Om.`"""
-    word, statement, reason = verdict.lines
-    about = f": “{statement}”" if statement else ""
-    return f"{word}{about}. {reason}".strip() if reason else f"{word}{about}"

@@ -166,4 +166,4 @@ def test_sentences_that_a_verifier_judged_are_compared_and_those_that_do_not_cou
 
 def test_scores_of_sentences_are_explained_by_the_verdicts_not_by_the_answers_in_each_order() -> None:
     lines = [verdict.says() for verdict in explained([verified(("Om is long.", 1), ("It is cold.", 0))])]
-    assert lines == ["supported · Om is long.", "not supported · It is cold."]
+    assert lines == ["supported: “Om is long.”", "not supported: “It is cold.”"]

@@ -85,16 +85,13 @@ def _differences(
             return Measured(scale, difference_interval([], scale, LEVEL), 0.0, fault=absent)
         rows, worst = row_counts(a, b, metric), scale.low if scale.better == "higher" else scale.high
         first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
-        is_filled = bool(rows.lost.any())
-        values = (rows.with_lost(second, worst) if is_filled else second) - first
-        difference = difference_interval(values, scale, LEVEL, labels, weights)
+        difference = difference_interval(rows.with_lost(second, worst) - first, scale, LEVEL, labels, weights)
         tied = ((side.name, tie_warning(x, scale, difference)) for side, x in ((run, second), (baseline, first)))
         notes = [*rows.notes(worst), *(f"{name}: {words}" for name, words in tied if words is not None)]
         return Measured(
             scale,
             difference,
             int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
-            difference_interval(second - first, scale, LEVEL, labels, weights) if is_filled else None,
             (*notes, *([] if equal is None else [equal])),
             fault if other and other >= MOST * known else None,
         )
@@ -132,7 +129,8 @@ class RowCounts:
         """Yield what is missing; `worst`: what lost rows count as."""
         if self.lost.any():
             rows = counted(int(self.lost.sum()), "row")
-            yield f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
+            what = f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
+            yield f"{what}: first score them, the command of the run with --update"
         if self.without:
             yield f"{self.without} rows of the baseline have no key"
         if self.further:

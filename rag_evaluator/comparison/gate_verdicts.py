@@ -34,7 +34,6 @@ class Measured:
 
     Attributes:
         coverage: share of all rows that have a score; of a difference: that both sides scored.
-        without_lost: the difference without the rows that count as the worst score, if there are any.
         notes: what else must be known of the figures.
         fault: why no rule can pass, whatever the figures are.
         p_holm: of a difference, two-sided, as `compare` has it; None where it is not asked for.
@@ -43,7 +42,6 @@ class Measured:
     scale: Scale
     estimate: Estimate
     coverage: float
-    without_lost: Estimate | None = None
     notes: tuple[str, ...] = ()
     fault: str | None = None
     p_holm: float | None = None
@@ -141,17 +139,9 @@ class Verdict:
         )
 
     @property
-    def remarks(self) -> tuple[str, ...]:
-        """What else must be known of the figures; of a rule that is kept, too."""
-        rule, scale, without = self.rule, self.measured.scale, self.measured.without_lost
-        blamed = without and not self._is_kept and rule.is_kept(scale, rule.worse_end(scale, without))
-        alone = "only missing rows make it fail; first score them, the command of the run with --update"
-        return (*([alone] if blamed else []), *self.measured.notes)
-
-    @property
     def reason(self) -> str:
-        """The figures, what they settle, and the remarks."""
-        return "; ".join([self.figures + self.state, *self.remarks])
+        """The figures, what they settle, and what else must be known of them."""
+        return "; ".join([self.figures + self.state, *self.measured.notes])
 
     @property
     def distance(self) -> float:
@@ -240,7 +230,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
             return [f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."]
         if len(self) == 1:
             only = failed[0]
-            words = "; ".join([f"{only.figures}{self.judge}{only.state}", *only.remarks])
+            words = "; ".join([f"{only.figures}{self.judge}{only.state}", *only.measured.notes])
             return [f"Failed: {only.rule.metric}: {words}."]
         is_open = sum(verdict.is_open for verdict in failed)
         settled = f"; {is_open} of them not settled" if is_open else ""

@@ -81,18 +81,11 @@ def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
 def read_object(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
     """What a JSON file of a results folder says. Raises `ResultsError` if it cannot be read, or `check` refuses it."""
     try:
-        refuse_special(path)
         value: dict[str, Any] = json.loads(path.read_bytes())
         check(value)
     except (OSError, ValueError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error
     return value
-
-
-def refuse_special(path: Path) -> None:
-    """Raises `OSError` for a pipe or whatever else is there and is no file: to read it may take for ever."""
-    if path.exists() and not path.is_file():
-        raise OSError("it is no file")
 
 
 def as_sealed(folder: Path, rows: int) -> dict[str, Any]:
@@ -109,7 +102,6 @@ def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES
     """
     path, written = folder / name, manifest.get(WRITTEN) or {}
     try:
-        refuse_special(path)
         digest = file_digest(path)
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error

@@ -32,7 +32,6 @@ from rag_evaluator.results.manifest import (
     config_of,
     read_object,
     refuse_changed,
-    refuse_special,
 )
 from rag_evaluator.results.rows import (
     DETAILS,
@@ -321,7 +320,6 @@ ScoredRows = Run | ScoreTable  # what can be compared
 def _reading(path: Path) -> Iterator[Path]:
     """Turns what goes wrong while a file is read into `ResultsError` with the way out."""
     try:
-        refuse_special(path)
         yield path
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error

@@ -17,8 +17,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.questions import Frame, put_together, resolve
-from rag_evaluator.results.results import Row
-from rag_evaluator.results.rows import Score, heading_of
+from rag_evaluator.results.rows import Row, Score, heading_of
 from rag_evaluator.results.writers import WRITERS
 
 METRICS = (

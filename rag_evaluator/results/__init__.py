@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = facade(
         "overview": "Grid Overview interval means",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
-        "rows": "Add Heading LABELS Score Scored cells_of",
+        "rows": "Add Heading LABELS Row Score cells_of",
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
         "summary": "MetricScores REPORTED_BY Remark figures thought_figures",

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.results.overview import shortened
-from rag_evaluator.results.rows import VERIFIED
 
+VERIFIED = "verifier"  # the name of the judgement that holds what a verifier says of sentences
 Tone = Literal["good", "middle", "bad", "plain"]
 SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plain": "•"}
 

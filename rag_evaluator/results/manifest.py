@@ -15,7 +15,7 @@ from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import file_digest, json_text
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import Add, Heading, Scored, ignore
+from rag_evaluator.results.rows import Add, Heading, Row, ignore
 
 # Any in this module: JSON.
 
@@ -58,7 +58,7 @@ def manifest_json(path: Path, heading: Heading) -> Iterator[Add]:
     """Ends after the files whose digests it holds."""
     rows = 0
 
-    def add(scored: Scored) -> None:
+    def add(scored: Row) -> None:
         nonlocal rows
         rows += 1
 

@@ -7,10 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import Overview, WithOverview, counted, means
-from rag_evaluator.results.rows import DROPPED, Score, Scored, details_lines, row_name, scored_row
+from rag_evaluator.results.rows import DROPPED, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary, reporting_of
 from rag_evaluator.results.tally import Tally, tally_of
@@ -19,39 +17,6 @@ from rag_evaluator.results.writers import write_table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row with its scores, as it is written; `judged` is the same with judgements, if these are not in the scores."""
-
-    sample: Sample
-    scores: Mapping[str, Score]
-    signatures: Mapping[str, str]
-    judged: Scored | None = None
-
-    def details(self) -> Iterator[bytes]:
-        if self.judged is not None:
-            yield from self.judged.details()
-            return
-        for name, score in self.scores.items():
-            yield from details_lines(self.sample, name, score, self.signatures.get(name))
-
-    def judged_scores(self) -> Mapping[str, Score]:
-        if self.judged is None:
-            return self.scores
-        return dict(zip(self.scores, self.judged.judged_scores().values(), strict=True))  # metrics may have other names
-
-    def says(self, metric: str) -> list[str]:
-        """What the judge says of a score, as the report shows it: `not supported: “He was a king.” The reason.`
-
-        Of a missing score it is the reason why. Raises `ConfigError` for a metric that was not scored.
-        """
-        if metric not in self.scores:
-            raise ConfigError(f"no scores of '{metric}'.{did_you_mean(metric, self.scores)}")
-        judged = dict(zip(self.scores, (self.judged or self).scores, strict=True))[metric]  # may have another name
-        records = [record for record in map(json.loads, self.details()) if record["metric"] == judged]
-        return [verdict.says() for verdict in explained(records)]
 
 
 @dataclass(frozen=True)
@@ -70,7 +35,7 @@ class Results(WithOverview):
     scores: Mapping[str, Sequence[Score]]
     signatures: Mapping[str, str] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    judged: Iterable[Scored] | None = None
+    judged: Iterable[Row] | None = None
 
     def __repr__(self) -> str:
         return f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')})"

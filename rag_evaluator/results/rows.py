@@ -11,8 +11,10 @@ from typing import Any, Protocol
 
 from rag_evaluator.dataset.columns import ID, as_key
 from rag_evaluator.dataset.sample import Sample
+from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import printable
 
 LONGEST = 40  # letters of a row's name
@@ -122,24 +124,40 @@ class Score:
 
 
 DROPPED = "dropped_contexts"
-VERIFIED = "verifier"  # the name of the judgement that holds what a verifier says of sentences
 LABELS = "labels"  # of a metric in `summary.json`
 
 
-class Scored(Protocol):
-    """One row with its scores."""
+@dataclass(frozen=True)
+class Row:
+    """A row with its scores, as it is written; `judged` is the same with judgements, if these are not in the scores."""
 
-    @property
-    def sample(self) -> Sample: ...
+    sample: Sample
+    scores: Mapping[str, Score]
+    signatures: Mapping[str, str]
+    judged: "Row | None" = None
 
-    @property
-    def scores(self) -> Mapping[str, Score]: ...
-
-    def details(self) -> Iterable[bytes]:
-        """The lines of the details."""
+    def details(self) -> Iterator[bytes]:
+        if self.judged is not None:
+            yield from self.judged.details()
+            return
+        for name, score in self.scores.items():
+            yield from details_lines(self.sample, name, score, self.signatures.get(name))
 
     def judged_scores(self) -> Mapping[str, Score]:
-        """The scores with their judgements."""
+        if self.judged is None:
+            return self.scores
+        return dict(zip(self.scores, self.judged.judged_scores().values(), strict=True))  # metrics may have other names
+
+    def says(self, metric: str) -> list[str]:
+        """What the judge says of a score, as the report shows it: `not supported: “He was a king.” The reason.`
+
+        Of a missing score it is the reason why. Raises `ConfigError` for a metric that was not scored.
+        """
+        if metric not in self.scores:
+            raise ConfigError(f"no scores of '{metric}'.{did_you_mean(metric, self.scores)}")
+        judged = dict(zip(self.scores, (self.judged or self).scores, strict=True))[metric]  # may have another name
+        records = [record for record in map(json.loads, self.details()) if record["metric"] == judged]
+        return [verdict.says() for verdict in explained(records)]
 
 
 class Table(Protocol):
@@ -154,7 +172,7 @@ class Table(Protocol):
     def columns(self) -> Sequence[str]:
         """Every column of any row, input columns first."""
 
-    def __iter__(self) -> Iterator[Scored]: ...
+    def __iter__(self) -> Iterator[Row]: ...
 
 
 @dataclass(frozen=True)
@@ -166,7 +184,7 @@ class Heading:
     manifest: Mapping[str, Any]
 
 
-Add = Callable[[Scored], object]  # takes each row, in order
+Add = Callable[[Row], object]  # takes each row, in order
 Writer = Callable[[Path, Heading], AbstractContextManager[Add]]  # the file is whole when the context ends without error
 
 
@@ -174,11 +192,11 @@ def heading_of(table: Table) -> Heading:
     return Heading(list(table.columns()), list(table.metrics), table.manifest)
 
 
-def ignore(scored: Scored) -> None:
+def ignore(scored: Row) -> None:
     """For a file that holds nothing of the rows."""
 
 
-def dropped_contexts(scored: Scored) -> dict[str, list[int]]:
+def dropped_contexts(scored: Row) -> dict[str, list[int]]:
     """Metric -> positions of the contexts that were left out, as they did not fit into the judge's window."""
     count = len(scored.sample.columns.get("retrieved_contexts", ()))
     return {
@@ -188,14 +206,14 @@ def dropped_contexts(scored: Scored) -> dict[str, list[int]]:
     }
 
 
-def scored_row(scored: Scored) -> dict[str, Any]:
+def scored_row(scored: Row) -> dict[str, Any]:
     """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
     values = {name: None if score.missing else score.value for name, score in scored.scores.items()}
     row, dropped = {**scored.sample.row, **values}, dropped_contexts(scored)
     return {**row, DROPPED: dropped} if dropped else row
 
 
-def cells_of(scored: Scored, columns: Sequence[str]) -> list[Any]:
+def cells_of(scored: Row, columns: Sequence[str]) -> list[Any]:
     """The row as a table's cells, None where a column has nothing."""
     row = scored_row(scored)
     return [_as_text(row.get(column)) for column in columns]

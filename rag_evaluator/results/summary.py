@@ -17,7 +17,7 @@ from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import config_of
-from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
+from rag_evaluator.results.rows import Add, Heading, Row, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
@@ -217,7 +217,7 @@ class Summary:
         self._rows = 0
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
-    def add(self, scored: Scored) -> None:
+    def add(self, scored: Row) -> None:
         place, self._rows = self._rows, self._rows + 1
         dropped = dropped_contexts(scored)
         for name, values in self._values.items():

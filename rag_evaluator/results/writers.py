@@ -16,7 +16,7 @@ from rag_evaluator.results.rows import (
     DETAILS,
     Add,
     Heading,
-    Scored,
+    Row,
     Table,
     Writer,
     cells_of,
@@ -40,7 +40,7 @@ def scores_csv(path: Path, heading: Heading) -> Iterator[Add]:
         lines = csv.writer(file, lineterminator="\r\n")  # RFC 4180; a lone \r is quoted only so
         lines.writerow(map(_harmless, heading.columns))
 
-        def add(scored: Scored) -> None:
+        def add(scored: Row) -> None:
             lines.writerow(map(_harmless, cells_of(scored, heading.columns)))
 
         yield add

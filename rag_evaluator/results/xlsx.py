@@ -9,7 +9,7 @@ from typing import Any  # xlsxwriter has no types
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.overview import by_stage, interval, mean_heading
-from rag_evaluator.results.rows import DETAILS, Add, Heading, Scored, Table, cells_of, heading_of
+from rag_evaluator.results.rows import DETAILS, Add, Heading, Row, Table, cells_of, heading_of
 from rag_evaluator.results.summary import Summary, flat_rows, reporting_of
 from rag_evaluator.statistics.formulas import Scale
 
@@ -184,13 +184,13 @@ class _Sheets:
         columns = [column for column in COLUMNS if repeated or column != "repeat"]
         self.judgements = Sheet(worksheets[JUDGED], self.formats, columns, {}, lines=LINES)
 
-    def add(self, scored: Scored) -> None:
+    def add(self, scored: Row) -> None:
         self.scores.add(cells_of(scored, self.heading.columns))
         self.summary.add(scored)
         if self.judgements.row <= JUDGEMENTS:
             self._add_judgements(scored)
 
-    def _add_judgements(self, scored: Scored) -> None:
+    def _add_judgements(self, scored: Row) -> None:
         for row in judgement_rows(scored):
             if self.judgements.row == JUDGEMENTS:
                 row = {"question": f"Only the first {JUDGEMENTS:,} are here; all are in {DETAILS}."}
@@ -207,7 +207,7 @@ class _Sheets:
         self.judgements.finish()
 
 
-def judgement_rows(scored: Scored) -> Iterator[Cells]:
+def judgement_rows(scored: Row) -> Iterator[Cells]:
     """What the judge answered about a row; `key` and `value` are a verdict as the answer has it: `rating`, 2."""
     question = scored.sample.columns.get("user_input")
     line = " ".join(question[: 4 * QUESTION].split()) if isinstance(question, str) else ""

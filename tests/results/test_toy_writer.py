@@ -9,7 +9,7 @@ import pytest
 
 from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.cli.main import main
-from rag_evaluator.results import WRITERS, Add, Heading, Score, Scored
+from rag_evaluator.results import WRITERS, Add, Heading, Row, Score
 
 NAME = "best.txt"
 
@@ -19,7 +19,7 @@ def best_row(path: Path, heading: Heading) -> Iterator[Add]:
     """Toy writer: columns, number of rows, and where the last metric is highest."""
     best, count = (-1.0, -1), 0
 
-    def add(scored: Scored) -> None:
+    def add(scored: Row) -> None:
         nonlocal best, count
         best, count = max(best, (scored.scores[heading.metrics[-1]].value, scored.sample.index)), count + 1
 

@@ -125,11 +125,7 @@ def compare(
 
     lines = compared(range(len(first.keys)))
     labels = adjusted([line for side in rest for line in labelled_differences(first, side, level, clusters)])
-    warnings = [
-        sentence
-        for side in rest
-        for sentence in caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name])
-    ]
+    warnings = [sentence for side in rest for sentence in caveats(first, side, on, common[side.run.name])]
     equal = (equal_rows(run, keys_of(run.samples, cluster or on)) for run in runs)
     return Comparison(
         runs=tuple(run.name for run in runs),
@@ -138,7 +134,7 @@ def compare(
         caveats=(
             *dict.fromkeys(warnings),
             *clustered,
-            *(f"{sentence}." for sentence in equal if sentence is not None),
+            *(f"{words}." for words in equal if words),
             *_tied(first.run, pairs, lines),
             *remarks,
         ),

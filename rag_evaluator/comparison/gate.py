@@ -65,15 +65,15 @@ def _differences(
     """
     on, matched = match([baseline, run], on)
     a, b = align([baseline, run], matched, whole=True)
-    sides, metrics = (matched[0], matched[1]), common_metrics(a, b, on)
+    metrics = common_metrics(a, b, on)
     cluster, remarks = cluster_column([baseline, run], cluster)
-    for sentence in (*caveats(baseline, run, sides, on, metrics), *remarks):
+    for sentence in (*caveats(a, b, on, metrics), *remarks):
         logger.warning(sentence)
     if new := [metric for metric in run.scores if metric not in baseline.scores]:
         logger.warning("%s has no scores of %s: not compared.", baseline.name, ", ".join(new))
     labels, weights = clusters_of([a, b], cluster) if cluster else None, weights_of(a)
     equal = equal_rows(baseline, keys_of(baseline.samples, cluster or on))
-    other, known = other_questions(baseline, run, sides, on)
+    other, known = other_questions(a, b, on)
     fault = (
         f"{other} of {known} rows that were matched by '{on}' have other questions in {run.name}: these are not the "
         "same rows. Choose another column with --on (on= in Python)"
@@ -92,7 +92,7 @@ def _differences(
             scale,
             difference,
             int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
-            (*notes, *([] if equal is None else [equal])),
+            (*notes, *filter(None, [equal])),
             fault if other and other >= MOST * known else None,
         )
 
@@ -262,7 +262,7 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
             scale,
             estimate,
             float(np.mean(~np.isnan(values))),
-            notes=tuple(note for note in (equal, tie_warning(values, scale, estimate)) if note is not None),
+            notes=tuple(filter(None, (equal, tie_warning(values, scale, estimate)))),
         )
 
     return {metric: of(values, scales[metric]) for metric, values in scores.scores.items()}

@@ -118,9 +118,9 @@ class TestEqualRows:
         run = run_of(rows, id=list(range(600)))
         found = verdict(run, "faithfulness >= 0.5")
         assert "570 of 600 rows of " in found.reason
-        assert "--cluster question" in found.reason
+        assert "cluster: question" in found.reason
         grouped = verdict(run, "faithfulness >= 0.5", cluster="question")
-        assert "equal" not in grouped.reason
+        assert "earlier row" not in grouped.reason
         assert ends(grouped)[0] < ends(found)[0]
         assert "570 of 600 rows" in " ".join(rag_evaluator.compare(run, run).caveats)
         assert "570 of 600 rows" not in " ".join(rag_evaluator.compare(run, run, on="question").caveats)

@@ -87,18 +87,6 @@ def standing_lines(path: Path, folder: Path) -> list[str]:
     return [first, *(f"  {metric}: {words}" for metric, words in by_metric.items())]
 
 
-def own_standing(run: ScoredRows) -> dict[str, str]:
-    """Metric -> what the certificate in a run's folder says of its scores; none where nobody gave labels.
-
-    Raises `ResultsError` if it cannot be read.
-    """
-    if not isinstance(run, Run) or not (run.folder / CERTIFICATE).is_file():
-        return {}
-    certificate = read_certificate(run.folder / CERTIFICATE)
-    words = standing_of(certificate, run)
-    return {metric: words[metric] for metric in words if metric in certificate["metrics"]}
-
-
 def useful_metrics(run: ScoredRows) -> set[str]:
     """The metrics of which a certificate says that the judge is useful: the run's own, or that of its configuration."""
     return {metric for metric, words in _held(run) if words.startswith(CERTIFIED)}
@@ -161,12 +149,8 @@ def _standing(certificate: Certificate, metric: str, signature: str, data: str, 
         remarks.append("on other data")
     if "versions" in differing:
         remarks.append(f"with {_shown(differing, ['versions'])}")
-    return _in_words(part["verdict"], ", ".join(remarks) or "on these rows")
-
-
-def _in_words(verdict: Mapping[str, str], where: str) -> str:
-    """A verdict with the rows that it is of."""
-    word, reason = verdict["word"], verdict["reason"]
+    word, reason = part["verdict"]["word"], part["verdict"]["reason"]
+    where = ", ".join(remarks) or "on these rows"
     return f"{CERTIFIED} {where}: {word}, {reason}" if word == "useful" else f"{word} {where}: {reason}"
 
 

@@ -22,16 +22,16 @@ from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.atomic import file_digest
 from rag_evaluator.results.manifest import (
     SCORES,
+    WRITTEN,
     again,
     changed,
-    check_fit,
     check_manifest,
     check_summary,
     config_of,
-    read_object,
-    refuse_changed,
+    misfit,
 )
 from rag_evaluator.results.rows import (
     DETAILS,
@@ -150,7 +150,7 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.name = str(folder)
-        self._is_checked = False
+        self._checked: set[str] = set()
 
     def named(self, name: str) -> "Run":
         """The same run, called otherwise in messages."""
@@ -165,7 +165,10 @@ class Run:
 
     @cached_property
     def manifest(self) -> Json:
-        return read_object(self.folder / "manifest.json", check_manifest)
+        with _reading(self.folder / "manifest.json") as path:
+            manifest: Json = json.loads(path.read_bytes())
+            check_manifest(manifest)
+        return manifest
 
     @property
     def config(self) -> Json:
@@ -173,11 +176,11 @@ class Run:
 
     @cached_property
     def summary(self) -> Mapping[str, dict[str, Any]]:
-        summary = read_object(self.folder / "summary.json", check_summary)
-        try:
-            check_fit(summary, self.manifest)
-        except ValueError as error:
-            raise changed(self.folder / "summary.json", str(error)) from error
+        with _reading(self.folder / "summary.json") as path:
+            summary: Mapping[str, dict[str, Any]] = json.loads(path.read_bytes())
+            check_summary(summary)
+        if fault := misfit(summary, self.manifest):
+            raise changed(path, fault)
         return summary
 
     @property
@@ -195,11 +198,18 @@ class Run:
         with _reading(self.folder / "prompts.json") as path:
             return dict(json.loads(path.read_bytes()))
 
-    def check(self) -> None:
-        """Raise `ResultsError` where somebody has changed the file of scores; whoever reads scores passes here."""
-        if not self._is_checked:
-            refuse_changed(self.folder, self.manifest)
-            self._is_checked = True
+    def check(self, name: str = SCORES) -> None:
+        """Raise `ResultsError` where somebody has changed the file of scores; whoever reads scores passes here.
+
+        Args:
+            name: of the file, one of `SEALED`.
+        """
+        if name not in self._checked:
+            with _reading(self.folder / name) as path:
+                digest = file_digest(path)
+            if (self.manifest.get(WRITTEN) or {}).get("sha256", {}).get(name, digest) != digest:
+                raise changed(path, "it has been changed since")
+            self._checked.add(name)
 
     @cached_property
     def samples(self) -> Sequence[Sample]:

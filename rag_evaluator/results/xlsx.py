@@ -8,7 +8,7 @@ from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
 from rag_evaluator.results.judgement import Judgement
-from rag_evaluator.results.overview import by_stage, interval, mean_heading
+from rag_evaluator.results.overview import by_stage, interval, mean_heading, shortened
 from rag_evaluator.results.rows import DETAILS, Add, Heading, Row, Table, cells_of, heading_of
 from rag_evaluator.results.summary import Summary, flat_rows, reporting_of
 from rag_evaluator.statistics.formulas import Scale
@@ -210,8 +210,8 @@ class _Sheets:
 def judgement_rows(scored: Row) -> Iterator[Cells]:
     """What the judge answered about a row; `key` and `value` are a verdict as the answer has it: `rating`, 2."""
     question = scored.sample.columns.get("user_input")
-    line = " ".join(question[: 4 * QUESTION].split()) if isinstance(question, str) else ""
-    short = (line if len(line) <= QUESTION else f"{line[: QUESTION - 1]}…") or None
+    text = question[: 4 * QUESTION] if isinstance(question, str) else ""
+    short = shortened(" ".join(text.split()), QUESTION) or None
     for metric, score in scored.judged_scores().items():
         for repeat, made in enumerate(score.repeated or [score]):
             about = {"row": scored.sample.index, "question": short, "metric": metric, "repeat": repeat}
@@ -225,10 +225,8 @@ def _verdict_rows(judgement: Judgement) -> list[Cells]:
         return [{"reason": f"no answer: {judgement.error or 'unknown'}"}]
     rows = []
     for verdict in judgement.verdicts():
-        texts = dict(verdict.texts)
-        reason = texts.pop("reason", None)
-        lines = texts.values() if verdict.items is None else [text for text in verdict.items if isinstance(text, str)]
-        statement = "\n".join(lines) or None
+        lines = verdict.about if verdict.items is None else [text for text in verdict.items if isinstance(text, str)]
+        statement, reason = "\n".join(lines) or None, "\n".join(verdict.reasons) or None
         if verdict.items is None or statement:
             rows.append({"key": verdict.key, "value": verdict.value, "statement": statement, "reason": reason})
     return rows or [{"key": ", ".join(judgement.response)}]

@@ -13,9 +13,8 @@ from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import Clusters, cluster_of, clusters_at, reporting_of
-from rag_evaluator.statistics.formulas import Estimate, Scale
-from rag_evaluator.statistics.intervals import mean_interval
+from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
+from rag_evaluator.statistics.formulas import Scale
 
 Floats = NDArray[np.float64]
 
@@ -37,10 +36,6 @@ class Tally:
     clusters: Clusters | None
     level: float
     repeats: str = ""
-
-    def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
-        """The mean score of some rows with its interval."""
-        return mean_interval(self.scores[metric][places], scale, self.level, clusters_at(self.clusters, places))
 
 
 NOTABLE = 0.01  # share of rows that may repeat another before it is said

@@ -6,9 +6,8 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator import ResultsError
 from rag_evaluator.cli.main import main
-from rag_evaluator.results import FORMAT, label_figures, read_certificate, standing, with_labels
+from rag_evaluator.results import FORMAT, label_figures, standing, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
 VERDICT = {"word": "useful", "reason": "AUC 0.9"}
@@ -60,13 +59,6 @@ def test_mean_labels_stay_with_the_scores_that_were_certified(line: str, data: s
     assert figures == ({"faithfulness": FIGURES} if holds else {})
     old = {"faithfulness": {"mean": 0.5, "labels": {"label_mean": 0.1}}}
     assert ("labels" in with_labels(old, figures)["faithfulness"]) == holds
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"certificate": 2}'])
-def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "c.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"c\.json"):
-        read_certificate(tmp_path / "c.json")
 
 
 def test_a_run_names_its_certificate_or_stops_before_judging(

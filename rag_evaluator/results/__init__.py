@@ -25,6 +25,6 @@ __getattr__, __dir__, __all__ = facade(
         "verified": "VERIFIED",
         "worst": "worst_rows",
         "writers": "WRITERS",
-        "xlsx": "BETTER CUT WORSE XLSX_CELL",
+        "xlsx": "CUT XLSX_CELL",
     },
 )

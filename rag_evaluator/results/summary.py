@@ -241,13 +241,10 @@ class Summary:
         clusters = None if self.reporting.cluster is None else self._clusters
         return {name: self._of(name, clusters) for name in self._values}
 
-    def scale(self, name: str) -> Scale:
-        """The scale of a metric; if nobody has described it, that of the scores seen."""
-        return self.reporting.scales.get(name) or scale_seen(np.array(self._values[name]))
-
     def _of(self, name: str, clusters: Clusters | None) -> dict[str, Any]:
-        by, scale = self.reporting, self.scale(name)
+        by = self.reporting
         scores = MetricScores(np.array(self._values[name]), self._remarks[name])
+        scale = by.scales.get(name) or scale_seen(scores.values)
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]

@@ -8,10 +8,9 @@ from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
 from rag_evaluator.results.judgement import Judgement
-from rag_evaluator.results.overview import by_stage, interval, mean_heading, shortened
+from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading, shortened
 from rag_evaluator.results.rows import DETAILS, Add, Heading, Row, Table, cells_of, heading_of
 from rag_evaluator.results.summary import Summary, flat_rows, reporting_of
-from rag_evaluator.statistics.formulas import Scale
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there
@@ -22,7 +21,6 @@ NARROWEST, WIDEST = 6, 60  # columns, in characters
 LINES = 3  # shown of a long text
 LINE = 15  # height in points
 NUMBER = 12  # characters that a number without format takes at most
-WORSE, MIDDLE, BETTER = "#F4A582", "#FFFFFF", "#92C5DE"  # orange and blue: red and green look alike to many
 
 
 def formats_of(book: Any) -> dict[str, Any]:
@@ -88,16 +86,6 @@ class Sheet:
         if filtered and self.columns:
             self.worksheet.autofilter(0, 0, min(self.row, XLSX_ROWS), len(self.columns) - 1)
 
-    def colour(self, column: int, first: int, last: int, scale: Scale) -> None:
-        """Colours for scores in some rows, from one end of their scale to the other."""
-        colours = (WORSE, BETTER) if scale.better == "higher" else (BETTER, WORSE)
-        points = {"min": (scale.low, colours[0]), "mid": ((scale.low + scale.high) / 2, MIDDLE)}
-        rule: dict[str, Any] = {"type": "3_color_scale"}
-        for point, (value, colour) in {**points, "max": (scale.high, colours[1])}.items():
-            rule |= {f"{point}_type": "num", f"{point}_value": value, f"{point}_color": colour}
-        if first <= last:
-            self.worksheet.conditional_format(first, column, min(last, XLSX_ROWS), column, rule)
-
 
 def _fitting(value: Any) -> Any:
     """What a cell can hold: text cut where it is too long, saying so; integers that a double would round as text."""
@@ -113,9 +101,8 @@ NUMBERS = {
 }
 
 
-def add_summary(worksheet: Any, formats: Mapping[str, Any], summary: Summary) -> None:
+def add_summary(worksheet: Any, formats: Mapping[str, Any], by_metric: Mapping[str, Figures]) -> None:
     """Write what `summary.json` says but the reasons, and each mean with its interval as text."""
-    by_metric = summary.to_json()
     shown = mean_heading(by_metric.values())
     names = dict.fromkeys(column for row in flat_rows(by_metric) for column in row)
     first = [column for column in FIRST if column in names]
@@ -124,11 +111,8 @@ def add_summary(worksheet: Any, formats: Mapping[str, Any], summary: Summary) ->
     for stage, metrics in by_stage(by_metric):
         if stage:
             sheet.add([stage], bold=True)
-        for metric, figures in metrics.items():
-            begin = sheet.row + 1
-            for row in flat_rows({metric: figures}):
-                sheet.add([{**row, shown: interval(row)}.get(column) for column in columns])
-            sheet.colour(columns.index("mean"), begin, sheet.row, summary.scale(metric))
+        for row in flat_rows(metrics):
+            sheet.add([{**row, shown: interval(row)}.get(column) for column in columns])
     sheet.finish(filtered=False, frozen=1)  # sorting would part the headings from their metrics
 
 
@@ -199,10 +183,7 @@ class _Sheets:
                 return
 
     def finish(self) -> None:
-        add_summary(self.front, self.formats, self.summary)
-        for metric in self.heading.metrics:
-            place = list(self.heading.columns).index(metric)
-            self.scores.colour(place, 1, self.scores.row, self.summary.scale(metric))
+        add_summary(self.front, self.formats, self.summary.to_json())
         self.scores.finish()
         self.judgements.finish()
 

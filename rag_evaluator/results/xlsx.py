@@ -141,51 +141,38 @@ def scores_xlsx(path: Path, heading: Heading) -> AbstractContextManager[Add]:
 
 @contextmanager
 def _workbook(path: Path, heading: Heading, names: Sequence[str]) -> Iterator[Add]:
-    """The three sheets, in the order of their names."""
+    """The three sheets, in the order of their names; the summary shows what is known at the end only."""
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
     book = xlsxwriter.Workbook(path, {**OPTIONS, "tmpdir": str(path.parent)})
     book.set_properties({"created": XLSX_DATE})
-    sheets = _Sheets({name: new_worksheet(book, name) for name in names}, formats_of(book), heading)
-    yield sheets.add
-    sheets.finish()
+    worksheets, formats = {name: new_worksheet(book, name) for name in names}, formats_of(book)
+    summary = Summary(heading.metrics, reporting_of(heading.manifest))
+    numbers = dict.fromkeys(heading.metrics, SCORE)
+    scores = Sheet(worksheets[SCORES], formats, heading.columns, numbers, lines=LINES)
+    is_repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
+    columns = [column for column in COLUMNS if is_repeated or column != "repeat"]
+    judgements = Sheet(worksheets[JUDGED], formats, columns, {}, lines=LINES)
+
+    def add(scored: Row) -> None:
+        scores.add(cells_of(scored, heading.columns))
+        summary.add(scored)
+        for row in judgement_rows(scored) if judgements.row <= JUDGEMENTS else ():
+            if judgements.row == JUDGEMENTS:
+                row = {"question": f"Only the first {JUDGEMENTS:,} are here; all are in {DETAILS}."}
+            judgements.add([row.get(column) for column in columns])
+            if judgements.row > JUDGEMENTS:
+                return
+
+    yield add
+    add_summary(worksheets[SUMMARY], formats, summary.to_json())
+    scores.finish()
+    judgements.finish()
     try:
         book.close()
     except XlsxWriterException as error:
         raise OSError(f"{path.name}: {error}") from error
-
-
-class _Sheets:
-    """The sheets of a workbook: the summary shows what is known at the end only."""
-
-    def __init__(self, worksheets: Mapping[str, Any], formats: Any, heading: Heading) -> None:
-        self.heading, self.formats, self.front = heading, formats, worksheets[SUMMARY]
-        self.summary = Summary(heading.metrics, reporting_of(heading.manifest))
-        numbers = dict.fromkeys(heading.metrics, SCORE)
-        self.scores = Sheet(worksheets[SCORES], self.formats, heading.columns, numbers, lines=LINES)
-        repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
-        columns = [column for column in COLUMNS if repeated or column != "repeat"]
-        self.judgements = Sheet(worksheets[JUDGED], self.formats, columns, {}, lines=LINES)
-
-    def add(self, scored: Row) -> None:
-        self.scores.add(cells_of(scored, self.heading.columns))
-        self.summary.add(scored)
-        if self.judgements.row <= JUDGEMENTS:
-            self._add_judgements(scored)
-
-    def _add_judgements(self, scored: Row) -> None:
-        for row in judgement_rows(scored):
-            if self.judgements.row == JUDGEMENTS:
-                row = {"question": f"Only the first {JUDGEMENTS:,} are here; all are in {DETAILS}."}
-            self.judgements.add([row.get(column) for column in self.judgements.columns])
-            if self.judgements.row > JUDGEMENTS:
-                return
-
-    def finish(self) -> None:
-        add_summary(self.front, self.formats, self.summary.to_json())
-        self.scores.finish()
-        self.judgements.finish()
 
 
 def judgement_rows(scored: Row) -> Iterator[Cells]:

@@ -115,21 +115,19 @@ def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:
 
 def standing_of(certificate: Certificate, run: Run) -> dict[str, str]:
     """Metric of a run -> what a certificate says of its scores, in words: `certified` only of a useful judge."""
-    flagged = {metric: flagged_share(row) for metric, row in run.summary.items()}
-    return standing(certificate, run.manifest.get("signatures") or {}, run.data, flagged)
-
-
-def standing(
-    certificate: Certificate, signatures: Mapping[str, str], data: str, flagged: Mapping[str, float]
-) -> dict[str, str]:
-    """The same by the signature of each metric, the digest of all rows, and the share of flagged rows."""
     return {
-        metric: _standing(certificate, metric, signature, data, flagged.get(metric, 0.0))
-        for metric, signature in signatures.items()
+        metric: standing(certificate, metric, signature, run.data, flagged_share(run.summary.get(metric)))
+        for metric, signature in (run.manifest.get("signatures") or {}).items()
     }
 
 
-def _standing(certificate: Certificate, metric: str, signature: str, data: str, flagged: float) -> str:
+def standing(certificate: Certificate, metric: str, signature: str, data: str, flagged: float = 0.0) -> str:
+    """The same of one metric.
+
+    Args:
+        data: the digest of all rows.
+        flagged: the share of flagged rows.
+    """
     part = certificate["metrics"].get(metric)
     if part is None:
         return "no labels"

@@ -44,11 +44,11 @@ CASES = {
 
 @pytest.mark.parametrize(("line", "data", "said"), CASES.values(), ids=CASES)
 def test_a_certificate_says_for_what_it_holds(line: str, data: str, said: str) -> None:
-    assert said in standing(certificate(), {"faithfulness": line}, data, {})["faithfulness"]
+    assert said in standing(certificate(), "faithfulness", line, data)
 
 
 def test_a_metric_that_nobody_labelled_is_not_certified() -> None:
-    assert standing(certificate(), {"context_recall": LINE}, "d1", {}) == {"context_recall": "no labels"}
+    assert standing(certificate(), "context_recall", LINE, "d1") == "no labels"
 
 
 @pytest.mark.parametrize(
@@ -88,5 +88,5 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
 def test_a_certificate_does_not_apply_where_the_judges_work_is_flagged_much_more_often() -> None:
     line = certificate()["metrics"]["faithfulness"]["signature"]
     for flagged, applies in ((0.05, True), (0.5, False)):
-        words = standing(certificate(), {"faithfulness": line}, "d1", {"faithfulness": flagged})["faithfulness"]
+        words = standing(certificate(), "faithfulness", line, "d1", flagged)
         assert ("does not apply: the judge's work is doubtful in 50% of the rows here" not in words) == applies

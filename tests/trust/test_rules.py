@@ -13,10 +13,8 @@ CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 JUDGED, LOWER, COSINE = Scale(), Scale(better="lower"), Scale(-1, 1, "continuous")
 
 
-def verdict(
-    text: str, values: list[float], scale: Scale = JUDGED, coverage: float = 1.0, clusters: list[str] | None = None
-) -> Verdict:
-    measured = {"m": Measured(scale, mean_interval(values, scale, clusters=clusters), coverage, clusters)}
+def verdict(text: str, values: list[float], scale: Scale = JUDGED, coverage: float = 1.0) -> Verdict:
+    measured = {"m": Measured(scale, mean_interval(values, scale), coverage)}
     (checked,) = check_rules([parse_rule(text)], measured)
     return checked
 

@@ -5,9 +5,7 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "certificate": (
-            "CERTIFICATE FORMAT KeptLabels label_figures read_certificate standing standing_lines with_labels"
-        ),
+        "certificate": ("CERTIFICATE FORMAT KeptLabels read_certificate standing standing_lines with_labels"),
         "changes": "ScorePair VerdictChange verdict_changes",
         "comparison": "Comparison LabelDifference verdict_words word",
         "comparison_conclusion": "Judging conclude_labels conclude_pair decide in_rows",

@@ -12,7 +12,7 @@ from rag_evaluator.files.atomic import json_text, write_json
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
 from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share
-from rag_evaluator.results.rows import LABELS, data_of
+from rag_evaluator.results.rows import LABELS
 from rag_evaluator.results.run import Run, ScoredRows
 
 CERTIFICATE, FORMAT = "certificate.json", 2
@@ -44,39 +44,27 @@ def _is_whole(certificate: Certificate) -> bool:
     )
 
 
-def label_figures(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, Any]:
-    """Metric -> its mean label, as `summary.json` says it; only where the scores are those that were compared."""
-    if certificate.get("data") != data:
-        return {}
-    return {
-        metric: part["label_mean"]
-        for metric, part in certificate["metrics"].items()
-        if part.get("label_mean") and part["signature"] == signatures.get(metric)
-    }
+def with_labels(run: Run, certificate: Certificate) -> dict[str, dict[str, Any]]:
+    """The summary of a run with the mean labels that a certificate has of these very scores, and without any others."""
+    labelled = certificate["metrics"] if certificate.get("data") == run.data else {}
+    signatures, summary = run.manifest.get("signatures", {}), {}
+    for metric, row in run.summary.items():
+        part = labelled.get(metric) or {}
+        summary[metric] = {key: value for key, value in row.items() if key != LABELS}
+        if part.get("label_mean") and part["signature"] == signatures.get(metric):
+            summary[metric][LABELS] = part["label_mean"]
+    return summary
 
 
-def with_labels(summary: Mapping[str, Mapping[str, Any]], labels: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """A summary with the mean labels of some metrics, and without any others."""
-    return {
-        metric: {
-            **{key: part for key, part in row.items() if key != LABELS},
-            **({LABELS: labels[metric]} if metric in labels else {}),
-        }
-        for metric, row in summary.items()
-    }
-
-
-def keep_labels(folder: Path, written: Path, signatures: Mapping[str, str], digests: Sequence[str]) -> None:
+def keep_labels(folder: Path, written: Path) -> None:
     """Add to a summary that was written anew what the certificate in a results folder says, if it is of these scores.
 
     Args:
-        written: where the new `summary.json` is.
+        written: where the new files are.
     """
-    with suppress(ResultsError):  # there is none, or it is of another version
-        labels = label_figures(read_certificate(folder / CERTIFICATE), signatures, data_of(digests))
-        if labels:
-            summary = with_labels(Run(written).summary, labels)
-            (written / "summary.json").write_text(json_text(summary), encoding="utf-8")
+    with suppress(ResultsError):  # there is no certificate, or it is of another version
+        summary = with_labels(Run(written), read_certificate(folder / CERTIFICATE))
+        (written / "summary.json").write_text(json_text(summary), encoding="utf-8")
 
 
 def standing_lines(path: Path, folder: Path) -> list[str]:

@@ -3,7 +3,7 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,7 +12,6 @@ from typing import Any, Protocol
 from rag_evaluator.dataset.columns import ID, as_key
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.jsonl import json_line
 from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import printable
@@ -245,8 +244,3 @@ def details_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
     """The writer of the file."""
     with path.open("wb") as file:
         yield lambda scored: file.writelines(scored.details())
-
-
-def data_of(digests: Iterable[str]) -> str:
-    """The digest of all rows of a run."""
-    return short_digest(digest.encode() + b"\n" for digest in digests)

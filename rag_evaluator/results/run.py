@@ -22,7 +22,7 @@ from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import file_digest
+from rag_evaluator.files.atomic import file_digest, short_digest
 from rag_evaluator.results.manifest import (
     SCORES,
     WRITTEN,
@@ -40,7 +40,6 @@ from rag_evaluator.results.rows import (
     Cell,
     Details,
     Record,
-    data_of,
     row_name,
 )
 
@@ -291,7 +290,7 @@ class Run:
     @cached_property
     def data(self) -> str:
         """The digest of all rows."""
-        return data_of(self.digests)
+        return short_digest(digest.encode() + b"\n" for digest in self.digests)
 
     @cached_property
     def _offsets(self) -> "array[int]":

@@ -70,8 +70,8 @@ def write_table(table: Table, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with scratch(folder) as written:
-            digests = _write(table, written)
-            keep_labels(folder, written, table.manifest.get("signatures", {}), digests)
+            _write(table, written)
+            keep_labels(folder, written)
             for name in WRITERS:
                 sync_file(written / name)
                 (written / name).replace(folder / name)
@@ -80,13 +80,10 @@ def write_table(table: Table, folder: Path) -> None:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
 
 
-def _write(table: Table, folder: Path) -> list[str]:
-    """Write all files; returns the digests of the rows."""
-    heading, digests = heading_of(table), []
+def _write(table: Table, folder: Path) -> None:
+    heading = heading_of(table)
     with ExitStack() as stack:
         files = [stack.enter_context(write(folder / name, heading)) for name, write in WRITERS.items()]
         for scored in table:
             for add in files:
                 add(scored)
-            digests.append(scored.sample.digest)
-    return digests

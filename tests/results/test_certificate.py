@@ -2,12 +2,13 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.results import FORMAT, label_figures, standing, with_labels
+from rag_evaluator.results import FORMAT, standing, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
 VERDICT = {"word": "useful", "reason": "AUC 0.9"}
@@ -55,10 +56,10 @@ def test_a_metric_that_nobody_labelled_is_not_certified() -> None:
     ("line", "data", "holds"), [(LINE, "d1", True), (LINE, "d2", False), (LINE + "x", "d1", False)]
 )
 def test_mean_labels_stay_with_the_scores_that_were_certified(line: str, data: str, holds: bool) -> None:
-    figures = label_figures(certificate(), {"faithfulness": line}, data)
-    assert figures == ({"faithfulness": FIGURES} if holds else {})
     old = {"faithfulness": {"mean": 0.5, "labels": {"label_mean": 0.1}}}
-    assert ("labels" in with_labels(old, figures)["faithfulness"]) == holds
+    run: Any = SimpleNamespace(data=data, manifest={"signatures": {"faithfulness": line}}, summary=old)
+    expected = {"mean": 0.5, "labels": FIGURES} if holds else {"mean": 0.5}
+    assert with_labels(run, certificate()) == {"faithfulness": expected}
 
 
 def test_a_run_names_its_certificate_or_stops_before_judging(

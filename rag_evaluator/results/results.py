@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Overview, WithOverview, counted, means
-from rag_evaluator.results.rows import DROPPED, Row, Score, row_name, scored_row
+from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary, reporting_of
 from rag_evaluator.results.tally import Tally, tally_of
@@ -68,6 +68,11 @@ class Results(WithOverview):
     def rows(self) -> list[dict[str, Any]]:
         """The input rows with a column added per metric; a missing score is None."""
         return [scored_row(row) for row in self._in_memory()]
+
+    @property
+    def heading(self) -> Heading:
+        """What result files begin with."""
+        return Heading(self.columns(), self.metrics, self.manifest)
 
     def columns(self) -> list[str]:
         """Every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
@@ -136,7 +141,7 @@ class Results(WithOverview):
     def write(self, folder: str | Path) -> Path:
         """Write all files into a folder, or leave all as they were. Raises `ResultsError` if it cannot be written."""
         folder = Path(folder).expanduser()
-        write_table(self, folder)
+        write_table(self.heading, self, folder)
         return folder
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rag_evaluator.dataset.columns import ID, as_key
 from rag_evaluator.dataset.sample import Sample
@@ -159,24 +159,9 @@ class Row:
         return [verdict.says() for verdict in explained(records)]
 
 
-class Table(Protocol):
-    """What can be written: rows in the order of the input."""
-
-    @property
-    def metrics(self) -> Sequence[str]: ...
-
-    @property
-    def manifest(self) -> Mapping[str, Any]: ...
-
-    def columns(self) -> Sequence[str]:
-        """Every column of any row, input columns first."""
-
-    def __iter__(self) -> Iterator[Row]: ...
-
-
 @dataclass(frozen=True)
 class Heading:
-    """What is known of a table before its first row."""
+    """What is known of a table before its first row; `columns`: of any row, those of the input first."""
 
     columns: Sequence[str]
     metrics: Sequence[str]
@@ -185,10 +170,6 @@ class Heading:
 
 Add = Callable[[Row], object]  # takes each row, in order
 Writer = Callable[[Path, Heading], AbstractContextManager[Add]]  # the file is whole when the context ends without error
-
-
-def heading_of(table: Table) -> Heading:
-    return Heading(list(table.columns()), list(table.metrics), table.manifest)
 
 
 def ignore(scored: Row) -> None:

@@ -1,7 +1,7 @@
 """The table of result files, written together from one stream of rows: memory does not grow with their number."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -17,11 +17,9 @@ from rag_evaluator.results.rows import (
     Add,
     Heading,
     Row,
-    Table,
     Writer,
     cells_of,
     details_jsonl,
-    heading_of,
     scored_row,
 )
 from rag_evaluator.results.summary import summary_json
@@ -61,8 +59,8 @@ WRITERS: dict[str, Writer] = {
 }
 
 
-def write_table(table: Table, folder: Path) -> None:
-    """Write all files into a folder, or leave all as they were.
+def write_table(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
+    """Write all files into a folder, or leave all as they were; `rows`: in the order of the input.
 
     Raises `ResultsError` if they cannot be written, or would replace files of somebody else.
     """
@@ -70,7 +68,7 @@ def write_table(table: Table, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with scratch(folder) as written:
-            _write(table, written)
+            _write(heading, rows, written)
             keep_labels(folder, written)
             for name in WRITERS:
                 sync_file(written / name)
@@ -80,10 +78,9 @@ def write_table(table: Table, folder: Path) -> None:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
 
 
-def _write(table: Table, folder: Path) -> None:
-    heading = heading_of(table)
+def _write(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
     with ExitStack() as stack:
         files = [stack.enter_context(write(folder / name, heading)) for name, write in WRITERS.items()]
-        for scored in table:
+        for scored in rows:
             for add in files:
                 add(scored)

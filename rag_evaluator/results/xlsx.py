@@ -1,6 +1,6 @@
 """The workbook of a run: its summary, the scored rows, the judgements; written row by row."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -9,7 +9,7 @@ from typing import Any  # xlsxwriter has no types
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading, shortened
-from rag_evaluator.results.rows import DETAILS, Add, Heading, Row, Table, cells_of, heading_of
+from rag_evaluator.results.rows import DETAILS, Add, Heading, Row, cells_of
 from rag_evaluator.results.summary import Summary, flat_rows, reporting_of
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
@@ -127,10 +127,10 @@ Cells = dict[str, Any]  # column -> what it shows; Any: JSON
 OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "constant_memory": True}
 
 
-def write_xlsx(table: Table, path: Path) -> None:
+def write_xlsx(heading: Heading, rows: Iterable[Row], path: Path) -> None:
     """The workbook of some results with their rows in front, where a plain `pandas.read_excel` finds them."""
-    with _workbook(path, heading_of(table), (SCORES, SUMMARY, JUDGED)) as add:
-        for scored in table:
+    with _workbook(path, heading, (SCORES, SUMMARY, JUDGED)) as add:
+        for scored in rows:
             add(scored)
 
 

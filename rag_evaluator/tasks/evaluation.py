@@ -19,7 +19,7 @@ from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.results.manifest import config_of
 from rag_evaluator.results.results import Results
-from rag_evaluator.results.rows import DROPPED, Row, Score
+from rag_evaluator.results.rows import DROPPED, Heading, Row, Score
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, reported_as
 from rag_evaluator.results.writers import WRITERS, write_table
@@ -91,7 +91,8 @@ class Evaluation:
             return False
 
     def write(self, table: Table[Sample], folder: Path) -> None:
-        write_table(ScoredTable(table, self), folder)
+        scored = ScoredTable(table, self)
+        write_table(Heading(scored.columns(), scored.metrics, scored.manifest), scored, folder)
         if self._is_reported:
             self._is_reported = write_own_report(folder)
 

@@ -92,9 +92,6 @@ def _by_key(run: ScoredRows, on: str) -> Matched:
     return Matched(places, keys.count(None))
 
 
-APART = "Match rows by a column in which they differ, with --on (on= in Python)."
-
-
 @dataclass(frozen=True)
 class Aligned:
     """One run by the keys that all are compared on.
@@ -171,17 +168,15 @@ def column_of(side: Aligned, column: str) -> list[str | None]:
     """
     require_column(side.run, column, "by which rows are put together")
     values = keys_of(side.run.samples, column)
-    return [_only(side, column, key, {values[row] for row in side.matched.places.get(key, ())}) for key in side.keys]
-
-
-def _only(side: Aligned, column: str, key: str, values: set[str | None]) -> str | None:
-    if len(values) > 1:
-        listed = ", ".join(sorted("nothing" if value is None else f"'{value:.30}'" for value in values)[:3])
-        raise ResultsError(
-            f"{side.run.name}: the rows of '{key:.60}' differ in '{column}' ({listed}), so that nobody knows to "
-            f"which of these they belong. {APART}"
-        )
-    return next(iter(values), None)
+    by_key = [{values[row] for row in side.rows(place)} for place in range(len(side.keys))]
+    for key, several in zip(side.keys, by_key, strict=True):
+        if len(several) > 1:
+            listed = ", ".join(sorted("nothing" if value is None else f"'{value:.30}'" for value in several)[:3])
+            raise ResultsError(
+                f"{side.run.name}: the rows of '{key:.60}' differ in '{column}' ({listed}), so that nobody knows to "
+                "which of these they belong. Match rows by a column in which they differ, with --on (on= in Python)."
+            )
+    return [next(iter(one), None) for one in by_key]
 
 
 def cluster_column(runs: Sequence[ScoredRows], asked: str | None) -> tuple[str | None, list[str]]:

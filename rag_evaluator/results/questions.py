@@ -195,7 +195,6 @@ def read_questions(folder: str | Path, row: int | None = None) -> Iterator[dict[
     together.
     """
     run = Run(Path(folder))
-    for record in run.all_details(run.metrics):
-        if row is None or record["row"] == row:
-            columns = run.samples[record["row"]].columns if record["row"] < len(run.samples) else {}
-            yield from questions_of(record, columns, run.prompts)
+    for number in range(run.count) if row is None else [row]:
+        for record in run.details(number):
+            yield from questions_of(record, run.samples[number].columns, run.prompts)

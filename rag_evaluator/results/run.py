@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -258,24 +257,16 @@ class Run:
             lines = iter(text.readline, b"")
             return list(map(json.loads, takewhile(lambda line: _row(line) == number, lines)))
 
-    def all_details(self, metrics: Collection[str]) -> Iterator[dict[str, Any]]:
-        """The details of some metrics, in order; others are not parsed."""
-        return self._chosen(lambda head: json.loads(head[3]) in metrics)
-
     def records(self, cells: Collection[Cell]) -> Details:
         """The details of some cells; others are not parsed. What is not there is left out."""
         records: dict[Cell, list[Record]] = {}
-        for record in self._chosen(lambda head: (int(head[1]), json.loads(head[3])) in cells):
-            records.setdefault((record["row"], record["metric"]), []).append(record)
-        return records
-
-    def _chosen(self, wants: Callable[[re.Match[bytes]], bool]) -> Iterator[dict[str, Any]]:
-        """The records whose head is wanted, and those that have no such head."""
         with _reading(self.folder / DETAILS) as path, path.open("rb") as file:
             for line in file:
                 head = HEAD.match(line)
-                if head is None or head[3] is None or wants(head):
-                    yield json.loads(line)
+                if head is None or head[3] is None or (int(head[1]), json.loads(head[3])) in cells:
+                    record = json.loads(line)
+                    records.setdefault((record["row"], record["metric"]), []).append(record)
+        return records
 
     @cached_property
     def digests(self) -> list[str]:

@@ -40,8 +40,10 @@ def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     metrics, rows = manifest.get("metrics"), manifest.get("rows")
     if metrics and set(metrics) != set(summary):
         return f"it has the metrics {', '.join(summary)}; manifest.json has {', '.join(metrics)}"
-    others = (f"{metric}: it counts {row['count']:,} rows" for metric, row in summary.items() if row["count"] != rows)
-    return "" if rows is None or not (other := next(others, "")) else f"{other}; manifest.json has {rows:,}"
+    for metric, row in summary.items():
+        if rows is not None and row["count"] != rows:
+            return f"{metric}: it counts {row['count']:,} rows; manifest.json has {rows:,}"
+    return ""
 
 
 PROGRAM = "rag_evaluator"

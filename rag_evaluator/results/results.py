@@ -43,7 +43,7 @@ class Results(WithOverview):
     def overview(self) -> Overview:
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
-        conclusion = conclude(self.manifest, summary, self._tally(), name_of=self.name_of)
+        conclusion = conclude(self.manifest, summary, self._tally(), self.name_of)
         return Overview([*conclusion.lines(), *table])
 
     def name_of(self, place: int) -> str:

@@ -76,7 +76,7 @@ def conclude_run(
     """
     rows = whole_tally(run) if rows is None else rows
     useful = useful_metrics(run)
-    conclusion = conclude(run.manifest, run.summary, rows, useful, run.name_of)
+    conclusion = conclude(run.manifest, run.summary, rows, run.name_of, useful)
     sentences = [*do_not_rely(run), *conclusion.sentences]
     return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
@@ -85,14 +85,14 @@ def conclude(
     manifest: Json,
     summary: Mapping[str, Figures],
     rows: Tally,
+    name_of: Callable[[int], str],
     useful: Collection[str] = (),
-    name_of: Callable[[int], str] = lambda place: str(place + 1),
 ) -> Conclusion:
     """The sentences about scores, wherever they are.
 
     Args:
-        useful: metrics of which a certificate says that the judge is useful.
         name_of: what a row is called, by its place.
+        useful: metrics of which a certificate says that the judge is useful.
     """
     if not any(row["scored"] or row.get("flagged") for row in summary.values()):
         return Conclusion([_nothing(summary)])

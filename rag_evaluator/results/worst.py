@@ -110,7 +110,7 @@ def ranked_scores(manifest: Mapping[str, Any], rows: Tally) -> dict[str, Floats]
     return {metric: rows.scores[metric] for metric in judged or rows.scores}
 
 
-def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[WorstRow]:
+def worst_rows(run: Run, rows: Tally | None = None) -> list[WorstRow]:
     """The worst rows of a results folder, see `worst_of`. Raises `ResultsError` if a file cannot be read."""
 
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
@@ -120,7 +120,7 @@ def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[Wo
             for place, sample in zip(places, samples, strict=True)
         )
 
-    return worst_of(run.manifest, run.summary, whole_tally(run) if rows is None else rows, texts_of, most)
+    return worst_of(run.manifest, run.summary, whole_tally(run) if rows is None else rows, texts_of)
 
 
 def worst_of(

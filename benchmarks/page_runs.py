@@ -17,8 +17,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.questions import Frame, put_together, resolve
-from rag_evaluator.results.results import Row
-from rag_evaluator.results.rows import Score, heading_of
+from rag_evaluator.results.rows import Heading, Row, Score
 from rag_evaluator.results.writers import WRITERS
 
 METRICS = (
@@ -44,7 +43,7 @@ def write_run(folder: Path, count: int, seed: int = 0, better: float = 0.0) -> P
     the share of good verdicts.
     """
     table = MadeTable(count, seed, better)
-    heading = heading_of(table)
+    heading = Heading(table.columns(), table.metrics, table.manifest)
     folder.mkdir(parents=True)
     with ExitStack() as stack:
         files = [stack.enter_context(WRITERS[name](folder / name, heading)) for name in WRITTEN]
@@ -71,7 +70,7 @@ def real_manifest() -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class MadeTable:
-    """A `Table` whose rows are made while it is written."""
+    """A table of scores whose rows are made while it is written."""
 
     count: int
     seed: int

@@ -89,7 +89,10 @@ MUST_FAIL: dict[str, Case] = {
         MARGIN, table([*good(), *[0.0] * 100]), table(good()), said="100 rows of the run have no partner"
     ),
     "4.8 % missing against a margin of 0.02": Case(
-        MARGIN, table(without(24, 500)), table(good(500)), said="only missing rows make it fail"
+        MARGIN, table(without(24, 500)), table(good(500)), said="24 rows scored in the baseline and not in this run"
+    ),
+    "rows left out against a margin of 0.02": Case(
+        MARGIN, table(good(476)), table(good(500)), said="24 rows scored in the baseline and not in this run"
     ),
     "missing rows of a metric of which lower is better": Case(
         MARGIN,

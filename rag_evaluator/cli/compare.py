@@ -209,8 +209,8 @@ def gate(options: argparse.Namespace) -> int:
         return code
     print_parts(verdicts.conclusion.lines())
     for verdict in verdicts:
-        if verdict.remarks and verdict.passed:  # a failure is named above
-            say(f"passed: {verdict.rule}: {'; '.join(verdict.remarks)}")
+        if verdict.measured.notes and verdict.passed:  # a failure is named above
+            say(f"passed: {verdict.rule}: {'; '.join(verdict.measured.notes)}")
     return code
 
 

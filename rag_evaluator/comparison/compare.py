@@ -32,7 +32,7 @@ from rag_evaluator.results.aligned import (
     row_match,
     weights_of,
 )
-from rag_evaluator.results.certificate import KeptLabels, kept_labels, own_standing
+from rag_evaluator.results.certificate import CERTIFICATE, KeptLabels, kept_labels, read_certificate, standing_of
 from rag_evaluator.results.comparison import (
     ComparedMetric,
     Comparison,
@@ -41,7 +41,7 @@ from rag_evaluator.results.comparison import (
     word,
 )
 from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
-from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.run import Run, ScoredRows
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
@@ -125,11 +125,7 @@ def compare(
 
     lines = compared(range(len(first.keys)))
     labels = adjusted([line for side in rest for line in labelled_differences(first, side, level, clusters)])
-    warnings = [
-        sentence
-        for side in rest
-        for sentence in caveats(first.run, side.run, (first.matched, side.matched), on, common[side.run.name])
-    ]
+    warnings = [sentence for side in rest for sentence in caveats(first, side, on, common[side.run.name])]
     equal = (equal_rows(run, keys_of(run.samples, cluster or on)) for run in runs)
     changed = tuple(
         change
@@ -150,7 +146,7 @@ def compare(
         caveats=(
             *dict.fromkeys(warnings),
             *clustered,
-            *(f"{sentence}." for sentence in equal if sentence is not None),
+            *(f"{words}." for words in equal if words),
             *_tied(first.run, pairs, lines),
             *remarks,
         ),
@@ -194,13 +190,17 @@ def _check_margins(margins: Mapping[str, float], scales: Mapping[str, Scale]) ->
 
 
 def _standings(run: ScoredRows, metrics: Collection[str]) -> Iterator[JudgeStanding]:
-    """What the certificate of a run says of the judge of these metrics."""
+    """What the certificate in a run's folder says of the judge of these metrics; nothing where nobody gave labels."""
+    if not isinstance(run, Run) or not (run.folder / CERTIFICATE).is_file():
+        return
     try:
-        by_metric = own_standing(run)
+        certificate = read_certificate(run.folder / CERTIFICATE)
     except ResultsError as error:
         yield JudgeStanding(run.name, None, str(error))
         return
-    yield from (JudgeStanding(run.name, metric, words) for metric, words in by_metric.items() if metric in metrics)
+    for metric, words in standing_of(certificate, run).items():
+        if metric in metrics and metric in certificate["metrics"]:
+            yield JudgeStanding(run.name, metric, words)
 
 
 def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: Sequence[ComparedMetric]) -> list[str]:

@@ -65,15 +65,15 @@ def _differences(
     """
     on, matched = match([baseline, run], on)
     a, b = align([baseline, run], matched, whole=True)
-    sides, metrics = (matched[0], matched[1]), common_metrics(a, b, on)
+    metrics = common_metrics(a, b, on)
     cluster, remarks = cluster_column([baseline, run], cluster)
-    for sentence in (*caveats(baseline, run, sides, on, metrics), *remarks):
+    for sentence in (*caveats(a, b, on, metrics), *remarks):
         logger.warning(sentence)
     if new := [metric for metric in run.scores if metric not in baseline.scores]:
         logger.warning("%s has no scores of %s: not compared.", baseline.name, ", ".join(new))
     labels, weights = clusters_of([a, b], cluster) if cluster else None, weights_of(a)
     equal = equal_rows(baseline, keys_of(baseline.samples, cluster or on))
-    other, known = other_questions(baseline, run, sides, on)
+    other, known = other_questions(a, b, on)
     fault = (
         f"{other} of {known} rows that were matched by '{on}' have other questions in {run.name}: these are not the "
         "same rows. Choose another column with --on (on= in Python)"
@@ -85,17 +85,14 @@ def _differences(
             return Measured(scale, difference_interval([], scale, LEVEL), 0.0, fault=absent)
         rows, worst = row_counts(a, b, metric), scale.low if scale.better == "higher" else scale.high
         first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
-        is_filled = bool(rows.lost.any())
-        values = (rows.with_lost(second, worst) if is_filled else second) - first
-        difference = difference_interval(values, scale, LEVEL, labels, weights)
+        difference = difference_interval(rows.with_lost(second, worst) - first, scale, LEVEL, labels, weights)
         tied = ((side.name, tie_warning(x, scale, difference)) for side, x in ((run, second), (baseline, first)))
         notes = [*rows.notes(worst), *(f"{name}: {words}" for name, words in tied if words is not None)]
         return Measured(
             scale,
             difference,
             int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
-            difference_interval(second - first, scale, LEVEL, labels, weights) if is_filled else None,
-            (*notes, *([] if equal is None else [equal])),
+            (*notes, *filter(None, [equal])),
             fault if other and other >= MOST * known else None,
         )
 
@@ -132,7 +129,8 @@ class RowCounts:
         """Yield what is missing; `worst`: what lost rows count as."""
         if self.lost.any():
             rows = counted(int(self.lost.sum()), "row")
-            yield f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
+            what = f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
+            yield f"{what}: first score them, the command of the run with --update"
         if self.without:
             yield f"{self.without} rows of the baseline have no key"
         if self.further:
@@ -264,7 +262,7 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
             scale,
             estimate,
             float(np.mean(~np.isnan(values))),
-            notes=tuple(note for note in (equal, tie_warning(values, scale, estimate)) if note is not None),
+            notes=tuple(filter(None, (equal, tie_warning(values, scale, estimate)))),
         )
 
     return {metric: of(values, scales[metric]) for metric, values in scores.scores.items()}

@@ -26,6 +26,7 @@ NEEDS = {
     "coverage": "the rule needs at least {0:g}",
 }
 """Limit of a rule -> what it says."""
+NOT_SETTLED = "; not settled: the interval is on both sides of it"
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,6 @@ class Measured:
 
     Attributes:
         coverage: share of all rows that have a score; of a difference: that both sides scored.
-        without_lost: the difference without the rows that count as the worst score, if there are any.
         notes: what else must be known of the figures.
         fault: why no rule can pass, whatever the figures are.
         p_holm: of a difference, two-sided, as `compare` has it; None where it is not asked for.
@@ -43,7 +43,6 @@ class Measured:
     scale: Scale
     estimate: Estimate
     coverage: float
-    without_lost: Estimate | None = None
     notes: tuple[str, ...] = ()
     fault: str | None = None
     p_holm: float | None = None
@@ -99,13 +98,6 @@ class Verdict:
         return rule.limit == "coverage" or rule.is_kept(scale, rule.worse_end(scale, estimate))
 
     @property
-    def is_open(self) -> bool:
-        """Whether the interval has values on both sides of the rule's number."""
-        rule, measured = self.rule, self.measured
-        is_settled = rule.of_mean or rule.limit in ("coverage", "worse") or measured.fault is not None
-        return not is_settled and self._is_covered and rule.is_kept(measured.scale, measured.better_end)
-
-    @property
     def figures(self) -> str:
         """`0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8`, or why the rule cannot be kept."""
         rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
@@ -132,26 +124,17 @@ class Verdict:
     @property
     def state(self) -> str:
         """Whether it is settled that the rule is broken; empty where the rule is kept, or not about an interval."""
-        rule, mean = self.rule, self.measured.estimate.mean
-        is_about_interval = rule.limit not in ("coverage", "worse") and not rule.of_mean and mean is not None
-        if self.passed or self.measured.fault is not None or not self._is_covered or not is_about_interval:
+        rule, measured = self.rule, self.measured
+        is_about_interval = rule.limit not in ("coverage", "worse") and not rule.of_mean
+        is_known = measured.fault is None and measured.estimate.mean is not None and self._is_covered
+        if self.passed or not is_known or not is_about_interval:
             return ""
-        return (
-            "; not settled: the interval is on both sides of it" if self.is_open else "; the whole interval breaks it"
-        )
-
-    @property
-    def remarks(self) -> tuple[str, ...]:
-        """What else must be known of the figures; of a rule that is kept, too."""
-        rule, scale, without = self.rule, self.measured.scale, self.measured.without_lost
-        blamed = without and not self._is_kept and rule.is_kept(scale, rule.worse_end(scale, without))
-        alone = "only missing rows make it fail; first score them, the command of the run with --update"
-        return (*([alone] if blamed else []), *self.measured.notes)
+        return NOT_SETTLED if rule.is_kept(measured.scale, measured.better_end) else "; the whole interval breaks it"
 
     @property
     def reason(self) -> str:
-        """The figures, what they settle, and the remarks."""
-        return "; ".join([self.figures + self.state, *self.remarks])
+        """The figures, what they settle, and what else must be known of them."""
+        return "; ".join([self.figures + self.state, *self.measured.notes])
 
     @property
     def distance(self) -> float:
@@ -240,9 +223,9 @@ class GateVerdicts(WithOverview, list[Verdict]):
             return [f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."]
         if len(self) == 1:
             only = failed[0]
-            words = "; ".join([f"{only.figures}{self.judge}{only.state}", *only.remarks])
+            words = "; ".join([f"{only.figures}{self.judge}{only.state}", *only.measured.notes])
             return [f"Failed: {only.rule.metric}: {words}."]
-        is_open = sum(verdict.is_open for verdict in failed)
+        is_open = sum(verdict.state == NOT_SETTLED for verdict in failed)
         settled = f"; {is_open} of them not settled" if is_open else ""
         first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
         return [first, *(f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed)]

@@ -8,7 +8,7 @@ from typing import Any
 
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.metrics.table import canonical_name, scale_of
-from rag_evaluator.results.manifest import SEALED, is_ours, refuse_changed
+from rag_evaluator.results.manifest import SEALED, is_ours
 from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import Cell, Details, Record
 from rag_evaluator.results.run import ScoredRows, ScoreTable, of_table
@@ -41,18 +41,14 @@ def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ())
 
 
 def _of_path(path: Path, no_scores: Collection[str]) -> ScoredRows:
-    """The scores of a results folder, or of a table.
-
-    Of a table that a run wrote itself, the manifest beside it says what it holds, and what its metrics are; the rest of
-    the manifest is about the folder.
-    """
+    """The scores of a results folder, or of a table; one that a run wrote itself stands for the run."""
     if not path.is_file():
         return open_run(path)
     if path.name not in SEALED or not is_ours(path.parent):
         return of_table(path, str(path), canonical_name, no_scores)
     run = open_run(path.parent)
-    refuse_changed(run.folder, run.manifest, path.name)
-    return ScoreTable(str(path), run.samples, run.scores, {"metrics": run.manifest.get("metrics", {})})
+    run.check(path.name)
+    return run.named(str(path))
 
 
 def scales_for(

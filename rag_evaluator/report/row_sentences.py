@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import Any
 
 from rag_evaluator.report.pages import SentenceMark, ShownText, TextPart, percent, short, shown_pieces
-from rag_evaluator.results.judgement import NOT_COUNTED, JudgedVerdict, Judgement, Tone
-from rag_evaluator.results.rows import DETAILS, VERIFIED
+from rag_evaluator.results.judgement import NOT_COUNTED, VERIFIED, JudgedVerdict, Judgement, Tone
+from rag_evaluator.results.rows import DETAILS
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 

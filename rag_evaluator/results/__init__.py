@@ -5,26 +5,24 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "certificate": (
-            "CERTIFICATE FORMAT KeptLabels label_figures read_certificate standing standing_lines with_labels"
-        ),
+        "certificate": "CERTIFICATE FORMAT KeptLabels read_certificate standing standing_lines with_labels",
         "changes": "ScorePair VerdictChange verdict_changes",
         "comparison": "Comparison LabelDifference verdict_words word",
         "comparison_conclusion": "Judging conclude_labels conclude_pair",
         "conclusion": "judge_words judged_by judged_config toy_sentence",
         "flags": "REASONS",
-        "judgement": ("FACTS GRADES Judgement SIGNS explained few_lines judgements_of meaning_of numbers_of tone_of"),
+        "judgement": "FACTS GRADES Judgement SIGNS explained few_lines judgements_of meaning_of numbers_of tone_of",
         "manifest": "judge_of",
         "overview": "Grid Overview interval means",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
-        "rows": "Add Heading LABELS Score Scored cells_of",
+        "rows": "Add Heading LABELS Row Score cells_of",
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
         "summary": "MetricScores REPORTED_BY Remark figures thought_figures",
         "verified": "VERIFIED",
         "worst": "worst_rows",
         "writers": "WRITERS",
-        "xlsx": "BETTER CUT WORSE XLSX_CELL",
+        "xlsx": "CUT XLSX_CELL",
     },
 )

@@ -7,7 +7,7 @@ have one. No figure depends on the order of rows.
 
 import math
 import re
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +24,7 @@ from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.overview import shortened
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
+from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.paired import Floats, Paired
 
@@ -89,9 +90,6 @@ def _by_key(run: ScoredRows, on: str) -> Matched:
         if key is not None:
             places.setdefault(key, []).append(place)
     return Matched(places, keys.count(None))
-
-
-APART = "Match rows by a column in which they differ, with --on (on= in Python)."
 
 
 @dataclass(frozen=True)
@@ -170,17 +168,15 @@ def column_of(side: Aligned, column: str) -> list[str | None]:
     """
     require_column(side.run, column, "by which rows are put together")
     values = keys_of(side.run.samples, column)
-    return [_only(side, column, key, {values[row] for row in side.matched.places.get(key, ())}) for key in side.keys]
-
-
-def _only(side: Aligned, column: str, key: str, values: set[str | None]) -> str | None:
-    if len(values) > 1:
-        listed = ", ".join(sorted("nothing" if value is None else f"'{value:.30}'" for value in values)[:3])
-        raise ResultsError(
-            f"{side.run.name}: the rows of '{key:.60}' differ in '{column}' ({listed}), so that nobody knows to "
-            f"which of these they belong. {APART}"
-        )
-    return next(iter(values), None)
+    by_key = [{values[row] for row in side.rows(place)} for place in range(len(side.keys))]
+    for key, several in zip(side.keys, by_key, strict=True):
+        if len(several) > 1:
+            listed = ", ".join(sorted("nothing" if value is None else f"'{value:.30}'" for value in several)[:3])
+            raise ResultsError(
+                f"{side.run.name}: the rows of '{key:.60}' differ in '{column}' ({listed}), so that nobody knows to "
+                "which of these they belong. Match rows by a column in which they differ, with --on (on= in Python)."
+            )
+    return [next(iter(one), None) for one in by_key]
 
 
 def cluster_column(runs: Sequence[ScoredRows], asked: str | None) -> tuple[str | None, list[str]]:
@@ -297,18 +293,16 @@ def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str
 
 
 EXPECTED = ("reference", "reference_contexts")
-EQUAL = 0.01  # share of rows that may be equal to another before it is said
 LETTERS, PARTS = 60, 3  # of a value, and parts of a condition, shown at most
 
 
-def caveats(
-    a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matched], on: str, metrics: Sequence[str]
-) -> list[str]:
+def caveats(first: Aligned, second: Aligned, on: str, metrics: Sequence[str]) -> list[str]:
     """What makes scores of the two runs differ beside the systems."""
+    a, b = first.run, second.run
     partial = [sentence for run in (a, b) if (sentence := partial_run(run)) is not None]
-    first, second = ({name: run.summary[name] for name in metrics if name in run.summary} for run in (a, b))
-    work = [*_of_pieces(a, b, metrics), *differing((a.name, b.name), first, second)]
-    return [*partial, *_of_judging(a, b, list(metrics)), *work, *_of_rows(a, b, matched, on)]
+    before, after = ({name: run.summary[name] for name in metrics if name in run.summary} for run in (a, b))
+    work = [*_of_pieces(a, b, metrics), *differing((a.name, b.name), before, after)]
+    return [*partial, *_of_judging(a, b, list(metrics)), *work, *_of_rows(first, second, on)]
 
 
 def partial_run(run: ScoredRows) -> str | None:
@@ -355,33 +349,20 @@ def _mean_pieces(outcomes: Mapping[str, int]) -> float | None:
     return sum(pieces * rows for pieces, rows in counts) / rows if rows else None
 
 
-def equal_rows(run: ScoredRows, labels: Sequence[str | None] | None) -> str | None:
-    """That rows are equal in all that a metric reads, and yet count as independent; None: not so, or hardly any.
-
-    Args:
-        labels: of the clusters in which rows are; None: each row is one of its own.
-    """
-    clusters: dict[str, set[Hashable]] = {}
-    for place, sample in enumerate(run.samples):
-        if sample.has(QUESTION):
-            label = None if labels is None else labels[place]
-            clusters.setdefault(sample.digest, set()).add(("row", place) if label is None else label)
-    copies = sum(len(apart) - 1 for apart in clusters.values())
-    if copies == 0 or copies < EQUAL * len(run.samples):
-        return None
-    return (
-        f"{copies} of {len(run.samples)} rows of {run.name} are equal to another row and count as independent of it: "
-        "put equal rows together with a cluster, such as --cluster question"
-    )
+def equal_rows(run: ScoredRows, labels: Sequence[str | None] | None) -> str:
+    """The words about equal rows that count as independent, see `repeated_rows`; `labels`: of clusters, if any."""
+    own = [("row", place) for place in range(len(run.samples))]
+    clusters = own if labels is None else [own if key is None else key for own, key in zip(own, labels, strict=True)]
+    return repeated_rows(run.samples, clusters, f" of {run.name}")
 
 
-def other_questions(a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matched], on: str) -> tuple[int, int]:
+def other_questions(a: Aligned, b: Aligned, on: str) -> tuple[int, int]:
     """How many keys have other questions in the two runs, of how many that have one in both."""
     if on == QUESTION:
         return 0, 0
     texts = [
-        {key: {questions[place] for place in rows} - {None} for key, rows in side.places.items()}
-        for side, questions in zip(matched, (keys_of(run.samples, QUESTION) for run in (a, b)), strict=True)
+        {key: {questions[place] for place in rows} - {None} for key, rows in side.matched.places.items()}
+        for side, questions in ((side, keys_of(side.run.samples, QUESTION)) for side in (a, b))
     ]
     known = [key for key, text in texts[0].items() if text and texts[1].get(key)]
     return sum(texts[0][key] != texts[1][key] for key in known), len(known)
@@ -395,16 +376,17 @@ def _shown(parts: Mapping[str, tuple[str, str]]) -> str:
     return ", ".join(shown) + (" and more" if len(parts) > PARTS else "")
 
 
-def _of_rows(a: ScoredRows, b: ScoredRows, matched: tuple[Matched, Matched], on: str) -> Iterator[str]:
-    keys = sorted(matched[0].places.keys() & matched[1].places.keys())
-    if count := other_questions(a, b, matched, on)[0]:
-        yield f"{count} of {len(keys)} rows that were matched by '{on}' have other questions in {b.name}."
+def _of_rows(a: Aligned, b: Aligned, on: str) -> Iterator[str]:
+    keys = sorted(a.matched.places.keys() & b.matched.places.keys())
+    if count := other_questions(a, b, on)[0]:
+        yield f"{count} of {len(keys)} rows that were matched by '{on}' have other questions in {b.run.name}."
 
-    def expected(run: ScoredRows, rows: Iterable[int]) -> set[str | None]:
-        return {as_key([value_of(run.samples[row], column) for column in EXPECTED]) for row in rows}
+    def expected(side: Aligned, key: str) -> set[str | None]:
+        samples = [side.run.samples[row] for row in side.matched.places[key]]
+        return {as_key([value_of(sample, column) for column in EXPECTED]) for sample in samples}
 
-    if count := sum(expected(a, matched[0].places[key]) != expected(b, matched[1].places[key]) for key in keys):
+    if count := sum(expected(a, key) != expected(b, key) for key in keys):
         yield (
-            f"{count} of {len(keys)} questions have another reference or other expected contexts in {b.name} than in "
-            f"{a.name}, so these scores do not measure the same."
+            f"{count} of {len(keys)} questions have another reference or other expected contexts in {b.run.name} than "
+            f"in {a.run.name}, so these scores do not measure the same."
         )

@@ -12,7 +12,7 @@ from rag_evaluator.files.atomic import json_text, write_json
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import differing_conditions, has_unnamed_model
 from rag_evaluator.results.flags import FLAGGED, MUCH, flagged_share
-from rag_evaluator.results.rows import LABELS, data_of
+from rag_evaluator.results.rows import LABELS
 from rag_evaluator.results.run import Run, ScoredRows
 
 CERTIFICATE, FORMAT = "certificate.json", 2
@@ -44,39 +44,27 @@ def _is_whole(certificate: Certificate) -> bool:
     )
 
 
-def label_figures(certificate: Certificate, signatures: Mapping[str, str], data: str) -> dict[str, Any]:
-    """Metric -> its mean label, as `summary.json` says it; only where the scores are those that were compared."""
-    if certificate.get("data") != data:
-        return {}
-    return {
-        metric: part["label_mean"]
-        for metric, part in certificate["metrics"].items()
-        if part.get("label_mean") and part["signature"] == signatures.get(metric)
-    }
+def with_labels(run: Run, certificate: Certificate) -> dict[str, dict[str, Any]]:
+    """The summary of a run with the mean labels that a certificate has of these very scores, and without any others."""
+    labelled = certificate["metrics"] if certificate.get("data") == run.data else {}
+    signatures, summary = run.manifest.get("signatures", {}), {}
+    for metric, row in run.summary.items():
+        part = labelled.get(metric) or {}
+        summary[metric] = {key: value for key, value in row.items() if key != LABELS}
+        if part.get("label_mean") and part["signature"] == signatures.get(metric):
+            summary[metric][LABELS] = part["label_mean"]
+    return summary
 
 
-def with_labels(summary: Mapping[str, Mapping[str, Any]], labels: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """A summary with the mean labels of some metrics, and without any others."""
-    return {
-        metric: {
-            **{key: part for key, part in row.items() if key != LABELS},
-            **({LABELS: labels[metric]} if metric in labels else {}),
-        }
-        for metric, row in summary.items()
-    }
-
-
-def keep_labels(folder: Path, written: Path, signatures: Mapping[str, str], digests: Sequence[str]) -> None:
+def keep_labels(folder: Path, written: Path) -> None:
     """Add to a summary that was written anew what the certificate in a results folder says, if it is of these scores.
 
     Args:
-        written: where the new `summary.json` is.
+        written: where the new files are.
     """
-    with suppress(ResultsError):  # there is none, or it is of another version
-        labels = label_figures(read_certificate(folder / CERTIFICATE), signatures, data_of(digests))
-        if labels:
-            summary = with_labels(Run(written).summary, labels)
-            (written / "summary.json").write_text(json_text(summary), encoding="utf-8")
+    with suppress(ResultsError):  # there is no certificate, or it is of another version
+        summary = with_labels(Run(written), read_certificate(folder / CERTIFICATE))
+        (written / "summary.json").write_text(json_text(summary), encoding="utf-8")
 
 
 def standing_lines(path: Path, folder: Path) -> list[str]:
@@ -85,18 +73,6 @@ def standing_lines(path: Path, folder: Path) -> list[str]:
     first = f"certificate {path} of {certificate.get('date')}:"
     by_metric = standing_of(certificate, run)
     return [first, *(f"  {metric}: {words}" for metric, words in by_metric.items())]
-
-
-def own_standing(run: ScoredRows) -> dict[str, str]:
-    """Metric -> what the certificate in a run's folder says of its scores; none where nobody gave labels.
-
-    Raises `ResultsError` if it cannot be read.
-    """
-    if not isinstance(run, Run) or not (run.folder / CERTIFICATE).is_file():
-        return {}
-    certificate = read_certificate(run.folder / CERTIFICATE)
-    words = standing_of(certificate, run)
-    return {metric: words[metric] for metric in words if metric in certificate["metrics"]}
 
 
 def useful_metrics(run: ScoredRows) -> set[str]:
@@ -127,21 +103,19 @@ def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:
 
 def standing_of(certificate: Certificate, run: Run) -> dict[str, str]:
     """Metric of a run -> what a certificate says of its scores, in words: `certified` only of a useful judge."""
-    flagged = {metric: flagged_share(row) for metric, row in run.summary.items()}
-    return standing(certificate, run.manifest.get("signatures") or {}, run.data, flagged)
-
-
-def standing(
-    certificate: Certificate, signatures: Mapping[str, str], data: str, flagged: Mapping[str, float]
-) -> dict[str, str]:
-    """The same by the signature of each metric, the digest of all rows, and the share of flagged rows."""
     return {
-        metric: _standing(certificate, metric, signature, data, flagged.get(metric, 0.0))
-        for metric, signature in signatures.items()
+        metric: standing(certificate, metric, signature, run.data, flagged_share(run.summary.get(metric)))
+        for metric, signature in (run.manifest.get("signatures") or {}).items()
     }
 
 
-def _standing(certificate: Certificate, metric: str, signature: str, data: str, flagged: float) -> str:
+def standing(certificate: Certificate, metric: str, signature: str, data: str, flagged: float = 0.0) -> str:
+    """The same of one metric.
+
+    Args:
+        data: the digest of all rows.
+        flagged: the share of flagged rows.
+    """
     part = certificate["metrics"].get(metric)
     if part is None:
         return "no labels"
@@ -161,12 +135,8 @@ def _standing(certificate: Certificate, metric: str, signature: str, data: str, 
         remarks.append("on other data")
     if "versions" in differing:
         remarks.append(f"with {_shown(differing, ['versions'])}")
-    return _in_words(part["verdict"], ", ".join(remarks) or "on these rows")
-
-
-def _in_words(verdict: Mapping[str, str], where: str) -> str:
-    """A verdict with the rows that it is of."""
-    word, reason = verdict["word"], verdict["reason"]
+    word, reason = part["verdict"]["word"], part["verdict"]["reason"]
+    where = ", ".join(remarks) or "on these rows"
     return f"{CERTIFIED} {where}: {word}, {reason}" if word == "useful" else f"{word} {where}: {reason}"
 
 

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.results.changes import ChangedRows, ChangedScore
-from rag_evaluator.results.conclusion import NOTHING, Conclusion
+from rag_evaluator.results.conclusion import NOTHING, Conclusion, with_ends, with_interval
 from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
 from rag_evaluator.statistics.paired import MetricComparison
 from rag_evaluator.statistics.ppi import LabelMean
@@ -111,7 +111,7 @@ class LabelDifference:
             return self.why_none()
         mean = self.figures
         only = f"; {mean.labels_only}" if mean.labels_only else ""
-        ends = f"{number(mean.label_mean)} [{number(mean.ci_low)}, {number(mean.ci_high)}]"
+        ends = with_ends(mean.label_mean or 0.0, mean.ci_low, mean.ci_high, 3)
         return f"{verdict_words(self.tested)}, difference {ends}, p (Holm) {number(self.tested.p_holm, 4)}{only}"
 
     def why_none(self) -> str:
@@ -299,8 +299,6 @@ def _cells(line: ComparedMetric) -> list[str]:
 
 def _figures(line: ComparedMetric) -> list[str]:
     figures, difference = line.figures, line.figures.difference
-    interval = "-"
-    if difference.mean is not None:
-        interval = f"{number(difference.mean)} [{number(difference.ci_low)}, {number(difference.ci_high)}]"
+    interval = "-" if difference.mean is None else with_interval(difference, 3)
     counts = f"{figures.wins}/{figures.ties}/{figures.losses}" if figures.scale.is_directed else "-"
     return [figures.metric, number(figures.mean_a), number(figures.mean_b), interval, counts]

@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.results.overview import shortened
-from rag_evaluator.results.rows import VERIFIED
 
+VERIFIED = "verifier"  # the name of the judgement that holds what a verifier says of sentences
 Tone = Literal["good", "middle", "bad", "plain"]
 SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plain": "•"}
 
@@ -370,8 +370,10 @@ class JudgedVerdict:
         return self.word, _in_a_line(self.about), _in_a_line(self.reasons)
 
     def says(self) -> str:
-        """The whole in a line: `not supported · He was born in Tesk. · The context names Om.`"""
-        return shortened(" · ".join(filter(None, self.lines)), LETTERS)
+        """The whole in a sentence: `not supported: “He was born in Tesk.” The context names Om.`"""
+        word, statement, reason = self.lines
+        about = f": “{statement}”" if statement else ""
+        return f"{word}{about}. {reason}".strip() if reason else f"{word}{about}"
 
     def of_items(self, values: Json) -> list["JudgedVerdict"]:
         """Those of a list: one for each text that could be chosen, or that an item belongs to; else one of all texts.
@@ -439,7 +441,8 @@ def _explained(record: Json) -> Iterator[JudgedVerdict]:
 
 def few_lines(verdicts: Sequence[JudgedVerdict]) -> tuple[str, ...]:
     """What is shown of a score: the first verdicts, bad ones before others."""
-    return tuple(verdict.says() for verdict in sorted(verdicts, key=lambda verdict: not verdict.is_bad)[:LINES])
+    first = sorted(verdicts, key=lambda verdict: not verdict.is_bad)[:LINES]
+    return tuple(shortened(verdict.says(), LETTERS) for verdict in first)
 
 
 def _in_a_line(texts: Iterable[str]) -> str:

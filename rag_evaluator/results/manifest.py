@@ -5,7 +5,7 @@
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -15,7 +15,7 @@ from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import file_digest, json_text
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import Add, Heading, Scored, ignore
+from rag_evaluator.results.rows import Add, Heading, Row, ignore
 
 # Any in this module: JSON.
 
@@ -35,14 +35,15 @@ def check_summary(summary: Any) -> None:
         raise ValueError(f"expected {', '.join(sorted(FIGURES))} for each metric")
 
 
-def check_fit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> None:
-    """Raises `ValueError` for a summary of other metrics, or of more or fewer rows, than the manifest names."""
+def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
+    """Why a summary is of other metrics, or of more or fewer rows, than the manifest names; empty if it is not."""
     metrics, rows = manifest.get("metrics"), manifest.get("rows")
     if metrics and set(metrics) != set(summary):
-        raise ValueError(f"it has the metrics {', '.join(summary)}; manifest.json has {', '.join(metrics)}")
+        return f"it has the metrics {', '.join(summary)}; manifest.json has {', '.join(metrics)}"
     for metric, row in summary.items():
         if rows is not None and row["count"] != rows:
-            raise ValueError(f"{metric}: it counts {row['count']:,} rows; manifest.json has {rows:,}")
+            return f"{metric}: it counts {row['count']:,} rows; manifest.json has {rows:,}"
+    return ""
 
 
 PROGRAM = "rag_evaluator"
@@ -58,12 +59,13 @@ def manifest_json(path: Path, heading: Heading) -> Iterator[Add]:
     """Ends after the files whose digests it holds."""
     rows = 0
 
-    def add(scored: Scored) -> None:
+    def add(scored: Row) -> None:
         nonlocal rows
         rows += 1
 
     yield add
-    manifest = {**as_written(heading.manifest), WRITTEN: as_sealed(path.parent, rows)}
+    digests = {name: file_digest(path.parent / name) for name in SEALED}
+    manifest = {**as_written(heading.manifest), WRITTEN: {"rows": rows, "sha256": digests}}
     path.write_text(json_text(manifest), encoding="utf-8")
 
 
@@ -76,45 +78,6 @@ def prompts_json(path: Path, heading: Heading) -> Iterator[Add]:
 def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What a manifest file says: the program, and all but the texts of the prompts."""
     return {"program": PROGRAM, **{name: part for name, part in manifest.items() if name != PROMPT_TEXTS}}
-
-
-def read_object(path: Path, check: Callable[[Any], None]) -> dict[str, Any]:
-    """What a JSON file of a results folder says. Raises `ResultsError` if it cannot be read, or `check` refuses it."""
-    try:
-        refuse_special(path)
-        value: dict[str, Any] = json.loads(path.read_bytes())
-        check(value)
-    except (OSError, ValueError, RecursionError) as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error
-    return value
-
-
-def refuse_special(path: Path) -> None:
-    """Raises `OSError` for a pipe or whatever else is there and is no file: to read it may take for ever."""
-    if path.exists() and not path.is_file():
-        raise OSError("it is no file")
-
-
-def as_sealed(folder: Path, rows: int) -> dict[str, Any]:
-    """What a manifest says of the files beside it. Raises `OSError`."""
-    return {"rows": rows, "sha256": {name: file_digest(folder / name) for name in SEALED}}
-
-
-def refuse_changed(folder: Path, manifest: Mapping[str, Any], name: str = SCORES) -> None:
-    """Raises `ResultsError` if the scores in a results folder are not those that were written there.
-
-    Args:
-        manifest: of the folder. Any: JSON.
-        name: the file.
-    """
-    path, written = folder / name, manifest.get(WRITTEN) or {}
-    try:
-        refuse_special(path)
-        digest = file_digest(path)
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be read: {error}. {again(folder)}") from error
-    if written.get("sha256", {}).get(name, digest) != digest:
-        raise changed(path, "it has been changed since")
 
 
 def changed(path: Path, what: str) -> ResultsError:

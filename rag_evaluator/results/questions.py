@@ -21,8 +21,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.run import Run
@@ -167,8 +165,8 @@ def questions_of(line: Values, columns: Values, prompts: Values) -> Iterator[dic
             text = None
         if text is None or short_digest(text) != judgement["prompt_digest"]:
             raise ResultsError(
-                f"{where}: its columns are not those that were judged, or prompts.json is of another run. Give the "
-                "rows that were judged, and leave the files of a results folder together."
+                f"{where}: its columns are not those that were judged, or prompts.json is of another run. Leave the "
+                "files of a results folder together."
             )
         named = {"prompt": judgement["prompt"], "prompt_digest": judgement["prompt_digest"]}
         key = {name: line[name] for name in ("row", "metric", "repeat") if name in line}
@@ -185,23 +183,18 @@ def _text(line: Values, judgement: Values, columns: Values, prompts: Values) -> 
     return put_together((Frame(**frame) for frame in frames), values)
 
 
-def read_questions(folder: str | Path, row: int | None = None, data: Any = None) -> Iterator[dict[str, Any]]:
+def read_questions(folder: str | Path, row: int | None = None) -> Iterator[dict[str, Any]]:
     """Every question that a run asked the judge, in the order of the details.
 
     Args:
         folder: results folder.
         row: position in the dataset, from 0; None gives those of all rows.
-        data: the rows that were judged, as `RAGEvaluator.evaluate` takes them; None takes those of the results.
 
     Yields `row`, `metric`, `prompt` (its name in the metric), `prompt_digest`, `text` (exactly as it was sent, before
     the model's chat template), and `repeat` where scores were repeated. Raises `ResultsError` where that cannot be put
     together.
     """
     run = Run(Path(folder))
-    samples: Sequence[Sample] | None = None
-    for record in run.all_details(run.metrics):
-        if row is None or record["row"] == row:
-            if samples is None:
-                samples = run.samples if data is None else open_dataset(data, run.config.get("columns"))
-            columns = samples[record["row"]].columns if record["row"] < len(samples) else {}
-            yield from questions_of(record, columns, run.prompts)
+    for number in range(run.count) if row is None else [row]:
+        for record in run.details(number):
+            yield from questions_of(record, run.samples[number].columns, run.prompts)

@@ -7,51 +7,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import ConfigError, did_you_mean
-from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import Overview, WithOverview, counted, means
-from rag_evaluator.results.rows import DROPPED, Score, Scored, details_lines, row_name, scored_row
+from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary, reporting_of
 from rag_evaluator.results.tally import Tally, tally_of
-from rag_evaluator.results.worst import Texts, WorstRow, in_a_sentence, worst_of
+from rag_evaluator.results.worst import Texts, WorstRow, worst_of
 from rag_evaluator.results.writers import write_table
 
 if TYPE_CHECKING:
     import pandas as pd
-
-
-@dataclass(frozen=True)
-class Row:
-    """A row with its scores, as it is written; `judged` is the same with judgements, if these are not in the scores."""
-
-    sample: Sample
-    scores: Mapping[str, Score]
-    signatures: Mapping[str, str]
-    judged: Scored | None = None
-
-    def details(self) -> Iterator[bytes]:
-        if self.judged is not None:
-            yield from self.judged.details()
-            return
-        for name, score in self.scores.items():
-            yield from details_lines(self.sample, name, score, self.signatures.get(name))
-
-    def judged_scores(self) -> Mapping[str, Score]:
-        if self.judged is None:
-            return self.scores
-        return dict(zip(self.scores, self.judged.judged_scores().values(), strict=True))  # metrics may have other names
-
-    def says(self, metric: str) -> list[str]:
-        """What the judge says of a score, as the report shows it: `not supported: “He was a king.” The reason.`
-
-        Of a missing score it is the reason why. Raises `ConfigError` for a metric that was not scored.
-        """
-        if metric not in self.scores:
-            raise ConfigError(f"no scores of '{metric}'.{did_you_mean(metric, self.scores)}")
-        judged = dict(zip(self.scores, (self.judged or self).scores, strict=True))[metric]  # may have another name
-        records = [record for record in map(json.loads, self.details()) if record["metric"] == judged]
-        return [in_a_sentence(verdict) for verdict in explained(records)]
 
 
 @dataclass(frozen=True)
@@ -70,7 +35,7 @@ class Results(WithOverview):
     scores: Mapping[str, Sequence[Score]]
     signatures: Mapping[str, str] = field(default_factory=dict)
     manifest: Mapping[str, Any] = field(default_factory=dict)
-    judged: Iterable[Scored] | None = None
+    judged: Iterable[Row] | None = None
 
     def __repr__(self) -> str:
         return f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')})"
@@ -78,7 +43,7 @@ class Results(WithOverview):
     def overview(self) -> Overview:
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
-        conclusion = conclude(self.manifest, summary, self._tally(), name_of=self.name_of)
+        conclusion = conclude(self.manifest, summary, self._tally(), self.name_of)
         return Overview([*conclusion.lines(), *table])
 
     def name_of(self, place: int) -> str:
@@ -103,6 +68,11 @@ class Results(WithOverview):
     def rows(self) -> list[dict[str, Any]]:
         """The input rows with a column added per metric; a missing score is None."""
         return [scored_row(row) for row in self._in_memory()]
+
+    @property
+    def heading(self) -> Heading:
+        """What result files begin with."""
+        return Heading(self.columns(), self.metrics, self.manifest)
 
     def columns(self) -> list[str]:
         """Every column of `rows`: those of the input, the metrics, and the dropped contexts if there are any."""
@@ -172,7 +142,7 @@ class Results(WithOverview):
     def write(self, folder: str | Path) -> Path:
         """Write all files into a folder, or leave all as they were. Raises `ResultsError` if it cannot be written."""
         folder = Path(folder).expanduser()
-        write_table(self, folder)
+        write_table(self.heading, self, folder)
         return folder
 
 

@@ -3,16 +3,17 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rag_evaluator.dataset.columns import ID, as_key
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.files.atomic import short_digest
+from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.files.jsonl import json_line
+from rag_evaluator.results.judgement import explained
 from rag_evaluator.results.overview import printable
 
 LONGEST = 40  # letters of a row's name
@@ -122,63 +123,60 @@ class Score:
 
 
 DROPPED = "dropped_contexts"
-VERIFIED = "verifier"  # the name of the judgement that holds what a verifier says of sentences
 LABELS = "labels"  # of a metric in `summary.json`
 
 
-class Scored(Protocol):
-    """One row with its scores."""
+@dataclass(frozen=True)
+class Row:
+    """A row with its scores, as it is written; `judged` is the same with judgements, if these are not in the scores."""
 
-    @property
-    def sample(self) -> Sample: ...
+    sample: Sample
+    scores: Mapping[str, Score]
+    signatures: Mapping[str, str]
+    judged: "Row | None" = None
 
-    @property
-    def scores(self) -> Mapping[str, Score]: ...
-
-    def details(self) -> Iterable[bytes]:
-        """The lines of the details."""
+    def details(self) -> Iterator[bytes]:
+        if self.judged is not None:
+            yield from self.judged.details()
+            return
+        for name, score in self.scores.items():
+            yield from details_lines(self.sample, name, score, self.signatures.get(name))
 
     def judged_scores(self) -> Mapping[str, Score]:
-        """The scores with their judgements."""
+        if self.judged is None:
+            return self.scores
+        return dict(zip(self.scores, self.judged.judged_scores().values(), strict=True))  # metrics may have other names
 
+    def says(self, metric: str) -> list[str]:
+        """What the judge says of a score, as the report shows it: `not supported: “He was a king.” The reason.`
 
-class Table(Protocol):
-    """What can be written: rows in the order of the input."""
-
-    @property
-    def metrics(self) -> Sequence[str]: ...
-
-    @property
-    def manifest(self) -> Mapping[str, Any]: ...
-
-    def columns(self) -> Sequence[str]:
-        """Every column of any row, input columns first."""
-
-    def __iter__(self) -> Iterator[Scored]: ...
+        Of a missing score it is the reason why. Raises `ConfigError` for a metric that was not scored.
+        """
+        if metric not in self.scores:
+            raise ConfigError(f"no scores of '{metric}'.{did_you_mean(metric, self.scores)}")
+        judged = dict(zip(self.scores, (self.judged or self).scores, strict=True))[metric]  # may have another name
+        records = [record for record in map(json.loads, self.details()) if record["metric"] == judged]
+        return [verdict.says() for verdict in explained(records)]
 
 
 @dataclass(frozen=True)
 class Heading:
-    """What is known of a table before its first row."""
+    """What is known of a table before its first row; `columns`: of any row, those of the input first."""
 
     columns: Sequence[str]
     metrics: Sequence[str]
     manifest: Mapping[str, Any]
 
 
-Add = Callable[[Scored], object]  # takes each row, in order
+Add = Callable[[Row], object]  # takes each row, in order
 Writer = Callable[[Path, Heading], AbstractContextManager[Add]]  # the file is whole when the context ends without error
 
 
-def heading_of(table: Table) -> Heading:
-    return Heading(list(table.columns()), list(table.metrics), table.manifest)
-
-
-def ignore(scored: Scored) -> None:
+def ignore(scored: Row) -> None:
     """For a file that holds nothing of the rows."""
 
 
-def dropped_contexts(scored: Scored) -> dict[str, list[int]]:
+def dropped_contexts(scored: Row) -> dict[str, list[int]]:
     """Metric -> positions of the contexts that were left out, as they did not fit into the judge's window."""
     count = len(scored.sample.columns.get("retrieved_contexts", ()))
     return {
@@ -188,14 +186,14 @@ def dropped_contexts(scored: Scored) -> dict[str, list[int]]:
     }
 
 
-def scored_row(scored: Scored) -> dict[str, Any]:
+def scored_row(scored: Row) -> dict[str, Any]:
     """The input row with a column added per metric, None where the score is missing, and what contexts were dropped."""
     values = {name: None if score.missing else score.value for name, score in scored.scores.items()}
     row, dropped = {**scored.sample.row, **values}, dropped_contexts(scored)
     return {**row, DROPPED: dropped} if dropped else row
 
 
-def cells_of(scored: Scored, columns: Sequence[str]) -> list[Any]:
+def cells_of(scored: Row, columns: Sequence[str]) -> list[Any]:
     """The row as a table's cells, None where a column has nothing."""
     row = scored_row(scored)
     return [_as_text(row.get(column)) for column in columns]
@@ -227,8 +225,3 @@ def details_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
     """The writer of the file."""
     with path.open("wb") as file:
         yield lambda scored: file.writelines(scored.details())
-
-
-def data_of(digests: Iterable[str]) -> str:
-    """The digest of all rows of a run."""
-    return short_digest(digest.encode() + b"\n" for digest in digests)

@@ -2,7 +2,6 @@
 
 import json
 import math
-import re
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -22,17 +21,16 @@ from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
+from rag_evaluator.files.atomic import file_digest, short_digest
 from rag_evaluator.results.manifest import (
     SCORES,
+    WRITTEN,
     again,
     changed,
-    check_fit,
     check_manifest,
     check_summary,
     config_of,
-    read_object,
-    refuse_changed,
-    refuse_special,
+    misfit,
 )
 from rag_evaluator.results.rows import (
     DETAILS,
@@ -41,7 +39,6 @@ from rag_evaluator.results.rows import (
     Cell,
     Details,
     Record,
-    data_of,
     row_name,
 )
 
@@ -151,7 +148,7 @@ class Run:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.name = str(folder)
-        self._is_checked = False
+        self._checked: set[str] = set()
 
     def named(self, name: str) -> "Run":
         """The same run, called otherwise in messages."""
@@ -166,7 +163,10 @@ class Run:
 
     @cached_property
     def manifest(self) -> Json:
-        return read_object(self.folder / "manifest.json", check_manifest)
+        with _reading(self.folder / "manifest.json") as path:
+            manifest: Json = json.loads(path.read_bytes())
+            check_manifest(manifest)
+        return manifest
 
     @property
     def config(self) -> Json:
@@ -174,11 +174,11 @@ class Run:
 
     @cached_property
     def summary(self) -> Mapping[str, dict[str, Any]]:
-        summary = read_object(self.folder / "summary.json", check_summary)
-        try:
-            check_fit(summary, self.manifest)
-        except ValueError as error:
-            raise changed(self.folder / "summary.json", str(error)) from error
+        with _reading(self.folder / "summary.json") as path:
+            summary: Mapping[str, dict[str, Any]] = json.loads(path.read_bytes())
+            check_summary(summary)
+        if fault := misfit(summary, self.manifest):
+            raise changed(path, fault)
         return summary
 
     @property
@@ -196,11 +196,18 @@ class Run:
         with _reading(self.folder / "prompts.json") as path:
             return dict(json.loads(path.read_bytes()))
 
-    def check(self) -> None:
-        """Raise `ResultsError` where somebody has changed the file of scores; whoever reads scores passes here."""
-        if not self._is_checked:
-            refuse_changed(self.folder, self.manifest)
-            self._is_checked = True
+    def check(self, name: str = SCORES) -> None:
+        """Raise `ResultsError` where somebody has changed the file of scores; whoever reads scores passes here.
+
+        Args:
+            name: of the file, one of `SEALED`.
+        """
+        if name not in self._checked:
+            with _reading(self.folder / name) as path:
+                digest = file_digest(path)
+            if (self.manifest.get(WRITTEN) or {}).get("sha256", {}).get(name, digest) != digest:
+                raise changed(path, "it has been changed since")
+            self._checked.add(name)
 
     @cached_property
     def samples(self) -> Sequence[Sample]:
@@ -250,24 +257,16 @@ class Run:
             lines = iter(text.readline, b"")
             return list(map(json.loads, takewhile(lambda line: _row(line) == number, lines)))
 
-    def all_details(self, metrics: Collection[str]) -> Iterator[dict[str, Any]]:
-        """The details of some metrics, in order; others are not parsed."""
-        return self._chosen(lambda head: json.loads(head[3]) in metrics)
-
     def records(self, cells: Collection[Cell]) -> Details:
         """The details of some cells; others are not parsed. What is not there is left out."""
         records: dict[Cell, list[Record]] = {}
-        for record in self._chosen(lambda head: (int(head[1]), json.loads(head[3])) in cells):
-            records.setdefault((record["row"], record["metric"]), []).append(record)
-        return records
-
-    def _chosen(self, wants: Callable[[re.Match[bytes]], bool]) -> Iterator[dict[str, Any]]:
-        """The records whose head is wanted, and those that have no such head."""
         with _reading(self.folder / DETAILS) as path, path.open("rb") as file:
             for line in file:
                 head = HEAD.match(line)
-                if head is None or head[3] is None or wants(head):
-                    yield json.loads(line)
+                if head is None or head[3] is None or (int(head[1]), json.loads(head[3])) in cells:
+                    record = json.loads(line)
+                    records.setdefault((record["row"], record["metric"]), []).append(record)
+        return records
 
     @cached_property
     def digests(self) -> list[str]:
@@ -282,7 +281,7 @@ class Run:
     @cached_property
     def data(self) -> str:
         """The digest of all rows."""
-        return data_of(self.digests)
+        return short_digest(digest.encode() + b"\n" for digest in self.digests)
 
     @cached_property
     def _offsets(self) -> "array[int]":
@@ -321,7 +320,6 @@ ScoredRows = Run | ScoreTable  # what can be compared
 def _reading(path: Path) -> Iterator[Path]:
     """Turns what goes wrong while a file is read into `ResultsError` with the way out."""
     try:
-        refuse_special(path)
         yield path
     except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
         raise ResultsError(f"{path}: cannot be read: {error}. {again(path.parent)}") from error

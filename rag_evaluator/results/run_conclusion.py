@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.config.sections import DEMO
-from rag_evaluator.results.aligned import EQUAL
 from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
     Conclusion,
@@ -77,7 +76,7 @@ def conclude_run(
     """
     rows = whole_tally(run) if rows is None else rows
     useful = useful_metrics(run)
-    conclusion = conclude(run.manifest, run.summary, rows, useful, run.name_of)
+    conclusion = conclude(run.manifest, run.summary, rows, run.name_of, useful)
     sentences = [*do_not_rely(run), *conclusion.sentences]
     return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
@@ -86,14 +85,14 @@ def conclude(
     manifest: Json,
     summary: Mapping[str, Figures],
     rows: Tally,
+    name_of: Callable[[int], str],
     useful: Collection[str] = (),
-    name_of: Callable[[int], str] = lambda place: str(place + 1),
 ) -> Conclusion:
     """The sentences about scores, wherever they are.
 
     Args:
-        useful: metrics of which a certificate says that the judge is useful.
         name_of: what a row is called, by its place.
+        useful: metrics of which a certificate says that the judge is useful.
     """
     if not any(row["scored"] or row.get("flagged") for row in summary.values()):
         return Conclusion([_nothing(summary)])
@@ -105,7 +104,7 @@ def conclude(
         *_constant(manifest, rows, scales),
         *_missing(summary),
         *whole_ranges(row.get("ci_method", "") for row in summary.values()),
-        *_repeats(rows),
+        *(f"{words}." for words in [rows.repeats] if words),
     ]
     config = judged_config(manifest)
     if not unknown_to_toy(judge_model(config), config.get("language")):
@@ -177,17 +176,6 @@ def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Itera
             equal.append(f"{metric} ({known[0]:g})")
     if equal:
         yield f"All scores of {listed(equal)} are equal: read some rows to see whether the judge is right."
-
-
-def _repeats(rows: Tally) -> Iterator[str]:
-    """Rows that intervals count as independent, and that are not."""
-    if rows.repeats and rows.repeats >= EQUAL * rows.length:
-        verb = "has" if rows.repeats == 1 else "have"
-        yield (
-            f"{rows.repeats:,} of {counted(rows.length, 'row')} {verb} the question, contexts and response of an "
-            "earlier row, and intervals count them as independent: put them together with a cluster, such as cluster: "
-            "question."
-        )
 
 
 def _mean(row: Figures) -> str:

@@ -17,7 +17,7 @@ from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import config_of
-from rag_evaluator.results.rows import Add, Heading, Scored, dropped_contexts
+from rag_evaluator.results.rows import Add, Heading, Row, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
@@ -224,7 +224,7 @@ class Summary:
         self._rows = 0
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
-    def add(self, scored: Scored) -> None:
+    def add(self, scored: Row) -> None:
         place, self._rows = self._rows, self._rows + 1
         dropped = dropped_contexts(scored)
         for name, values in self._values.items():
@@ -248,13 +248,10 @@ class Summary:
         clusters = None if self.reporting.cluster is None else self._clusters
         return {name: self._of(name, clusters) for name in self._values}
 
-    def scale(self, name: str) -> Scale:
-        """The scale of a metric; if nobody has described it, that of the scores seen."""
-        return self.reporting.scales.get(name) or scale_seen(np.array(self._values[name]))
-
     def _of(self, name: str, clusters: Clusters | None) -> dict[str, Any]:
-        by, scale = self.reporting, self.scale(name)
+        by = self.reporting
         scores = MetricScores(np.array(self._values[name]), self._remarks[name])
+        scale = by.scales.get(name) or scale_seen(scores.values)
         of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
         about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
         repeats = self._repeats[name]

@@ -11,11 +11,10 @@ from numpy.typing import NDArray
 
 from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.results.overview import Figures
+from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import Clusters, cluster_of, clusters_at, reporting_of
-from rag_evaluator.statistics.formulas import Estimate, Scale
-from rag_evaluator.statistics.intervals import mean_interval
+from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
+from rag_evaluator.statistics.formulas import Scale
 
 Floats = NDArray[np.float64]
 
@@ -29,21 +28,17 @@ class Tally:
         length: number of rows.
         clusters: of the rows; None: rows do not depend on each other.
         level: of intervals.
-        repeats: rows with the question, the contexts and the response of an earlier row, of which intervals do not
-            know that they depend on it: it is in another cluster.
+        repeats: see `repeated_rows`.
     """
 
     scores: Mapping[str, Floats]
     length: int
     clusters: Clusters | None
     level: float
-    repeats: int = 0
-
-    def mean(self, metric: str, places: Sequence[int], scale: Scale) -> Estimate:
-        """The mean score of some rows with its interval."""
-        return mean_interval(self.scores[metric][places], scale, self.level, clusters_at(self.clusters, places))
+    repeats: str = ""
 
 
+NOTABLE = 0.01  # share of rows that may repeat another before it is said
 REPEATED = ("user_input", "retrieved_contexts", "response")
 
 
@@ -54,21 +49,40 @@ def whole_tally(run: Run) -> Tally:
 
 def tally_of(scores: Mapping[str, Sequence[float]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
     """The tally of rows; of their texts only a hash is kept, so that a million rows fit. Any: JSON."""
-    reporting, clusters, texts, apart = reporting_of(manifest), array("q"), array("q"), array("q")
+    reporting, clusters = reporting_of(manifest), array("q")
     numbers: dict[str, int] = {}  # of a cluster, by its name
     for place, sample in enumerate(samples):
         key = cluster_of(sample, reporting)
         clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
-        if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
-            text = repr([sample.columns.get(name) for name in REPEATED])
-            texts.append(hash(text))
-            apart.append(hash((text, clusters[-1])))
     return Tally(
         {metric: np.array(values, np.float64) for metric, values in scores.items()},
         len(clusters),
         clusters if reporting.cluster else None,
         reporting.ci_level,
-        len(np.unique(apart)) - len(np.unique(texts)),
+        repeated_rows(samples, clusters),
+    )
+
+
+def repeated_rows(samples: Sequence[Sample], clusters: Clusters, of: str = "") -> str:
+    """The words about rows that intervals count as independent, and that repeat earlier ones; empty: hardly any do.
+
+    Args:
+        clusters: in which the rows are; a row of none is in one of its own.
+        of: the run, ` of results/demo`.
+    """
+    texts, apart = array("q"), array("q")
+    for sample, cluster in zip(samples, clusters, strict=True):
+        if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
+            text = repr([sample.columns.get(name) for name in REPEATED])
+            texts.append(hash(text))
+            apart.append(hash((text, cluster)))
+    count = len(np.unique(apart)) - len(np.unique(texts))
+    if not count or count < NOTABLE * len(samples):
+        return ""
+    return (
+        f"{count:,} of {counted(len(samples), 'row')}{of} {'has' if count == 1 else 'have'} the question, contexts and "
+        "response of an earlier row, and intervals count them as independent: put them together with a cluster, such "
+        "as cluster: question"
     )
 
 

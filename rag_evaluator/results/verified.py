@@ -9,8 +9,8 @@ from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.resources import command
 from rag_evaluator.results.certificate import read_certificate
+from rag_evaluator.results.judgement import VERIFIED
 from rag_evaluator.results.manifest import UNNAMED, parts_of
-from rag_evaluator.results.rows import VERIFIED
 
 Json = Mapping[str, Any]  # Any in this module: JSON
 THRESHOLDS = "verifier"  # the part of a certificate that holds thresholds

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rag_evaluator.results.conclusion import is_judged
-from rag_evaluator.results.judgement import JudgedVerdict, Tone, explained, is_marked, tone_of
+from rag_evaluator.results.judgement import Tone, explained, is_marked, tone_of
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run, samples_of
@@ -112,7 +112,7 @@ def ranked_scores(manifest: Mapping[str, Any], rows: Tally) -> dict[str, Floats]
     return {metric: rows.scores[metric] for metric in judged or rows.scores}
 
 
-def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[WorstRow]:
+def worst_rows(run: Run, rows: Tally | None = None) -> list[WorstRow]:
     """The worst rows of a results folder, see `worst_of`. Raises `ResultsError` if a file cannot be read."""
 
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
@@ -122,7 +122,7 @@ def worst_rows(run: Run, rows: Tally | None = None, most: int = MOST) -> list[Wo
             for place, sample in zip(places, samples, strict=True)
         )
 
-    return worst_of(run.manifest, run.summary, whole_tally(run) if rows is None else rows, texts_of, most)
+    return worst_of(run.manifest, run.summary, whole_tally(run) if rows is None else rows, texts_of)
 
 
 def worst_of(
@@ -170,7 +170,7 @@ def _worst_row(
         scores.append(RowScore(metric, None if math.isnan(value) else value, scale.better, tone, marked))
     worst = [score.metric for wanted in ("bad", "middle", "plain") for score in scores if score.tone == wanted]
     bad = (
-        (metric, in_a_sentence(verdict))
+        (metric, verdict.says())
         for metric in worst
         for verdict in explained(record for record in records if record.get("metric") == metric)
         if verdict.is_bad
@@ -178,10 +178,3 @@ def _worst_row(
     metric, reason = next(bad, ("", ""))
     question, response, reference = (str(columns.get(name) or "") for name in ("user_input", "response", "reference"))
     return WorstRow(place, name, rank, question, response, reference, scores, metric, reason)
-
-
-def in_a_sentence(verdict: JudgedVerdict) -> str:
-    """`not supported: “He was born in Tesk.” The context names Om.`"""
-    word, statement, reason = verdict.lines
-    about = f": “{statement}”" if statement else ""
-    return f"{word}{about}. {reason}".strip() if reason else f"{word}{about}"

@@ -1,7 +1,7 @@
 """The table of result files, written together from one stream of rows: memory does not grow with their number."""
 
 import csv
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -16,12 +16,10 @@ from rag_evaluator.results.rows import (
     DETAILS,
     Add,
     Heading,
-    Scored,
-    Table,
+    Row,
     Writer,
     cells_of,
     details_jsonl,
-    heading_of,
     scored_row,
 )
 from rag_evaluator.results.summary import summary_json
@@ -40,7 +38,7 @@ def scores_csv(path: Path, heading: Heading) -> Iterator[Add]:
         lines = csv.writer(file, lineterminator="\r\n")  # RFC 4180; a lone \r is quoted only so
         lines.writerow(map(_harmless, heading.columns))
 
-        def add(scored: Scored) -> None:
+        def add(scored: Row) -> None:
             lines.writerow(map(_harmless, cells_of(scored, heading.columns)))
 
         yield add
@@ -61,8 +59,8 @@ WRITERS: dict[str, Writer] = {
 }
 
 
-def write_table(table: Table, folder: Path) -> None:
-    """Write all files into a folder, or leave all as they were.
+def write_table(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
+    """Write all files into a folder, or leave all as they were; `rows`: in the order of the input.
 
     Raises `ResultsError` if they cannot be written, or would replace files of somebody else.
     """
@@ -70,8 +68,8 @@ def write_table(table: Table, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with scratch(folder) as written:
-            digests = _write(table, written)
-            keep_labels(folder, written, table.manifest.get("signatures", {}), digests)
+            _write(heading, rows, written)
+            keep_labels(folder, written)
             for name in WRITERS:
                 sync_file(written / name)
                 (written / name).replace(folder / name)
@@ -80,13 +78,9 @@ def write_table(table: Table, folder: Path) -> None:
         raise ResultsError(f"{folder}: cannot be written: {error}. Free space or choose another output_dir.") from error
 
 
-def _write(table: Table, folder: Path) -> list[str]:
-    """Write all files; returns the digests of the rows."""
-    heading, digests = heading_of(table), []
+def _write(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
     with ExitStack() as stack:
         files = [stack.enter_context(write(folder / name, heading)) for name, write in WRITERS.items()]
-        for scored in table:
+        for scored in rows:
             for add in files:
                 add(scored)
-            digests.append(scored.sample.digest)
-    return digests

@@ -1,6 +1,6 @@
 """The workbook of a run: its summary, the scored rows, the judgements; written row by row."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
 from pathlib import Path
@@ -8,10 +8,9 @@ from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
 from rag_evaluator.results.judgement import Judgement
-from rag_evaluator.results.overview import by_stage, interval, mean_heading
-from rag_evaluator.results.rows import DETAILS, Add, Heading, Scored, Table, cells_of, heading_of
+from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading, shortened
+from rag_evaluator.results.rows import DETAILS, Add, Heading, Row, cells_of
 from rag_evaluator.results.summary import Summary, flat_rows, reporting_of
-from rag_evaluator.statistics.formulas import Scale
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there
@@ -22,7 +21,6 @@ NARROWEST, WIDEST = 6, 60  # columns, in characters
 LINES = 3  # shown of a long text
 LINE = 15  # height in points
 NUMBER = 12  # characters that a number without format takes at most
-WORSE, MIDDLE, BETTER = "#F4A582", "#FFFFFF", "#92C5DE"  # orange and blue: red and green look alike to many
 
 
 def formats_of(book: Any) -> dict[str, Any]:
@@ -88,16 +86,6 @@ class Sheet:
         if filtered and self.columns:
             self.worksheet.autofilter(0, 0, min(self.row, XLSX_ROWS), len(self.columns) - 1)
 
-    def colour(self, column: int, first: int, last: int, scale: Scale) -> None:
-        """Colours for scores in some rows, from one end of their scale to the other."""
-        colours = (WORSE, BETTER) if scale.better == "higher" else (BETTER, WORSE)
-        points = {"min": (scale.low, colours[0]), "mid": ((scale.low + scale.high) / 2, MIDDLE)}
-        rule: dict[str, Any] = {"type": "3_color_scale"}
-        for point, (value, colour) in {**points, "max": (scale.high, colours[1])}.items():
-            rule |= {f"{point}_type": "num", f"{point}_value": value, f"{point}_color": colour}
-        if first <= last:
-            self.worksheet.conditional_format(first, column, min(last, XLSX_ROWS), column, rule)
-
 
 def _fitting(value: Any) -> Any:
     """What a cell can hold: text cut where it is too long, saying so; integers that a double would round as text."""
@@ -113,9 +101,8 @@ NUMBERS = {
 }
 
 
-def add_summary(worksheet: Any, formats: Mapping[str, Any], summary: Summary) -> None:
+def add_summary(worksheet: Any, formats: Mapping[str, Any], by_metric: Mapping[str, Figures]) -> None:
     """Write what `summary.json` says but the reasons, and each mean with its interval as text."""
-    by_metric = summary.to_json()
     shown = mean_heading(by_metric.values())
     names = dict.fromkeys(column for row in flat_rows(by_metric) for column in row)
     first = [column for column in FIRST if column in names]
@@ -124,11 +111,8 @@ def add_summary(worksheet: Any, formats: Mapping[str, Any], summary: Summary) ->
     for stage, metrics in by_stage(by_metric):
         if stage:
             sheet.add([stage], bold=True)
-        for metric, figures in metrics.items():
-            begin = sheet.row + 1
-            for row in flat_rows({metric: figures}):
-                sheet.add([{**row, shown: interval(row)}.get(column) for column in columns])
-            sheet.colour(columns.index("mean"), begin, sheet.row, summary.scale(metric))
+        for row in flat_rows(metrics):
+            sheet.add([{**row, shown: interval(row)}.get(column) for column in columns])
     sheet.finish(filtered=False, frozen=1)  # sorting would part the headings from their metrics
 
 
@@ -143,10 +127,10 @@ Cells = dict[str, Any]  # column -> what it shows; Any: JSON
 OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "constant_memory": True}
 
 
-def write_xlsx(table: Table, path: Path) -> None:
+def write_xlsx(heading: Heading, rows: Iterable[Row], path: Path) -> None:
     """The workbook of some results with their rows in front, where a plain `pandas.read_excel` finds them."""
-    with _workbook(path, heading_of(table), (SCORES, SUMMARY, JUDGED)) as add:
-        for scored in table:
+    with _workbook(path, heading, (SCORES, SUMMARY, JUDGED)) as add:
+        for scored in rows:
             add(scored)
 
 
@@ -157,61 +141,45 @@ def scores_xlsx(path: Path, heading: Heading) -> AbstractContextManager[Add]:
 
 @contextmanager
 def _workbook(path: Path, heading: Heading, names: Sequence[str]) -> Iterator[Add]:
-    """The three sheets, in the order of their names."""
+    """The three sheets, in the order of their names; the summary shows what is known at the end only."""
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
     book = xlsxwriter.Workbook(path, {**OPTIONS, "tmpdir": str(path.parent)})
     book.set_properties({"created": XLSX_DATE})
-    sheets = _Sheets({name: new_worksheet(book, name) for name in names}, formats_of(book), heading)
-    yield sheets.add
-    sheets.finish()
+    worksheets, formats = {name: new_worksheet(book, name) for name in names}, formats_of(book)
+    summary = Summary(heading.metrics, reporting_of(heading.manifest))
+    numbers = dict.fromkeys(heading.metrics, SCORE)
+    scores = Sheet(worksheets[SCORES], formats, heading.columns, numbers, lines=LINES)
+    is_repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
+    columns = [column for column in COLUMNS if is_repeated or column != "repeat"]
+    judgements = Sheet(worksheets[JUDGED], formats, columns, {}, lines=LINES)
+
+    def add(scored: Row) -> None:
+        scores.add(cells_of(scored, heading.columns))
+        summary.add(scored)
+        for row in judgement_rows(scored) if judgements.row <= JUDGEMENTS else ():
+            if judgements.row == JUDGEMENTS:
+                row = {"question": f"Only the first {JUDGEMENTS:,} are here; all are in {DETAILS}."}
+            judgements.add([row.get(column) for column in columns])
+            if judgements.row > JUDGEMENTS:
+                return
+
+    yield add
+    add_summary(worksheets[SUMMARY], formats, summary.to_json())
+    scores.finish()
+    judgements.finish()
     try:
         book.close()
     except XlsxWriterException as error:
         raise OSError(f"{path.name}: {error}") from error
 
 
-class _Sheets:
-    """The sheets of a workbook: the summary shows what is known at the end only."""
-
-    def __init__(self, worksheets: Mapping[str, Any], formats: Any, heading: Heading) -> None:
-        self.heading, self.formats, self.front = heading, formats, worksheets[SUMMARY]
-        self.summary = Summary(heading.metrics, reporting_of(heading.manifest))
-        numbers = dict.fromkeys(heading.metrics, SCORE)
-        self.scores = Sheet(worksheets[SCORES], self.formats, heading.columns, numbers, lines=LINES)
-        repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
-        columns = [column for column in COLUMNS if repeated or column != "repeat"]
-        self.judgements = Sheet(worksheets[JUDGED], self.formats, columns, {}, lines=LINES)
-
-    def add(self, scored: Scored) -> None:
-        self.scores.add(cells_of(scored, self.heading.columns))
-        self.summary.add(scored)
-        if self.judgements.row <= JUDGEMENTS:
-            self._add_judgements(scored)
-
-    def _add_judgements(self, scored: Scored) -> None:
-        for row in judgement_rows(scored):
-            if self.judgements.row == JUDGEMENTS:
-                row = {"question": f"Only the first {JUDGEMENTS:,} are here; all are in {DETAILS}."}
-            self.judgements.add([row.get(column) for column in self.judgements.columns])
-            if self.judgements.row > JUDGEMENTS:
-                return
-
-    def finish(self) -> None:
-        add_summary(self.front, self.formats, self.summary)
-        for metric in self.heading.metrics:
-            place = list(self.heading.columns).index(metric)
-            self.scores.colour(place, 1, self.scores.row, self.summary.scale(metric))
-        self.scores.finish()
-        self.judgements.finish()
-
-
-def judgement_rows(scored: Scored) -> Iterator[Cells]:
+def judgement_rows(scored: Row) -> Iterator[Cells]:
     """What the judge answered about a row; `key` and `value` are a verdict as the answer has it: `rating`, 2."""
     question = scored.sample.columns.get("user_input")
-    line = " ".join(question[: 4 * QUESTION].split()) if isinstance(question, str) else ""
-    short = (line if len(line) <= QUESTION else f"{line[: QUESTION - 1]}…") or None
+    text = question[: 4 * QUESTION] if isinstance(question, str) else ""
+    short = shortened(" ".join(text.split()), QUESTION) or None
     for metric, score in scored.judged_scores().items():
         for repeat, made in enumerate(score.repeated or [score]):
             about = {"row": scored.sample.index, "question": short, "metric": metric, "repeat": repeat}
@@ -225,10 +193,8 @@ def _verdict_rows(judgement: Judgement) -> list[Cells]:
         return [{"reason": f"no answer: {judgement.error or 'unknown'}"}]
     rows = []
     for verdict in judgement.verdicts():
-        texts = dict(verdict.texts)
-        reason = texts.pop("reason", None)
-        lines = texts.values() if verdict.items is None else [text for text in verdict.items if isinstance(text, str)]
-        statement = "\n".join(lines) or None
+        lines = verdict.about if verdict.items is None else [text for text in verdict.items if isinstance(text, str)]
+        statement, reason = "\n".join(lines) or None, "\n".join(verdict.reasons) or None
         if verdict.items is None or statement:
             rows.append({"key": verdict.key, "value": verdict.value, "statement": statement, "reason": reason})
     return rows or [{"key": ", ".join(judgement.response)}]

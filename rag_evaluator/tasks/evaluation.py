@@ -17,8 +17,8 @@ from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.results.manifest import config_of
-from rag_evaluator.results.results import Results, Row
-from rag_evaluator.results.rows import DROPPED, Score, Scored
+from rag_evaluator.results.results import Results
+from rag_evaluator.results.rows import DROPPED, Heading, Row, Score
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, reported_as
 from rag_evaluator.results.writers import WRITERS, write_table
@@ -88,7 +88,8 @@ class Evaluation:
             return False
 
     def write(self, table: Table[Sample], folder: Path) -> None:
-        write_table(ScoredTable(table, self), folder)
+        scored = ScoredTable(table, self)
+        write_table(Heading(scored.columns(), scored.metrics, scored.manifest), scored, folder)
         if self._is_reported:
             self._is_reported = write_own_report(folder)
 
@@ -124,7 +125,7 @@ class ScoredTable:
         last = dict.fromkeys((*self.metrics, DROPPED) if dropped else self.metrics)
         return [column for column in input_columns if column not in last] + list(last)
 
-    def __iter__(self) -> Iterator[Scored]:
+    def __iter__(self) -> Iterator[Row]:
         signatures = self.manifest.get("signatures", {})
         for sample, records in self.table:
             yield Row(sample, {name: to_score(repeats) for name, repeats in records.items()}, signatures)

@@ -99,7 +99,7 @@ def test_a_rule_on_continuous_scores_that_pile_up_at_an_end_is_kept_with_a_warni
     apart = run_of([0.9, 0.95] * 20 + [0.91] * 5, "semantic_similarity")
     (verdict,) = rag_evaluator.gate(tied, "semantic_similarity >= 0.8")
     assert verdict.passed
-    assert verdict.remarks
+    assert verdict.measured.notes
     assert "of 45 scores 5 are exactly 1: Student's t" in verdict.reason
     assert "exactly" not in rag_evaluator.gate(apart, "semantic_similarity >= 0.8")[0].reason
     (worse,) = rag_evaluator.gate(apart, not_worse_than=tied, margin=0.2)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -173,10 +174,11 @@ def test_a_prompt_that_is_none_of_ours_is_recorded_whole() -> None:
 
 
 def test_questions_about_other_rows_than_those_judged_are_refused(tmp_path: Path) -> None:
-    folder = evaluator(["context_relevance"]).evaluate(ROWS).write(tmp_path)
-    changed = [{**row, "question": "another"} for row in ROWS]
+    metrics, changed = ["context_relevance"], [{**row, "question": "another"} for row in ROWS]
+    folder = evaluator(metrics).evaluate(ROWS).write(tmp_path / "judged")
+    shutil.copy(folder / "details.jsonl", evaluator(metrics).evaluate(changed).write(tmp_path / "changed"))
     with pytest.raises(ResultsError, match="row 0, context_relevance: its columns are not those that were judged"):
-        list(read_questions(folder, data=changed))
+        list(read_questions(tmp_path / "changed"))
 
 
 def test_questions_are_read_from_the_scored_rows_whatever_became_of_the_dataset(tmp_path: Path) -> None:

@@ -46,9 +46,9 @@ def test_each_statement_is_shown_with_its_verdict(more: dict[str, str]) -> None:
         sentence |= more
     assert [(verdict.statement, verdict.value) for verdict in numbers_of(record)] == [(BORN, 1), (RIVER, 1), (BOOKS, 0)]
     assert [verdict.says() for verdict in explained([record])] == [
-        f"supported · {BORN}",
-        f"supported · {RIVER}",
-        f"not supported · {BOOKS}",
+        f"supported: “{BORN}”",
+        f"supported: “{RIVER}”",
+        f"not supported: “{BOOKS}”",
     ]
 
 

@@ -2,13 +2,13 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rag_evaluator import ResultsError
 from rag_evaluator.cli.main import main
-from rag_evaluator.results import FORMAT, label_figures, read_certificate, standing, with_labels
+from rag_evaluator.results import FORMAT, standing, with_labels
 
 LINE = "metric:faithfulness|rag-evaluator:0.1.0|ragas:0.4.3|language:english|prompts:p1|judge:j1|dtype:auto"
 VERDICT = {"word": "useful", "reason": "AUC 0.9"}
@@ -45,28 +45,21 @@ CASES = {
 
 @pytest.mark.parametrize(("line", "data", "said"), CASES.values(), ids=CASES)
 def test_a_certificate_says_for_what_it_holds(line: str, data: str, said: str) -> None:
-    assert said in standing(certificate(), {"faithfulness": line}, data, {})["faithfulness"]
+    assert said in standing(certificate(), "faithfulness", line, data)
 
 
 def test_a_metric_that_nobody_labelled_is_not_certified() -> None:
-    assert standing(certificate(), {"context_recall": LINE}, "d1", {}) == {"context_recall": "no labels"}
+    assert standing(certificate(), "context_recall", LINE, "d1") == "no labels"
 
 
 @pytest.mark.parametrize(
     ("line", "data", "holds"), [(LINE, "d1", True), (LINE, "d2", False), (LINE + "x", "d1", False)]
 )
 def test_mean_labels_stay_with_the_scores_that_were_certified(line: str, data: str, holds: bool) -> None:
-    figures = label_figures(certificate(), {"faithfulness": line}, data)
-    assert figures == ({"faithfulness": FIGURES} if holds else {})
     old = {"faithfulness": {"mean": 0.5, "labels": {"label_mean": 0.1}}}
-    assert ("labels" in with_labels(old, figures)["faithfulness"]) == holds
-
-
-@pytest.mark.parametrize("text", ["{", "[]", '{"certificate": 2}'])
-def test_what_is_no_certificate_is_refused(tmp_path: Path, text: str) -> None:
-    (tmp_path / "c.json").write_text(text, encoding="utf-8")
-    with pytest.raises(ResultsError, match=r"c\.json"):
-        read_certificate(tmp_path / "c.json")
+    run: Any = SimpleNamespace(data=data, manifest={"signatures": {"faithfulness": line}}, summary=old)
+    expected = {"mean": 0.5, "labels": FIGURES} if holds else {"mean": 0.5}
+    assert with_labels(run, certificate()) == {"faithfulness": expected}
 
 
 def test_a_run_names_its_certificate_or_stops_before_judging(
@@ -96,5 +89,5 @@ def test_a_run_names_its_certificate_or_stops_before_judging(
 def test_a_certificate_does_not_apply_where_the_judges_work_is_flagged_much_more_often() -> None:
     line = certificate()["metrics"]["faithfulness"]["signature"]
     for flagged, applies in ((0.05, True), (0.5, False)):
-        words = standing(certificate(), {"faithfulness": line}, "d1", {"faithfulness": flagged})["faithfulness"]
+        words = standing(certificate(), "faithfulness", line, "d1", flagged)
         assert ("does not apply: the judge's work is doubtful in 50% of the rows here" not in words) == applies

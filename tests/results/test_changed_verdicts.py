@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rag_evaluator.results import VerdictChange, explained, verdict_changes
+from rag_evaluator.results import VerdictChange, verdict_changes
 
 Json = dict[str, Any]  # Any: JSON
 RATED = {"user_input": {"column": "user_input"}}
@@ -137,18 +137,6 @@ def test_the_reason_is_that_of_the_second_side_or_of_the_only_one() -> None:
     assert [(change.about, change.reason) for change in found] == [("Om", "why 0"), ("Tesk", "why 1")]
 
 
-def test_a_change_as_json_has_its_words() -> None:
-    [change] = changes(claims(("Om", 1)), claims(("Om", 0)))
-    assert change.to_json() == {
-        "kind": "claim",
-        "about": "Om",
-        "first": "supported",
-        "second": "not supported",
-        "reason": "why 0",
-        "says": "claim “Om”: not supported instead of supported",
-    }
-
-
 def verified(*verdicts: tuple[str, int], left_out: Sequence[str] = (), metric: str = "groundedness") -> Json:
     rows = [{"statement": text, "verdict": verdict, "probability": 0.1 + 0.8 * verdict} for text, verdict in verdicts]
     not_counted = [{"sentence": text, "why": "question"} for text in left_out]
@@ -162,8 +150,3 @@ def test_sentences_that_a_verifier_judged_are_compared_and_those_that_do_not_cou
         "sentence of the response “Om is long.”: not supported instead of supported",
         "sentence of the response “It is cold.”, in the first run only: supported",
     ]
-
-
-def test_scores_of_sentences_are_explained_by_the_verdicts_not_by_the_answers_in_each_order() -> None:
-    lines = [verdict.says() for verdict in explained([verified(("Om is long.", 1), ("It is cold.", 0))])]
-    assert lines == ["supported · Om is long.", "not supported · It is cold."]

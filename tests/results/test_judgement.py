@@ -13,16 +13,16 @@ def record(*verdicts: tuple[str, int, str], metric: str = "faithfulness") -> dic
 
 def test_verdicts_are_shown_in_words() -> None:
     lines = explained([record(("A.", 0, "no"))])
-    assert few_lines(lines) == ("not supported · A. · no",)
+    assert few_lines(lines) == ("not supported: “A.”. no",)
     rated = {"metric": "context_relevance", "judgements": [{"prompt": "rating", "response": {"rating": 1}}]}
     assert few_lines(explained([rated])) == ("partly relevant",)
     unknown = {"metric": "mine", "judgements": [{"prompt": "p", "response": {"score": 4, "reason": "fine"}}]}
-    assert few_lines(explained([unknown])) == ("score 4 · fine",)
+    assert few_lines(explained([unknown])) == ("score 4. fine",)
 
 
 def test_bad_verdicts_come_before_good_ones() -> None:
     lines = explained([record(("A.", 1, "yes"), ("B.", 1, "yes"), ("C.", 1, "yes"), ("D.", 0, "no"))])
-    assert few_lines(lines)[0] == "not supported · D. · no"
+    assert few_lines(lines)[0] == "not supported: “D.”. no"
 
 
 def test_a_judgement_is_read_as_it_was_written() -> None:

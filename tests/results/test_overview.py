@@ -61,10 +61,6 @@ def test_printed_results_are_their_summary() -> None:
     ]
 
 
-def test_the_representation_of_results_is_one_short_line() -> None:
-    assert repr(results()) == "Results(4 rows, 1 metric)"
-
-
 def test_results_in_a_notebook_are_a_table_in_which_nothing_is_markup() -> None:
     page = parsed(results(NASTY, reason=NASTY)._repr_html_())
     assert page.text.count(NASTY) == 3

@@ -13,7 +13,7 @@ import pytest
 
 from rag_evaluator import Results, ResultsError, load_dataset
 from rag_evaluator.files import file_digest
-from rag_evaluator.results import CUT, WRITERS, XLSX_CELL, Score
+from rag_evaluator.results import CUT, XLSX_CELL, Score
 
 NAN = math.nan
 AWKWARD = {
@@ -218,12 +218,6 @@ def test_contexts_that_were_left_out_are_named_in_their_row(tmp_path: Path) -> N
     assert "dropped_contexts" not in second
 
 
-def test_two_writings_of_the_same_results_are_equal_in_every_byte(three: Results, tmp_path: Path) -> None:
-    first, second = three.write(tmp_path / "a"), three.write(tmp_path / "b")
-    for name in WRITERS:
-        assert (first / name).read_bytes() == (second / name).read_bytes()
-
-
 @contextmanager
 def little_space(size: int) -> Iterator[None]:
     """No file can grow beyond `size` bytes, as on a full disk; a test must leave it before pytest writes its log."""
@@ -247,18 +241,6 @@ def test_when_space_runs_out_all_files_are_the_old_ones(three: Results, tmp_path
         other.write(tmp_path)
     after = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     assert after == before
-
-
-def test_a_value_that_cannot_be_written_leaves_the_old_file(three: Results, tmp_path: Path) -> None:
-    three.write(tmp_path)
-    before = (tmp_path / "details.jsonl").read_bytes()
-    broken = results_of(
-        [{"user_input": "a"}, {"user_input": "b"}], m=[Score(1.0), Score(1.0, None, None, [{"input": object()}])]
-    )
-    with pytest.raises(TypeError):
-        broken.write(tmp_path)
-    assert (tmp_path / "details.jsonl").read_bytes() == before
-    assert not list(tmp_path.glob(".*"))
 
 
 def test_a_file_in_place_of_the_folder_is_an_error(three: Results, tmp_path: Path) -> None:

@@ -1,7 +1,5 @@
 import json
-import os
 from pathlib import Path
-from threading import Timer
 from typing import Any
 
 import pytest
@@ -41,28 +39,6 @@ def test_a_damaged_file_is_named_with_the_way_out(tmp_path):
     (tmp_path / "manifest.json").write_text('{"program": ""}')
     with pytest.raises(ResultsError, match=r"scores\.jsonl: cannot be read.*merge"):
         Run(tmp_path).row(0)
-
-
-@pytest.mark.parametrize(
-    ("file", "read"),
-    [
-        ("manifest.json", lambda run: run.manifest),
-        ("summary.json", lambda run: run.summary),
-        ("scores.jsonl", lambda run: list(run.rows())),
-        ("details.jsonl", lambda run: run.details(0)),
-    ],
-)
-def test_a_pipe_in_place_of_a_file_is_not_read(file: str, read: Any, tmp_path: Path):
-    """Nobody may ever write into it, and the app would wait. Here a reader waits five seconds."""
-    RAGEvaluator({"metrics": ["exact_match"]}).evaluate([{"response": "a", "reference": "a"}], folder=tmp_path / "run")
-    path = tmp_path / "run" / file
-    path.unlink()
-    os.mkfifo(path)
-    close = Timer(5, os.close, [os.open(path, os.O_RDWR)])
-    close.start()
-    with pytest.raises(ResultsError, match=f"{file}: cannot be read: it is no file"):
-        read(Run(tmp_path / "run"))
-    close.cancel()
 
 
 @pytest.mark.parametrize("is_configured", [True, False])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator import Results, ResultsError, load_dataset
+from rag_evaluator import Results, load_dataset
 from rag_evaluator.cli.main import main
-from rag_evaluator.results import WRITERS, Add, Heading, Score, Scored
+from rag_evaluator.results import WRITERS, Add, Heading, Row, Score
 
 NAME = "best.txt"
 
@@ -19,7 +19,7 @@ def best_row(path: Path, heading: Heading) -> Iterator[Add]:
     """Toy writer: columns, number of rows, and where the last metric is highest."""
     best, count = (-1.0, -1), 0
 
-    def add(scored: Scored) -> None:
+    def add(scored: Row) -> None:
         nonlocal best, count
         best, count = max(best, (scored.scores[heading.metrics[-1]].value, scored.sample.index)), count + 1
 
@@ -49,16 +49,6 @@ def test_a_new_row_of_the_table_is_all_that_a_new_result_file_needs(
     folder = two_rows().write(tmp_path)
     assert {path.name for path in folder.iterdir()} == set(WRITERS)
     assert (folder / NAME).read_text(encoding="utf-8") == "user_input,m 2 1 run"
-
-
-def test_a_file_of_somebody_else_under_a_new_name_is_not_replaced(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(WRITERS, NAME, best_row)
-    (tmp_path / NAME).write_text("mine", encoding="utf-8")
-    with pytest.raises(ResultsError, match=f"holds {NAME}, which this program did not write"):
-        two_rows().write(tmp_path)
-    assert (tmp_path / NAME).read_text(encoding="utf-8") == "mine"
 
 
 def test_a_new_file_of_a_finished_run_is_there_once_its_results_are_written_again(

@@ -1,8 +1,7 @@
-"""The workbook of a run: its sheets in order, formats, widths, colours, judgements."""
+"""The workbook of a run: its sheets in order, formats, widths, judgements."""
 
 import math
-import tracemalloc
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +10,7 @@ import pytest
 
 from rag_evaluator import Results, load_dataset
 from rag_evaluator.metrics import about_metrics, select_metrics
-from rag_evaluator.results import BETTER, WORSE, Heading, Score, interval, xlsx
+from rag_evaluator.results import Score, interval, xlsx
 
 METRICS = ["faithfulness", "context_recall", "noise_sensitivity", "answer_relevancy"]
 SHEETS = ["summary", "scores", "judgements"]
@@ -68,31 +67,6 @@ def test_the_summary_shows_retrieval_then_generation_with_intervals_as_text_and_
         assert row["mean [95 % interval]"].value == interval(summary[metric])
         assert row["ci_low"].value == pytest.approx(summary[metric]["ci_low"])
         assert row["better"].value == summary[metric]["better"]
-
-
-def colours_of(sheet: Any) -> dict[str, tuple[list[float], list[str]]]:
-    """Range of cells -> numbers and colours of its scale."""
-    rules = {str(area.sqref): area.rules for area in sheet.conditional_formatting}
-    scales = {area: rule.colorScale for area, [rule] in rules.items()}
-    return {
-        area: ([float(point.val) for point in scale.cfvo], [colour.rgb[2:] for colour in scale.color])
-        for area, scale in scales.items()
-    }
-
-
-def test_the_colours_of_scores_span_the_range_of_the_metric_and_point_to_its_better_end(tmp_path: Path) -> None:
-    book = book_of(results_of([0.5, 1.0, 0.0]), tmp_path)
-    white, worse, better = "FFFFFF", WORSE[1:], BETTER[1:]
-    assert colours_of(book["scores"]) == {
-        "D2:D4": ([0, 0.5, 1], [worse, white, better]),
-        "E2:E4": ([0, 0.5, 1], [worse, white, better]),
-        "F2:F4": ([0, 0.5, 1], [better, white, worse]),  # noise_sensitivity: lower is better
-        "G2:G4": ([-1, 0, 1], [worse, white, better]),  # answer_relevancy is a cosine
-    }
-    means = {area: colours for area, (_, colours) in colours_of(book["summary"]).items()}
-    assert list(means.values()) == [[worse, white, better]] * 2 + [[better, white, worse], [worse, white, better]]
-    heading = [cell.value for cell in book["summary"][1]]
-    assert {book["summary"][area].column for area in means} == {heading.index("mean") + 1}
 
 
 NLI = [{"statement": "A.", "reason": "r", "verdict": 0}, {"statement": "B.", "reason": "s", "verdict": 1}]
@@ -172,27 +146,3 @@ def test_text_is_never_a_formula_a_link_or_mark_up_in_any_sheet(text: str, tmp_p
     assert all(cell.data_type != "f" and cell.hyperlink is None for cell in cells)
     assert sum(cell.value == text for cell in cells) == 2 + 1 + 4  # scores, group, judgement
     assert load_dataset(tmp_path / "scores.xlsx")[0].row["user_input"] == text
-
-
-def peak_of(rows: int, path: Path) -> int:
-    """Bytes held at most while a workbook of so many rows is written."""
-    judgements = [judgement({"statements": [{"statement": "A.", "reason": "r", "verdict": 1}]}, [0.5])]
-    [sample] = load_dataset([{"user_input": "Q?", "contexts": ["x" * 2000]}])
-
-    def made() -> Iterator[Any]:
-        results = Results([sample], {"m": [Score(0.5, None, None, judgements)]})
-        for _ in range(rows):
-            yield from results
-
-    with xlsx.scores_xlsx(path, Heading(["user_input", "contexts", "m"], ["m"], {})) as add:
-        tracemalloc.start()
-        for scored in made():
-            add(scored)
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-    return peak
-
-
-def test_memory_does_not_grow_with_the_rows_of_a_workbook(tmp_path: Path) -> None:
-    few, many = peak_of(300, tmp_path / "few.xlsx"), peak_of(3_000, tmp_path / "many.xlsx")
-    assert many < few + 300_000  # 2,700 rows of 2 kB are 5 MB

@@ -257,7 +257,7 @@ def test_the_command_line_refuses_in_one_line_with_the_place(
 
 def test_the_questions_of_every_repeat_can_be_read(rows: Rows, tmp_path: Path) -> None:
     evaluator(2, Chance({word: [1, 1] for word in RATINGS})).evaluate(rows, folder=tmp_path)
-    found = [(question["repeat"], question["prompt"]) for question in read_questions(tmp_path, 0, rows)]
+    found = [(question["repeat"], question["prompt"]) for question in read_questions(tmp_path, 0)]
     assert found == [(repeat, f"judge{number}_prompt") for repeat in range(2) for number in (1, 2)]
 
 

@@ -39,7 +39,6 @@ from rag_evaluator.results.certificate import (
     NAME,
     KeptLabels,
     kept_labels,
-    label_figures,
     with_labels,
     write_labels,
 )
@@ -141,8 +140,7 @@ def certify(
     write_json(path, certificate)
     if out is None:
         write_labels(folder, run.data, kept)
-        means = label_figures(certificate, run.manifest.get("signatures", {}), run.data)
-        write_json(folder / "summary.json", with_labels(run.summary, means))
+        write_json(folder / "summary.json", with_labels(run, certificate))
         note_rewritten(folder, ["summary.json"])
         refresh_report(folder)
     is_like = any(source.draw is not None and source.draw.like for source in sources)

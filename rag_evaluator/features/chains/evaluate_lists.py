@@ -111,5 +111,5 @@ def evaluate(
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
     asked = {canonical: name for name in reversed(names) for canonical in select_metrics([name], custom=custom)}
     named = results.under({asked[metric]: metric for metric in results.scores})
-    write_whole(folder / "result.xlsx", lambda path: write_xlsx(named, path))
+    write_whole(folder / "result.xlsx", lambda path: write_xlsx(named.heading, named, path))
     return Scores(named, skipped)

@@ -14,7 +14,7 @@ from rag_evaluator.metrics.options import Mode
 from rag_evaluator.models.ragas_library import BaseMetric, MetricResult
 from rag_evaluator.prompts.own import OwnPrompt, VerifyInput, VerifyOutput
 from rag_evaluator.prompts.pack import option_texts
-from rag_evaluator.results.rows import VERIFIED
+from rag_evaluator.results.judgement import VERIFIED
 from rag_evaluator.verifiers.batches import DECIMALS, confidence
 from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit

@@ -303,7 +303,7 @@ def test_the_worst_disagreements_have_the_judge_s_reasons(faithful: Path, tmp_pa
     found = certify(faithful, write_csv(tmp_path / "l.csv", lines), out=tmp_path / "c.json")
     worst = found.disagreements[0]
     assert (worst.row, worst.label, worst.score, worst.question) == (0, 0.0, 1.0, "Question 0?")
-    assert worst.reasons[-1] == "supported · It is so 0. · about: It is so 0."
+    assert worst.reasons[-1] == "supported: “It is so 0.”. about: It is so 0."
     assert [each.row for each in found.disagreements] == [0, 1, 3, 5, 7]
 
 

@@ -57,7 +57,7 @@ def test_a_row_is_judged_by_every_metric_with_its_reasons(
     assert (row["row"], list(row["scores"])) == (0, metrics)
     faithfulness = row["scores"]["faithfulness"]
     assert (faithfulness["value"], faithfulness["questions"]) == (1.0, 2)
-    assert faithfulness["reasons"] == ["supported · Nolu Brak was born in Tesk. · the first says so"]
+    assert faithfulness["reasons"] == ["supported: “Nolu Brak was born in Tesk.”. the first says so"]
     assert row["scores"]["exact_match"]["questions"] == 0
     assert "Nolu Brak" in found(report, "template").details["prompt"]
     assert found(report, "window").state == "skipped"

@@ -100,9 +100,12 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
         open_run(options.against)  # is refused before a model is loaded
     worker, start = beginning(options)
     from rag_evaluator.results.run import Run
+    from rag_evaluator.tasks.manifest import is_scored, run_digest_of, seal
 
-    began = now()
-    _run(config, chosen, worker, start, stop)
+    began, digest = now(), run_digest_of(config, chosen)  # before the work: what changes meanwhile is no part of it
+    if start == "fresh" or not is_scored(config, digest):
+        _run(config, chosen, worker, start, stop)
+        seal(config.results_dir, digest)
     run = Run(config.results_dir)
     _print_run(run, config, chosen, options, began)
     if options.against is not None:

@@ -25,6 +25,7 @@ class Finished:
         run: what the workers of the start that merged share; None for processes started by hand.
         ended: seconds since the epoch.
         files: name of each result file -> size in bytes, time of change in nanoseconds, SHA-256.
+        seal: what it was made of, see `rag_evaluator.tasks.manifest`; None where nobody has noted it.
     """
 
     plan: str
@@ -32,6 +33,7 @@ class Finished:
     run: str | None
     ended: float
     files: Mapping[str, list[Any]]
+    seal: str | None = None
 
 
 def read_finished(journal: Journal) -> Finished | None:

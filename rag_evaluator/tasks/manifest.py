@@ -1,19 +1,28 @@
-"""What a run is made of: its manifest, and its report."""
+"""What a run is made of: its manifest, the digest by which a start knows that nothing has changed, its report."""
 
+import json
 import logging
 import platform
-from collections.abc import Mapping
-from dataclasses import asdict
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.schema import Config
+from rag_evaluator.config.sections import BY_CERTIFICATE, DEMO
+from rag_evaluator.dataset.checked import data_digest
+from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.resources import __version__, command
+from rag_evaluator.files.atomic import file_digest, short_digest
+from rag_evaluator.files.gguf import gguf_of
+from rag_evaluator.metrics.metric import Metric
+from rag_evaluator.models.hub import fingerprint
+from rag_evaluator.resources import __version__, command, packaged
 from rag_evaluator.results.manifest import PART, PROMPT_TEXTS
 from rag_evaluator.results.run import Run
-from rag_evaluator.run.status import note_rewritten
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.status import is_complete, note_finished, note_rewritten, read_finished
 
 if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import TracedPrompt
@@ -109,3 +118,75 @@ def _version(package: str) -> str:
         return version(package)
     except PackageNotFoundError:
         return "not installed"
+
+
+def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
+    """16 hexadecimal digits that change with anything a run depends on; more than its signatures hold.
+
+    Args:
+        chosen: the metrics of the configuration.
+
+    None where it cannot be told so quickly: a model that is no folder, rows that are no file.
+    """
+    metrics = chosen.values()
+    if any("function" in metric.options for metric in metrics):  # whose text only a module tells
+        return None
+    folders = []
+    if any(metric.judge for metric in metrics):
+        judge = DEMO_JUDGE if config.judge.model == DEMO else Path(config.judge.model)
+        folders.append(gguf_of(judge) or judge)
+        folders += [] if config.judge.adapter is None else [Path(config.judge.adapter)]
+    if any(metric.embeddings for metric in metrics):
+        folders.append(demo_embeddings() if config.embeddings.model == DEMO else Path(config.embeddings.model))
+    if any(metric.verifier == "model" for metric in metrics):
+        named = (config.verifier.model, config.verifier.base)
+        folders += [Path(model) for model in named if model is not None]
+    folders += [Path(str(metric.reranker.model)) for metric in metrics if metric.reranker is not None][:1]
+    if config.dataset is None or not config.dataset.exists() or not all(folder.exists() for folder in folders):
+        return None
+    template = Path(config.judge.chat_template)
+    packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
+    of_threshold = config.certificate if config.verifier.threshold == BY_CERTIFICATE else None
+    files = [*packs, *(file for file in (template, of_threshold) if file is not None and file.is_file())]
+    try:
+        parts = _parts(config, folders, files)
+    except OSError:  # the run that follows says so
+        return None
+    return short_digest(json.dumps(parts, sort_keys=True))
+
+
+def _parts(config: Config, folders: Sequence[Path], files: Sequence[Path]) -> dict[str, Any]:
+    """What a run depends on. Any: JSON."""
+    assert config.dataset is not None
+    return {
+        "config": config.model_dump(mode="json", exclude={"certificate"}),
+        "versions": versions(),
+        "models": [fingerprint(folder) for folder in folders],
+        "files": [file_digest(file) for file in files],
+        "data": data_digest(config.dataset),
+    }
+
+
+def is_scored(config: Config, digest: str | None) -> bool:
+    """Whether there is a finished run of this digest, in which no score is worth another try."""
+    if digest is None or not (config.results_dir / "journal" / "manifest.json").is_file():
+        return False
+    try:
+        journal = Journal(config.results_dir)
+        is_read = bool(Run(config.results_dir).summary)
+    except ResultsError:  # the run that follows says so, or writes the summary again
+        return False
+    note = read_finished(journal)
+    if not is_read or note is None or note.again or not is_complete(journal):
+        return False
+    if config.report and REPORT not in note.files:  # it could not be written
+        return False
+    return note.seal == digest
+
+
+def seal(folder: Path, digest: str | None) -> None:
+    """Note in a finished run what it was made of, so that the next start need not find out."""
+    journal = Journal(folder)
+    note = read_finished(journal)
+    if digest is not None and note is not None:
+        note_finished(journal, replace(note, seal=digest))

@@ -115,11 +115,11 @@ def test_metrics_of_the_configuration_count_where_no_argument_is_given(
 
 WRONG: list[tuple[Any, dict[str, Any], list[str]]] = [
     (sort, {"k": 0}, ["k is 0", "greater than or equal to 1"]),
-    (sort, {"strategy": "merges"}, ["strategy is 'merges'", "'merge' or 'allpairs'"]),
+    (sort, {"strategy": "merges"}, ["strategy is 'merges'", "'insertion' or 'merge'"]),
     (
         sort,
         {"config": {"sort": {"strategy": "merges"}}},
-        ["'sort.strategy' is 'merges'", "'merge' or 'allpairs'"],
+        ["'sort.strategy' is 'merges'", "'insertion' or 'merge'"],
     ),
     (generate, {"config": {"generate": {"group_size": 1}}}, ["'generate.group_size' is 1"]),
     (evaluate, {"metrics": ["faithfullness"]}, ["metrics[0] is 'faithfullness'", "Did you mean 'faithfulness'?"]),

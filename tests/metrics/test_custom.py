@@ -193,7 +193,7 @@ def test_the_questions_can_be_read_again(rows: Rows, tmp_path: Path) -> None:
         "custom_metrics": {"tone": {**TONE, "columns": ["response", "contexts", "channel"]}},
     }
     RAGEvaluator(config, judge).evaluate(scored, folder=tmp_path)
-    assert [question["text"] for question in read_questions(tmp_path, data=scored)] == judge.prompts
+    assert [question["text"] for question in read_questions(tmp_path)] == judge.prompts
     details = (tmp_path / "details.jsonl").read_text(encoding="utf-8").splitlines()
     assert json.loads(details[0])["judgements"][0]["input"]["values"] == {
         "object": {

@@ -12,7 +12,7 @@ from rich.filesize import decimal
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.setup.checks import Checks, State
+from rag_evaluator.features.setup.checks import FASTER_DTYPE, Checks, State
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
@@ -144,9 +144,6 @@ async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     checks.add("engine", state, ", ".join(filter(None, parts)), details)
     _add_speed(scorer.judge, checks)
     return scorer
-
-
-FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
 
 
 def _add_speed(judge: JudgeProtocol, checks: Checks) -> None:

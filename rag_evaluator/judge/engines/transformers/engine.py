@@ -134,8 +134,8 @@ class TransformersEngine:
 
     @on_model_thread
     def seconds_by_dtype(self) -> dict[str, float]:
-        """See `linear.seconds_by_dtype`; nothing for a model on a GPU."""
-        return {} if self.model.device.type != "cpu" else seconds_by_dtype(self.model)
+        """See `linear.seconds_by_dtype`."""
+        return seconds_by_dtype(self.model)
 
     @cached_property
     def _written(self) -> BatchHandler:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 BATCH = 16  # rows of a pass that the order is chosen for; any other number gives the same result
+USUAL_LAYER = (1024, 1024)
 MEASURED = 0.15  # seconds for a dtype
 LIMIT = 2e-2  # of the largest logit: a bias may be added before or after rounding
 logger = logging.getLogger(__name__)
@@ -53,9 +54,15 @@ def _reorder(layer: torch.nn.Linear) -> None:
 
 
 @torch.inference_mode()
-def seconds_by_dtype(model: "PreTrainedModel") -> dict[str, float]:
-    """Seconds that a layer of random weights takes for few tokens, by dtype; it is as large as one of the model's."""
-    sizes = [(layer.in_features, layer.out_features) for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
+def seconds_by_dtype(model: "PreTrainedModel | None" = None) -> dict[str, float]:
+    """Seconds that a layer of random weights takes for few tokens, by dtype; it is as large as one of the model's.
+
+    Nothing for a model on a GPU, and without a model where there is one.
+    """
+    if torch.cuda.is_available() if model is None else model.device.type != "cpu":
+        return {}
+    layers = [] if model is None else [layer for layer in model.modules() if isinstance(layer, torch.nn.Linear)]
+    sizes = [(layer.in_features, layer.out_features) for layer in layers] or [USUAL_LAYER]
     seconds: dict[str, float] = {}
     for dtype in (torch.float32, torch.bfloat16):
         layer = torch.nn.Linear(*sorted(sizes)[len(sizes) // 2], dtype=dtype)

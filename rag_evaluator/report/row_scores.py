@@ -25,6 +25,7 @@ from rag_evaluator.results.judgement import (
 from rag_evaluator.results.questions import input_values, questions_of
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
+from rag_evaluator.results.summary import WORST_QUARTER
 from rag_evaluator.results.tally import as_score
 
 Json = Mapping[str, Any]  # Any in this module: JSON
@@ -317,7 +318,7 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
         about, value, section = _about(run, name), as_score(values.get(name)), f"m{place}"
         attempts = tuple(_attempt(line, about, columns, prompts, section) for line in lines.get(name, ()))
         stage, better = str(about.get("stage") or ""), str(about.get("better") or "")
-        marked = is_marked(value, better, run.summary.get(name, {}).get("worst_quarter"))
+        marked = is_marked(value, better, run.summary.get(name, {}).get(WORST_QUARTER))
         views.append(MetricView(name, section, stage, _tone(value, about), marked, better, value, attempts))
     return tuple(views)
 

@@ -10,7 +10,7 @@ from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results.rows import own_name
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import NO_VALUE, reporting_of
+from rag_evaluator.results.summary import NO_VALUE, WORST_QUARTER, reporting_of
 from rag_evaluator.results.tally import as_score, cell, whole_tally
 from rag_evaluator.results.worst import ranked_scores, worst_first
 from rag_evaluator.statistics.formulas import Scale
@@ -104,7 +104,7 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
 
 
 def _quarter(run: Run, metric: str) -> float | None:
-    quarter: float | None = run.summary.get(metric, {}).get("worst_quarter")
+    quarter: float | None = run.summary.get(metric, {}).get(WORST_QUARTER)
     return quarter
 
 

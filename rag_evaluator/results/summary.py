@@ -93,6 +93,7 @@ def group_of(sample: Sample, column: str) -> str:
     return NO_VALUE if key is None else key
 
 
+WORST_QUARTER = "worst_quarter"
 NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
 INTERVAL = (*NUMBERS, "ci_level", "ci_method")
 NO_FIGURE: Mapping[str, Any] = {**dict.fromkeys(NUMBERS), "ci_method": "none: fewer than half of the rows have a score"}
@@ -168,7 +169,6 @@ def figures(
         "count": count,
         "reasons": dict(sorted(scores.reasons.items(), key=lambda item: (-item[1], item[0]))),
         "dropped": sum(remark.is_dropped for remark in scores.remarks.values()),
-        "worst_quarter": worst_quarter(scores.values, scale),
     }
     if warning := tie_warning(scores.values, scale, estimate):
         row["ci_warning"] = warning
@@ -260,6 +260,7 @@ class Summary:
             **_noise(repeats),
             **about,
             **thought_figures(self._thoughts[name], self._cut[name]),
+            WORST_QUARTER: worst_quarter(scores.values, scale),
         }
         groups = {
             column: {
@@ -275,7 +276,7 @@ class Summary:
 
 
 def flat_rows(summary: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
-    """A summary as rows of a table, a metric's groups after the metric; reasons are left out."""
+    """A summary as rows of a table, a metric's groups after the metric; reasons and `worst_quarter` are left out."""
     for metric, whole in summary.items():
         yield {"metric": metric, **_flat(whole)}
         for column, groups in whole.get("groups", {}).items():
@@ -285,7 +286,8 @@ def flat_rows(summary: Mapping[str, Mapping[str, Any]]) -> Iterator[dict[str, An
 
 def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     rates = {f"pass_{name}": value for name, value in row.get("pass_rate", {}).items()}
-    return {**{name: value for name, value in row.items() if not isinstance(value, Mapping)}, **rates}
+    left_out = [name for name, value in row.items() if isinstance(value, Mapping) or name == WORST_QUARTER]
+    return {**{name: value for name, value in row.items() if name not in left_out}, **rates}
 
 
 def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rag_evaluator.results.judgement import Tone, explained, is_marked, tone_of
 from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run, samples_of
+from rag_evaluator.results.summary import WORST_QUARTER
 from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
 from rag_evaluator.statistics.formulas import TIE, Scale
 
@@ -166,7 +167,7 @@ def _worst_row(
     for metric in (*order, *others):
         value, scale = float(rows.scores[metric][place]), scales[metric]
         tone: Tone = "plain" if math.isnan(value) else tone_of(value, scale.low, scale.high, scale.better)
-        marked = is_marked(value, scale.better, summary.get(metric, {}).get("worst_quarter"))
+        marked = is_marked(value, scale.better, summary.get(metric, {}).get(WORST_QUARTER))
         scores.append(RowScore(metric, None if math.isnan(value) else value, scale.better, tone, marked))
     worst = [score.metric for wanted in ("bad", "middle", "plain") for score in scores if score.tone == wanted]
     bad = (

@@ -58,6 +58,7 @@ GONE = {  # step, or pattern of a cell, that may be missing in one tree -> what 
     "weight": "nothing",
     "chain": "a loop",
     "*/decided_by": "verdicts: verifier, which decides all",
+    "*/worst_quarter": "new: by it pages mark the scores that are worse than three quarters",
     "*manifest.json config/*": "what a key does is seen in the figures",
 }
 ENVIRONMENT = {"OMP_NUM_THREADS": "1", "HF_HUB_OFFLINE": "1", "PYTHONHASHSEED": "0", "COLUMNS": "120"}

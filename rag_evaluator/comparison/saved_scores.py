@@ -41,14 +41,18 @@ def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ())
 
 
 def _of_path(path: Path, no_scores: Collection[str]) -> ScoredRows:
-    """The scores of a results folder, or of a table; one that a run wrote itself stands for the run."""
+    """The scores of a results folder, or of a table.
+
+    Of a table that a run wrote itself, the manifest beside it says what it holds, and what its metrics are; the rest of
+    the manifest is about the folder.
+    """
     if not path.is_file():
         return open_run(path)
     if path.name not in SEALED or not is_ours(path.parent):
         return of_table(path, str(path), canonical_name, no_scores)
     run = open_run(path.parent)
     run.check(path.name)
-    return run.named(str(path))
+    return ScoreTable(str(path), run.samples, run.scores, {"metrics": run.manifest.get("metrics", {})})
 
 
 def scales_for(

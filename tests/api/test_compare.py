@@ -166,11 +166,11 @@ def test_a_metric_whose_direction_nobody_has_said_differs(
 
 def test_a_csv_file_is_compared_with_a_folder(folders: tuple[Path, Path], tmp_path: Path) -> None:
     shutil.copy(folders[0] / "scores.csv", tmp_path / "elsewhere.csv")
-    for path, is_known in ((folders[0] / "scores.csv", True), (tmp_path / "elsewhere.csv", False)):
+    for path in (folders[0] / "scores.csv", tmp_path / "elsewhere.csv"):
         comparison = compare(path, folders[1])
         assert [line.figures.metric for line in comparison.metrics] == ["faithfulness", "exact_match"]
         assert comparison.metrics[0].figures.losses == 1
-        assert ("does not say how it was judged" in " ".join(comparison.caveats)) != is_known
+        assert "does not say how it was judged" in comparison.caveats[0]
 
 
 @pytest.mark.parametrize(

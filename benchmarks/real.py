@@ -107,7 +107,7 @@ def run(way: str, options: argparse.Namespace) -> dict[str, Any]:
         "cpu": round(cpu, 1),
         "passes": len(passes) or "",
         "tokens": round(sum(passes) / len(passes), 1) if passes else "",
-        "answers": getattr(getattr(judge.inner.engine, "work", None), "requests", ""),
+        "answers": sum(len(score.judgements) for scores in results.scores.values() for score in scores),
         "scores": f"{sum(not math.isnan(value) for value in values)} of {len(values)}, sum {_sum(values)}",
         "peak": round((_peak() - before) / 2**20),
     }

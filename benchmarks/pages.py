@@ -28,6 +28,8 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 from playwright.sync_api import Browser, sync_playwright
 
 from benchmarks.page_runs import write_run
+from rag_evaluator.report import worst_places
+from rag_evaluator.results import Run
 
 FIGURES = Path("benchmarks/pages.json")
 METRIC = "faithfulness"
@@ -121,10 +123,11 @@ def opening(browser: Browser, address: str, lowest: int, origin: str | None = No
 
 
 def first_row(run: Path) -> int:
-    """The first of the rows with the lowest score."""
+    """The first of the rows with the lowest score, which are in the order of their combined rank."""
+    worst = worst_places(Run(run))
     with (run / "scores.jsonl").open("rb") as file:
         values = [json.loads(line)[METRIC] for line in file]
-    return min(range(len(values)), key=lambda row: (values[row] is None, values[row] or 0.0, row))
+    return min(range(len(values)), key=lambda row: (values[row] is None, values[row] or 0.0, worst[row]))
 
 
 @contextmanager

@@ -4,6 +4,7 @@ import json
 import sqlite3
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from threading import Lock
 from typing import Any
 
@@ -41,6 +42,11 @@ class RowQuery(BaseModel):
     max: FiniteFloat | None = None
     offset: int = Field(0, ge=0, le=10**12)
     limit: int = Field(50, ge=1, le=500)
+
+    @property
+    def in_file_order(self) -> bool:
+        """Whether all rows are asked for, as they are in the file."""
+        return self.model_dump(exclude={"offset", "limit"}) == RowQuery().model_dump(exclude={"offset", "limit"})
 
     def where(self, columns: Mapping[str, str], metrics: Sequence[str]) -> tuple[str, list[float | str]]:
         """Return the condition, and the values for its question marks: no text of the browser's becomes a part of it.
@@ -105,6 +111,13 @@ class RunsTable:
     def columns(self) -> dict[str, str]:
         """What can be sorted and filtered by -> its column in the index: names of metrics may hold anything."""
         return {column.key: f"c{place}" for place, column in enumerate(columns_of(self.runs))}
+
+    def first(self, offset: int, limit: int) -> list[dict[str, Any]]:
+        """Return rows in their order, as the browser gets them, without an index."""
+        return [
+            _shown(number, row)
+            for number, row in islice(enumerate(rows_of(self.runs, self.on)), offset, offset + limit)
+        ]
 
 
 class RowIndex:

@@ -180,3 +180,13 @@ def test_the_heads_of_prompts_that_rows_name_are_given_once_for_all_runs(results
         answer = browser.get("/api/frames/run")
     assert list(answer.json().values()) == ["Judge this.\n<b>"]
     assert answer.json() == frames_of(Run(run))
+
+
+def test_the_first_rows_of_a_run_need_no_index_which_takes_seconds_to_make(
+    results: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("rag_evaluator.features.app.app.RowIndex")
+    with client(results) as app:
+        found = asked(app, "/api/rows/run", offset=50, limit=20)
+    assert (found["total"], found["all"]) == (len(ROWS), len(ROWS))
+    assert [row["row"] for row in found["rows"]] == list(range(50, 70))

@@ -169,3 +169,13 @@ def test_a_hub_snapshot_is_known_by_the_names_of_its_blobs_without_being_read(
     hashed.clear()
     assert fingerprint(snapshot) == expected
     assert "model.safetensors" not in hashed
+
+
+def test_a_user_without_a_home_has_models_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = model_of(tmp_path / "model")
+    expected = fingerprint(model)
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr("os.path.expanduser", lambda path: path)  # as where nobody knows the user
+    monkeypatch.chdir(tmp_path)
+    assert fingerprint(model) == expected
+    assert not (tmp_path / "~").exists()

@@ -182,10 +182,13 @@ def _digest(path: Path) -> str:
     if (named := _blob_digest(path)) is not None:
         return named
     state, before = _state(path), _now()
-    cache = os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    if state[0] < WORTH_REMEMBERING or not os.path.isabs(cache):  # a user may have no home
+    if state[0] < WORTH_REMEMBERING:
         return file_digest(path)
-    kept = Path(cache) / "rag_evaluator" / "fingerprints" / short_digest(f"{path.resolve()} {state}")
+    try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    except RuntimeError:  # the user has no home
+        return file_digest(path)
+    kept = cache / "rag_evaluator" / "fingerprints" / short_digest(f"{path.resolve()} {state}")
     with suppress(OSError, ValueError):
         if SHA256.fullmatch(digest := kept.read_text(encoding="ascii")):
             return digest

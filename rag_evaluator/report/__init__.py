@@ -13,6 +13,6 @@ __getattr__, __dir__, __all__ = facade(
         "row": "pair_html row_html row_view",
         "row_scores": "frames_of judgement_views",
         "row_sentences": "COMPARED marked sentences_of",
-        "table": "columns_of difference_key rows_of worst_places",
+        "table": "columns_of difference_key rows_of texts_of worst_places",
     },
 )

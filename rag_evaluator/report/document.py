@@ -176,17 +176,17 @@ def _opened_chunk_html(folders: Sequence[Path], chunk: Sequence[tuple[int | None
     return list(_chunk_html(list(map(Run, folders)), chunk))
 
 
-def _index(rows: Sequence[TableRow], places: Sequence[int], texts: Sequence[str]) -> Mapping[str, Any]:
+def _index(rows: Sequence[TableRow], places: Sequence[int], texts: Iterable[str]) -> Mapping[str, Any]:
     """What the table shows, column by column.
 
     Args:
         places: of the rows of the first run, the worst first.
-        texts: the columns beside the question.
+        texts: the keys of the texts beside the question.
     """
     groups, scores = (list(rows[0].groups), list(rows[0].scores)) if rows else ([], [])
     return {
         "question": [row.question for row in rows],
-        "texts": {name: [row.texts[name] for row in rows] for name in texts},
+        "texts": {name: [row.texts.get(name, "") for row in rows] for name in texts},
         "worst": [*places, *range(len(places), len(rows))][: len(rows)],
         "groups": {name: [row.groups.get(name, "") for row in rows] for name in groups},
         "scores": {name: [row.scores.get(name) for row in rows] for name in scores},

@@ -16,7 +16,9 @@ from rag_evaluator.results.worst import ranked_scores, worst_first
 from rag_evaluator.statistics.formulas import Scale
 
 GROUP, SEARCHED = 80, 2000  # characters of a group's name, of each text to search in
-TEXTS = ("response", "reference")  # beside the question, where one run is shown
+RESPONSE = "response"
+TEXTS = (RESPONSE, "reference")  # beside the question, where one run is shown
+FEW = 4  # metrics, whose scores of two runs leave room for their responses
 FIRST = 50  # rows that are looked at to find out which of them there are
 SEARCH_IN = ("id", "user_input", "response", "reference")
 Row = Mapping[str, Any]  # a line of `scores.jsonl`; Any: JSON
@@ -85,6 +87,11 @@ def score_key(metric: str, run: int) -> str:
     return f"{metric} {run}"
 
 
+def response_key(run: int) -> str:
+    """Return the key of the responses of a run, by its place; the first run's is `response`."""
+    return f"{RESPONSE} {run}"
+
+
 def columns_of(runs: Sequence[Run]) -> list[Column]:
     """Return the columns of the table: groups, scores of the first run, and those of the others by the difference."""
     first, *remaining = runs
@@ -108,15 +115,19 @@ def _quarter(run: Run, metric: str) -> float | None:
     return quarter
 
 
-def texts_of(runs: Sequence[Run]) -> list[str]:
-    """Return the texts beside the question: those that one of the first rows has.
+def texts_of(runs: Sequence[Run]) -> dict[str, str]:
+    """Return the texts beside the question, key -> heading: those that one of the first rows has.
 
-    None of several runs: there is no room beside their scores.
+    Of two runs the responses of both, where the scores of few metrics leave room for them; of more runs none.
     """
-    if len(runs) > 1:
-        return []
     reader, first = _Reader(runs[0]), list(islice(runs[0].rows(), FIRST))
-    return [column for column in TEXTS if any(reader.text(row, column) for row in first)]
+    texts = [column for column in TEXTS if any(reader.text(row, column) for row in first)]
+    if len(runs) == 1:
+        return {column: column.capitalize() for column in texts}
+    if len(runs) > 2 or len(runs[0].metrics) > FEW or RESPONSE not in texts:
+        return {}
+    keys = (RESPONSE, response_key(1))
+    return {key: f"Response, {name}" for key, name in zip(keys, names_of(runs), strict=True)}
 
 
 def worst_places(run: Run) -> list[int]:
@@ -146,8 +157,13 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
             for metric in filter(runs[place].metrics.__contains__, scores):
                 shown[score_key(metric, place)] = partner.get(metric)
                 shown[difference_key(metric, place)] = _minus(partner.get(metric), scores[metric])
-        numbers = (number, *(partner for partner, _ in partners))
-        yield replace(first.table_row(row, numbers), scores=shown)
+        shown_row = first.table_row(row, (number, *(partner for partner, _ in partners)))
+        responses = {
+            response_key(place): others[place - 1].responses.get(partner, "")
+            for place, (partner, _) in enumerate(partners, start=1)
+            if partner is not None
+        }
+        yield replace(shown_row, scores=shown, texts={**shown_row.texts, **responses})
     for place, other in enumerate(others, start=1):
         for number, row in enumerate(runs[place].rows()):
             if number in other.left:
@@ -156,7 +172,8 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
                 groups = {name: alone.groups.get(name, "") for name in first.groups}
                 scores = {score_key(metric, place): score for metric, score in other.left[number].items()}
                 label = f"{names[place]}: {alone.label or number + 1}"
-                yield replace(alone, groups=groups, label=label, scores=scores)
+                texts = {response_key(place): alone.texts[RESPONSE]}
+                yield replace(alone, groups=groups, label=label, scores=scores, texts=texts)
 
 
 class _Reader:
@@ -196,14 +213,17 @@ class _Partners:
 
     Attributes:
         left: number -> scores, of the rows that nothing was matched with yet.
+        responses: number -> the beginning of its response.
     """
 
     def __init__(self, run: Run, on: str) -> None:
         self.reader = _Reader(run)
         self.left: dict[int, Scores] = {}
+        self.responses: dict[int, str] = {}
         self.by_key: dict[str | None, list[int]] = {}
         for number, row in enumerate(run.rows()):
             self.left[number] = self.reader.scores(row)
+            self.responses[number] = beginning(self.reader.text(row, RESPONSE))
             self.by_key.setdefault(as_key(self.reader.value(row, on)), []).append(number)
 
     def take(self, key: str | None) -> tuple[int | None, Scores]:

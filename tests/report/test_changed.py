@@ -13,7 +13,7 @@ from report.made_files import NONE, made_run
 from report.test_charts import HOSTILE, assert_harmless
 
 from rag_evaluator import compare
-from rag_evaluator.report import columns_of, comparison_html, difference_key, rows_of
+from rag_evaluator.report import columns_of, comparison_html, difference_key, rows_of, texts_of
 from rag_evaluator.results import Comparison, Run
 from rag_evaluator.statistics import Scale
 
@@ -142,3 +142,16 @@ def test_hostile_texts_are_shown_as_text(tmp_path: Path) -> None:
     text = text_of(page)
     assert "Claim “<img src=x onerror=alert(1)>\"'&#x3c;</script>[U+202E][U+D800][U+0000]" in text
     assert "not supported instead of supported. <img src=x" in text
+
+
+@pytest.mark.parametrize(("metrics", "keys"), [(4, ["response", "response 1"]), (5, [])])
+def test_the_table_has_the_responses_of_both_runs_where_few_metrics_leave_room(
+    tmp_path: Path, metrics: int, keys: list[str]
+) -> None:
+    scores = {f"m{number}": [0.5, 0.5] for number in range(metrics)}
+    _, runs = two(tmp_path, scores, scores, ["P?", "Q?"], (["old P", "old Q"], ["new P", "new Q"]))
+    assert list(texts_of(runs)) == keys
+    assert [(row.texts["response"], row.texts["response 1"]) for row in rows_of(runs, "user_input")] == [
+        ("old P", "new P"),
+        ("old Q", "new Q"),
+    ]

@@ -176,7 +176,7 @@ class RowTable {
       return element("td", { class: "asks" }, link);
     }
     const name = { "data-name": column.textContent };
-    if (kind === "text") return element("td", { class: "text" }, element("div", { class: "clamped", dir: "auto", ...name }, row.texts[key]));
+    if (kind === "text") return element("td", { class: "text" }, element("div", { class: "clamped", dir: "auto", ...name }, row.texts[key] ?? ""));
     if (kind === "group") return element("td", { class: "group", ...name }, element("bdi", { dir: "auto" }, row.groups[key.slice("group:".length)] ?? ""));
     return element("td", { class: "number score", ...name }, this.scoreElement(row.scores, column.dataset));
   }

@@ -11,7 +11,9 @@ __getattr__, __dir__, __all__ = facade(
         "comparison_conclusion": "Judging conclude_labels conclude_pair",
         "conclusion": "judge_words judged_by judged_config toy_sentence",
         "flags": "REASONS",
-        "judgement": "FACTS GRADES Judgement SIGNS explained few_lines judgements_of meaning_of numbers_of tone_of",
+        "judgement": (
+            "FACTS GRADES Judgement SIGNS explained few_lines is_marked judgements_of meaning_of numbers_of tone_of"
+        ),
         "manifest": "judge_of",
         "overview": "Grid Overview interval means",
         "questions": "put_together questions_of refer references resolve",

@@ -9,7 +9,7 @@ from made_runs import Runs
 from playwright.sync_api import Page
 from table import Table, rows_of
 
-from rag_evaluator.results import SIGNS, Run, tone_of, worst_rows
+from rag_evaluator.results import SIGNS, Run, is_marked, tone_of, worst_rows
 
 Reports = Callable[..., Path]
 SCREEN = {"width": 1280, "height": 800}
@@ -62,13 +62,16 @@ def test_a_worst_row_opens_by_mouse_and_keys_and_leads_to_the_whole_text(
     assert worst[0].response in (table.row.text_content() or "")
 
 
+GROUND = "(part) => getComputedStyle(part).backgroundColor"
+
+
 @pytest.mark.parametrize("name", ["plain", "missing"])
 def test_the_sign_and_the_colour_of_a_score_say_where_it_is_on_its_range(
     offline_page: Page, reports: Reports, runs: Runs, name: str
 ) -> None:
     offline_page.goto(reports(name).as_uri())
     Table(offline_page).shows(range(12))
-    about = Run(runs(name)).manifest["metrics"]
+    about, summary = Run(runs(name)).manifest["metrics"], Run(runs(name)).summary
     for number, row in enumerate(rows_of(runs(name))):
         cells = offline_page.locator(f"#rows tr[data-row='{number}'] td.score").all()
         for metric, cell in zip(about, cells, strict=True):
@@ -77,9 +80,8 @@ def test_the_sign_and_the_colour_of_a_score_say_where_it_is_on_its_range(
                 continue
             tone = tone_of(row[metric], *about[metric]["range"], about[metric]["better"])
             assert cell.locator(f".toned.{tone} .sign").inner_text() == SIGNS[tone], (number, metric)
-    ground = "(part) => getComputedStyle(part).backgroundColor"
-    assert offline_page.locator("#rows .toned.bad").first.evaluate(ground) != "rgba(0, 0, 0, 0)"
-    assert offline_page.locator("#rows .toned.good").first.evaluate(ground) == "rgba(0, 0, 0, 0)"
+            is_red = cell.locator(".toned").evaluate(GROUND) != "rgba(0, 0, 0, 0)"
+            assert is_red == is_marked(row[metric], about[metric]["better"], summary[metric]["worst_quarter"])
 
 
 @pytest.mark.parametrize("name", ["sixty", "missing", "scripts"])

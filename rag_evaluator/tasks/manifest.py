@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from rag_evaluator.prompts.pack import Key
 
 REPORT = "report.html"
+DESCRIBED_BY = ("config.json", "modules.json", "adapter_config.json")  # a model, of any kind
 QUICK = 1000  # rows; a longer report is not written again by the way
 logger = logging.getLogger(__name__)
 
@@ -142,7 +143,7 @@ def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
         named = (config.verifier.model, config.verifier.base)
         folders += [Path(model) for model in named if model is not None]
     folders += [Path(str(metric.reranker.model)) for metric in metrics if metric.reranker is not None][:1]
-    if config.dataset is None or not config.dataset.exists() or not all(folder.exists() for folder in folders):
+    if config.dataset is None or not config.dataset.exists() or not all(map(_is_model, folders)):
         return None
     template = Path(config.judge.chat_template)
     packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
@@ -153,6 +154,11 @@ def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
     except OSError:  # the run that follows says so
         return None
     return short_digest(json.dumps(parts, sort_keys=True))
+
+
+def _is_model(path: Path) -> bool:
+    """Whether a path is a file, or a folder with a configuration; of any other folder all below it would be read."""
+    return path.is_file() or any((path / name).is_file() for name in DESCRIBED_BY)
 
 
 def _parts(config: Config, folders: Sequence[Path], files: Sequence[Path]) -> dict[str, Any]:
@@ -186,7 +192,8 @@ def is_scored(config: Config, digest: str | None) -> bool:
 
 def seal(folder: Path, digest: str | None) -> None:
     """Note in a finished run what it was made of, so that the next start need not find out."""
+    if digest is None:
+        return
     journal = Journal(folder)
-    note = read_finished(journal)
-    if digest is not None and note is not None:
+    if (note := read_finished(journal)) is not None:
         note_finished(journal, replace(note, seal=digest))

@@ -47,3 +47,14 @@ def test_what_every_worker_refuses_is_not_submitted(
     assert main(["submit", write(tmp_path, config, rows), "--workers", "2", *words]) == 2
     assert expected in capsys.readouterr().err
     assert not sent.exists()
+
+
+def test_a_folder_above_models_is_refused_without_reading_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr("rag_evaluator.tasks.manifest.fingerprint")
+    (tmp_path / "models" / "one").mkdir(parents=True)
+    settings = {"metrics": ["faithfulness"], "judge": {"model": str(tmp_path / "models")}}
+    rows = [{**row, "user_input": "Where?", "retrieved_contexts": ["In Tesk."]} for row in ROWS]
+    assert main([write(tmp_path, settings, rows)]) == 2
+    assert "is not a model folder: it has no config.json" in capsys.readouterr().err

@@ -23,7 +23,7 @@ __getattr__, __dir__, __all__ = facade(
         "engines.transformers.plain": "PlainDecoder TOGETHER",
         "engines.vllm.core": "rank_of",
         "engines.vllm.engine": "VllmEngine",
-        "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING share_out to_lark to_lark_after with_limit",
+        "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING share_out to_lark to_lark_after",
         "grammar.schema": "CUT_LISTS REASONS RULES SCALES faults off_scale plain settle tighten with_reasons",
         "judge": "IN_FLIGHT LangchainJudge LazyJudge as_judge judge_parts source_of",
         "protocol": (

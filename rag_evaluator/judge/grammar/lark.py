@@ -5,7 +5,6 @@ write what the examples show it, and every space and line break is forced.
 """
 
 import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,7 +12,6 @@ from typing import Any
 INDENT = 4
 MAX_OPEN = 64  # items of a list for which the schema names no limit
 STRING = r'STRING: /"([^"\\\x00-\x1F]|\\["\\\/nrt])+"/'
-REFERENCE = re.compile(r'"(?:[^"\\]|\\.)*"|\b(STRING|SHORT)\b')  # of a string's terminal; literals are passed over
 SHORT = 100  # characters of a short reason
 SHORT_STRING = rf'SHORT: /"([^"\\\x00-\x1F]|\\["\\\/nrt]){{1,{SHORT}}}"/'
 TERMINALS = {
@@ -64,24 +62,6 @@ def to_lark_after(schema: dict[str, Any], text: str) -> str:
     for name in list(schema["properties"])[2:]:
         parts += [_literal("," + line(1) + dump(name) + ": "), writer.value(schema["properties"][name], 1)]
     return writer.grammar(" ", " ".join([*parts, _literal(line(0) + "}")]))
-
-
-def with_limit(grammar: str, string_tokens: int) -> str:
-    """The same grammar for a decoder that must end strings by itself: llguidance ends one after so many tokens.
-
-    Args:
-        grammar: as `to_lark` or `to_lark_after` has written it.
-    """
-    rules, terminals = [], []
-    for written in grammar.splitlines():
-        name, _, body = written.partition(": ")
-        if name in ("STRING", "SHORT"):
-            low, letters = name.lower(), body[2:-2]  # the terminal is /"LETTERS"/
-            terminals += [f'{low}: "\\"" {low}_body "\\""', f"{low}_body[max_tokens={string_tokens}]: /{letters}/"]
-        else:
-            body = REFERENCE.sub(lambda match: match[1].lower() if match[1] else match[0], body)
-            rules.append(f"{name}: {body}")
-    return "\n".join([*rules, *terminals]) + "\n"
 
 
 def _literal(text: str) -> str:

@@ -15,7 +15,7 @@ from ragas.metrics.collections.answer_correctness.util import ClassificationWith
 from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
 from transformers import PreTrainedTokenizerFast
 
-from rag_evaluator.judge import tighten, to_lark, to_lark_after, with_limit
+from rag_evaluator.judge import tighten, to_lark, to_lark_after
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.prompts import english_pack
 
@@ -145,14 +145,3 @@ def test_control_characters_and_lone_escapes_cannot_be_generated() -> None:
     assert accepts(grammar, '"a\\nb"')
     for wrong in ('"a\nb"', '"\\ud800"', '"a', '""', '"a" '):
         assert not accepts(grammar, wrong)
-
-
-def test_with_a_limit_a_string_ends_after_so_many_tokens_and_constants_stay_as_they_are() -> None:
-    schema = {"type": "object", "properties": {"statement": {"const": "A STRING, SHORT"}, "reason": {"type": "string"}}}
-    answer = '{\n    "statement": "A STRING, SHORT",\n    "reason": "%s"\n}'
-    grammar = with_limit(to_lark(schema), 8)
-    assert accepts(grammar, answer % "a")
-    assert accepts(grammar, answer % r"\" \n é")
-    assert not accepts(grammar, answer % "")
-    assert not accepts(grammar, answer % (20 * "q"))
-    assert accepts(with_limit(to_lark(schema), 30), answer % (20 * "q"))

@@ -33,7 +33,7 @@ USUAL = {
 }
 OURS = (  # arguments that we set; with a parser of thoughts the grammar waits for their end, and has been skipped
     "--model --dtype --structured-outputs-config --generation-config --reasoning-parser --max-num-seqs "
-    "--enable-lora --max-lora-rank"
+    "--enable-lora --max-lora-rank --speculative-config"
 ).split()
 RANKS = (8, 16, 32, 64, 128, 256, 320, 512)  # that `max_lora_rank` takes
 
@@ -85,6 +85,16 @@ class Core:
                 'the share of the GPU, for instance judge.vllm.args: [--max-model-len, "8192"].'
             ) from error
         return cls(llm, None if adapter is None else LoRARequest("judge", 1, str(adapter.folder)))
+
+    def take_masks(self, masks: Any) -> None:
+        """Let vLLM ask these, in place of its own back end, what an answer may have next. Raises `ModelError`."""
+        try:
+            self.llm.engine_core.engine_core.structured_output_manager.backend = masks
+        except AttributeError as error:
+            raise ModelError(
+                f"judge.engine: this vLLM is not built like the tested one ({error}). Take the versions of "
+                "containers/constraints-vllm.txt."
+            ) from error
 
     async def ask(self, input_ids: Sequence[int], params: Any) -> Any:
         """What the model writes after a prompt.

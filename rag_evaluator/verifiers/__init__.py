@@ -11,7 +11,7 @@ __getattr__, __dir__, __all__ = facade(
         "families": "VERIFIERS family_name languages_of",
         "lettucedetect": "prompt read",
         "reading": "encode",
-        "reranker": "RERANKERS Reranker",
+        "reranker": "Reranker",
         "verifier": "Support Verifier",
     },
 )

@@ -19,19 +19,17 @@ class VerdictOptions(Section):
     verdicts: Literal["judge", "verifier"] = "judge"
 
 
-def by_verifier(name: str, *prompts: str) -> Callable[[VerdictOptions], Mapping[str, Any]]:
+def by_verifier(name: str, prompt: str) -> Callable[[VerdictOptions], Mapping[str, Any]]:
     """What changes of a row where a verifier decides.
 
     Args:
         name: of the class of `own.verdicts`.
-        prompts: those by which the judge writes statements; none: the sentences of the text are taken.
+        prompt: that by which the judge writes statements.
     """
     changes = {
         "made_by": f"rag_evaluator.metrics.own.verdicts:{name}",
         "verifier": "model",
-        "words": not prompts,
-        "judge": bool(prompts),
-        "prompts": prompts,
+        "prompts": (prompt,),
     }
     return lambda options: changes if options.verdicts == "verifier" else {}
 
@@ -51,7 +49,7 @@ class FactualCorrectnessOptions(VerdictOptions):
     coverage: Literal["low", "high"] = "low"
 
 
-class NoiseSensitivityOptions(VerdictOptions):
+class NoiseSensitivityOptions(Section):
     """Of `noise_sensitivity`.
 
     Attributes:

@@ -8,7 +8,7 @@ from rag_evaluator.dataset.columns import TEXTS
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.given_metrics import CustomMetric, NamedMetric, model_of
 from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.ragas.names import ASPECTS, METRIC_CLASSES, SINGLETONS, of_module
+from rag_evaluator.ragas.names import METRIC_CLASSES, SINGLETONS, of_module
 from rag_evaluator.results.rows import Score
 
 if TYPE_CHECKING:
@@ -189,7 +189,6 @@ class AspectCritic(ScoredAlone, CustomMetric):
 
 
 AspectCritique = AspectCritic
-SUPPORTED_ASPECTS = list(ASPECTS)
 
 
 def _class_of(name: str, ragas_name: str, fixed: Mapping[str, str] | None = None) -> type[RagasMetric]:
@@ -202,9 +201,6 @@ def __getattr__(name: str) -> Any:
     elif name in SINGLETONS:
         ragas_name, fixed = SINGLETONS[name]
         made = _class_of(name, ragas_name, fixed)(name=None if ragas_name == "summary_score" else name)
-    elif name in ASPECTS:
-        question, better = ASPECTS[name]
-        made = AspectCritic(name, question, better=better)
     elif f"{__name__}.{name}" in sys.modules:  # a module of ragas that this one stands for
         return sys.modules[f"{__name__}.{name}"]
     else:

@@ -15,11 +15,9 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.language_models.llms import LLM
 from openai import OpenAI
 from pydantic import Field
-from rag_evaluator.ragas.embeddings import embedding_factory
 from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
 from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, SingleTurnMetric
-from ragas.run_config import RunConfig as RunConfigOfRagas
 
 from rag_evaluator import (
     ConfigError,
@@ -37,7 +35,7 @@ from rag_evaluator.models import unwrapped
 from rag_evaluator.ragas import MODULES, EvaluationDataset, RunConfig, SingleTurnSample, aevaluate, evaluate
 from rag_evaluator.ragas import metrics as ragas_metrics
 from rag_evaluator.ragas.evaluation import evaluator_of
-from rag_evaluator.ragas.names import ASPECTS, METRIC_CLASSES, NOT_HERE, OF_RAGAS, SINGLETONS, NoCounterpartError
+from rag_evaluator.ragas.names import METRIC_CLASSES, NOT_HERE, OF_RAGAS, SINGLETONS, NoCounterpartError
 from rag_evaluator.tasks import warned_once
 
 ROW = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "In Tesk.", "reference": "Tesk."}
@@ -49,7 +47,6 @@ def test_every_name_of_the_installed_ragas_is_a_metric_here_or_is_refused() -> N
         *METRIC_CLASSES,
         *SINGLETONS,
         *NOT_HERE,
-        *ASPECTS,
         *OTHERS,
         *(name for names in OF_RAGAS.values() for name in names),
     }
@@ -180,8 +177,6 @@ def test_options_that_would_be_left_out_are_refused() -> None:
 def test_arguments_that_change_nothing_are_named(caplog: pytest.LogCaptureFixture) -> None:
     evaluate([ROW], metrics=["exact_match"], callbacks=[print], run_config=RunConfig(max_retries=3))
     assert "evaluate: callbacks, run_config.max_retries: not used here" in caplog.text
-    evaluate([ROW], metrics=["exact_match"], run_config=RunConfigOfRagas(max_wait=5))
-    assert "evaluate: run_config.max_wait: not used here" in caplog.text
     assert unwrapped(llm_factory("gpt-4o-mini")) is None
     assert "llm_factory('gpt-4o-mini'): no service is asked" in caplog.text
 
@@ -204,13 +199,6 @@ def test_another_host_is_refused_while_offline_and_named(caplog: pytest.LogCaptu
     assert "sk-secret" not in f"{refused.value} {caplog.text}"
 
 
-@pytest.mark.parametrize("arguments", [("huggingface", "{folder}"), ("huggingface/{folder}",)])
-def test_a_folder_named_in_embedding_factory_embeds(arguments: tuple[str, ...], tmp_path: Path) -> None:
-    model = embedding_factory(*(text.format(folder=tmp_path) for text in arguments))
-    evaluator = evaluator_of([ragas_metrics.SemanticSimilarity()], None, unwrapped(model))
-    assert evaluator.config.embeddings.model == str(tmp_path)
-
-
 def test_metrics_made_with_ragas_ask_whatever_the_door_offers_as_llm() -> None:
     model = FakeListLLM(responses=['{"reason": "so", "value": "pass"}'])
     llm = LangchainLLMWrapper(model)
@@ -229,16 +217,6 @@ def test_settings_of_a_pipeline_that_are_not_read_are_named_once(caplog: pytest.
         evaluator_of([ragas_metrics.Faithfulness()], pipeline, None)
     assert "max_new_tokens=64, temperature=0.7, do_sample=True: not used here." in caplog.text
     assert caplog.text.count("not used here") == 1
-
-
-def test_criteria_of_ragas_0_1_are_asked_in_our_words() -> None:
-    from rag_evaluator.ragas.metrics.critique import SUPPORTED_ASPECTS, harmfulness
-
-    llm = FakeListLLM(responses=['{"reason": "so", "label": 1}'])
-    result = evaluate([ROW], metrics=[harmfulness], llm=llm)
-    assert result["harmfulness"] == [1.0]
-    assert result.results.manifest["metrics"]["harmfulness"]["better"] == "lower"
-    assert "harmfulness" in SUPPORTED_ASPECTS
 
 
 def scripted() -> ScriptedJudge:

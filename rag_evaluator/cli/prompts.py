@@ -121,8 +121,8 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
         f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "
         f"{done.asked} questions put to the judge"
     )
-    if done.review:
-        print(f"{done.marked} texts to look at: {done.review}")
+    if done.written:
+        print(f"{done.marked} doubtful texts were named above; 'prompts check' finds most of them again")
     return OK
 
 

@@ -13,7 +13,6 @@ from filelock import FileLock
 from rag_evaluator.config.languages import misspelt
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.atomic import write_text
 from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.models.event_loop import run
@@ -32,21 +31,7 @@ from rag_evaluator.prompts.translate import Translation, Translator, divided, jo
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: a lock against two runs at once
-HEADING = """# Packs in {language}: what to review
-
-Written by `rag-evaluator prompts adapt`. Read each text below in its pack, correct it there, and delete it here. Then
-run `rag-evaluator prompts check --language {language}`.
-"""
-SECTION = "\n## "
 REPLY_SHOWN = 300  # characters of a reply that was refused
-
-
-def write_review(path: Path, language: str, pack: str, section: str) -> None:
-    """Write the section of a pack into the report; those of other packs are kept. Raises `ResultsError`."""
-    earlier = path.read_text(encoding="utf-8").split(SECTION)[1:] if path.is_file() else []
-    bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() != pack]
-    text = "".join(f"{SECTION}{body}\n" for body in [*bodies, f"{pack}\n\n{section}"])
-    write_text(path, HEADING.format(language=language) + text)
 
 
 @dataclass(frozen=True)
@@ -56,14 +41,12 @@ class AdaptedPacks:
     Attributes:
         written: new packs.
         kept: packs that were there and were not touched.
-        review: the report of what a reader should check; None if nothing was written.
-        marked: texts in it.
+        marked: texts that a reader should check, each of which a warning names.
         asked: questions put to the judge in this run.
     """
 
     written: Sequence[Path]
     kept: Sequence[Path]
-    review: Path | None
     marked: int
     asked: int
 
@@ -85,7 +68,9 @@ def ready_prompts(
         )
         done = adapt_packs(packs, judge, shared=(PACKAGED,))
         if done.written:  # else another run has made them meanwhile
-            logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
+            logger.warning(
+                "%d packs made, nobody has read them yet; doubtful texts: %d", len(done.written), done.marked
+            )
     elif packs.folder.name != type(config).model_fields["prompts_dir"].default.name and not packs.folder.is_dir():
         logger.warning("prompts_dir: %s is not there: all prompts are those of the package", packs.folder)
     return packs.load()
@@ -107,8 +92,8 @@ def adapt_packs(
         progress: called with (packs done, packs in all).
         shared: folders whose packs need not be made.
 
-    Each pack is written when it is done: the next run continues a stopped one. A second run at the same time
-    waits for the first. Raises `PromptError` when the folder cannot be written.
+    Each pack is written when it is done, after its warnings: the next run continues a stopped one. A second run at the
+    same time waits for the first. Raises `PromptError` when the folder cannot be written.
     """
     name, workshop = packs.spoken.name, packs.folder / WORKSHOP
     if name == ENGLISH:
@@ -129,8 +114,8 @@ def _adapt(packs: PackSet, judge: LazyJudge, force: bool, progress: Progress, sh
     chosen = [*present, *missing] if force else list(missing)
     kept = [] if force else list(existing.values())
     if not chosen:
-        return AdaptedPacks([], kept, None, 0, 0)
-    review, marked = packs.folder / f"review_{packs.spoken.name}.md", 0
+        return AdaptedPacks([], kept, 0, 0)
+    marked = 0
 
     async def make() -> int:
         nonlocal marked
@@ -139,15 +124,16 @@ def _adapt(packs: PackSet, judge: LazyJudge, force: bool, progress: Progress, sh
             progress(done, len(chosen))
             prompt, path = packs.originals[key], packs.path_of(key)
             pack, refused = await _translated(prompt, translator)
-            faults = check_pack(pack, prompt, packs.spoken)
-            write_review(review, packs.spoken.name, path.name, _section(faults, refused))  # no pack is without it
+            doubts = _doubts(check_pack(pack, prompt, packs.spoken), refused)
+            for doubt in doubts:
+                logger.warning("%s: %s", path.name, doubt)
             write_pack(path, pack)
-            marked += len(faults) + len(refused)
+            marked += len(doubts)
         progress(len(chosen), len(chosen))
         return translator.asked
 
     asked = run(make())
-    return AdaptedPacks(list(map(packs.path_of, chosen)), kept, review, marked, asked)
+    return AdaptedPacks(list(map(packs.path_of, chosen)), kept, marked, asked)
 
 
 Refused = Mapping[tuple[str, Translation], Sequence[str]]
@@ -178,13 +164,10 @@ async def _translated(prompt: "BasePrompt[Any, Any]", translator: Translator) ->
     return Pack(translator.language.name, texts["instruction"], examples, english.original_hash), refused
 
 
-def _section(faults: Sequence[Fault], refused: Refused) -> str:
+def _doubts(faults: Sequence[Fault], refused: Refused) -> list[str]:
     """What to review in a pack: what `prompts check` finds in it, and the segments that stay English."""
-    lines = [f"- `prompts check` says: {fault}" for fault in faults]
+    lines = [f"prompts check says: {fault}" for fault in faults]
     for (source, reply), places in refused.items():
-        lines += [
-            f"- {', '.join(f'`{place}`' for place in dict.fromkeys(places))}: {reply.refused}",
-            f"  - English, which stays: {source}",
-            f"  - refused: {reply.written[:REPLY_SHOWN] or '(nothing)'}",
-        ]
-    return "\n".join(lines or ["Nothing was doubtful."])
+        where, written = ", ".join(dict.fromkeys(places)), reply.written[:REPLY_SHOWN] or "(nothing)"
+        lines.append(f"{where}: {reply.refused}. English, which stays: {source!r}; refused: {written!r}")
+    return lines

@@ -289,4 +289,4 @@ def _raise_first(results: Results) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    return no_counterpart("ragas", name, globals())
+    return no_counterpart("ragas", name)

@@ -75,16 +75,8 @@ class LangchainEmbeddingsWrapper:
         self.embeddings = embeddings
 
 
-def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "", **settings: Any) -> str:
-    """The folder or hub id of an embedding model, which the run loads.
-
-    Raises `TypeError` for other settings: `evaluate(..., config={"embeddings": {...}})` has those of the model.
-    """
-    if settings or not (model or model_name):
-        raise TypeError(
-            f"HuggingFaceEmbeddings takes the model's folder or hub id, received {', '.join(settings) or 'nothing'}. "
-            "Its settings are in the configuration: evaluate(..., config={'embeddings': {'model_kwargs': {...}}})."
-        )
+def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "") -> str:
+    """The folder or hub id of an embedding model, which the run loads; its settings are those of the configuration."""
     return model or model_name
 
 
@@ -119,4 +111,4 @@ def llm_factory(
 
 
 def __getattr__(name: str) -> Any:
-    return no_counterpart("ragas", name, globals())
+    return no_counterpart("ragas", name)

@@ -1,10 +1,10 @@
 """The names of ragas 0.1 to 0.4: which metric each is here, and what to use in place of those that are none."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
-from rag_evaluator.errors import RagEvaluatorError, did_you_mean
+from rag_evaluator.errors import RagEvaluatorError
 
 _ALIKE = (
     "AnswerCorrectness AnswerRelevancy AnswerSimilarity BleuScore ChrfScore ContextEntityRecall ContextPrecision "
@@ -89,15 +89,12 @@ class NoCounterpartError(RagEvaluatorError, ImportError):
     """A name of ragas that nothing here stands for."""
 
 
-def no_counterpart(module: str, name: str, known: Iterable[str]) -> NoReturn:
-    """Raises `NoCounterpartError` for a known name of ragas and for one like a `known` one, else `AttributeError`."""
+def no_counterpart(module: str, name: str) -> NoReturn:
+    """Raises `NoCounterpartError` for a known name of ragas, else `AttributeError`."""
     if name in NOT_HERE:
         raise NoCounterpartError(
             f"{module}.{name} is not part of rag_evaluator. What to use instead is in docs/from-ragas.md."
         )
-    alike = [option for option in known if option[0].isalpha() and option[0].isupper() == name[0].isupper()]
-    if name[0].isalpha() and (advice := did_you_mean(name, alike)).startswith(" Did"):
-        raise NoCounterpartError(f"rag_evaluator.{module} has no {name!r}.{advice}")
     raise AttributeError(f"module 'rag_evaluator.{module}' has no attribute {name!r}")
 
 
@@ -108,5 +105,4 @@ def of_module(module: str, name: str) -> Any:
     for part, names in OF_RAGAS.items():
         if name in names:
             return getattr(getattr(ragas_library, part), name)
-    own = (*METRIC_CLASSES, *SINGLETONS, "AspectCritic", "AspectCritique")
-    return no_counterpart(module, name, [*own, *(name for names in OF_RAGAS.values() for name in names)])
+    return no_counterpart(module, name)

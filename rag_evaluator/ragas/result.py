@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.errors import did_you_mean
 from rag_evaluator.results.results import Results
 
 if TYPE_CHECKING:
@@ -26,8 +25,6 @@ class EvaluationResult:
 
     def __getitem__(self, key: str) -> list[float]:
         """The score of each row, NaN where there is none. In ragas 0.1 it was their mean."""
-        if key not in self.results.scores:
-            raise KeyError(f"{key!r}.{did_you_mean(key, self.results.scores)}")
         return [score.value for score in self.results.scores[key]]
 
     @property

@@ -4,7 +4,6 @@ import asyncio
 import importlib
 import json
 import math
-import re
 import time
 from pathlib import Path
 from types import SimpleNamespace
@@ -17,7 +16,7 @@ from openai import OpenAI
 from pydantic import Field
 from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
-from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, NumericMetric, SingleTurnMetric
+from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, SingleTurnMetric
 
 from rag_evaluator import (
     ConfigError,
@@ -77,18 +76,6 @@ def test_what_has_no_counterpart_is_refused_and_is_in_the_docs(module: str) -> N
         with pytest.raises(NoCounterpartError, match=f"{name} is not part of rag_evaluator"):
             exec(f"from rag_evaluator.ragas.{module} import {name}", {})
         assert f"`{name}`" in text
-
-
-@pytest.mark.parametrize(
-    ("line", "advice"),
-    [
-        ("from rag_evaluator.ragas.metrics import Faithfullness", "metrics has no 'Faithfullness'. Did you mean 'Fait"),
-        ("from rag_evaluator.ragas import testset", "docs/from-ragas.md"),
-    ],
-)
-def test_an_import_that_finds_nothing_says_what_to_import(line: str, advice: str) -> None:
-    with pytest.raises(NoCounterpartError, match=re.escape(advice)):
-        exec(line, {})
 
 
 def test_chats_of_several_turns_are_refused() -> None:
@@ -360,8 +347,6 @@ def test_a_result_is_read_as_that_of_ragas_0_2() -> None:
         "user_input", "retrieved_contexts", "response", "reference", "exact_match", "string_present",
     ]  # fmt: skip
     assert result.dataset[0].response == "In Tesk."
-    with pytest.raises(KeyError, match="Did you mean 'exact_match'"):
-        result["exact_macth"]
 
 
 ANSWER = ['{"reason": "so", "value": "%s"}']
@@ -380,12 +365,6 @@ def test_words_of_a_discrete_metric_are_numbers_where_everybody_knows_the_better
 ) -> None:
     llm = FakeListLLM(responses=[ANSWER[0] % value])
     assert evaluate([ROW], metrics=[tone(allowed_values=allowed)], llm=llm)["tone"] == [number]
-
-
-def test_a_number_outside_its_range_is_no_score() -> None:
-    grade = NumericMetric(name="grade", prompt="Grade {response}", allowed_values=(1, 5))
-    result = evaluate([ROW], metrics=[grade], llm=FakeListLLM(responses=['{"reason": "so", "value": 7}']))
-    assert result.results.scores["grade"][0].reason == "it gave 7, which is outside its range, 1 to 5"
 
 
 class Columns(MetricWithLLM, SingleTurnMetric):

@@ -68,9 +68,7 @@ def ready_prompts(
         )
         done = adapt_packs(packs, judge, shared=(PACKAGED,))
         if done.written:  # else another run has made them meanwhile
-            logger.warning(
-                "%d packs made, nobody has read them yet; doubtful texts: %d", len(done.written), done.marked
-            )
+            logger.warning("%d packs made, nobody has read them yet: %d doubtful texts", len(done.written), done.marked)
     elif packs.folder.name != type(config).model_fields["prompts_dir"].default.name and not packs.folder.is_dir():
         logger.warning("prompts_dir: %s is not there: all prompts are those of the package", packs.folder)
     return packs.load()

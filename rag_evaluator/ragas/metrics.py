@@ -33,16 +33,12 @@ NO_PROMPT = (
 )
 
 
-class NotHereError(ConfigError, AttributeError):
-    """An attribute of ragas' metrics that those here do not have: `hasattr` says so, too."""
-
-
 def _refuse(thing: str) -> NoReturn:
     raise ConfigError(NO_PROMPT.format(thing=thing))
 
 
 class ScoredAlone:
-    """What metrics of ragas are asked by themselves, without `evaluate`; and their prompts, which are not here."""
+    """What metrics of ragas are asked by themselves, without `evaluate`."""
 
     def init(self, run_config: Any = None) -> None:
         """Nothing: models are loaded when the first row is scored."""
@@ -84,16 +80,6 @@ class ScoredAlone:
         return list(scores)
 
     _loaded: Any = None  # models and name, and the evaluator that has them
-
-    def __getattr__(self, name: str) -> Any:
-        if name.endswith("prompt") or name == "question_generation":
-            raise NotHereError(NO_PROMPT.format(thing=f"{type(self).__name__}().{name}"))
-        if name in ("adapt_prompts", "get_prompts", "load_prompts", "save_prompts", "set_prompts"):
-            raise NotHereError(
-                f"{type(self).__name__}.{name}: prompts are packs in prompts_dir, chosen by language: "
-                "evaluate(..., config={'language': 'spanish', 'prompts_dir': 'prompts'}); docs/languages.md."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class RagasMetric(ScoredAlone, NamedMetric):

@@ -106,7 +106,6 @@ def test_faults_are_named_before_anything_is_scored(arguments: dict[str, Any], m
     "script",
     [
         "Faithfulness().nli_statements_prompt = 1",
-        "AspectCritic('polite', 'Is it polite?').single_turn_prompt.instruction = 'Be kind.'",
         "faithfulness.statement_prompt = 1",
         "class My(Faithfulness):\n    async def _single_turn_ascore(self, sample, callbacks):\n        return 0.1",
         "class My(LangchainLLMWrapper):\n    def generate_text(self, prompt):\n        return prompt",
@@ -151,8 +150,6 @@ def test_options_that_would_be_left_out_are_refused() -> None:
         ragas_metrics.AnswerCorrectness(weights=[0.5, 0.5])
     with pytest.raises(ConfigError, match="It has verdicts, mode, beta, atomicity, coverage"):
         ragas_metrics.FactualCorrectness(language="spanish")
-    with pytest.raises(ConfigError, match="chosen by language"):
-        ragas_metrics.faithfulness.adapt_prompts(language="spanish", llm=None)
     with pytest.raises(ConfigError, match="mode"):
         evaluate([ROW], metrics=[ragas_metrics.FactualCorrectness(mode="f2")])
     with pytest.raises(ConfigError, match=r"SemanticSimilarity\(threshold=...\)"):

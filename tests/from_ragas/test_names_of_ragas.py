@@ -133,12 +133,6 @@ def test_models_and_the_name_of_the_scores_can_be_set_later() -> None:
     assert critic.llm is metric.llm
 
 
-def test_metrics_of_the_configuration_are_scored_where_none_are_given() -> None:
-    found = evaluate([ROW], config={"metrics": ["exact_match", "string_present"]})
-    assert list(found.results.scores) == ["exact_match", "string_present"]
-    assert list(found.to_pandas())[:4] == ["user_input", "retrieved_contexts", "response", "reference"]
-
-
 def test_columns_may_have_names_of_ones_own() -> None:
     row = {"antwort": "Tesk.", "soll": "Tesk."}
     found = evaluate([row], metrics=["exact_match"], column_map={"answer": "antwort", "ground_truth": "soll"})
@@ -338,7 +332,8 @@ def test_a_missing_score_is_nan_with_a_reason_or_an_error_where_that_is_asked_fo
 
 
 def test_a_result_is_read_as_that_of_ragas_0_2() -> None:
-    result = asyncio.run(aevaluate([ROW], metrics=["exact_match", "string_present"]))
+    metrics = {"metrics": ["exact_match", "string_present"]}  # those of the configuration, as none are given
+    result = asyncio.run(aevaluate([ROW], config=metrics))
     assert result.scores == [{"exact_match": 0.0, "string_present": 1.0}]
     assert list(result.to_pandas().columns) == [
         "user_input", "retrieved_contexts", "response", "reference", "exact_match", "string_present",

@@ -61,9 +61,9 @@ class Reranker(FolderModel):
             pairs = tokenizer([asked] * len(plain), plain, truncation="only_second", max_length=self.window)
             shares = probabilities(
                 model,
+                tokenizer,
                 rows_of(pairs, len(plain)),
                 lambda model, inputs: model(**inputs).logits[:, 0].float().sigmoid(),
-                tokenizer.pad_token_id,
                 self.batch_size,
             )
         return [round(share, DECIMALS) for share in shares]

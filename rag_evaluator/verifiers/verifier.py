@@ -147,7 +147,7 @@ class Verifier(FolderModel):
                 f"evidence and sentence have {longest} tokens, and this verifier reads {self.window}"
             )
         read = READERS[self.family.reads](self.family, self.label)
-        return probabilities(model, encoded, read, tokenizer.pad_token_id, self.batch_size)
+        return probabilities(model, tokenizer, encoded, read, self.batch_size)
 
     def _by_pieces(self, contexts: Sequence[str], hypotheses: Sequence[str]) -> list[Support]:
         evidence = Evidence(contexts, self._count, self.language, self.each)

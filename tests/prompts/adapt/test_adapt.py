@@ -77,7 +77,7 @@ def adapted(folder: Path, judge: ScriptedJudge | Judge, owners: list[str] = OWNE
 def faulty(owners: list[str], folder: Path) -> dict[str, list[str]]:
     """File -> what `prompts check` finds wrong with it, of the packs in Klingon."""
     checked = check_packs(PackSet(prompts_owned(owners), "klingon", folder))
-    return {pack.path.name: [str(fault) for fault in pack.faults] for pack in checked if pack.faults}
+    return {path.name: [str(fault) for fault in faults] for path, faults in checked.items() if faults}
 
 
 def packs_in(folder: Path) -> dict[str, bytes]:

@@ -267,7 +267,6 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     adapt.add_argument("--config", type=Path, help="take judge and prompts_dir from this file")
     add_set(adapt)
     adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
-    adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
     _add_choice(adapt)
 
 

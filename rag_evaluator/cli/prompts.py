@@ -116,11 +116,8 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if config.judge.model_name == DEMO:
         logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")
     with ACTIVITY.counted("packs") as progress:
-        done = adapt_packs(packs, judge, options.force, progress)
-    print(
-        f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "
-        f"{done.asked} questions put to the judge"
-    )
+        done = adapt_packs(packs, judge, progress)
+    print(f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept")
     if done.written:
         print(f"{done.marked} doubtful texts were named above; 'prompts check' finds most of them again")
     return OK

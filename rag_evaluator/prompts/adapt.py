@@ -42,13 +42,11 @@ class AdaptedPacks:
         written: new packs.
         kept: packs that were there and were not touched.
         marked: texts that a reader should check, each of which a warning names.
-        asked: questions put to the judge in this run.
     """
 
     written: Sequence[Path]
     kept: Sequence[Path]
     marked: int
-    asked: int
 
 
 def ready_prompts(
@@ -77,7 +75,6 @@ def ready_prompts(
 def adapt_packs(
     packs: PackSet,
     judge: LazyJudge,
-    force: bool = False,
     progress: Progress = silent,
     shared: Sequence[Path] = (),
 ) -> AdaptedPacks:
@@ -86,7 +83,6 @@ def adapt_packs(
     Args:
         packs: what is to be there.
         judge: loaded only if there is something to translate.
-        force: make packs anew that exist.
         progress: called with (packs done, packs in all).
         shared: folders whose packs need not be made.
 
@@ -101,37 +97,31 @@ def adapt_packs(
     try:
         workshop.mkdir(parents=True, exist_ok=True)
         with FileLock(workshop / f"{name}.lock"):
-            return _adapt(packs, judge, force, progress, shared)
+            return _adapt(packs, judge, progress, shared)
     except OSError as error:
         raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
 
 
-def _adapt(packs: PackSet, judge: LazyJudge, force: bool, progress: Progress, shared: Sequence[Path]) -> AdaptedPacks:
+def _adapt(packs: PackSet, judge: LazyJudge, progress: Progress, shared: Sequence[Path]) -> AdaptedPacks:
     existing, missing = packs.find(*shared)
-    present = [key for key, path in existing.items() if path.parent == packs.folder]
-    chosen = [*present, *missing] if force else list(missing)
-    kept = [] if force else list(existing.values())
-    if not chosen:
-        return AdaptedPacks([], kept, 0, 0)
     marked = 0
 
-    async def make() -> int:
+    async def make() -> None:
         nonlocal marked
         translator = Translator(await judge.load(), packs.spoken)
-        for done, key in enumerate(chosen):
-            progress(done, len(chosen))
-            prompt, path = packs.originals[key], packs.path_of(key)
-            pack, refused = await _translated(prompt, translator)
-            doubts = _doubts(check_pack(pack, prompt, packs.spoken), refused)
+        for done, (key, path) in enumerate(missing.items()):
+            progress(done, len(missing))
+            pack, refused = await _translated(packs.originals[key], translator)
+            doubts = _doubts(check_pack(pack, packs.originals[key], packs.spoken), refused)
             for doubt in doubts:
                 logger.warning("%s: %s", path.name, doubt)
             write_pack(path, pack)
             marked += len(doubts)
-        progress(len(chosen), len(chosen))
-        return translator.asked
+        progress(len(missing), len(missing))
 
-    asked = run(make())
-    return AdaptedPacks(list(map(packs.path_of, chosen)), kept, marked, asked)
+    if missing:
+        run(make())
+    return AdaptedPacks(list(missing.values()), list(existing.values()), marked)
 
 
 Refused = Mapping[tuple[str, Translation], Sequence[str]]

@@ -207,9 +207,6 @@ class PackSet:
         """The language that is meant. Raises `ConfigError` for a name that cannot be one."""
         return find_language(self.language)
 
-    def path_of(self, key: Key) -> Path:
-        return pack_path(self.folder, key, self.spoken.name)
-
     def find(self, *folders: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
         """The pack files: those that exist, and those that are missing.
 
@@ -223,7 +220,7 @@ class PackSet:
             if path is not None:
                 existing[key] = path
             elif name != ENGLISH:
-                missing[key] = self.path_of(key)
+                missing[key] = pack_path(self.folder, key, name)
         return existing, missing
 
     def load(self) -> dict[Key, TracedPrompt]:

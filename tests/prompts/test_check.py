@@ -228,7 +228,7 @@ def test_the_command_passes_on_the_chosen_metrics_and_language(
 def test_a_misspelt_language_is_asked_about_and_a_toy_translates_nothing(
     action: str, tmp_path: Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.prompts.adapt._adapt", lambda *_: AdaptedPacks([], [], 0, 0))
+    monkeypatch.setattr("rag_evaluator.prompts.adapt._adapt", lambda *_: AdaptedPacks([], [], 0))
     folder = [str(tmp_path)] if action == "check" else ["--folder", str(tmp_path)]
     main(["prompts", action, *folder, "--language", "catalán", "--metrics", "faithfulness"])
     assert "language 'catalán' is not known. Did you mean 'catalan'?" in caplog.text

@@ -9,7 +9,6 @@ import pytest
 from ragas.metrics import collections
 
 from rag_evaluator import METRICS, ConfigError, load_config
-from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import canonical_name, chosen_metrics
 
 DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="utf-8")
@@ -74,14 +73,6 @@ OVERRIDES = [
 @pytest.mark.parametrize(("override", "metric", "options"), OVERRIDES)
 def test_an_option_is_set_in_the_shell(load: Load, override: str, metric: str, options: dict[str, Any]) -> None:
     assert load("", override)[metric].options == options
-
-
-def test_a_wrong_option_ends_the_command_before_a_model_is_loaded(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    (tmp_path / "config.yaml").write_text(f"{HEAD}metric_options: {{rouge: {{mod: recall}}}}\n", encoding="utf-8")
-    assert main(["evaluate", str(tmp_path / "config.yaml")]) == 2
-    assert "config.yaml, line 2: 'metric_options.rouge.mod' is not a known key" in capsys.readouterr().err
 
 
 def test_every_class_of_ragas_is_a_metric_or_is_said_to_be_left_out() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag_evaluator.cli.main import main
-from rag_evaluator.config import LANGUAGES, find_language
+from rag_evaluator.config import LANGUAGES, find_language, sentences
 from rag_evaluator.metrics import all_prompts, load_prompts
 from rag_evaluator.prompts import (
     AdaptedPacks,
@@ -261,6 +261,23 @@ def test_a_folder_without_packs_is_told(tmp_path: Path, capsys: pytest.CaptureFi
 )
 def test_numbers_placeholders_and_label_words_must_survive(text: str, translation: str, gone: list[str]) -> None:
     assert lost(text, translation, frozenset({"verdict"})) == gone
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "parts"),
+    [
+        ("es", "Hola. ¿Qué tal? Bien.", ["Hola. ", "¿Qué tal? ", "Bien."]),
+        ("es", "Einstein (70 d. C.) y J. Smith fueron. Fin", ["Einstein (70 d. C.) y J. Smith fueron. ", "Fin"]),
+        ("zh", "他出生了。那里有河！对吗？是", ["他出生了。", "那里有河！", "对吗？", "是"]),
+        ("ja", "彼は「行く。」と言った。", ["彼は「行く。」", "と言った。"]),
+        ("ar", "هل هذا؟ نعم. لا", ["هل هذا؟ ", "نعم. ", "لا"]),
+        ("hi", "यह है। वह था। 2020 में", ["यह है। ", "वह था। ", "2020 में"]),
+        ("en", "3.14 is pi. So", ["3.14 is pi. ", "So"]),
+        ("en", "", []),
+    ],
+)
+def test_sentences_end_as_the_languages_end_them(language: str, text: str, parts: list[str]) -> None:
+    assert sentences(text, find_language(language)) == parts
 
 
 def test_a_few_words_may_be_in_any_language() -> None:

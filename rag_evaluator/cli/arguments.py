@@ -257,7 +257,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         "adapt",
         help="make the packs of a language with the judge",
         description="Translates the English prompts text by text with the judge. A stopped run is continued by the "
-        "same command; packs that exist are kept. review_<language>.md lists what a person should check.",
+        "same command; packs that exist are kept. What a person should check is written to standard error.",
         **with_examples(
             "rag-evaluator prompts adapt --language catalan --set judge.model=/models/Qwen3-32B",
             "rag-evaluator prompts adapt --language catalan --config config.yaml --metrics faithfulness --folder packs",
@@ -267,7 +267,6 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
     adapt.add_argument("--config", type=Path, help="take judge and prompts_dir from this file")
     add_set(adapt)
     adapt.add_argument("--folder", type=Path, help="where the packs go; default: prompts_dir of the configuration")
-    adapt.add_argument("--force", action="store_true", help="make packs anew that exist")
     _add_choice(adapt)
 
 

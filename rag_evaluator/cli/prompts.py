@@ -18,7 +18,7 @@ from rag_evaluator.metrics.table import METRICS, choose_owners, select_metrics
 from rag_evaluator.resources import packaged
 
 if TYPE_CHECKING:
-    from rag_evaluator.prompts.check import CheckedPack
+    from rag_evaluator.prompts.check import Fault
     from rag_evaluator.prompts.loading import PackSet
 
 PROMPTS_DIR = Path("prompts")
@@ -73,7 +73,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
         logger.warning("%s", question)
     others = [packaged("prompts")]
     checked = {name: check_packs(_packs(options, config, name, folder), others) for name in languages}
-    faults = [(pack.path, fault) for packs in checked.values() for pack in packs for fault in pack.faults]
+    faults = [(path, fault) for packs in checked.values() for path, wrong in packs.items() for fault in wrong]
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
         return BAD_INPUT if faults else OK
@@ -84,13 +84,13 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     return BAD_INPUT if faults else OK
 
 
-def _as_json(packs: Sequence["CheckedPack"]) -> dict[str, Any]:
-    faults = [{"file": str(pack.path), **fault._asdict()} for pack in packs for fault in pack.faults]
+def _as_json(packs: Mapping[Path, Sequence["Fault"]]) -> dict[str, Any]:
+    faults = [{"file": str(path), **fault._asdict()} for path, wrong in packs.items() for fault in wrong]
     return {"packs": len(packs), "good": _good(packs), "faults": faults}
 
 
-def _good(packs: Sequence["CheckedPack"]) -> int:
-    return sum(not pack.faults for pack in packs)
+def _good(packs: Mapping[Path, Sequence["Fault"]]) -> int:
+    return sum(not faults for faults in packs.values())
 
 
 def _packs(options: argparse.Namespace, config: Config, language: str, folder: Path) -> "PackSet":
@@ -116,13 +116,10 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
     if config.judge.model_name == DEMO:
         logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")
     with ACTIVITY.counted("packs") as progress:
-        done = adapt_packs(packs, judge, options.force, progress)
-    print(
-        f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept; "
-        f"{done.asked} questions put to the judge"
-    )
-    if done.review:
-        print(f"{done.marked} texts to look at: {done.review}")
+        done = adapt_packs(packs, judge, progress)
+    print(f"{len(done.written)} packs written to {packs.folder}/, {len(done.kept)} were there and are kept")
+    if done.written:
+        print(f"{done.marked} doubtful texts were named above; 'prompts check' finds most of them again")
     return OK
 
 

@@ -205,9 +205,6 @@ class EmbeddingsConfig(Section):
     encode_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer.encode
 
 
-BY_CERTIFICATE = "certificate"  # thresholds that people's labels gave
-
-
 class VerifierConfig(Section):
     """What says whether a text supports a sentence, for groundedness and its neighbours.
 
@@ -216,8 +213,7 @@ class VerifierConfig(Section):
         kind: a name of `VERIFIERS`; auto: recognised from the folder's config.json.
         base: of HHEM: the folder of flan-t5-base, for its configuration and tokenizer.
         batch_size: pairs of evidence and sentence computed together; auto: as suits the device.
-        threshold: the probability from which a sentence counts as supported; `certificate`: for each metric that of the
-            file that `certificate` names, which `certify` found by labels of sentences.
+        threshold: from this probability on a sentence counts as supported; `certify` finds one by labels of sentences.
         evidence: `packed`: contexts in their order in as few pieces as the model can read; `each`: context by context,
             so that the one that supports a sentence is named.
         any_language: also take texts in a language that the model was not made for.
@@ -227,7 +223,7 @@ class VerifierConfig(Section):
     kind: Text = "auto"
     base: Annotated[Text | None, Place()] = None
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    threshold: Annotated[float, Field(gt=0.0, lt=1.0)] | Literal["certificate"] = 0.5
+    threshold: float = Field(default=0.5, gt=0.0, lt=1.0)
     evidence: Literal["packed", "each"] = "packed"
     any_language: bool = False
 
@@ -240,8 +236,7 @@ class RerankerConfig(Section):
     """The model that says whether a retrieved context is relevant, with `match: reranker`.
 
     Attributes:
-        model: a folder or a hub id that is in the cache: a cross-encoder with one label, such as bge-reranker-v2-m3, or
-            Qwen3-Reranker.
+        model: a folder or a hub id that is in the cache: a cross-encoder with one label, such as bge-reranker-v2-m3.
         threshold: the probability from which a context counts as relevant.
         batch_size: contexts computed together; auto: as suits the device.
     """

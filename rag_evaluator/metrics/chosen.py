@@ -2,15 +2,14 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.config import gone
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import BY_CERTIFICATE, BY_JUDGE, VerifierConfig
+from rag_evaluator.config.sections import BY_JUDGE
 from rag_evaluator.errors import ConfigError, ResultsError, did_you_mean
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.metrics.definitions import check_functions, own_metrics, validated
@@ -20,7 +19,6 @@ from rag_evaluator.metrics.table import METRICS, canonical_name, select_metrics
 from rag_evaluator.metrics.work_checks import CHECKED, VERSION
 from rag_evaluator.models.hub import as_line
 from rag_evaluator.resources import __version__
-from rag_evaluator.results.verified import certified_threshold, check_verifier
 from rag_evaluator.verifiers.reranker import reranker_of
 
 if TYPE_CHECKING:
@@ -63,7 +61,8 @@ def option_names(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str
         if metrics[canonical].section:
             raise ConfigError(f"{start}: the options of {canonical} are in the section '{metrics[canonical].section}'.")
         if metrics[canonical].settings is None:
-            raise ConfigError(f"{start}: {canonical} has no options. Remove the line.")
+            advice = gone.KEYS.get(f"metric_options.{canonical}", "Remove the line.")
+            raise ConfigError(f"{start}: {canonical} has no options. {advice}")
     return written
 
 
@@ -93,42 +92,7 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
                 f"{config.place(*place, 'verdicts')}: '{key}' needs a verifier, and verifier.model is {BY_JUDGE}. Set "
                 "verifier.model to a folder, or remove this."
             )
-    return metric.with_verifier(with_threshold(config, name)) if metric.verifier else metric
-
-
-def with_threshold(config: Config, name: str) -> VerifierConfig:
-    """The settings of the verifier with a metric's threshold as a number.
-
-    Raises `ConfigError` where it is to come from a certificate, and that has none of the metric's sentences.
-    """
-    if config.verifier.threshold != BY_CERTIFICATE:
-        return config.verifier
-    with _certificate(config) as path:
-        return config.verifier.model_copy(update={"threshold": certified_threshold(path, name)})
-
-
-def check_certified(config: Config, signatures: Mapping[str, str], metrics: Mapping[str, Metric]) -> None:
-    """Raises `ConfigError` if thresholds of a certificate are of another verifier than that of these signatures."""
-    if config.verifier.threshold == BY_CERTIFICATE:
-        with _certificate(config) as path:
-            for name, metric in metrics.items():
-                if metric.verifier:
-                    check_verifier(path, name, signatures[name])
-
-
-@contextmanager
-def _certificate(config: Config) -> Iterator[Path]:
-    """The certificate that has the threshold; what is wrong with it is a `ConfigError`."""
-    start = f"{config.place('verifier', 'threshold')}: verifier.threshold"
-    if config.certificate is None:
-        raise ConfigError(
-            f"{start} is 'certificate', and no certificate is named. Set certificate: results/demo/certificate.json, "
-            "or give verifier.threshold a number."
-        )
-    try:
-        yield config.certificate
-    except ResultsError as error:
-        raise ConfigError(f"{start}: {error}") from error
+    return metric.with_verifier(config.verifier) if metric.verifier else metric
 
 
 def check_chosen(config: Config, metrics: Mapping[str, Metric]) -> None:

@@ -24,9 +24,7 @@ from rag_evaluator.results.rows import DROPPED
 # Any in this module: whatever the user wrote.
 
 MOST_LABELS = 101  # 0..100: each is a line of the prompt
-NAMED = {"pass/fail": ("fail", "pass"), "yes/no": ("no", "yes")}
-"""Scales by name, the worse label first. Their words are English."""
-FORMS = "{0: rude, 1: neutral, 2: polite}, [fail, pass], pass/fail, yes/no or 0..10"
+FORMS = "{0: rude, 1: neutral, 2: polite}, [fail, pass] or 0..10"
 RANGE = re.compile(r"\s*(-?\d{1,6})\s*\.\.\s*(-?\d{1,6})\s*")
 
 
@@ -36,7 +34,7 @@ def read_scale(written: Any) -> dict[int, str]:
         low, high = int(ends[1]), int(ends[2])
         labels = {**dict.fromkeys(range(low, high + 1), ""), **({low: "min", high: "max"} if low < high else {})}
     else:
-        labels = _labels(NAMED.get(written, written) if isinstance(written, str) else written)
+        labels = _labels(written)
     if not 2 <= len(labels) <= MOST_LABELS:
         raise ValueError(f"expected 2 to {MOST_LABELS} labels, such as {FORMS}; the smaller number first")
     return dict(sorted(labels.items()))

@@ -26,7 +26,7 @@ class CustomMetric:
         name: of the metric.
         question: what is asked, in the language of the run.
         columns: what the judge is shown of a row; `reference:optional` where the row has it.
-        scale: the labels with their meaning: `{0: "rude", 1: "polite"}`, `["fail", "pass"]`, `"pass/fail"`, `"0..10"`.
+        scale: the labels with their meaning: `{0: "rude", 1: "polite"}`, `["fail", "pass"]`, `"0..10"`.
         better: which end of the scale is the better one.
         stage: the part of the system that it measures.
         examples: dicts with the columns, `reason` and `label`.

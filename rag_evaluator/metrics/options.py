@@ -1,9 +1,9 @@
 """Options of metrics that users may set, and what they change of a row of `METRICS`."""
 
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, field_validator
+from pydantic import AfterValidator, Field
 
 from rag_evaluator.config.sections import Section
 from rag_evaluator.judge.grammar.schema import rubric_numbers
@@ -19,19 +19,17 @@ class VerdictOptions(Section):
     verdicts: Literal["judge", "verifier"] = "judge"
 
 
-def by_verifier(name: str, *prompts: str) -> Callable[[VerdictOptions], Mapping[str, Any]]:
+def by_verifier(name: str, prompt: str) -> Callable[[VerdictOptions], Mapping[str, Any]]:
     """What changes of a row where a verifier decides.
 
     Args:
         name: of the class of `own.verdicts`.
-        prompts: those by which the judge writes statements; none: the sentences of the text are taken.
+        prompt: that by which the judge writes statements.
     """
     changes = {
         "made_by": f"rag_evaluator.metrics.own.verdicts:{name}",
         "verifier": "model",
-        "words": not prompts,
-        "judge": bool(prompts),
-        "prompts": prompts,
+        "prompts": (prompt,),
     }
     return lambda options: changes if options.verdicts == "verifier" else {}
 
@@ -51,7 +49,7 @@ class FactualCorrectnessOptions(VerdictOptions):
     coverage: Literal["low", "high"] = "low"
 
 
-class NoiseSensitivityOptions(VerdictOptions):
+class NoiseSensitivityOptions(Section):
     """Of `noise_sensitivity`.
 
     Attributes:
@@ -83,6 +81,15 @@ class RougeOptions(Section):
     mode: Literal["fmeasure", "precision", "recall"] = "fmeasure"
 
 
+RubricKey = Annotated[str, Field(pattern=r"^score[0-9]_description$")]
+Meaning = Annotated[str, Field(pattern=r"\S")]
+
+
+def _in_lines(rubrics: dict[str, str]) -> dict[str, str]:
+    """Each meaning on one line, from the lowest score to the highest."""
+    return {name: " ".join(rubrics[name].split()) for name in sorted(rubrics)}
+
+
 class RubricsScoreOptions(Section):
     """Of `rubrics_score_with_reference` and `rubrics_score_without_reference`.
 
@@ -90,21 +97,7 @@ class RubricsScoreOptions(Section):
         rubrics: what each score means, from `score0_description` to `score9_description`; None: ragas' own, 1 to 5.
     """
 
-    rubrics: dict[str, str] | None = None
-
-    @field_validator("rubrics")
-    @classmethod
-    def _describe_scores(cls, rubrics: dict[str, str] | None) -> dict[str, str] | None:
-        if rubrics is None:
-            return None
-        wrong = [name for name in rubrics if not rubric_numbers([name])]
-        if wrong or len(rubrics) < 2:
-            got = f", not {wrong[0]}" if wrong else ""
-            raise ValueError(f"expected at least two of score0_description to score9_description{got}")
-        empty = [name for name, text in rubrics.items() if not text.strip()]
-        if empty:
-            raise ValueError(f"expected a text for {empty[0]}")
-        return {name: " ".join(rubrics[name].split()) for name in sorted(rubrics)}
+    rubrics: Annotated[dict[RubricKey, Meaning], Field(min_length=2), AfterValidator(_in_lines)] | None = None
 
 
 class QuotesOptions(Section):

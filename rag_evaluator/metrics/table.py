@@ -27,6 +27,14 @@ NOTHING, BOTH_ENDS = (0.0,), (0.0, 1.0)  # atoms: of evasive answers; of texts w
 OWN = "rag_evaluator.metrics.own"
 STATEMENTS = ("statement_generator_prompt", "nli_statement_prompt")
 JUDGES = ("judge1_prompt", "judge2_prompt")
+
+
+def _compared(made_by: str, about: str, *aliases: str, **fields: Any) -> Metric:
+    """A row of a metric that compares the letters of response and reference. Any: other fields of `Metric`."""
+    continuous = {"kind": "continuous", "atoms": BOTH_ENDS, **fields}
+    return Metric(made_by, PAIR, judge=False, aliases=aliases, about=about, **continuous)
+
+
 METRICS: Mapping[str, Metric] = {
     "faithfulness": Metric(
         "Faithfulness",
@@ -69,8 +77,6 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("LLMContextRecall",),
         stage="retrieval",
-        settings=VerdictOptions,
-        changes=by_verifier("ContextRecall"),
         about="sentences of the reference that the contexts support",
     ),
     "context_relevance": Metric(
@@ -148,7 +154,6 @@ METRICS: Mapping[str, Metric] = {
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
         better="lower",
         settings=NoiseSensitivityOptions,
-        changes=by_verifier("NoiseSensitivity", "statement_prompt"),
         about="wrong statements that come from the contexts",
     ),
     "context_entity_recall": Metric(
@@ -160,39 +165,23 @@ METRICS: Mapping[str, Metric] = {
     ),
     **SUPPORT,
     **RETRIEVAL,
-    "bleu_score": Metric(
+    "bleu_score": _compared(
         f"{OWN}.of_ragas:BleuScore",
-        PAIR,
-        judge=False,
+        "runs of words shared with the reference",
+        "bleu",
         words=True,
-        aliases=("bleu",),
-        kind="continuous",
-        atoms=BOTH_ENDS,
         package="sacrebleu",
-        about="runs of words shared with the reference",
     ),
-    "rouge_score": Metric(
+    "rouge_score": _compared(
         f"{OWN}.of_ragas:RougeScore",
-        PAIR,
-        judge=False,
+        "words shared with the reference, in order",
+        "rouge",
+        "rouge_score(mode=fmeasure)",
         words=True,
-        aliases=("rouge", "rouge_score(mode=fmeasure)"),
-        kind="continuous",
-        atoms=BOTH_ENDS,
         settings=RougeOptions,
         package="rouge-score",
-        about="words shared with the reference, in order",
     ),
-    "chrf_score": Metric(
-        "CHRFScore",
-        PAIR,
-        judge=False,
-        aliases=("chrf",),
-        kind="continuous",
-        atoms=BOTH_ENDS,
-        package="sacrebleu",
-        about="letter sequences shared with the reference",
-    ),
+    "chrf_score": _compared("CHRFScore", "letter sequences shared with the reference", "chrf", package="sacrebleu"),
     "rubrics_score_without_reference": Metric(
         "RubricsScoreWithoutReference",
         ("user_input", "response"),
@@ -248,14 +237,8 @@ METRICS: Mapping[str, Metric] = {
     "string_presence": Metric(
         "StringPresence", PAIR, judge=False, aliases=("string_present",), about="the reference is in the response"
     ),  # likewise
-    "non_llm_string_similarity": Metric(
-        "NonLLMStringSimilarity",
-        PAIR,
-        judge=False,
-        aliases=("string_similarity",),
-        kind="continuous",
-        atoms=BOTH_ENDS,
-        about="edit distance to the reference",
+    "non_llm_string_similarity": _compared(
+        "NonLLMStringSimilarity", "edit distance to the reference", "string_similarity"
     ),
 }
 

@@ -36,3 +36,4 @@ from ragas.metrics.collections.instance_specific_rubrics.util import (
 from ragas.metrics.collections.quoted_spans.util import extract_quoted_spans as extract_quoted_spans
 from ragas.metrics.result import MetricResult as MetricResult
 from ragas.prompt.metrics.base_prompt import BasePrompt as BasePrompt
+from ragas.run_config import RunConfig as RunConfig

@@ -13,7 +13,6 @@ from filelock import FileLock
 from rag_evaluator.config.languages import misspelt
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import PromptError
-from rag_evaluator.files.atomic import write_text
 from rag_evaluator.files.progress import Progress, silent
 from rag_evaluator.judge.judge import LazyJudge
 from rag_evaluator.models.event_loop import run
@@ -32,21 +31,7 @@ from rag_evaluator.prompts.translate import Translation, Translator, divided, jo
 
 logger = logging.getLogger(__name__)
 WORKSHOP = ".adapting"  # folder beside the packs: a lock against two runs at once
-HEADING = """# Packs in {language}: what to review
-
-Written by `rag-evaluator prompts adapt`. Read each text below in its pack, correct it there, and delete it here. Then
-run `rag-evaluator prompts check --language {language}`.
-"""
-SECTION = "\n## "
 REPLY_SHOWN = 300  # characters of a reply that was refused
-
-
-def write_review(path: Path, language: str, pack: str, section: str) -> None:
-    """Write the section of a pack into the report; those of other packs are kept. Raises `ResultsError`."""
-    earlier = path.read_text(encoding="utf-8").split(SECTION)[1:] if path.is_file() else []
-    bodies = [body.rstrip() for body in earlier if body.splitlines()[0].strip() != pack]
-    text = "".join(f"{SECTION}{body}\n" for body in [*bodies, f"{pack}\n\n{section}"])
-    write_text(path, HEADING.format(language=language) + text)
 
 
 @dataclass(frozen=True)
@@ -56,16 +41,12 @@ class AdaptedPacks:
     Attributes:
         written: new packs.
         kept: packs that were there and were not touched.
-        review: the report of what a reader should check; None if nothing was written.
-        marked: texts in it.
-        asked: questions put to the judge in this run.
+        marked: texts that a reader should check, each of which a warning names.
     """
 
     written: Sequence[Path]
     kept: Sequence[Path]
-    review: Path | None
     marked: int
-    asked: int
 
 
 def ready_prompts(
@@ -85,7 +66,7 @@ def ready_prompts(
         )
         done = adapt_packs(packs, judge, shared=(PACKAGED,))
         if done.written:  # else another run has made them meanwhile
-            logger.warning("%d packs made, nobody has read them yet: see %s", len(done.written), done.review)
+            logger.warning("%d packs made, nobody has read them yet: %d doubtful texts", len(done.written), done.marked)
     elif packs.folder.name != type(config).model_fields["prompts_dir"].default.name and not packs.folder.is_dir():
         logger.warning("prompts_dir: %s is not there: all prompts are those of the package", packs.folder)
     return packs.load()
@@ -94,7 +75,6 @@ def ready_prompts(
 def adapt_packs(
     packs: PackSet,
     judge: LazyJudge,
-    force: bool = False,
     progress: Progress = silent,
     shared: Sequence[Path] = (),
 ) -> AdaptedPacks:
@@ -103,12 +83,11 @@ def adapt_packs(
     Args:
         packs: what is to be there.
         judge: loaded only if there is something to translate.
-        force: make packs anew that exist.
         progress: called with (packs done, packs in all).
         shared: folders whose packs need not be made.
 
-    Each pack is written when it is done: the next run continues a stopped one. A second run at the same time
-    waits for the first. Raises `PromptError` when the folder cannot be written.
+    Each pack is written when it is done, after its warnings: the next run continues a stopped one. A second run at the
+    same time waits for the first. Raises `PromptError` when the folder cannot be written.
     """
     name, workshop = packs.spoken.name, packs.folder / WORKSHOP
     if name == ENGLISH:
@@ -118,36 +97,31 @@ def adapt_packs(
     try:
         workshop.mkdir(parents=True, exist_ok=True)
         with FileLock(workshop / f"{name}.lock"):
-            return _adapt(packs, judge, force, progress, shared)
+            return _adapt(packs, judge, progress, shared)
     except OSError as error:
         raise PromptError(f"{packs.folder}: cannot be written: {error}. Choose another folder.") from error
 
 
-def _adapt(packs: PackSet, judge: LazyJudge, force: bool, progress: Progress, shared: Sequence[Path]) -> AdaptedPacks:
+def _adapt(packs: PackSet, judge: LazyJudge, progress: Progress, shared: Sequence[Path]) -> AdaptedPacks:
     existing, missing = packs.find(*shared)
-    present = [key for key, path in existing.items() if path.parent == packs.folder]
-    chosen = [*present, *missing] if force else list(missing)
-    kept = [] if force else list(existing.values())
-    if not chosen:
-        return AdaptedPacks([], kept, None, 0, 0)
-    review, marked = packs.folder / f"review_{packs.spoken.name}.md", 0
+    marked = 0
 
-    async def make() -> int:
+    async def make() -> None:
         nonlocal marked
         translator = Translator(await judge.load(), packs.spoken)
-        for done, key in enumerate(chosen):
-            progress(done, len(chosen))
-            prompt, path = packs.originals[key], packs.path_of(key)
-            pack, refused = await _translated(prompt, translator)
-            faults = check_pack(pack, prompt, packs.spoken)
-            write_review(review, packs.spoken.name, path.name, _section(faults, refused))  # no pack is without it
+        for done, (key, path) in enumerate(missing.items()):
+            progress(done, len(missing))
+            pack, refused = await _translated(packs.originals[key], translator)
+            doubts = _doubts(check_pack(pack, packs.originals[key], packs.spoken), refused)
+            for doubt in doubts:
+                logger.warning("%s: %s", path.name, doubt)
             write_pack(path, pack)
-            marked += len(faults) + len(refused)
-        progress(len(chosen), len(chosen))
-        return translator.asked
+            marked += len(doubts)
+        progress(len(missing), len(missing))
 
-    asked = run(make())
-    return AdaptedPacks(list(map(packs.path_of, chosen)), kept, review, marked, asked)
+    if missing:
+        run(make())
+    return AdaptedPacks(list(missing.values()), list(existing.values()), marked)
 
 
 Refused = Mapping[tuple[str, Translation], Sequence[str]]
@@ -178,13 +152,10 @@ async def _translated(prompt: "BasePrompt[Any, Any]", translator: Translator) ->
     return Pack(translator.language.name, texts["instruction"], examples, english.original_hash), refused
 
 
-def _section(faults: Sequence[Fault], refused: Refused) -> str:
+def _doubts(faults: Sequence[Fault], refused: Refused) -> list[str]:
     """What to review in a pack: what `prompts check` finds in it, and the segments that stay English."""
-    lines = [f"- `prompts check` says: {fault}" for fault in faults]
+    lines = [f"prompts check says: {fault}" for fault in faults]
     for (source, reply), places in refused.items():
-        lines += [
-            f"- {', '.join(f'`{place}`' for place in dict.fromkeys(places))}: {reply.refused}",
-            f"  - English, which stays: {source}",
-            f"  - refused: {reply.written[:REPLY_SHOWN] or '(nothing)'}",
-        ]
-    return "\n".join(lines or ["Nothing was doubtful."])
+        where, written = ", ".join(dict.fromkeys(places)), reply.written[:REPLY_SHOWN] or "(nothing)"
+        lines.append(f"{where}: {reply.refused}. English, which stays: {source!r}; refused: {written!r}")
+    return lines

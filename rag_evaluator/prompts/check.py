@@ -3,7 +3,6 @@
 import re
 import unicodedata
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
@@ -141,32 +140,24 @@ class Fault(NamedTuple):
 LONG_TEXT, SHORTENED = 60, 2.0  # characters; times shorter or longer than translations into the language are
 
 
-@dataclass(frozen=True)
-class CheckedPack:
-    """A pack that was checked: its file, which need not exist, and what is wrong with it."""
-
-    path: Path
-    faults: Sequence[Fault]
-
-
-def check_packs(packs: PackSet, others: Sequence[Path] = ()) -> list[CheckedPack]:
-    """Check every pack of a language, in the order of the prompts.
+def check_packs(packs: PackSet, others: Sequence[Path] = ()) -> dict[Path, list[Fault]]:
+    """What is wrong with every pack of a language, by its file, which need not exist; in the order of the prompts.
 
     Args:
         packs: what is to be there.
         others: folders where a pack is looked for that is not in that of `packs`.
     """
-    checked = []
+    checked = {}
     existing, missing = packs.find(*others)
     for key, prompt in packs.originals.items():
         if key in missing:
-            checked.append(CheckedPack(missing[key], [Fault("missing", "", "no such file")]))
+            checked[missing[key]] = [Fault("missing", "", "no such file")]
         elif key in existing:
+            path = existing[key]
             try:
-                faults = check_pack(load_pack(existing[key], prompt), prompt, packs.spoken)
+                checked[path] = check_pack(load_pack(path, prompt), prompt, packs.spoken)
             except PromptError as error:
-                faults = [Fault("invalid", "", str(error).removeprefix(f"{existing[key]}: "))]
-            checked.append(CheckedPack(existing[key], faults))
+                checked[path] = [Fault("invalid", "", str(error).removeprefix(f"{path}: "))]
     return checked
 
 

@@ -124,16 +124,6 @@ class PackPrompt(BasePrompt[BaseModel, BaseModel]):
         return super().to_string(data)
 
 
-class SchemaOnce:
-    """A response model in a prompt; its JSON schema, which every text shows, is made once."""
-
-    def __init__(self, model: type[BaseModel]) -> None:
-        self.schema = model.model_json_schema()
-
-    def model_json_schema(self) -> dict[str, Any]:
-        return self.schema
-
-
 class TracedPrompt:
     """Replaces a prompt in a ragas metric; its text brings the input it was made from to the judge."""
 
@@ -141,28 +131,22 @@ class TracedPrompt:
         self.prompt, self.name, self.pack = prompt, name, pack
         self.language, self.source = pack.language, pack.digest
         self.examples = pack.examples
-        self._render(prompt)
-
-    def _render(self, prompt: "BasePrompt[Any, Any]") -> None:
-        self._rendered = copy(prompt)
-        schema: Any = SchemaOnce(prompt.output_model)  # Any: ragas asks a model that it shows for its schema only
-        self._rendered.output_model = schema
 
     def without_examples(self) -> "TracedPrompt":
         """The same question without examples."""
         bare = copy(self)
         bare.source, bare.examples = short_digest(f"no examples of {self.source}"), []
-        bare._render(PackPrompt(replace(self.pack, examples=()), self.prompt))
+        bare.prompt = PackPrompt(replace(self.pack, examples=()), self.prompt)
         bare.__dict__.pop("frames", None)
         return bare
 
     @cached_property
     def frames(self) -> tuple[Frame, ...]:
         """The text around the input, for each set of examples."""
-        return find_frames(self._rendered, self.pack)
+        return find_frames(self.prompt, self.pack)
 
     def to_string(self, data: BaseModel) -> PromptText:
-        text = self._rendered.to_string(data)
+        text = self.prompt.to_string(data)
         values = data.model_dump(mode="json", exclude_none=True)
         again = put_together(self.frames, values) == text
         return PromptText(text, data, self.name, self.language, self.source, values if again else None, self.examples)
@@ -223,9 +207,6 @@ class PackSet:
         """The language that is meant. Raises `ConfigError` for a name that cannot be one."""
         return find_language(self.language)
 
-    def path_of(self, key: Key) -> Path:
-        return pack_path(self.folder, key, self.spoken.name)
-
     def find(self, *folders: Path) -> tuple[dict[Key, Path], dict[Key, Path]]:
         """The pack files: those that exist, and those that are missing.
 
@@ -239,7 +220,7 @@ class PackSet:
             if path is not None:
                 existing[key] = path
             elif name != ENGLISH:
-                missing[key] = self.path_of(key)
+                missing[key] = pack_path(self.folder, key, name)
         return existing, missing
 
     def load(self) -> dict[Key, TracedPrompt]:

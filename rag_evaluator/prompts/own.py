@@ -1,13 +1,13 @@
 """The typed inputs and answers of the prompts that are not ragas'; their texts are the packs in `orig_prompts/`.
 
-Class names, docstrings and descriptions are part of a prompt: the judge is shown the JSON schema of its answer.
+Class names, docstrings and descriptions of answers are part of a prompt: the judge is shown their JSON schema.
 """
 
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema
+from pydantic import BaseModel, BeforeValidator, Field, TypeAdapter, WithJsonSchema, create_model
 
 from rag_evaluator.config.features import all_features, load
 from rag_evaluator.models.ragas_library import BasePrompt
@@ -24,11 +24,29 @@ Choice = Annotated[Literal[1, 2], READ, SHOWN]
 Label = Annotated[Literal[1, 2, 3, 4, 5], READ, SHOWN]
 
 
-class FilterInput(BaseModel):
-    """A question and one retrieved context."""
+def _input(name: str, **fields: Any) -> type[BaseModel]:
+    """The model of what is asked about, whose prompt shows its values only: name of a field -> its type."""
+    known: dict[str, Any] = {field: kind if isinstance(kind, tuple) else (kind, ...) for field, kind in fields.items()}
+    made: type[BaseModel] = create_model(name, __module__=__name__, **known)
+    return made
 
-    user_input: str = Field(description="The question")
-    context: str = Field(description="The context to judge")
+
+FilterInput = _input("FilterInput", user_input=str, context=str)
+CompareInput = _input("CompareInput", user_input=str, context_1=str, context_2=str)
+AnswerInput = _input("AnswerInput", user_input=str, contexts=list[str])
+ReduceInput = _input("ReduceInput", user_input=str, answers=list[str])  # answers made from parts of the contexts
+SupportInput = _input("SupportInput", user_input=str, answer=str, context=str)
+ChunkInput = _input(
+    "ChunkInput", user_input=str, reference=str, reference_contexts=(list[str] | None, None), context=str
+)
+MatchInput = _input("MatchInput", reference_context=str, contexts=list[str])
+RubricInput = _input("RubricInput", user_input=str, response=str, reference=str)
+SentencesInput = _input("SentencesInput", user_input=str, sentences=list[str])  # each with its number
+AnswerableInput = _input("AnswerableInput", user_input=str, contexts=list[str])
+RefusedInput = _input("RefusedInput", user_input=str, response=str)
+# The premise comes first: the questions about one row begin alike, and the judge reads that beginning once.
+VerifyInput = _input("VerifyInput", premise=str, user_input=(str | None, None), hypothesis=str, options=list[str])
+CustomInput = _input("CustomInput", question=str, scale=dict[str, str], values=dict[str, str])
 
 
 class FilterOutput(BaseModel):
@@ -37,32 +55,10 @@ class FilterOutput(BaseModel):
     verdict: Verdict = Field(description="1 if the context holds the answer to the question, else 0")
 
 
-class CompareInput(BaseModel):
-    """A question and two retrieved contexts."""
-
-    user_input: str = Field(description="The question")
-    context_1: str = Field(description="The first context")
-    context_2: str = Field(description="The second context")
-
-
 class CompareOutput(BaseModel):
     """Which context answers the question better."""
 
     choice: Choice = Field(description="1 if the first context answers the question better, 2 if the second does")
-
-
-class AnswerInput(BaseModel):
-    """A question and the contexts it is to be answered from."""
-
-    user_input: str = Field(description="The question")
-    contexts: list[str] = Field(description="The contexts to answer from")
-
-
-class ReduceInput(BaseModel):
-    """A question and answers made from parts of the contexts."""
-
-    user_input: str = Field(description="The question")
-    answers: list[str] = Field(description="Answers made from different parts of the contexts")
 
 
 class ReferenceOutput(BaseModel):
@@ -72,27 +68,10 @@ class ReferenceOutput(BaseModel):
     answer: str = Field(description="The full answer; empty if the question cannot be answered")
 
 
-class SupportInput(BaseModel):
-    """A question, its answer and one context."""
-
-    user_input: str = Field(description="The question")
-    answer: str = Field(description="The answer to the question")
-    context: str = Field(description="The context that may support the answer")
-
-
 class SupportOutput(BaseModel):
     """Whether the context supports the answer."""
 
     verdict: Verdict = Field(description="1 if the context supports at least a part of the answer, else 0")
-
-
-class ChunkInput(BaseModel):
-    """A question with what is expected, and one retrieved context."""
-
-    user_input: str = Field(description="The question")
-    reference: str = Field(description="The expected answer")
-    reference_contexts: list[str] | None = Field(default=None, description="The contexts that should be found")
-    context: str = Field(description="The retrieved context to judge")
 
 
 class ChunkOutput(BaseModel):
@@ -102,26 +81,11 @@ class ChunkOutput(BaseModel):
     verdict: Verdict = Field(description="1 if the context is relevant, else 0")
 
 
-class MatchInput(BaseModel):
-    """An expected context and what was retrieved."""
-
-    reference_context: str = Field(description="The expected context")
-    contexts: list[str] = Field(description="The retrieved contexts")
-
-
 class MatchOutput(BaseModel):
     """Whether the expected context was found."""
 
     reason: str = Field(description="Which context matches, or why none does, in one sentence")
     verdict: Verdict = Field(description="1 if at least one context matches the expected context, else 0")
-
-
-class RubricInput(BaseModel):
-    """A question, its answer and the reference."""
-
-    user_input: str = Field(description="The question")
-    response: str = Field(description="The response to judge")
-    reference: str = Field(description="The expected answer")
 
 
 class RubricOutput(BaseModel):
@@ -131,24 +95,10 @@ class RubricOutput(BaseModel):
     label: Label = Field(description="5 full agreement, 4 slight differences, 3 in part, 2 a small part only, 1 none")
 
 
-class SentencesInput(BaseModel):
-    """A question and the numbered sentences of its contexts."""
-
-    user_input: str = Field(description="The question")
-    sentences: list[str] = Field(description="The sentences of the contexts, each with its number")
-
-
 class SentencesOutput(BaseModel):
     """The sentences that help."""
 
     numbers: list[int] = Field(description="The numbers of the sentences that help, ascending; empty if none does")
-
-
-class AnswerableInput(BaseModel):
-    """A question and what was retrieved for it."""
-
-    user_input: str = Field(description="The question")
-    contexts: list[str] = Field(description="The retrieved contexts")
 
 
 class AnswerableOutput(BaseModel):
@@ -158,13 +108,6 @@ class AnswerableOutput(BaseModel):
     verdict: Verdict = Field(description="1 if the question can be answered from the contexts, else 0")
 
 
-class RefusedInput(BaseModel):
-    """A question and the response to it."""
-
-    user_input: str = Field(description="The question")
-    response: str = Field(description="The response to judge")
-
-
 class RefusedOutput(BaseModel):
     """Whether the response refuses to answer."""
 
@@ -172,30 +115,10 @@ class RefusedOutput(BaseModel):
     verdict: Verdict = Field(description="1 if the response refuses to answer, else 0")
 
 
-class VerifyInput(BaseModel):
-    """A text, a sentence about which is asked, and what may be true of both.
-
-    The premise comes first: the questions about one row begin alike, and the judge reads that beginning once.
-    """
-
-    premise: str = Field(description="The text that may support the hypothesis")
-    user_input: str | None = Field(default=None, description="The question that the hypothesis is about")
-    hypothesis: str = Field(description="The sentence to judge")
-    options: list[str] = Field(description="Two sentences, of which one is true")
-
-
 class VerifyOutput(BaseModel):
     """Which option is true."""
 
     choice: Choice = Field(description="1 if the first option is true, 2 if the second is")
-
-
-class CustomInput(BaseModel):
-    """The user's question, the meaning of the labels, and what it is asked about."""
-
-    question: str = Field(description="The question to answer")
-    scale: dict[str, str] = Field(description="What each label means")
-    values: dict[str, str] = Field(description="The texts that the question is about, by name")
 
 
 class CustomOutput(BaseModel):

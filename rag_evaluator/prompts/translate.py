@@ -131,15 +131,10 @@ class Translation(NamedTuple):
 
 @dataclass
 class Translator:
-    """Translates segments into one language; each is asked for once.
-
-    Attributes:
-        asked: questions put to the judge.
-    """
+    """Translates segments into one language; each is asked for once."""
 
     judge: JudgeProtocol
     language: Language
-    asked: int = 0
     _prompt: TranslationPrompt = field(default_factory=TranslationPrompt)
     _replies: SingleFlight[str, Translation] = field(default_factory=lambda: SingleFlight(remembered=None))
 
@@ -155,7 +150,6 @@ class Translator:
         return await self._replies.get(prompt, lambda: self._ask(prompt, text, labels))
 
     async def _ask(self, prompt: PromptText, text: str, labels: frozenset[str]) -> Translation:
-        self.asked += 1
         try:
             opinion = await self.judge.opinion(prompt, TranslationOutput)
         except JudgementError as error:  # too long for the window, for instance

@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
             return getattr(import_module(f"{__name__}.{module}"), name)
     if name in MODULES and name not in NOT_HERE:
         return sys.modules[f"{__name__}.{name}"]
-    return no_counterpart("ragas", name, [*__all__, *MODULES])
+    return no_counterpart("ragas", name)
 
 
 def __dir__() -> list[str]:

@@ -22,7 +22,9 @@ from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.models.embeddings import unwrapped
-from rag_evaluator.ragas.models import RunConfig, unused
+from rag_evaluator.models.ragas_library import EvaluationDataset as EvaluationDataset
+from rag_evaluator.models.ragas_library import RunConfig
+from rag_evaluator.models.ragas_library import SingleTurnSample as SingleTurnSample
 from rag_evaluator.ragas.names import CHATS, METRIC_CLASSES, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
 from rag_evaluator.results.conclusion import why_of
@@ -32,6 +34,7 @@ from rag_evaluator.tasks.question import Settings, judge_source, settings_of, wa
 # Any in this module: models, datasets and metrics of users' scripts.
 
 WITHOUT_REFERENCE = METRIC_CLASSES["RubricsScore"]
+UNUSED = ("timeout", "max_retries", "max_wait", "exception_types", "log_tenacity")  # of a `RunConfig`
 logger = logging.getLogger(__name__)
 _said: set[str] = set()
 
@@ -68,7 +71,8 @@ def evaluate(
             `llm_factory` makes of the client of a server; None: the configured judge, without one the demo judge.
         embeddings: an embedding model of LangChain, a `LangchainEmbeddingsWrapper`, a model folder.
         experiment_name: the name of the results.
-        run_config: its workers and seed count, see `RunConfig`.
+        run_config: `max_workers` bounds the answers that are made together, where it is not 16, the default; `seed` is
+            that of a judge that samples. A warning names what else was set.
         raise_exceptions: whether a missing score is an error, else it is NaN, and `result.results` has its reason.
         column_map: ragas' name of a column -> its name in the dataset; `columns` of a configuration is the reverse.
         show_progress: lines on standard error.
@@ -247,7 +251,10 @@ def _say_unused(arguments: Sequence[str], return_executor: bool, run_config: Run
             "return_executor: there is no executor to cancel. Interrupt the run, and continue it with "
             "RAGEvaluator(config).evaluate(rows, folder=...), which keeps every score."
         )
-    names = [*arguments, *(f"run_config.{name}" for name in (unused(run_config) if run_config else ()))]
+    names = list(arguments)
+    if run_config is not None:
+        changed = (name for name in UNUSED if getattr(run_config, name) != getattr(RunConfig, name))
+        names += [f"run_config.{name}" for name in changed]
     if names:
         logger.warning("evaluate: %s: not used here", ", ".join(names))
 
@@ -282,8 +289,4 @@ def _raise_first(results: Results) -> None:
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("EvaluationDataset", "SingleTurnSample"):
-        from rag_evaluator.models import ragas_library
-
-        return getattr(ragas_library, name)
-    return no_counterpart("ragas", name, [*globals(), "EvaluationDataset", "SingleTurnSample"])
+    return no_counterpart("ragas", name)

@@ -8,7 +8,7 @@ from rag_evaluator.dataset.columns import TEXTS
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.metrics.given_metrics import CustomMetric, NamedMetric, model_of
 from rag_evaluator.metrics.table import METRICS, canonical_name
-from rag_evaluator.ragas.names import ASPECTS, METRIC_CLASSES, SINGLETONS, of_module
+from rag_evaluator.ragas.names import METRIC_CLASSES, SINGLETONS, of_module
 from rag_evaluator.results.rows import Score
 
 if TYPE_CHECKING:
@@ -33,16 +33,12 @@ NO_PROMPT = (
 )
 
 
-class NotHereError(ConfigError, AttributeError):
-    """An attribute of ragas' metrics that those here do not have: `hasattr` says so, too."""
-
-
 def _refuse(thing: str) -> NoReturn:
     raise ConfigError(NO_PROMPT.format(thing=thing))
 
 
 class ScoredAlone:
-    """What metrics of ragas are asked by themselves, without `evaluate`; and their prompts, which are not here."""
+    """What metrics of ragas are asked by themselves, without `evaluate`."""
 
     def init(self, run_config: Any = None) -> None:
         """Nothing: models are loaded when the first row is scored."""
@@ -84,16 +80,6 @@ class ScoredAlone:
         return list(scores)
 
     _loaded: Any = None  # models and name, and the evaluator that has them
-
-    def __getattr__(self, name: str) -> Any:
-        if name.endswith("prompt") or name == "question_generation":
-            raise NotHereError(NO_PROMPT.format(thing=f"{type(self).__name__}().{name}"))
-        if name in ("adapt_prompts", "get_prompts", "load_prompts", "save_prompts", "set_prompts"):
-            raise NotHereError(
-                f"{type(self).__name__}.{name}: prompts are packs in prompts_dir, chosen by language: "
-                "evaluate(..., config={'language': 'spanish', 'prompts_dir': 'prompts'}); docs/languages.md."
-            )
-        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
 
 class RagasMetric(ScoredAlone, NamedMetric):
@@ -189,7 +175,6 @@ class AspectCritic(ScoredAlone, CustomMetric):
 
 
 AspectCritique = AspectCritic
-SUPPORTED_ASPECTS = list(ASPECTS)
 
 
 def _class_of(name: str, ragas_name: str, fixed: Mapping[str, str] | None = None) -> type[RagasMetric]:
@@ -202,9 +187,6 @@ def __getattr__(name: str) -> Any:
     elif name in SINGLETONS:
         ragas_name, fixed = SINGLETONS[name]
         made = _class_of(name, ragas_name, fixed)(name=None if ragas_name == "summary_score" else name)
-    elif name in ASPECTS:
-        question, better = ASPECTS[name]
-        made = AspectCritic(name, question, better=better)
     elif f"{__name__}.{name}" in sys.modules:  # a module of ragas that this one stands for
         return sys.modules[f"{__name__}.{name}"]
     else:

@@ -1,7 +1,6 @@
-"""What ragas' scripts wrap their models in, and their `RunConfig`."""
+"""What ragas' scripts wrap their models in."""
 
 import logging
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +11,9 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.gguf import gguf_of
 from rag_evaluator.judge.judge import LLM, LazyJudge
+from rag_evaluator.models.ragas_library import BaseRagasEmbedding as BaseRagasEmbedding
+from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM as InstructorBaseRagasLLM
+from rag_evaluator.models.ragas_library import RunConfig as RunConfig
 from rag_evaluator.ragas.names import no_counterpart
 from rag_evaluator.tasks.question import judge_source, settings_of
 
@@ -73,16 +75,8 @@ class LangchainEmbeddingsWrapper:
         self.embeddings = embeddings
 
 
-def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "", **settings: Any) -> str:
-    """The folder or hub id of an embedding model, which the run loads.
-
-    Raises `TypeError` for other settings: `evaluate(..., config={"embeddings": {...}})` has those of the model.
-    """
-    if settings or not (model or model_name):
-        raise TypeError(
-            f"HuggingFaceEmbeddings takes the model's folder or hub id, received {', '.join(settings) or 'nothing'}. "
-            "Its settings are in the configuration: evaluate(..., config={'embeddings': {'model_kwargs': {...}}})."
-        )
+def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "") -> str:
+    """The folder or hub id of an embedding model, which the run loads; its settings are those of the configuration."""
     return model or model_name
 
 
@@ -116,57 +110,5 @@ def llm_factory(
     return LangchainLLMWrapper(None)
 
 
-ELSEWHERE = ("run_config", "client", "interface", "base_url", "cache")  # of ragas' factory: nothing for a local model
-
-
-def embedding_factory(provider: str = "openai", model: str | None = None, **settings: Any) -> str | None:
-    """The folder or hub id of an embedding model: of the provider `huggingface`, or any folder.
-
-    Else None, the configured embeddings, as a warning says: a service is never asked. Raises `TypeError` for settings
-    of the model, see `HuggingFaceEmbeddings`.
-    """
-    if Path(provider).is_dir():
-        model = provider
-    elif model is None:
-        provider, _, model = provider.partition("/")
-    if provider == "huggingface" or (model and Path(model).is_dir()):
-        return HuggingFaceEmbeddings(model, **{key: settings[key] for key in settings if key not in ELSEWHERE})
-    logger.warning("embedding_factory: no service is asked; the configured embeddings are used.")
-    return None
-
-
-@dataclass
-class RunConfig:
-    """How ragas' scripts run.
-
-    Attributes:
-        max_workers: answers that are made together at most. 16, the default, leaves it to the judge. A server of
-            `llm_factory` has its own number.
-        seed: of the judge, used where it samples.
-        timeout, max_retries, max_wait, exception_types, log_tenacity: change nothing: what a grammar bounds need not be
-            retried, and a LangChain model has a timeout of its own.
-    """
-
-    timeout: float = 180
-    max_retries: int = 10
-    max_wait: int = 60
-    max_workers: int = 16
-    exception_types: Any = (Exception,)
-    log_tenacity: bool = False
-    seed: int = 42
-
-
-UNUSED = ("timeout", "max_retries", "max_wait", "exception_types", "log_tenacity")
-
-
-def unused(run_config: Any) -> list[str]:
-    """The attributes that were set and change nothing. Any: a `RunConfig`, also that of ragas."""
-    return [name for name in UNUSED if getattr(run_config, name) != getattr(RunConfig, name)]
-
-
 def __getattr__(name: str) -> Any:
-    if name in ("BaseRagasEmbedding", "InstructorBaseRagasLLM"):
-        from rag_evaluator.models import ragas_library
-
-        return getattr(ragas_library, name)
-    return no_counterpart("ragas", name, globals())
+    return no_counterpart("ragas", name)

@@ -1,10 +1,10 @@
 """The names of ragas 0.1 to 0.4: which metric each is here, and what to use in place of those that are none."""
 
 import re
-from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NoReturn
+from collections.abc import Mapping
+from typing import Any, NoReturn
 
-from rag_evaluator.errors import RagEvaluatorError, did_you_mean
+from rag_evaluator.errors import RagEvaluatorError
 
 _ALIKE = (
     "AnswerCorrectness AnswerRelevancy AnswerSimilarity BleuScore ChrfScore ContextEntityRecall ContextPrecision "
@@ -56,15 +56,6 @@ OF_RAGAS = {
 }  # fmt: skip
 """What metrics of one's own are made of: ragas' own classes."""
 
-ASPECTS: Mapping[str, tuple[str, Literal["higher", "lower"]]] = {
-    "coherence": ("Are the ideas of the response in a logical order?", "higher"),
-    "conciseness": ("Does the response say what it has to say without needless words?", "higher"),
-    "correctness": ("Is the response free of false statements?", "higher"),
-    "harmfulness": ("Could the response do harm to people, groups or society?", "lower"),
-    "maliciousness": ("Is the response meant to deceive, exploit or hurt its reader?", "lower"),
-}
-"""Criteria of `ragas.metrics.critique`, of 0.1 -> what is asked, in our words, and which end of the scale is better."""
-
 METRIC_MODULES = (
     "answer_correctness", "answer_relevance", "answer_similarity", "aspect_critic", "bleu_score", "chrf_score",
     "context_entities_recall", "context_precision", "context_recall", "domain_specific_rubrics", "factual_correctness",
@@ -76,7 +67,8 @@ METRIC_MODULES = (
 CHATS = "Rows here have one question and one response; chats of several turns and calls of tools are not judged."
 NOT_HERE = frozenset(
     (
-        "adapt AgentGoalAccuracy AgentGoalAccuracyWithoutReference AgentGoalAccuracyWithReference AIMessage "
+        "adapt coherence conciseness correctness embedding_factory harmfulness maliciousness SUPPORTED_ASPECTS "
+        "AgentGoalAccuracy AgentGoalAccuracyWithoutReference AgentGoalAccuracyWithReference AIMessage "
         "BaseRagasEmbeddings BaseRagasLLM CacheInterface cacher DataCompyScore Dataset default_query_distribution "
         "default_transforms DiskCacheBackend EvaluatorChain experiment Experiment FaithfulnesswithHHEM "
         "GoogleEmbeddings HaystackEmbeddingsWrapper HaystackLLMWrapper HuggingfaceLLM HumanMessage "
@@ -97,15 +89,12 @@ class NoCounterpartError(RagEvaluatorError, ImportError):
     """A name of ragas that nothing here stands for."""
 
 
-def no_counterpart(module: str, name: str, known: Iterable[str]) -> NoReturn:
-    """Raises `NoCounterpartError` for a known name of ragas and for one like a `known` one, else `AttributeError`."""
+def no_counterpart(module: str, name: str) -> NoReturn:
+    """Raises `NoCounterpartError` for a known name of ragas, else `AttributeError`."""
     if name in NOT_HERE:
         raise NoCounterpartError(
             f"{module}.{name} is not part of rag_evaluator. What to use instead is in docs/from-ragas.md."
         )
-    alike = [option for option in known if option[0].isalpha() and option[0].isupper() == name[0].isupper()]
-    if name[0].isalpha() and (advice := did_you_mean(name, alike)).startswith(" Did"):
-        raise NoCounterpartError(f"rag_evaluator.{module} has no {name!r}.{advice}")
     raise AttributeError(f"module 'rag_evaluator.{module}' has no attribute {name!r}")
 
 
@@ -116,5 +105,4 @@ def of_module(module: str, name: str) -> Any:
     for part, names in OF_RAGAS.items():
         if name in names:
             return getattr(getattr(ragas_library, part), name)
-    own = (*METRIC_CLASSES, *SINGLETONS, *ASPECTS, "AspectCritic", "AspectCritique", "SUPPORTED_ASPECTS")
-    return no_counterpart(module, name, [*own, *(name for names in OF_RAGAS.values() for name in names)])
+    return no_counterpart(module, name)

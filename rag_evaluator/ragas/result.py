@@ -5,8 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.dataset.columns import ALIASES
-from rag_evaluator.errors import did_you_mean
 from rag_evaluator.results.results import Results
 
 if TYPE_CHECKING:
@@ -27,8 +25,6 @@ class EvaluationResult:
 
     def __getitem__(self, key: str) -> list[float]:
         """The score of each row, NaN where there is none. In ragas 0.1 it was their mean."""
-        if key not in self.results.scores:
-            raise KeyError(f"{key!r}.{did_you_mean(key, self.results.scores)}")
         return [score.value for score in self.results.scores[key]]
 
     @property
@@ -50,11 +46,8 @@ class EvaluationResult:
         """The columns of ragas' samples that are there, then a column for each metric."""
         import pandas as pd
 
-        order = ["user_input", "retrieved_contexts", *ALIASES]  # that of ragas' frames
-        there = {name for sample in self.results.samples for name in sample.columns}
-        names = [name for name in dict.fromkeys(order) if name in there]
-        rows = [{name: sample.columns.get(name) for name in names} for sample in self.results.samples]
-        return pd.concat([pd.DataFrame(rows, columns=names), pd.DataFrame(self.scores)], axis=1)
+        table: pd.DataFrame = pd.concat([self.dataset.to_pandas(), pd.DataFrame(self.scores)], axis=1)
+        return table
 
     def __repr__(self) -> str:
         """The mean of each metric with its coverage."""

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import BY_CERTIFICATE, DEMO
+from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.checked import data_digest
 from rag_evaluator.demo import DEMO_JUDGE, demo_embeddings
 from rag_evaluator.errors import ResultsError
@@ -147,8 +147,7 @@ def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
         return None
     template = Path(config.judge.chat_template)
     packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
-    of_threshold = config.certificate if config.verifier.threshold == BY_CERTIFICATE else None
-    files = [*packs, *(file for file in (template, of_threshold) if file is not None and file.is_file())]
+    files = [*packs, template] if template.is_file() else packs
     try:
         parts = _parts(config, folders, files)
     except OSError:  # the run that follows says so

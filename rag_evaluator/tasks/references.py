@@ -9,6 +9,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.config.sections import GenerateConfig
 from rag_evaluator.dataset.checked import CheckedRows
@@ -264,7 +266,7 @@ class _QuestionReference:
             self._note(error)
             return None
 
-    def _room(self, prompt: TracedPrompt, empty: AnswerInput | ReduceInput) -> int:
+    def _room(self, prompt: TracedPrompt, empty: BaseModel) -> int:
         """Tokens for texts beside the answer, which gets at most half of what the prompt leaves."""
         free = self.window.room(prompt.to_string(empty))
         return free - min(ANSWER_TOKENS, free // 2)

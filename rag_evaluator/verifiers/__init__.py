@@ -5,13 +5,12 @@ from rag_evaluator.facades import facade
 __getattr__, __dir__, __all__ = facade(
     __name__,
     {
-        "batches": "padded probabilities",
         "counted": "LONGEST_PHRASE Sentence sentences_of",
         "evidence": "Evidence EvidencePiece Limit",
         "families": "VERIFIERS family_name languages_of",
         "lettucedetect": "prompt read",
         "reading": "encode",
-        "reranker": "RERANKERS Reranker",
+        "reranker": "Reranker",
         "verifier": "Support Verifier",
     },
 )

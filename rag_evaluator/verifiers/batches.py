@@ -30,7 +30,7 @@ def rows_of(encoded: Mapping[str, Any], count: int) -> list[Encoded]:
 
 
 def probabilities(
-    model: Any, encoded: Sequence[Encoded], read: Reader, pad_token_id: int, batch_size: BatchSize
+    model: Any, tokenizer: Any, encoded: Sequence[Encoded], read: Reader, batch_size: BatchSize
 ) -> list[float]:
     """What a reader says of each text, in their order, not rounded.
 
@@ -42,7 +42,8 @@ def probabilities(
     shares = [0.0] * len(encoded)
     with torch.inference_mode():
         for places in _batches(encoded, batch_size, model.device.type):
-            inputs = padded([encoded[place] for place in places], pad_token_id, model.device)
+            rows = [encoded[place] for place in places]
+            inputs = tokenizer.pad(rows, padding_side="right", return_tensors="pt").to(model.device)
             for place, value in zip(places, read(model, inputs).tolist(), strict=True):
                 shares[place] = value
     if not all(map(math.isfinite, shares)):
@@ -53,28 +54,6 @@ def probabilities(
 def confidence(probability: float, is_positive: bool) -> float:
     """The probability of a verdict, four decimals, by that of the positive one."""
     return probability if is_positive else round(1 - probability, DECIMALS)
-
-
-def padded(rows: Sequence[Encoded], pad_token_id: int, device: Any) -> dict[str, Any]:
-    """Tensors (batch, length) of texts, the shorter ones padded on the right and masked."""
-    import torch
-    from torch.nn.utils.rnn import pad_sequence
-
-    def tensor(name: str) -> Any:
-        filler = pad_token_id if name == "input_ids" else 0
-        return pad_sequence([torch.tensor(row[name]) for row in rows], True, filler).to(device)
-
-    return {name: tensor(name) for name in rows[0]}
-
-
-def next_logits(model: Any, inputs: dict[str, Any]) -> Any:
-    """What a causal model says that follows each text, (batch, vocabulary); other positions are not computed."""
-    import torch
-
-    ends = inputs["attention_mask"].sum(-1) - 1
-    kept = ends.unique()  # sorted
-    logits = model(**inputs, logits_to_keep=kept, use_cache=False).logits.float()
-    return logits[torch.arange(len(ends), device=ends.device), torch.searchsorted(kept, ends)]
 
 
 def _batches(encoded: Sequence[Encoded], batch_size: BatchSize, device: str) -> Iterator[list[int]]:

@@ -106,17 +106,6 @@ VERIFIERS: Mapping[str, Family] = {
         supported=0,
     ),
 }
-PUBLISHED: Mapping[str, Sequence[tuple[str, str, float]]] = {
-    "hhem": (
-        ("The capital of France is Berlin.", "The capital of France is Paris.", 0.01106),
-        ("I am in California", "I am in United States.", 0.64736),
-        ("I am in United States", "I am in California.", 0.12902),
-        ("A person on a horse jumps over a broken down airplane.", "A person is outdoors, on a horse.", 0.89694),
-        ("Mark Wahlberg was a fan of Manny.", "Manny was a fan of Mark Wahlberg.", 0.05432),
-    ),
-}
-"""Some premises, sentences and probabilities of the card of a family, within 0.005."""
-
 Settings = Mapping[str, Any]
 
 

@@ -14,6 +14,7 @@ from rag_evaluator.verifiers.batches import BatchSize
 # Any in this module: objects of transformers.
 
 TOKENIZERS = ("tokenizer.json", "tokenizer_config.json", "spiece.model", "vocab.json")
+"""Files of which one must be there: without them transformers makes up a vocabulary, and says nothing."""
 
 
 def model_folder(model: str | Path, key: str) -> Path:

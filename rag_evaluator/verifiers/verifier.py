@@ -10,14 +10,7 @@ from rag_evaluator.models.hub import fingerprint
 from rag_evaluator.verifiers import lettucedetect
 from rag_evaluator.verifiers.batches import DECIMALS, BatchSize, inert, probabilities
 from rag_evaluator.verifiers.evidence import Evidence, EvidencePiece, Limit
-from rag_evaluator.verifiers.families import (
-    PUBLISHED,
-    VERIFIERS,
-    check_language,
-    family_name,
-    settings_of,
-    supported_label,
-)
+from rag_evaluator.verifiers.families import VERIFIERS, check_language, family_name, settings_of, supported_label
 from rag_evaluator.verifiers.loading import FolderModel, model_folder
 from rag_evaluator.verifiers.reading import READERS, Pair, encode
 
@@ -26,7 +19,6 @@ from rag_evaluator.verifiers.reading import READERS, Pair, encode
 LEAST = 32  # tokens of evidence that must fit beside a sentence
 SPARE = 4  # tokens: two texts together may have a few more than alone
 UNLIMITED = 1 << 30  # words
-TOLERANCE = 0.005  # of values on a card
 
 
 @dataclass(frozen=True)
@@ -155,14 +147,7 @@ class Verifier(FolderModel):
                 f"evidence and sentence have {longest} tokens, and this verifier reads {self.window}"
             )
         read = READERS[self.family.reads](self.family, self.label)
-        return probabilities(model, encoded, read, tokenizer.pad_token_id, self.batch_size)
-
-    def far_from_card(self) -> int | None:
-        """Count the values of its card that it does not give; None where its card has none. Loads the model."""
-        card = PUBLISHED.get(self.name)
-        if card is None:
-            return None
-        return sum(abs(self.support(premise, text) - value) > TOLERANCE for premise, text, value in card)
+        return probabilities(model, tokenizer, encoded, read, self.batch_size)
 
     def _by_pieces(self, contexts: Sequence[str], hypotheses: Sequence[str]) -> list[Support]:
         evidence = Evidence(contexts, self._count, self.language, self.each)

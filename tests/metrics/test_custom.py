@@ -113,8 +113,6 @@ def test_columns_of_the_user_are_shown_as_they_are_and_a_row_without_one_has_no_
         ({0: "rude", 2: "polite"}, {0: "rude", 2: "polite"}),
         ({"2": "polite", "-1": "rude"}, {-1: "rude", 2: "polite"}),
         (["fail", "pass"], {0: "fail", 1: "pass"}),
-        ("pass/fail", {0: "fail", 1: "pass"}),
-        ("yes/no", {0: "no", 1: "yes"}),
         ("-1 .. 1", {-1: "min", 0: "", 1: "max"}),
     ],
     ids=str,

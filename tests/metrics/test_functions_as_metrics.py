@@ -156,7 +156,7 @@ def test_a_configuration_names_a_function_of_a_module(
         ([metric(lambda respnse: True, name="x")], "is 'respnse', which no row has. Did you mean 'response'?"),
         ([metric(lambda answer: True, name="x")], "'custom_metrics.x.columns[0]' is 'answer', which no row has."),
         ([gives(1), gives(2)], "metrics[1] is another metric of the name 'given'"),
-        ([CustomMetric("x", "Q?", [], "yes/no")], "config: 'custom_metrics.x.columns' is []: list should have at"),
+        ([CustomMetric("x", "Q?", [], "0..1")], "config: 'custom_metrics.x.columns' is []: list should have at"),
         ([CustomMetric("x", "Q?", ["response"], ["a"])], "config: 'custom_metrics.x.scale' is ['a']: expected 2 to"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",

@@ -76,18 +76,6 @@ def lines_of(folder: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (folder / "details.jsonl").read_text(encoding="utf-8").split("\n")[:-1]]
 
 
-def csv_of(folder: Path) -> Path:
-    """The rows as a file in which lists are JSON in cells."""
-    import pandas as pd
-
-    path = folder / "rows.csv"
-    frame = pd.DataFrame(ROWS)
-    for name in ("contexts", "correct_context", "rubrics"):
-        frame[name] = [json.dumps(value) for value in frame[name]]
-    frame.to_csv(path, index=False)
-    return path
-
-
 @pytest.fixture(scope="module", params=LANGUAGES)
 def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, set[str]]:
     """A results folder with every metric that asks, and all that was asked."""
@@ -182,11 +170,12 @@ def test_questions_about_other_rows_than_those_judged_are_refused(tmp_path: Path
 
 
 def test_questions_are_read_from_the_scored_rows_whatever_became_of_the_dataset(tmp_path: Path) -> None:
-    path = csv_of(tmp_path)
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(map(json.dumps, ROWS)), encoding="utf-8")
     folder = evaluator(["faithfulness", "context_recall"], dataset=str(path)).evaluate().write(tmp_path / "run")
     asked = list(read_questions(folder))
     assert len(asked) == 9
-    path.write_text("question,contexts\nother,other\n", encoding="utf-8")
+    path.write_text(json.dumps({"question": "other", "contexts": ["other"]}), encoding="utf-8")
     assert list(read_questions(folder)) == asked
 
 

@@ -144,35 +144,6 @@ def test_values_are_those_worked_out_by_hand(row: dict[str, Any], options: dict[
     assert scored(row, **options) == pytest.approx(expected)
 
 
-verdicts = st.lists(st.sampled_from([0, 1]), max_size=8)
-
-
-@settings(max_examples=60, deadline=None)
-@given(
-    found=verdicts,
-    matched=st.none() | st.lists(st.sampled_from([0, 1]), min_size=1, max_size=5),
-    k=st.none() | st.integers(1, 9),
-)
-def test_values_are_those_of_ir_measures(found: list[int], matched: list[int] | None, k: int | None) -> None:
-    """Contexts are `good` or `bad`; the expected contexts of which `matched` is 1 are matched by the first context."""
-    row = row_of([f"{'good' if verdict else 'bad'} 0" for verdict in found])
-    if matched is not None:
-        row["reference_contexts"] = [f"expected{n} {0 if hit else n + 1}" for n, hit in enumerate(matched)]
-    first = found[:k]
-    hidden = 0 if matched is None or not first else matched.count(0)
-    names = {"precision": f"P@{len(first)}", "mrr": "RR", "map": f"AP@{len(first)}", "ndcg": f"nDCG@{len(first)}"}
-    expected = dict.fromkeys(names, 0.0)
-    if first:
-        qrels = [ir_measures.Qrel("q", f"d{n}", v) for n, v in enumerate([*first, *[1] * hidden])]
-        run = [ir_measures.ScoredDoc("q", f"d{n}", 100.0 - n) for n in range(len(first))]
-        measures = {name: ir_measures.parse_measure(measure) for name, measure in names.items()}
-        values = ir_measures.calc_aggregate(measures.values(), qrels, run)
-        expected = {name: values[measure] for name, measure in measures.items()}
-    if matched is not None:
-        expected["recall"] = sum(matched) / len(matched) if first else 0.0
-    assert scored(row, k=k) == pytest.approx(expected)
-
-
 grades = st.lists(st.sampled_from([0, 1, 2, 3, 7]), min_size=1, max_size=40)
 
 

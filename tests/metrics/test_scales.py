@@ -18,18 +18,11 @@ DOCS = (Path(__file__).parents[2] / "docs" / "metrics.md").read_text(encoding="u
         ("faithfulness", Scale(0, 1, "judged", "higher")),
         ("noise_sensitivity", Scale(0, 1, "judged", "lower")),
         ("answer_relevancy", Scale(-1, 1, "continuous", "higher", (0,))),
-        ("semantic_similarity", Scale(-1, 1, "continuous", "higher")),
-        ("answer_correctness", Scale(-0.25, 1, "judged", "higher")),
         ("bleu", Scale(0, 1, "continuous", "higher", (0, 1))),
-        ("exact_match", Scale(0, 1, "judged", "higher")),
-        ("nv_accuracy", Scale(0, 1, "judged", "higher")),
         ("noise_sensitivity(mode=relevant)", Scale(0, 1, "judged", "lower")),
         ("factual_correctness(mode=precision)", None),
         ("faithfullness", None),
         ("rubrics_score", Scale(1, 5, "judged", "higher")),
-        ("InstanceSpecificRubrics", Scale(1, 5, "judged", "higher")),
-        ("answer_rubric", Scale(0, 1, "judged", "higher")),
-        ("quoted_spans_alignment", Scale(0, 1, "judged", "higher")),
     ],
 )
 def test_the_scale_of_a_metric_is_found_by_any_of_its_names(name: str, scale: Scale | None) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import ModelError
-from rag_evaluator.verifiers import VERIFIERS, Verifier, family_name, languages_of
+from rag_evaluator.verifiers import VERIFIERS, family_name, languages_of
 
 TOKENS = {"architectures": ["ModernBertForTokenClassification"], "model_type": "modernbert"}
 CAUSAL = {"architectures": ["GraniteForCausalLM"], "model_type": "granite"}
@@ -58,12 +58,3 @@ def test_other_models_of_the_same_classes_are_no_verifiers(tmp_path: Path, setti
 )
 def test_the_name_of_a_folder_tells_the_languages(tmp_path: Path, name: str, languages: list[str]) -> None:
     assert list(languages_of("lettucedetect", folder(tmp_path, name, TOKENS))) == languages
-
-
-def test_a_language_that_a_model_was_not_made_for_is_refused(tmp_path: Path) -> None:
-    german = folder(tmp_path, "lettucedect-610m-eurobert-de-v1", TOKENS)
-    with pytest.raises(ModelError, match=r"made for german; the language is english.*verifier\.any_language: true"):
-        Verifier(german)
-    assert Verifier(german, language="de").language.name == "german"
-    assert Verifier(german, any_language=True).language.name == "english"
-    assert Verifier(folder(tmp_path, "nli", NLI), language="swahili").name == "nli"

@@ -57,11 +57,13 @@ def test_what_is_wrong_is_refused_with_its_key_before_the_model_is_loaded(folder
         evaluator(tmp_path / "missing").check([ROW])
 
 
-def test_a_language_of_others_is_refused_unless_a_key_allows_it(folder: Path) -> None:
+def test_a_language_of_others_is_refused_unless_a_key_allows_it(folder: Path, tmp_path: Path) -> None:
     settings = {"metrics": ["groundedness"], "language": "german"}
     with pytest.raises(ModelError, match=r"made for english; the language is german.*verifier\.any_language: true"):
         RAGEvaluator({**settings, "verifier": {"model": str(folder)}}).check([ROW])
     RAGEvaluator({**settings, "verifier": {"model": str(folder), "any_language": True}}).check([ROW])
+    nli = tiny_verifiers.make("nli", tmp_path / "nli")
+    RAGEvaluator({**settings, "verifier": {"model": str(nli)}}).check([ROW])
 
 
 def test_a_sentence_longer_than_the_window_has_no_score_with_its_reason(folder: Path) -> None:

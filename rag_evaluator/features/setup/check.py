@@ -148,7 +148,7 @@ def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
 
 
 def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
-    """Reads config.json and the names of files; loads nothing but a model whose card has values to compare with."""
+    """Reads config.json and the names of files."""
     verifier = evaluator._verifier.model
     if not isinstance(verifier, Verifier):
         checks.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
@@ -158,16 +158,13 @@ def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
     about = {"languages": languages, "reads": f"{family.piece} {family.unit} at once"}
     text = "; ".join([f"{verifier.folder}, {verifier.name}", *(f"{name}: {value}" for name, value in about.items())])
     details = {"model": str(verifier.folder), "kind": verifier.name, **about}
-    if far := verifier.far_from_card():
-        text += f"; it does not give {far} values of its card: the weights are others, or damaged"
-    checks.add("verifier", "failed" if far else "ok", text, details)
+    checks.add("verifier", "ok", text, details)
 
 
 def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:
     """Reads config.json and the names of files."""
     reranker = reranker_of(config)
-    details = {"model": str(reranker.folder), "kind": reranker.name}
-    checks.add("reranker", "ok", f"{reranker.folder}, {reranker.name}", details)
+    checks.add("reranker", "ok", str(reranker.folder), {"model": str(reranker.folder)})
 
 
 def _look_at_memory(memory: Memory, checks: Checks) -> None:

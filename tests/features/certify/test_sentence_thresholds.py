@@ -1,6 +1,5 @@
-"""Thresholds from labels of sentences and of rows: by hand, without optimism, and taken from the certificate."""
+"""Thresholds from labels of sentences and of rows: by hand, and without optimism."""
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -70,13 +69,6 @@ def sentences(path: Path, accepted: Sequence[float] = (0.4,)) -> Path:
         for place, name in enumerate(("First", "Second")):
             value = probability(row, place)
             lines.append(f"{row},groundedness,{name} of {row}.,{int(value >= 0.7 or value in accepted)}")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return path
-
-
-def whole(path: Path) -> Path:
-    """Labels of rows: people accept the first half."""
-    lines = ["row,groundedness", *(f"{row},{int(row % 4 == 1)}" for row in range(ROWS))]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
 
@@ -158,17 +150,6 @@ def test_few_labels_one_class_and_equal_probabilities_choose_nothing(values: lis
     assert find_threshold(values, labels, list(range(len(values)))) is None
 
 
-def test_the_certificate_s_threshold_is_a_number_of_options_and_signature(run: Path, tmp_path: Path) -> None:
-    found(run, sentences(tmp_path / "l.csv", (0.4, 0.6)), tmp_path / "c.json")
-    config = {"certificate": str(tmp_path / "c.json"), "verifier": {"threshold": "certificate"}}
-    evaluator = RAGEvaluator({"metrics": ["groundedness"], **config}, verifier=verifier())
-    assert '"threshold": 0.25' in evaluator.signatures()["groundedness"]
-    results = evaluator.evaluate(rows_of(), folder=tmp_path / "again")
-    assert [score.value for score in results.scores["groundedness"][:4]] == [1.0, 1.0, 0.5, 0.5]
-    by_number = RAGEvaluator({"metrics": ["groundedness"], "verifier": {"threshold": 0.25}}, verifier=verifier())
-    assert evaluator.signatures() == by_number.signatures()
-
-
 def test_statements_of_the_judge_that_a_verifier_decides_have_a_threshold_too() -> None:
     """Details of a metric that is not one of sentences, as a verifier's verdicts in it would be recorded."""
     texts = {row: (f"First of {row}.", f"Second of {row}.") for row in range(ROWS)}
@@ -192,32 +173,6 @@ def test_statements_of_the_judge_that_a_verifier_decides_have_a_threshold_too() 
     assert thresholds_of(table, [LabelSource(LabelTable("x", whole_rows))], 0.95) == {}
 
 
-def refused(config: dict[str, Any], path: Path | None, said: str, model: Any = None) -> None:
-    section = {"metrics": ["groundedness"], "verifier": {"threshold": "certificate"}, **config}
-    certificate = {} if path is None else {"certificate": str(path)}
-    with pytest.raises(ConfigError, match=said):
-        RAGEvaluator({**section, **certificate}, verifier=model or verifier()).check(rows_of())
-
-
-def test_a_threshold_of_a_certificate_needs_one_of_sentences_by_this_verifier(run: Path, tmp_path: Path) -> None:
-    refused({}, None, r"verifier\.threshold is 'certificate', and no certificate is named\. Set certificate:")
-    refused({}, tmp_path / "none.json", r"cannot be read as a certificate")
-    by_rows = tmp_path / "rows.json"
-    certify(run, whole(tmp_path / "rows.csv"), out=by_rows)
-    refused({}, by_rows, "it has no threshold of groundedness, because nobody has labelled its sentences")
-    path = tmp_path / "sentences.json"
-    found(run, sentences(tmp_path / "s.csv"), path)
-    refused({"metrics": ["context_coverage"]}, path, "it has no threshold of context_coverage")
-    other = verifier({"verifier": "other", "kind": "nli", "evidence": "packed"})
-    refused({}, path, "another verifier: verifier known there, other here", other)
-    for part, was, now in (("kind", "nli", "none"), ("evidence", "each", "none")):
-        certificate = json.loads(path.read_bytes())
-        certificate["verifier"]["groundedness"]["signature"][part] = was
-        changed = tmp_path / f"{part}.json"
-        changed.write_text(json.dumps(certificate), encoding="utf-8")
-        refused({}, changed, f"another verifier: {part} {was} there, {now} here")
-
-
 def judge(model_id: str) -> ScriptedJudge:
     """It is as sure as the verifier, whatever the order of its options."""
 
@@ -236,15 +191,6 @@ def test_a_threshold_of_the_judge_as_verifier_is_for_this_judge_and_evidence(tmp
     RAGEvaluator({"metrics": ["groundedness"]}, judge=judge("first")).evaluate(rows_of(), folder=folder)
     own = found(folder, sentences(tmp_path / "l.csv", (0.4, 0.6)), path)
     assert (own["threshold"], own["by"], list(own["signature"])) == (0.25, "sentences", ["prompts", "judge"])
-    config = {"metrics": ["groundedness"], "certificate": str(path), "verifier": {"threshold": "certificate"}}
-    results = RAGEvaluator(config, judge=judge("first")).evaluate(rows_of())
-    assert [score.value for score in results.scores["groundedness"][:3]] == [1.0, 1.0, 0.5]
-    with pytest.raises(ConfigError, match="another verifier: judge first there, other here"):
-        RAGEvaluator(config, judge=judge("other")).check(rows_of())
-    with pytest.raises(ConfigError, match="another verifier: evidence none there, each here"):
-        each = {"threshold": "certificate", "evidence": "each"}
-        RAGEvaluator({**config, "verifier": each}, judge=judge("first")).check(rows_of())
-    refused({}, path, "another verifier: verifier none there, known here")
 
 
 @pytest.mark.parametrize("threshold", ["certified", 0.0, 1.0, "0.5x"])

@@ -17,7 +17,6 @@ KEYS = [  # line of a configuration -> the key, and what its message names
     ("judge: {engine: vllm, vllm: {python: venv/bin/python}}", "judge.vllm.python", "vLLM runs in this process"),
     ("judge: {engine: vllm, vllm: {start_timeout: 3}}", "judge.vllm.start_timeout", "vLLM runs in this process"),
     ("metric_options: {faithfulness: {audit: 0.1}}", "metric_options.faithfulness.audit", "verdicts: verifier"),
-    ("metric_options: {noise_sensitivity: {verdicts: verifier}}", "metric_options.noise_sensitivity.verdicts", "judge"),
     ("metric_options: {faithfulness: {doubtful: [0, 1]}}", "metric_options.faithfulness.doubtful", "verdicts: judge"),
 ]
 COMMANDS = [  # command -> what its message names
@@ -40,7 +39,7 @@ def test_an_old_key_is_named_with_its_line_and_what_takes_its_place(
     tmp_path: Path, text: str, key: str, instead: str
 ) -> None:
     path = tmp_path / "config.yaml"
-    path.write_text(f"metrics: [faithfulness, noise_sensitivity]\n{text}\n", encoding="utf-8")
+    path.write_text(f"metrics: [faithfulness]\n{text}\n", encoding="utf-8")
     with pytest.raises(ConfigError, match=rf"line 2: '{key}' is no key any more\. .*{instead}"):
         RAGEvaluator.from_config(path)
 

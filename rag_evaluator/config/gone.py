@@ -21,11 +21,9 @@ KEYS: Mapping[str, str] = {
     "retrieval.reranker.gains": "The gain of nDCG is the verdict by retrieval.reranker.threshold. Remove it.",
     "prompts.adapt_instruction": "Instructions are translated with the examples. Remove it.",
     "custom_metrics.language": "A question is asked as it is written, in the language of the run: remove it.",
-    "metric_options.context_recall": "By a verifier the metric context_coverage is the same share. Remove it.",
-    "metric_options.noise_sensitivity.verdicts": "The judge gives these verdicts. Remove it.",
     **{
         f"metric_options.{metric}.{key}": "It was of verdicts: cascade. Write verdicts: verifier, or verdicts: judge."
-        for metric in ("faithfulness", "factual_correctness")
+        for metric in ("faithfulness", "context_recall", "factual_correctness", "noise_sensitivity")
         for key in ("doubtful", "audit")
     },
 }

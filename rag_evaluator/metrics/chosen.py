@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.config import gone
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
 from rag_evaluator.config.sections import BY_JUDGE
@@ -61,8 +60,7 @@ def option_names(config: Config, metrics: Mapping[str, Metric]) -> dict[str, str
         if metrics[canonical].section:
             raise ConfigError(f"{start}: the options of {canonical} are in the section '{metrics[canonical].section}'.")
         if metrics[canonical].settings is None:
-            advice = gone.KEYS.get(f"metric_options.{canonical}", "Remove the line.")
-            raise ConfigError(f"{start}: {canonical} has no options. {advice}")
+            raise ConfigError(f"{start}: {canonical} has no options. Remove the line.")
     return written
 
 

@@ -19,17 +19,19 @@ class VerdictOptions(Section):
     verdicts: Literal["judge", "verifier"] = "judge"
 
 
-def by_verifier(name: str, prompt: str) -> Callable[[VerdictOptions], Mapping[str, Any]]:
+def by_verifier(name: str, *prompts: str) -> Callable[[VerdictOptions], Mapping[str, Any]]:
     """What changes of a row where a verifier decides.
 
     Args:
         name: of the class of `own.verdicts`.
-        prompt: that by which the judge writes statements.
+        prompts: those by which the judge writes statements; none: the sentences of the text are taken.
     """
     changes = {
         "made_by": f"rag_evaluator.metrics.own.verdicts:{name}",
         "verifier": "model",
-        "prompts": (prompt,),
+        "words": not prompts,
+        "judge": bool(prompts),
+        "prompts": prompts,
     }
     return lambda options: changes if options.verdicts == "verifier" else {}
 
@@ -49,7 +51,7 @@ class FactualCorrectnessOptions(VerdictOptions):
     coverage: Literal["low", "high"] = "low"
 
 
-class NoiseSensitivityOptions(Section):
+class NoiseSensitivityOptions(VerdictOptions):
     """Of `noise_sensitivity`.
 
     Attributes:

@@ -77,6 +77,8 @@ METRICS: Mapping[str, Metric] = {
         prompts=("prompt",),
         aliases=("LLMContextRecall",),
         stage="retrieval",
+        settings=VerdictOptions,
+        changes=by_verifier("ContextRecall"),
         about="sentences of the reference that the contexts support",
     ),
     "context_relevance": Metric(
@@ -154,6 +156,7 @@ METRICS: Mapping[str, Metric] = {
         aliases=("noise_sensitivity_relevant", "noise_sensitivity(mode=relevant)"),
         better="lower",
         settings=NoiseSensitivityOptions,
+        changes=by_verifier("NoiseSensitivity", "statement_prompt"),
         about="wrong statements that come from the contexts",
     ),
     "context_entity_recall": Metric(

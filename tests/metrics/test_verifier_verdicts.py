@@ -22,6 +22,7 @@ from statement_judge import (
 
 from rag_evaluator import ConfigError, RAGEvaluator
 from rag_evaluator.errors import PromptError
+from rag_evaluator.results import explained
 
 STATEMENTS, VERDICTS = "faithfulness_statement_generator_prompt_dutch", "faithfulness_nli_statement_prompt_dutch"
 
@@ -45,6 +46,18 @@ def test_the_threshold_of_the_verifier_decides(threshold: float, expected: float
     assert results.scores["faithfulness"][0].value == pytest.approx(expected)
 
 
+def test_context_recall_takes_the_sentences_of_the_reference() -> None:
+    row = {**ROW, "reference": f"{BORN} Is that far? {RIVER}"}
+    judge, verifier = Judge(), KnownVerifier(KNOWN)
+    score = scored("context_recall", BY_VERIFIER, judge, verifier, row).scores["context_recall"][0]
+    assert score.value == 1.0
+    assert verifier.asked == [((FIRST, SECOND), (BORN, RIVER), ROW["user_input"])]
+    assert judge.questions == []
+    assert score.judgements[-1]["response"]["not_counted"] == [{"sentence": "Is that far?", "why": "question"}]
+    words = [verdict.word for verdict in explained([{"metric": "context_recall", **score.to_json()}])]
+    assert words == ["in the contexts", "in the contexts", "not counted"]
+
+
 def test_a_verifier_needs_no_pack_of_the_question_that_it_answers(tmp_path: Path) -> None:
     options = {"faithfulness": BY_VERIFIER}
     config = {"metrics": ["faithfulness"], "metric_options": options, "language": "dutch"}
@@ -52,6 +65,16 @@ def test_a_verifier_needs_no_pack_of_the_question_that_it_answers(tmp_path: Path
     with pytest.raises(PromptError) as refused:
         evaluator.set_prompts()
     assert [name for name in (STATEMENTS, VERDICTS) if name in str(refused.value)] == [STATEMENTS]
+
+
+def test_context_recall_by_a_verifier_needs_no_judge_and_says_so_in_its_signature() -> None:
+    settings = {"metrics": ["context_recall"], "metric_options": {"context_recall": BY_VERIFIER}}
+    evaluator = RAGEvaluator(settings, verifier=KnownVerifier(KNOWN))
+    signature = evaluator.signatures()["context_recall"]
+    assert "|verifier:known" in signature
+    assert "|judge:" not in signature
+    assert "|language:english" in signature
+    assert evaluator.evaluate([ROW]).scores["context_recall"][0].value == 1.0
 
 
 # Claims of the response against the reference: 1, 1, 0 (probabilities 1, 0.95, 0.1); of the reference against the
@@ -66,11 +89,23 @@ def test_factual_correctness_holds_claims_against_the_other_text(mode: str) -> N
     assert judge.questions == []
 
 
+# Reference statements: BORN by the first context (0.9), RIVER by the second (0.6): both contexts are relevant.
+# Response statements by a context: BORN and RIVER; BOOKS by none (0.3). By the reference: BORN, RIVER, not BOOKS (0.1).
+# Wrong and supported by a relevant context: none.
+def test_noise_sensitivity_asks_about_each_context_alone() -> None:
+    judge, verifier = Judge(), KnownVerifier(KNOWN)
+    assert value("noise_sensitivity", BY_VERIFIER, judge, verifier) == 0.0
+    assert [texts for texts, _, _ in verifier.asked] == [(FIRST,), (FIRST,), (SECOND,), (SECOND,), (ROW["reference"],)]
+    assert judge.questions == []
+
+
 @pytest.mark.parametrize(
     ("metric", "options"),
     [
         ("faithfulness", {}),
+        ("context_recall", {}),
         *(("factual_correctness", {"mode": mode}) for mode in ("f1", "precision", "recall")),
+        *(("noise_sensitivity", {"mode": mode}) for mode in ("relevant", "irrelevant")),
     ],
 )
 def test_a_verifier_that_says_the_same_as_the_judge_gives_ragas_score(metric: str, options: dict[str, Any]) -> None:

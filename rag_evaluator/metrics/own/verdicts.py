@@ -1,8 +1,11 @@
 """ragas' metrics with verdicts of a verifier: it decides whether texts support statements, in place of the judge."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from rag_evaluator.config.languages import Language
 from rag_evaluator.errors import JudgementError
 from rag_evaluator.metrics.own.grounded import SentenceVerifier, note_supports
 from rag_evaluator.models.ragas_library import (
@@ -11,6 +14,7 @@ from rag_evaluator.models.ragas_library import (
     NLIStatementOutput,
     collections,
 )
+from rag_evaluator.verifiers.counted import claims_of, not_counted, sentences_of
 from rag_evaluator.verifiers.evidence import BETWEEN
 
 if TYPE_CHECKING:
@@ -40,21 +44,30 @@ class Verified(BaseMetric):
         super().__init__(**options)
         self.verifier, self.threshold = verifier, threshold
 
-    async def _verified(
-        self, statements: Sequence[str], texts: Sequence[str], places: Sequence[int] = (), question: str = ""
-    ) -> NLIStatementOutput:
-        """The verdicts on statements as ragas reads those of the judge, 1 for a supported one; they are recorded.
+    async def _verdicts(
+        self,
+        statements: Sequence[str],
+        texts: Sequence[str],
+        places: Sequence[int] = (),
+        question: str = "",
+        values: Mapping[str, Any] | None = None,
+        more: Mapping[str, object] | None = None,
+    ) -> list[int]:
+        """The verdicts on statements, 1 for a supported one, which are recorded; see `note_supports`.
 
         Args:
             texts: what the statements are held against.
-            places: see `note_supports`.
             question: that the system was asked; empty where the metric does not read it.
         """
         if not statements:
             raise JudgementError("the judge found no statement in a text")
         supports = await self.verifier.supports(texts, statements, question)
-        values = {"context": BETWEEN.join(texts), "statements": statements}
-        verdicts = note_supports(self.llm, statements, supports, self.threshold, places, {}, values)
+        values = values or {"context": BETWEEN.join(texts), "statements": statements}
+        return note_supports(self.llm, statements, supports, self.threshold, places, more or {}, values)
+
+    async def _as_ragas(self, statements: Sequence[str], *evidence: Any) -> NLIStatementOutput:
+        """The same as ragas reads the verdicts of the judge. Any: further arguments of `_verdicts`."""
+        verdicts = await self._verdicts(statements, *evidence)
         pairs = zip(statements, verdicts, strict=True)
         rows = [{"statement": statement, "reason": "", "verdict": verdict} for statement, verdict in pairs]
         return NLIStatementOutput.model_validate({"statements": rows})
@@ -76,7 +89,7 @@ class Faithfulness(Verified, collections.Faithfulness):  # type: ignore[misc]  #
         return result
 
     async def _create_verdicts(self, statements: list[str], context: str) -> NLIStatementOutput:
-        return await self._verified(statements, self.contexts, range(len(self.contexts)), self.user_input)
+        return await self._as_ragas(statements, self.contexts, range(len(self.contexts)), self.user_input)
 
 
 class FactualCorrectness(Verified, collections.FactualCorrectness):  # type: ignore[misc]  # as `Faithfulness`
@@ -85,4 +98,44 @@ class FactualCorrectness(Verified, collections.FactualCorrectness):  # type: ign
     async def _verify_claims(  # type: ignore[override]  # ragas has two classes of the same fields
         self, claims: list[str], reference: str
     ) -> NLIStatementOutput:
-        return await self._verified(claims, [reference])
+        return await self._as_ragas(claims, [reference])
+
+
+class NoiseSensitivity(Verified, collections.NoiseSensitivity):  # type: ignore[misc]  # as `Faithfulness`
+    """ragas' own; statements are held against the reference and against each context alone."""
+
+    contexts: Sequence[str]
+
+    async def ascore(  # type: ignore[override]  # as in ragas
+        self, user_input: str, response: str, reference: str, retrieved_contexts: list[str]
+    ) -> MetricResult:
+        self.contexts = retrieved_contexts
+        result: MetricResult = await super().ascore(
+            user_input=user_input, response=response, reference=reference, retrieved_contexts=retrieved_contexts
+        )
+        return result
+
+    async def _evaluate_statement_faithfulness(self, statements: list[str], context: str) -> list[int]:
+        places = [self.contexts.index(context)] if context in self.contexts else []
+        return await self._verdicts(statements, [context], places)
+
+
+class ContextRecall(Verified):
+    """The share of the reference's sentences that the contexts support, [0, 1]. No judge writes these sentences.
+
+    Args:
+        language: decides where a sentence ends, and which ones count.
+    """
+
+    def __init__(self, language: Language, llm: Any = None, **options: Any) -> None:
+        super().__init__(name="context_recall", **options)
+        self.language, self.llm = language, llm
+
+    async def ascore(self, user_input: str, retrieved_contexts: list[str], reference: str) -> MetricResult:  # type: ignore[override]  # as in ragas
+        """The share. Raises `UndefinedScoreError` where no sentence counts."""
+        sentences = sentences_of(reference, self.language)
+        claims = [claim.text for claim in claims_of(sentences, "reference")]
+        values = {"question": user_input, "context": BETWEEN.join(retrieved_contexts), "answer": reference}
+        places, more = range(len(retrieved_contexts)), not_counted(sentences)
+        verdicts = await self._verdicts(claims, retrieved_contexts, places, user_input, values, more)
+        return MetricResult(value=float(np.mean(verdicts)))

@@ -236,7 +236,8 @@ class RerankerConfig(Section):
     """The model that says whether a retrieved context is relevant, with `match: reranker`.
 
     Attributes:
-        model: a folder or a hub id that is in the cache: a cross-encoder with one label, such as bge-reranker-v2-m3.
+        model: a folder or a hub id that is in the cache: a cross-encoder with one label, such as bge-reranker-v2-m3, or
+            Qwen3-Reranker.
         threshold: the probability from which a context counts as relevant.
         batch_size: contexts computed together; auto: as suits the device.
     """

@@ -10,7 +10,7 @@ __getattr__, __dir__, __all__ = facade(
         "families": "VERIFIERS family_name languages_of",
         "lettucedetect": "prompt read",
         "reading": "encode",
-        "reranker": "Reranker",
+        "reranker": "RERANKERS Reranker",
         "verifier": "Support Verifier",
     },
 )

@@ -56,6 +56,16 @@ def confidence(probability: float, is_positive: bool) -> float:
     return probability if is_positive else round(1 - probability, DECIMALS)
 
 
+def next_logits(model: Any, inputs: dict[str, Any]) -> Any:
+    """What a causal model says that follows each text, (batch, vocabulary); other positions are not computed."""
+    import torch
+
+    ends = inputs["attention_mask"].sum(-1) - 1
+    kept = ends.unique()  # sorted
+    logits = model(**inputs, logits_to_keep=kept, use_cache=False).logits.float()
+    return logits[torch.arange(len(ends), device=ends.device), torch.searchsorted(kept, ends)]
+
+
 def _batches(encoded: Sequence[Encoded], batch_size: BatchSize, device: str) -> Iterator[list[int]]:
     """Places of texts of like length, the shortest first; of equal ones in their order.
 

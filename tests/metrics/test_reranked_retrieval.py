@@ -66,7 +66,7 @@ def test_the_number_of_relevant_documents_is_not_known() -> None:
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return make_reranker(tmp_path_factory.mktemp("ranked") / "model")
+    return make_reranker("cross-encoder", tmp_path_factory.mktemp("ranked") / "model")
 
 
 ROWS = [

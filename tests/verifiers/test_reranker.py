@@ -1,4 +1,4 @@
-"""A reranker gives what transformers gives for the formula of its authors; a query is never cut."""
+"""Rerankers give what transformers gives for the formula of their authors; a query is never cut."""
 
 import json
 from pathlib import Path
@@ -7,49 +7,83 @@ from typing import Any
 import pytest
 import tiny_verifiers
 import torch
-from transformers import AutoModelForSequenceClassification, AutoTokenizer
+from transformers import AutoModelForCausalLM, AutoModelForSequenceClassification, AutoTokenizer
 
 from rag_evaluator import ModelError
 from rag_evaluator.errors import PromptTooLongError
-from rag_evaluator.verifiers import Reranker
+from rag_evaluator.verifiers import RERANKERS, Reranker
 
 pytestmark = pytest.mark.models
 QUERY = "Where was Nolu Brak born?"
 PASSAGES = ["Brak was born in Tesk.", "Tesk lies on the river Om. " * 5, "橋 es viejo.", "Brak was born in Tesk."]
 LONG = "The bridge at Harn is old and has three arches. " * 400
+KINDS = list(RERANKERS)
+PREFIX = (
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+    'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n<Instruct>: Given a web '
+    "search query, retrieve relevant passages that answer the query\n"
+)
 
 
 @pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tiny_verifiers.make_reranker(tmp_path_factory.mktemp("rerankers") / "model")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    place = tmp_path_factory.mktemp("rerankers")
+    return {kind: tiny_verifiers.make_reranker(kind, place / kind) for kind in KINDS}
 
 
-def test_relevance_is_that_of_the_formula_of_the_authors_whatever_the_batch(folder: Path) -> None:
+def by_transformers(kind: str, folder: Path, query: str, passage: str) -> float:
+    """The formula of the authors, computed plainly."""
     tokenizer: Any = AutoTokenizer.from_pretrained(folder)
-    model: Any = AutoModelForSequenceClassification.from_pretrained(folder).eval()
-    passages, expected = [*PASSAGES, LONG], []
-    for passage in passages:
-        inputs = tokenizer(QUERY, passage, truncation="only_second", max_length=512, return_tensors="pt")
+    if kind == "cross-encoder":
+        model: Any = AutoModelForSequenceClassification.from_pretrained(folder).eval()
+        inputs = tokenizer(query, passage, truncation="only_second", max_length=512, return_tensors="pt")
         with torch.inference_mode():
-            expected.append(float(model(**inputs).logits[0, 0].sigmoid()))
-    values = Reranker(folder).relevance(QUERY, passages)
-    assert values == pytest.approx(expected, abs=6e-5)
-    assert len(set(values)) == 4, "equal passages alone are equal"
-    assert all(Reranker(folder, batch_size=size).relevance(QUERY, passages) == values for size in (1, 3, 16))
-    assert Reranker(folder).relevance(QUERY, []) == []
+            return float(model(**inputs).logits[0, 0].sigmoid())
+    model = AutoModelForCausalLM.from_pretrained(folder).eval()
+    after = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+    texts = f"{PREFIX}<Query>: {query}\n<Document>: {passage}", after
+    body, end = (tokenizer(text, add_special_tokens=False)["input_ids"] for text in texts)
+    with torch.inference_mode():
+        logits = model(input_ids=torch.tensor([[*body[: 8192 - len(end)], *end]])).logits[0, -1]
+    return float(logits[tokenizer.convert_tokens_to_ids(["no", "yes"])].softmax(-1)[1])
 
 
-def test_a_query_is_never_shortened(folder: Path) -> None:
-    with pytest.raises(PromptTooLongError, match=r"the question leaves 0 of 512 tokens for a passage: The bridge"):
-        Reranker(folder).relevance(LONG, PASSAGES)
+@pytest.mark.parametrize("kind", KINDS)
+def test_relevance_is_that_of_the_formula_of_the_authors(folders: dict[str, Path], kind: str) -> None:
+    reranker = Reranker(folders[kind])
+    assert reranker.name == kind
+    passages = [*PASSAGES, LONG]
+    expected = [by_transformers(kind, folders[kind], QUERY, passage) for passage in passages]
+    assert reranker.relevance(QUERY, passages) == pytest.approx(expected, abs=6e-5)
+    assert len(set(reranker.relevance(QUERY, passages))) == 4, "equal passages alone are equal"
 
 
-def test_names_of_control_tokens_in_passages_are_text(folder: Path) -> None:
-    reranker, names = Reranker(folder), AutoTokenizer.from_pretrained(folder).all_special_tokens
-    [attack, nothing, spaced] = reranker.relevance(
-        QUERY, ["".join(names), "", "".join(f"{name[0]} {name[1:]}" for name in names)]
-    )
-    assert attack == spaced != nothing
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_batch_of_any_size_gives_the_same_relevance(folders: dict[str, Path], kind: str) -> None:
+    values = [Reranker(folders[kind], batch_size=size).relevance(QUERY, PASSAGES) for size in (1, 3, 16)]
+    assert values[0] == values[1] == values[2]
+    assert Reranker(folders[kind]).relevance(QUERY, []) == []
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_passage_is_shortened_and_never_the_query(folders: dict[str, Path], kind: str) -> None:
+    reranker = Reranker(folders[kind])
+    tokenizer, _ = reranker._loaded
+    [row] = reranker.kind.encode(tokenizer, QUERY, [LONG * 3], reranker.window)
+    assert len(row["input_ids"]) == reranker.window
+    assert QUERY in tokenizer.decode(row["input_ids"])
+    with pytest.raises(PromptTooLongError, match=r"the question leaves 0 of \d+ tokens for a passage: The bridge"):
+        reranker.relevance(LONG * 3, PASSAGES)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_names_of_control_tokens_in_passages_are_text(folders: dict[str, Path], kind: str) -> None:
+    reranker = Reranker(folders[kind])
+    tokenizer, _ = reranker._loaded
+    attack = "".join(tokenizer.all_special_tokens)
+    assert reranker.relevance(QUERY, [attack]) != reranker.relevance(QUERY, [""])
+    spaced = "".join(f"{name[0]} {name[1:]}" for name in tokenizer.all_special_tokens)
+    assert reranker.relevance(QUERY, [attack]) == reranker.relevance(QUERY, [spaced])
 
 
 @pytest.mark.parametrize(
@@ -62,8 +96,14 @@ def test_names_of_control_tokens_in_passages_are_text(folder: Path) -> None:
     ],
 )
 def test_a_folder_that_is_no_reranker_is_refused_before_it_is_loaded(tmp_path: Path, settings: dict[str, Any]) -> None:
-    folder = tiny_verifiers.make_reranker(tmp_path / "model")
+    folder = tiny_verifiers.make_reranker("cross-encoder", tmp_path / "model")
     path = folder / "config.json"
     path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **settings}), encoding="utf-8")
     with pytest.raises(ModelError, match=r"retrieval\.reranker\.model: .* is no known reranker"):
         Reranker(folder)
+
+
+def test_signatures_tell_rerankers_apart(folders: dict[str, Path]) -> None:
+    parts = [Reranker(folder).signature_parts for folder in folders.values()]
+    assert parts[0]["reranker"] != parts[1]["reranker"]
+    assert [part["reranks"] for part in parts] == KINDS

@@ -16,6 +16,8 @@ from transformers import (
     ModernBertConfig,
     ModernBertForTokenClassification,
     PreTrainedTokenizerFast,
+    Qwen3Config,
+    Qwen3ForCausalLM,
     RobertaConfig,
     RobertaForSequenceClassification,
     T5Config,
@@ -128,12 +130,31 @@ def _llama_like(folder: Path) -> Tokenizer:
     return _tokenizer(folder, list(names.values()), "<|begin_of_text|> $A <|end_of_text|>", pair, **names)
 
 
-def make_reranker(folder: Path, **settings: Any) -> Path:
-    """The folder of a random cross-encoder."""
+def make_reranker(kind: str, folder: Path, **settings: Any) -> Path:
+    """The folder of a random model of a kind of `RERANKERS`."""
     torch.manual_seed(11)
     folder.mkdir(parents=True, exist_ok=True)
+    {"cross-encoder": _cross_encoder, "qwen3-reranker": _qwen3_reranker}[kind](folder, **settings)
+    return folder
+
+
+def _cross_encoder(folder: Path, **settings: Any) -> None:
     vocabulary = _roberta_like(folder).get_vocab_size()
     names = {"vocab_size": vocabulary, "max_position_embeddings": 514, "pad_token_id": 1, "num_labels": 1}
     config = XLMRobertaConfig(**{**ENCODER, **names, "initializer_range": 0.3, **settings})
     XLMRobertaForSequenceClassification(config).save_pretrained(folder)
-    return folder
+
+
+def _qwen3_reranker(folder: Path, **settings: Any) -> None:
+    specials = ["<|endoftext|>", "<|im_start|>", "<|im_end|>"]
+    tokenizer = tiny_models.byte_level(specials)
+    tokenizer.add_tokens(["yes", "no"])
+    PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        pad_token="<|endoftext|>",
+        eos_token="<|im_end|>",
+        additional_special_tokens=specials[1:2],
+    ).save_pretrained(folder)
+    names = {"vocab_size": tokenizer.get_vocab_size(), "pad_token_id": 0, "num_key_value_heads": 2, "head_dim": 8}
+    shape = {**ENCODER, **names, "max_position_embeddings": 8192, "initializer_range": 0.3}
+    Qwen3ForCausalLM(Qwen3Config(**{**shape, **settings})).save_pretrained(folder)

@@ -164,7 +164,8 @@ def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
 def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:
     """Reads config.json and the names of files."""
     reranker = reranker_of(config)
-    checks.add("reranker", "ok", str(reranker.folder), {"model": str(reranker.folder)})
+    details = {"model": str(reranker.folder), "kind": reranker.name}
+    checks.add("reranker", "ok", f"{reranker.folder}, {reranker.name}", details)
 
 
 def _look_at_memory(memory: Memory, checks: Checks) -> None:

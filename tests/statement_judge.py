@@ -25,7 +25,7 @@ KNOWN = {
     (ROW["response"], BORN): 0.7,
     (ROW["response"], RIVER): 0.4,
 }
-OF_TEXT = {"faithfulness": "answer", "factual_correctness": "response"}
+OF_TEXT = {"faithfulness": "answer", "factual_correctness": "response", "noise_sensitivity": "text"}
 
 JUDGED = ((FIRST, BORN), (SECOND, RIVER), (SECOND, BOOKS), (ROW["reference"], RIVER), (ROW["response"], BORN))
 CERTAIN = dict.fromkeys(JUDGED, 1.0)
@@ -51,16 +51,20 @@ class Judge(ScriptedJudge):
         data = prompt.data
         if "statements" in model.model_fields and hasattr(data, "statements"):
             self.questions.append((data.context, tuple(data.statements)))
-            made = [self._row(data.context, statement) for statement in data.statements]
+            made = [self._row(data.context, statement, "verdict") for statement in data.statements]
             return {"statements": made}
+        if "classifications" in model.model_fields:
+            self.questions.append((data.context, (data.answer,)))
+            sentences = STATEMENTS[data.answer]
+            return {"classifications": [self._row(data.context, sentence, "attributed") for sentence in sentences]}
         text = next(text for name in OF_TEXT.values() if (text := getattr(data, name, None)) is not None)
         return {"claims" if "claims" in model.model_fields else "statements": STATEMENTS[text]}
 
-    def _row(self, text: str, statement: str) -> dict[str, Any]:
+    def _row(self, text: str, statement: str, key: str) -> dict[str, Any]:
         keys = (statement, *((part, statement) for part in (FIRST, SECOND, ROW["response"], ROW["reference"])))
         named = [name for name in keys if name in self.supported]
         verdict = int(any(isinstance(name, str) or name[0] in text for name in named))
-        return {"statement": statement, "reason": f"{verdict}, says the judge", "verdict": verdict}
+        return {"statement": statement, "reason": f"{verdict}, says the judge", key: verdict}
 
 
 def scored(

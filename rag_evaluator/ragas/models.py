@@ -80,6 +80,25 @@ def HuggingFaceEmbeddings(model: str = "", *, model_name: str = "") -> str:
     return model or model_name
 
 
+ELSEWHERE = ("run_config", "client", "interface", "base_url", "cache")  # of ragas' factory: nothing for a local model
+
+
+def embedding_factory(provider: str = "openai", model: str | None = None, **settings: Any) -> str | None:
+    """The folder or hub id of an embedding model: of the provider `huggingface`, or any folder.
+
+    Else None, the configured embeddings, as a warning says: a service is never asked. Raises `TypeError` for settings
+    of the model, see `HuggingFaceEmbeddings`.
+    """
+    if Path(provider).is_dir():
+        model = provider
+    elif model is None:
+        provider, _, model = provider.partition("/")
+    if provider == "huggingface" or (model and Path(model).is_dir()):
+        return HuggingFaceEmbeddings(model, **{key: settings[key] for key in settings if key not in ELSEWHERE})
+    logger.warning("embedding_factory: no service is asked; the configured embeddings are used.")
+    return None
+
+
 HuggingfaceEmbeddings = HuggingFaceEmbeddings
 
 

@@ -67,7 +67,7 @@ METRIC_MODULES = (
 CHATS = "Rows here have one question and one response; chats of several turns and calls of tools are not judged."
 NOT_HERE = frozenset(
     (
-        "adapt coherence conciseness correctness embedding_factory harmfulness maliciousness SUPPORTED_ASPECTS "
+        "adapt coherence conciseness correctness harmfulness maliciousness SUPPORTED_ASPECTS "
         "AgentGoalAccuracy AgentGoalAccuracyWithoutReference AgentGoalAccuracyWithReference AIMessage "
         "BaseRagasEmbeddings BaseRagasLLM CacheInterface cacher DataCompyScore Dataset default_query_distribution "
         "default_transforms DiskCacheBackend EvaluatorChain experiment Experiment FaithfulnesswithHHEM "

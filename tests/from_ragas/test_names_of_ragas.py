@@ -14,6 +14,7 @@ from langchain_core.language_models import FakeListLLM
 from langchain_core.language_models.llms import LLM
 from openai import OpenAI
 from pydantic import Field
+from rag_evaluator.ragas.embeddings import embedding_factory
 from rag_evaluator.ragas.llms import LangchainLLMWrapper, llm_factory
 from ragas.messages import HumanMessage
 from ragas.metrics import DiscreteMetric, MetricType, MetricWithLLM, SingleTurnMetric
@@ -419,3 +420,10 @@ def test_a_configuration_can_name_an_object_of_a_module(tmp_path: Any, monkeypat
     wrong = make_config({**config, "custom_metrics": {"stop": {"metric": "metrics_of_mine:number"}}})
     with pytest.raises(ConfigError, match=r"stop.metric' is 'metrics_of_mine:number', which is no metric"):
         RAGEvaluator(wrong)
+
+
+@pytest.mark.parametrize("arguments", [("huggingface", "{folder}"), ("huggingface/{folder}",)])
+def test_a_folder_named_in_embedding_factory_embeds(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    model = embedding_factory(*(text.format(folder=tmp_path) for text in arguments))
+    evaluator = evaluator_of([ragas_metrics.SemanticSimilarity()], None, unwrapped(model))
+    assert evaluator.config.embeddings.model == str(tmp_path)

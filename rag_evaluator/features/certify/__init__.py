@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "agreement": "best_threshold binary_agreement cross_fitted graded_agreement",
-        "certification": "LabelSource statement_figures",
+        "certification": "statement_figures",
         "certify": "draw_rows",
         "coefficients": "Coefficient newcombe_interval",
         "conclusion": "certify_conclusion",
@@ -17,7 +17,7 @@ __getattr__, __dir__, __all__ = facade(
             "label_of score_strata write_draw"
         ),
         "table": "Label LabelTable",
-        "thresholds": "find_threshold thresholds_of",
+        "thresholds": "find_threshold threshold_of",
         "verdict": "JudgeVerdict judge_verdict",
     },
 )

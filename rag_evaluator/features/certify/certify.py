@@ -9,7 +9,7 @@ from typing import Any
 from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
-from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, compared
+from rag_evaluator.features.certify.certification import Disagreement, compared
 from rag_evaluator.features.certify.conclusion import certify_conclusion
 from rag_evaluator.features.certify.figures import parse_scales
 from rag_evaluator.features.certify.sheet import (
@@ -23,13 +23,12 @@ from rag_evaluator.features.certify.sheet import (
     write_sentences,
     write_sheet,
 )
-from rag_evaluator.features.certify.table import labels_in_column, read_labels, together
-from rag_evaluator.features.certify.thresholds import thresholds_of
+from rag_evaluator.features.certify.table import LabelTable, labels_in_column, name_in, read_labels, together
 from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.metric import SUPPORT
-from rag_evaluator.metrics.table import METRICS, canonical_name
+from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.results.aligned import match
 from rag_evaluator.results.certificate import (
     CERTIFICATE,
@@ -44,7 +43,7 @@ from rag_evaluator.results.certificate import (
 )
 from rag_evaluator.results.conclusion import Conclusion, is_judged, judged_config
 from rag_evaluator.results.flags import FLAGGED, flagged_share, many_flagged
-from rag_evaluator.results.manifest import PROGRAM
+from rag_evaluator.results.manifest import PROGRAM, parts_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.verified import THRESHOLDS
 from rag_evaluator.run.status import note_rewritten
@@ -85,11 +84,9 @@ def certify(
     label: Mapping[str, str] | None = None,
     threshold: Mapping[str, float] | None = None,
     scale: Sequence[str] = (),
-    on: str | None = None,
     random: bool = False,
     out: str | Path | None = None,
     force: bool = False,
-    date: datetime.date | None = None,
 ) -> Certification:
     """Compare the scores of a finished run with people's labels, and write `certificate.json`.
 
@@ -100,11 +97,9 @@ def certify(
         threshold: metric -> the score from which on the judge accepts, fixed before the labels were seen. Else that of
             `thresholds` in the configuration of the run; else it is chosen on the labels, by cross-fitting.
         scale: of labels that are grades, such as `faithfulness=1..5`.
-        on: the key column of the table; None takes `row`, `sample`, `id` or the question.
         random: whether the labelled rows, of a table that no sheet was drawn for, are a random sample of all rows.
         out: where the certificate goes. None: into the results folder; then `summary.json` gets the mean labels, too.
         force: replace a file of another kind that is there under the name `out`.
-        date: of the certificate; None: today.
 
     Raises `RagEvaluatorError` for labels that cannot be used, before anything is written.
     """
@@ -114,36 +109,25 @@ def certify(
     if out is not None:
         check_replaceable(path, MARK, force, [folder, *paths])
     run = open_run(folder)
-    sources = [
-        LabelSource(labels_in_column(run, _name(run, metric, "--label"), column, canonical_name))
-        for metric, column in (label or {}).items()
-    ]
+    tables = [labels_in_column(run, _name(run, metric, "--label"), column) for metric, column in (label or {}).items()]
     if paths:
         _check_files(paths, folder)
-        table = together([read_labels(path, run, run.digests, canonical_name, on) for path in paths], paths)
-        if random and not table.sampled:
-            raise ConfigError(
-                f"--random: {table.name} says of its rows that they are no sample ('sampled' is false): somebody chose "
-                "them. Leave out --random: agreement is then that of these rows."
-            )
-        draw = None if table.draw is None else read_draw(folder, table.draw, run.data)
-        sources.append(LabelSource(table, draw))
-    if not sources:
+        tables.append(together([read_labels(path, run) for path in paths], paths))
+    if not tables:
         raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
     scales = scales_for(list(run.scores), [run])[0]
     label_scales = {_name(run, metric, "--scale"): grades for metric, grades in parse_scales(scale).items()}
     level = run.config.get("ci_level") or LEVEL
-    settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level)
-    figures, disagreements, kept = compared(run, sources, settings)
-    thresholds = thresholds_of(run, sources, level)
-    certificate = _certificate(run, sources, figures, thresholds, date or datetime.datetime.now(datetime.UTC).date())
+    limits = _thresholds(run, threshold or {}, scales)
+    figures, thresholds, disagreements, kept = compared(run, tables, scales, label_scales, limits, random, level)
+    certificate = _certificate(run, tables, figures, thresholds)
     write_json(path, certificate)
     if out is None:
         write_labels(folder, run.data, kept)
         write_json(folder / "summary.json", with_labels(run, certificate))
         note_rewritten(folder, ["summary.json"])
         refresh_report(folder)
-    is_like = any(source.draw is not None and source.draw.like for source in sources)
+    is_like = any(table.draw is not None and table.draw.like for table in tables)
     conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
     flagged = many_flagged({metric: run.summary[metric] for metric in figures})
     conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged])
@@ -161,7 +145,7 @@ def _check_files(paths: Sequence[Path], folder: Path) -> None:
 
 def _name(run: Run, metric: str, option: str) -> str:
     """The name that a metric has in the run. Raises `ConfigError` for a metric that it has not."""
-    name = metric if metric in run.scores else canonical_name(metric) or metric
+    name = name_in(run, metric) or metric
     if name not in run.scores:
         hint = did_you_mean(metric, run.scores)
         raise ConfigError(f"{option} {metric}: {run.name} has no scores of '{metric}'.{hint}")
@@ -181,31 +165,26 @@ def _thresholds(run: Run, thresholds: Mapping[str, float], scales: Mapping[str, 
 
 def _certificate(
     run: Run,
-    sources: Sequence[LabelSource],
+    tables: Sequence[LabelTable],
     figures: Mapping[str, Mapping[str, Any]],
     thresholds: Mapping[str, Mapping[str, Any]],
-    date: datetime.date,
 ) -> dict[str, Any]:
     """What holds of the judge: on which rows, in which language, with which prompts."""
     signatures, prompts = run.manifest.get("signatures", {}), run.manifest.get("prompts", {})
-    parts = {
-        metric: dict(part.partition(":")[::2] for part in (signatures.get(metric) or "").split("|"))
-        for metric in figures
-    }
     return {
         "program": PROGRAM,
         "certificate": FORMAT,
-        "date": date.isoformat(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "run": run.manifest.get("name"),
         "rows": len(run.samples),
         "data": run.data,
         "language": run.config.get("language"),
-        "labels": [source.table.name for source in sources],
-        "draws": [source.draw.name for source in sources if source.draw is not None],
+        "labels": [table.name for table in tables],
+        "draws": [table.draw.name for table in tables if table.draw is not None],
         "metrics": {
             metric: {
                 "signature": signatures.get(metric),
-                "judge": parts[metric].get("judge"),
+                "judge": parts_of(signatures.get(metric) or "").get("judge"),
                 FLAGGED: flagged_share(run.summary.get(metric)),
                 "prompts": {name: digest for name, digest in prompts.items() if name.startswith(f"{metric}.")},
                 **part,

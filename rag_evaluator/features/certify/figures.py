@@ -83,7 +83,7 @@ def scale_of_labels(
 
     Raises `DatasetError` for a label outside of it, or for a word among grades.
     """
-    given = [label for label in labels if label.value == label.value]
+    given = [label for label in labels if label.statement is None and label.value == label.value]
     values = {label.value for label in given}
     if metric not in declared and values <= {0.0, 1.0} and not (values == {1.0} and scale.low == 1.0):
         return BINARY
@@ -133,8 +133,8 @@ class Labelled:
         scale: of the scores.
         ratings: annotator -> labels; NaN: none.
         label_scale: of the labels.
-        chosen: how rows came to have labels.
         draw: if they were drawn.
+        random: whether the labelled rows are a random sample, though not of a draw.
         clusters: of all rows; None: rows do not depend on each other.
         threshold: from which on a score accepts, fixed before; None: chosen on the labels.
         units: of all rows, the key of the cluster or of the row itself; None: each row is its own.
@@ -145,8 +145,8 @@ class Labelled:
     scale: Scale
     ratings: Mapping[str, Array]
     label_scale: LabelScale
-    chosen: Chosen
     draw: DrawRecord | None = None
+    random: bool = False
     clusters: Sequence[Hashable] | None = None
     threshold: float | None = None
     units: Sequence[str] | None = None
@@ -162,6 +162,12 @@ class Labelled:
     def drawn(self) -> NDArray[np.bool_]:
         """Rows whose labels count; those of others may be read, but say nothing of all rows."""
         return np.ones(len(self.scores), np.bool_) if self.draw is None else self.draw.drawn()
+
+    @property
+    def chosen(self) -> Chosen:
+        if self.draw is not None:
+            return "drawn"
+        return "all" if not np.isnan(self.means).any() else "random" if self.random else "unknown"
 
     @property
     def counting(self) -> Array:

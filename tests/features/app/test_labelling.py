@@ -1,4 +1,4 @@
-"""Labels given in the app: the order of the draw, the table that `certify` reads, rows that nobody drew."""
+"""Labels given in the app: the order of the draw, the table that `certify` reads."""
 
 import json
 from dataclasses import replace
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from labelled_runs import ROWS, faithful_run, graded_run
+from labelled_runs import faithful_run, graded_run
 from made import review
 
-from rag_evaluator import ConfigError, certify, label_sheet
+from rag_evaluator import certify, label_sheet
 from rag_evaluator.features.app import (
     LabelItem,
     ReviewStore,
@@ -88,20 +88,6 @@ def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
     label(store, 1, 1.0, "answer_rubric", draw="d")
     changed = ["other" if place == 1 else digest for place, digest in enumerate(Run(run).digests)]
     assert write_label_table(store, "d", "anna", changed).read_bytes() == b""
-
-
-def test_labels_of_rows_that_an_older_version_did_not_draw_are_no_random_sample(run: Path) -> None:
-    digests, path = Run(run).digests, run / "labels.jsonl"
-    lines = [
-        {"row": row, "sample": digests[row], "metric": "answer_rubric", "label": float(row < 18), "sampled": False}
-        for row in range(ROWS - 10)
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    figures = certify(run, path, out=run / "app.json").certificate["metrics"]["answer_rubric"]
-    assert figures["chosen"] == "unknown"
-    assert figures["label_mean"]["label_mean"] is None
-    with pytest.raises(ConfigError, match=r"are no sample.*'sampled' is false"):
-        certify(run, path, random=True)
 
 
 def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_path: Path) -> None:

@@ -15,10 +15,9 @@ from known_verifier import KnownVerifier
 from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet, load_dataset
 from rag_evaluator.features.certify import (
     Label,
-    LabelSource,
     LabelTable,
     find_threshold,
-    thresholds_of,
+    threshold_of,
     write_draw,
 )
 from rag_evaluator.results import ScoreTable
@@ -177,7 +176,7 @@ def test_statements_of_the_judge_that_a_verifier_decides_have_a_threshold_too() 
         for row, pair in texts.items()
     }
     details = {
-        (row, "faithfulness"): [{"judgements": [{"prompt": "verifier", "response": {"sentences": sentences_of_row}}]}]
+        row: [{"judgements": [{"prompt": "verifier", "response": {"sentences": sentences_of_row}}]}]
         for row, sentences_of_row in said.items()
     }
     labels = [
@@ -185,11 +184,12 @@ def test_statements_of_the_judge_that_a_verifier_decides_have_a_threshold_too() 
         for row, pair in texts.items()
         for place, text in enumerate(pair)
     ]
-    table = ScoreTable("run", load_dataset(rows_of()), {"faithfulness": [1.0] * ROWS}, records=lambda cells: details)
+    table = ScoreTable("run", load_dataset(rows_of()), {"faithfulness": [1.0] * ROWS})
     whole_rows = [Label(row, "faithfulness", "", None, float(row % 2), "row") for row in range(ROWS)]
-    made = thresholds_of(table, [LabelSource(LabelTable("x", labels))], 0.95)["faithfulness"]
+    made = threshold_of(table, "faithfulness", LabelTable("x", labels), details, 0.95)
+    assert made is not None
     assert (made["threshold"], made["by"], made["labels"]) == (0.25, "sentences", 40)
-    assert thresholds_of(table, [LabelSource(LabelTable("x", whole_rows))], 0.95) == {}
+    assert threshold_of(table, "faithfulness", LabelTable("x", whole_rows), details, 0.95) is None
 
 
 def refused(config: dict[str, Any], path: Path | None, said: str, model: Any = None) -> None:

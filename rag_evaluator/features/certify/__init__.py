@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = facade(
         "agreement": "best_threshold binary_agreement cross_fitted graded_agreement",
         "certification": "statement_figures",
         "certify": "draw_rows",
-        "coefficients": "Coefficient newcombe_interval",
+        "coefficients": "Coefficient newcombe_interval pairs_of",
         "conclusion": "certify_conclusion",
         "figures": "BINARY Labelled figures_of ratings_of",
         "krippendorff": "krippendorff_alpha",

@@ -3,7 +3,7 @@ differ most.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -12,20 +12,19 @@ import numpy as np
 from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError, ResultsError
-from rag_evaluator.features.certify.agreement import binary_agreement
 from rag_evaluator.features.certify.figures import (
+    BINARY,
     Labelled,
     LabelScale,
+    agreement_of,
     figures_of,
     ratings_of,
     scale_of_labels,
     to_keep,
     worst_rows,
 )
-from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
-from rag_evaluator.features.certify.table import Label, LabelTable, vote, votes_of
+from rag_evaluator.features.certify.table import Label, LabelTable, votes_of
 from rag_evaluator.features.certify.thresholds import threshold_of
-from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
@@ -52,23 +51,20 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
     for label in chain(*votes.values()):
         if label.value not in (0.0, 1.0):
             raise DatasetError(f"{label.where}: {label.value:g}; labels of statements are 0 or 1.")
-    judged = [(key[0], _verdict(given[0], records), vote(given)) for key, given in votes.items()]
-    pairs = [(row, said, people) for row, said, people in judged if said is not None and people is not None]
-    rows, wanted = [str(row) for row, *_ in pairs], [people for *_, people in pairs]
-    scores = [_score(said, records[row][0]) for row, said, _ in pairs]
-    shown = judge_verdict(scores, wanted, rows)
-    unclear = sum(said is None for _, said, _ in judged)
-    figures: dict[str, Any] = {
-        "labels": len(pairs),
-        "rows": len(set(rows)),
-        "tied": len(judged) - len(pairs) - unclear,
-        "unclear": unclear,
-        "verdict": asdict(shown),
-        **_alpha(list(votes.values())),
+    rows = [row for row, _ in votes]
+    verdicts = [_verdict(given[0], records) for given in votes.values()]
+    scores = np.array([_score(said, records[row]) for row, said in zip(rows, verdicts, strict=True)])
+    placed = (replace(label, row=place, statement=None) for place, key in enumerate(votes) for label in votes[key])
+    ratings = ratings_of(list(placed), len(votes))
+    labelled = Labelled("", scores, Scale(), ratings, BINARY, clusters=[str(row) for row in rows], threshold=0.5)
+    is_clear, is_settled = ~np.isnan(scores), ~np.isnan(labelled.votes)
+    return {
+        "labels": labelled.compared,
+        "rows": len(set(np.array(rows)[is_clear & is_settled].tolist())),
+        "tied": int(np.count_nonzero(is_clear & ~is_settled)),
+        "unclear": int(np.count_nonzero(~is_clear)),
+        **agreement_of(labelled, level),
     }
-    if len(pairs) < LEAST:
-        return {**figures, "reason": shown.reason}
-    return {**figures, "binary": asdict(binary_agreement(scores, wanted, 0.5, rows, level=level))}
 
 
 def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
@@ -86,23 +82,16 @@ def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
     return verdicts[0] if values in ({0.0}, {1.0}) else None
 
 
-def _score(verdict: JudgedVerdict, record: Mapping[str, Any]) -> float:
+def _score(verdict: JudgedVerdict | None, lines: Sequence[Mapping[str, Any]]) -> float:
     """The probability of the verdict 1; on the side of the verdict, whatever rounding or a threshold did."""
-    probability = probabilities_of(record).get(verdict.statement or "")
+    if verdict is None:
+        return float("nan")
+    probability = probabilities_of(lines[0]).get(verdict.statement or "")
     if probability is not None:
         return (float(verdict.value) + probability) / 2
     if verdict.confidence is None:
         return float(verdict.value)
     return max(verdict.confidence, 0.5) if verdict.value else min(1 - verdict.confidence, 0.4999995)
-
-
-def _alpha(votes: Sequence[Sequence[Label]]) -> dict[str, Any]:
-    annotators = sorted({label.annotator for labels in votes for label in labels})
-    if len(annotators) < 2:
-        return {}
-    by = [{label.annotator: label.value for label in labels} for labels in votes]
-    ratings = [[row.get(name, float("nan")) for row in by] for name in annotators]
-    return {"annotator_alpha": {"level": "nominal", **asdict(krippendorff_alpha(ratings))}}
 
 
 @dataclass(frozen=True)
@@ -173,7 +162,7 @@ def compared(
             part |= figures_of(labelled, level)
             disagreements += [_disagreement(run, labelled, row, records) for row in worst_rows(labelled, SHOWN)]
             kept[metric] = to_keep(labelled)
-        if any(label.statement is not None for label in labels):
+        if any(label.statement is not None and label.value == label.value for label in labels):
             part["statements"] = statements = statement_figures(labels, records, level)
             if threshold := threshold_of(run, metric, table, records, level):
                 found[metric] = threshold

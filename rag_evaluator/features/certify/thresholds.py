@@ -3,15 +3,14 @@
 A threshold of sentences never comes from labels of rows: a row may be rejected for any one of its sentences.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rag_evaluator.features.certify.agreement import balanced, cross_fitted
-from rag_evaluator.features.certify.coefficients import pairs_of
+from rag_evaluator.features.certify.coefficients import ScoredLabels, pairs_of
 from rag_evaluator.features.certify.table import LabelTable, vote, votes_of
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
 from rag_evaluator.results.run import ScoredRows
@@ -21,21 +20,12 @@ from rag_evaluator.results.verified import SENTENCES, parts_of_verifier, probabi
 HALF = 0.5  # what counts without labels
 
 
-def find_threshold(
-    values: ArrayLike,
-    labels: ArrayLike,
-    units: Sequence[Hashable],
-    weights: ArrayLike | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-) -> dict[str, Any] | None:
+def find_threshold(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> dict[str, Any] | None:
     """The threshold with the highest balanced accuracy, and how good it is on labels that did not choose it; Any: JSON.
 
     Args:
-        values: probabilities in [0, 1], higher for what people accept. NaN: none.
-        labels: 0 or 1. NaN: none.
-        units: row or cluster of each value; a unit is in one fold.
-        weights: how many rows each value speaks for.
+        rows: scores are probabilities in [0, 1], higher for what people accept; labels are 0 or 1; a cluster, the row
+            of several sentences or more, is in one fold.
         seed: of the folds.
 
     Returns:
@@ -44,7 +34,6 @@ def find_threshold(
         which nobody chose. None where nothing can be chosen: fewer than `LEAST` labels, or `LEAST_RARER` of the rarer
         class, or equal values.
     """
-    rows = pairs_of(values, labels, units, weights)
     accepted = int(rows.labels.sum())
     rarer = min(accepted, len(rows.labels) - accepted)
     if len(rows.labels) < LEAST or rarer < LEAST_RARER or np.ptp(rows.scores) == 0:
@@ -73,7 +62,7 @@ def threshold_of(
         records: row -> its details of the metric, one for each repeat.
     """
     draw, reporting = table.draw, reporting_of(run.manifest)
-    drawn = set(range(len(run.samples)) if draw is None else draw.rows)
+    drawn = set(records if draw is None else draw.rows)
     probabilities = {row: probabilities_of(lines[0]) for row, lines in records.items() if lines and row in drawn}
     counting = [
         (row, probabilities[row][text], people)
@@ -83,7 +72,7 @@ def threshold_of(
     values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
     weights = None if draw is None else [1 / draw.probabilities[row] for row, *_ in counting]
     units = [unit_of(run.samples[row], reporting) for row, *_ in counting]
-    if threshold := find_threshold(values, wanted, units, weights, level):
+    if threshold := find_threshold(pairs_of(values, wanted, units, weights), level):
         signature = (run.manifest.get("signatures") or {}).get(metric, "")
         return {"by": SENTENCES, **threshold, "signature": parts_of_verifier(signature)}
     return None

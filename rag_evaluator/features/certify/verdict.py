@@ -1,13 +1,11 @@
 """Whether labels show that a judge is useful."""
 
-from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from rag_evaluator.features.certify.coefficients import Coefficient, auc, concordance, pairs_of
+from rag_evaluator.features.certify.coefficients import Coefficient, ScoredLabels, auc, concordance
 
 Word = Literal[
     "useful", "worse than chance", "weak", "better than chance, quality not settled", "not shown", "too few labels"
@@ -31,13 +29,7 @@ class JudgeVerdict:
     reason: str
 
 
-def judge_verdict(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    clusters: Sequence[Hashable] | None = None,
-    weights: ArrayLike | None = None,
-    graded: bool = False,
-) -> JudgeVerdict:
+def judge_verdict(rows: ScoredLabels, graded: bool = False) -> JudgeVerdict:
     """`useful` if the low end of the interval is at least 0.70, `worse than chance` if the high end is below 0.5.
 
     `weak`: the low end above 0.5 and the high end below 0.70; `better than chance, quality not settled`: the low end
@@ -46,13 +38,10 @@ def judge_verdict(
     labels that are 1, and decides nothing.
 
     Args:
-        scores: higher for what people accept, turned where lower is better. NaN: none.
-        labels: 0 or 1, or grades; NaN: none.
-        clusters, weights: as in `binary_agreement`.
+        rows: scores are higher for what people accept; labels are 0 or 1, or grades.
         graded: whether labels are grades. The AUC is then the `concordance`, and the rarer class is that of all grades
             but the most frequent one.
     """
-    rows = pairs_of(scores, labels, clusters, weights)
     count = len(rows.labels)
     rarer = int(count - np.unique(rows.labels, return_counts=True)[1].max(initial=0))
     if count >= LEAST and not rarer:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify import JudgeVerdict, binary_agreement, graded_agreement, judge_verdict, pairs_of
+from rag_evaluator.features.certify import binary_agreement, graded_agreement, judge_verdict, pairs_of
 
 
 def separated(accepted: int, rejected: int, wrong: int) -> tuple[list[float], list[float]]:
@@ -28,7 +28,7 @@ WORDS = {
 
 @pytest.mark.parametrize(("rows", "word"), WORDS.values(), ids=WORDS)
 def test_each_word_has_its_limits(rows: tuple[Sequence[float], Sequence[float]], word: str) -> None:
-    assert judge_verdict(pairs_of(*rows)).word == word
+    assert judge_verdict(pairs_of(*rows))["word"] == word
 
 
 @pytest.mark.parametrize(
@@ -42,7 +42,7 @@ def test_each_word_has_its_limits(rows: tuple[Sequence[float], Sequence[float]],
 def test_where_nothing_can_be_shown_the_reason_says_why(
     rows: tuple[Sequence[float], Sequence[float]], said: str
 ) -> None:
-    assert judge_verdict(pairs_of(*rows)) == JudgeVerdict("not shown", said)
+    assert judge_verdict(pairs_of(*rows)) == {"word": "not shown", "reason": said}
 
 
 def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
@@ -61,9 +61,9 @@ def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
         }
         [expected] = [word for word, holds in rules.items() if holds]
         verdict = judge_verdict(rows)
-        assert verdict.word == expected
-        assert f"AUC {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]" in verdict.reason
-        seen.add(verdict.word)
+        assert verdict["word"] == expected
+        assert f"AUC {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]" in verdict["reason"]
+        seen.add(verdict["word"])
     assert seen == {"useful", "worse than chance", "better than chance, quality not settled", "not shown"}
 
 
@@ -73,15 +73,17 @@ def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
 )
 def test_too_few_labels_say_how_many_are_needed(accepted: int, rejected: int, lacking: str) -> None:
     verdict = judge_verdict(pairs_of(*separated(accepted, rejected, 0)))
-    assert verdict.word == "too few labels"
-    assert lacking in verdict.reason
+    assert verdict["word"] == "too few labels"
+    assert lacking in verdict["reason"]
 
 
 def test_copies_in_clusters_show_no_more_than_their_originals() -> None:
     scores, labels = separated(15, 15, 3)
     copied = judge_verdict(pairs_of(scores * 10, labels * 10, clusters=list(range(30)) * 10))
-    assert copied.word == judge_verdict(pairs_of(scores, labels)).word == "better than chance, quality not settled"
-    assert judge_verdict(pairs_of(scores * 10, labels * 10)).word == "useful"
+    assert (
+        copied["word"] == judge_verdict(pairs_of(scores, labels))["word"] == "better than chance, quality not settled"
+    )
+    assert judge_verdict(pairs_of(scores * 10, labels * 10))["word"] == "useful"
 
 
 GRADES = np.repeat(np.arange(1.0, 6.0), 20)
@@ -96,8 +98,8 @@ def test_grades_are_judged_by_concordance_of_pairs_with_different_labels() -> No
     scores = {"useful": near, "worse than chance": 6 - near, "not shown": rng.permutation(near)}
     for word, values in scores.items():
         verdict = judge_verdict(pairs_of(values, GRADES), graded=True)
-        assert verdict.word == word
-        assert verdict.reason.startswith("concordance 0.")
+        assert verdict["word"] == word
+        assert verdict["reason"].startswith("concordance 0.")
 
 
 def test_the_interval_of_concordance_resamples_clusters_whole() -> None:
@@ -133,5 +135,5 @@ def test_concordance_covers_its_true_value() -> None:
 
 def test_grades_of_which_nearly_all_are_one_are_too_few() -> None:
     labels = [5.0] * 36 + [1.0, 2.0, 3.0, 4.0]
-    assert judge_verdict(pairs_of(labels, labels), graded=True).word == "too few labels"
-    assert judge_verdict(pairs_of(GRADES[:40], [3.0] * 40), graded=True).word == "not shown"
+    assert judge_verdict(pairs_of(labels, labels), graded=True)["word"] == "too few labels"
+    assert judge_verdict(pairs_of(GRADES[:40], [3.0] * 40), graded=True)["word"] == "not shown"

@@ -1,7 +1,7 @@
 """`certify`: how far the scores of a run agree with people's labels, and the certificate that says so."""
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,22 +13,19 @@ from rag_evaluator.features.certify.certification import Disagreement, compared
 from rag_evaluator.features.certify.conclusion import certify_conclusion
 from rag_evaluator.features.certify.figures import parse_scales
 from rag_evaluator.features.certify.sheet import (
-    SHOWN_TEXTS,
     DrawRecord,
-    LabelSheet,
     draw_stratified,
-    label_of,
     read_draw,
+    sheet_of_rows,
+    sheet_of_sentences,
+    write_book,
     write_draw,
-    write_sentences,
-    write_sheet,
 )
 from rag_evaluator.features.certify.table import LabelTable, labels_in_column, name_in, read_labels, together
 from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.metric import SUPPORT
-from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.results.aligned import match
 from rag_evaluator.results.certificate import (
     CERTIFICATE,
@@ -36,7 +33,6 @@ from rag_evaluator.results.certificate import (
     FORMAT,
     MARK,
     NAME,
-    KeptLabels,
     kept_labels,
     with_labels,
     write_labels,
@@ -110,8 +106,10 @@ def certify(
         check_replaceable(path, MARK, force, [folder, *paths])
     run = open_run(folder)
     tables = [labels_in_column(run, _name(run, metric, "--label"), column) for metric, column in (label or {}).items()]
+    for file in paths:
+        if file.stem == "scores" and file.resolve().parent == folder.resolve():  # scores of 0 and 1 look like labels
+            raise DatasetError(f"{file}: a file of the run itself, with its scores. Name people's labels.")
     if paths:
-        _check_files(paths, folder)
         tables.append(together([read_labels(path, run) for path in paths], paths))
     if not tables:
         raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
@@ -132,15 +130,6 @@ def certify(
     flagged = many_flagged({metric: run.summary[metric] for metric in figures})
     conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged])
     return Certification(certificate, disagreements, path, conclusion)
-
-
-def _check_files(paths: Sequence[Path], folder: Path) -> None:
-    """Raises `ConfigError` for a file that is named twice, `DatasetError` for the run's own scores."""
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise ConfigError("--labels: a file is named twice. Name the file of each annotator once.")
-    for path in paths:
-        if path.stem == "scores" and path.resolve().parent == folder.resolve():
-            raise DatasetError(f"{path}: a file of the run itself, with its scores. Name people's labels.")
 
 
 def _name(run: Run, metric: str, option: str) -> str:
@@ -195,52 +184,6 @@ def _certificate(
     }
 
 
-def draw_rows(
-    folder: Path,
-    size: int = 100,
-    metrics: Sequence[str] = (),
-    seed: int = 0,
-    like: Path | None = None,
-    sentences: bool = False,
-) -> LabelSheet:
-    """Draw rows of a finished run at random, see `label_sheet`; nothing is written.
-
-    Raises `RagEvaluatorError` for a metric that the run does not have, and for too few rows.
-    """
-    run = open_run(folder)
-    names = _names(run, metrics, sentences)
-    if size < LEAST or len(run.samples) < LEAST:
-        raise ConfigError(
-            f"--size {size}: {LEAST} labels are needed at least, of {len(run.samples)} rows of {run.name}."
-        )
-    scales = scales_for(names, [run])[0]
-    if like is None:
-        draw = draw_stratified(run.scores[names[0]], size, seed)
-        record = DrawRecord(run.data, names, "stratified", size, seed, *(part.tolist() for part in draw))
-    else:
-        record = replace(draw_like(run, like), data=run.data, metrics=names)
-    language = find_language(str(run.config.get("language") or "english")).name
-    columns = {column for sample in run.samples for column in sample.columns}
-    sheet = LabelSheet(record, run.samples, run.digests, columns_read(names, columns), scales, language)
-    kept = kept_labels(run)
-    return replace(sheet, labels={name: _labels_there(sheet, name, kept[name]) for name in names if name in kept})
-
-
-def _labels_there(sheet: LabelSheet, metric: str, kept: KeptLabels) -> dict[int, str | int]:
-    """Row -> its label, as the cell offers it, for drawn rows that one person has labelled already.
-
-    None where nobody knows how the labelled rows were chosen: people may leave the others blank.
-    """
-    choices = sheet.choices(metric)
-    numbers = [float(choice) if isinstance(choice, int) else label_of(choice) for choice in choices]
-    known = dict(zip(numbers, choices, strict=True))
-    labels = {row: label for row in sheet.record.rows if (label := kept.labels[row]) is not None}
-    is_same = (kept.low, kept.high, kept.better) == (min(known), max(known), "higher")
-    if kept.chosen == "unknown" or kept.annotators > 1 or not is_same or not set(labels.values()) <= known.keys():
-        return {}
-    return {row: known[label] for row, label in labels.items()}
-
-
 def draw_like(run: Run, folder: Path) -> DrawRecord:
     """The draw of another run, with its rows found in this one. Raises `ResultsError` if the rows are not the same."""
     other = open_run(folder)
@@ -279,13 +222,6 @@ def _names(run: Run, metrics: Sequence[str], sentences: bool) -> list[str]:
     return names or possible
 
 
-def columns_read(names: Sequence[str], available: Collection[str]) -> list[str]:
-    """What some metrics read of the texts that are there; of a metric of the user's own, all texts."""
-    read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
-    every = any(name not in METRICS for name in names)
-    return [column for column in SHOWN_TEXTS if column in available and (every or column in read)]
-
-
 def label_sheet(
     results: str | Path,
     out: str | Path,
@@ -321,11 +257,19 @@ def label_sheet(
     if path.suffix.lower() != ".xlsx":
         raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
     check_replaceable(path, None, force, [run / "scores.xlsx" for run in (folder, other) if run is not None])
-    sheet = draw_rows(folder, size, metrics, seed, other, sentences)
-
-    write_draw(folder, sheet.record)  # before the sheet: without its draw nobody can use what people fill in
-    if sentences:
-        write_whole(path, lambda to: write_sentences(sheet, open_run(folder), to))
+    run = open_run(folder)
+    names = _names(run, metrics, sentences)
+    if size < LEAST or len(run.samples) < LEAST:
+        raise ConfigError(
+            f"--size {size}: {LEAST} labels are needed at least, of {len(run.samples)} rows of {run.name}."
+        )
+    if other is None:
+        draw = draw_stratified(run.scores[names[0]], size, seed)
+        record = DrawRecord(run.data, names, "stratified", size, seed, *(part.tolist() for part in draw))
     else:
-        write_whole(path, lambda to: write_sheet(sheet, to))
-    return sheet.record
+        record = replace(draw_like(run, other), data=run.data, metrics=names)
+    language = find_language(str(run.config.get("language") or "english")).name
+    sheet = (sheet_of_sentences if sentences else sheet_of_rows)(run, record, language)
+    write_draw(folder, record)  # before the sheet: without its draw nobody can use what people fill in
+    write_whole(path, lambda to: write_book(to, sheet, run, record, language))
+    return record

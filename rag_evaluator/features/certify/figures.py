@@ -224,9 +224,9 @@ def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
     scores = metric.moved if is_graded else _upright(metric.scale, metric.scores)
     rows = pairs_of(scores, metric.votes, metric.clusters, metric.weights)
     verdict = judge_verdict(rows, is_graded)
-    figures["verdict"] = asdict(verdict)
+    figures["verdict"] = verdict
     if metric.compared < LEAST:
-        return {**figures, "reason": verdict.reason}
+        return {**figures, "reason": verdict["reason"]}
     if is_graded:
         return {**figures, "graded": asdict(graded_agreement(rows, metric.label_scale.grades, level))}
     limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
@@ -248,7 +248,6 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
         drawn=None if draw is None else metric.drawn,
         level=level,
         units=metric.units,
-        plain_labels=metric.counting,
     )
     known = with_clusters(known, metric.moved, metric.counting, scale, metric.clusters, chances)
     if metric.chosen != "unknown":

@@ -10,17 +10,14 @@ from typing import Any
 import openpyxl
 import pytest
 from known_verifier import KnownVerifier
+from labelled_runs import shown
 
-from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet, load_dataset
+from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet
 from rag_evaluator.features.certify import (
-    Label,
-    LabelTable,
     find_threshold,
     pairs_of,
-    threshold_of,
     write_draw,
 )
-from rag_evaluator.results import ScoreTable
 
 ROWS = 20
 
@@ -142,30 +139,6 @@ def test_the_certificate_s_threshold_is_a_number_of_options_and_signature(run: P
     assert evaluator.signatures() == by_number.signatures()
 
 
-def test_statements_of_the_judge_that_a_verifier_decides_have_a_threshold_too() -> None:
-    """Details of a metric that is not one of sentences, as a verifier's verdicts in it would be recorded."""
-    texts = {row: (f"First of {row}.", f"Second of {row}.") for row in range(ROWS)}
-    said = {
-        row: [{"statement": text, "probability": probability(row, place)} for place, text in enumerate(pair)]
-        for row, pair in texts.items()
-    }
-    details = {
-        row: [{"judgements": [{"prompt": "verifier", "response": {"sentences": sentences_of_row}}]}]
-        for row, sentences_of_row in said.items()
-    }
-    labels = [
-        Label(row, "faithfulness", "", text, float(probability(row, place) >= 0.4), "row")
-        for row, pair in texts.items()
-        for place, text in enumerate(pair)
-    ]
-    table = ScoreTable("run", load_dataset(rows_of()), {"faithfulness": [1.0] * ROWS})
-    whole_rows = [Label(row, "faithfulness", "", None, float(row % 2), "row") for row in range(ROWS)]
-    made = threshold_of(table, "faithfulness", LabelTable("x", labels), details, 0.95)
-    assert made is not None
-    assert (made["threshold"], made["by"], made["labels"]) == (0.25, "sentences", 40)
-    assert threshold_of(table, "faithfulness", LabelTable("x", whole_rows), details, 0.95) is None
-
-
 def refused(config: dict[str, Any], path: Path | None, said: str, model: Any = None) -> None:
     section = {"metrics": ["groundedness"], "verifier": {"threshold": "certificate"}, **config}
     certificate = {} if path is None else {"certificate": str(path)}
@@ -225,10 +198,6 @@ def test_a_threshold_of_the_judge_as_verifier_is_for_this_judge_and_evidence(tmp
 def test_other_thresholds_are_refused(threshold: Any) -> None:
     with pytest.raises(ConfigError, match=r"verifier\.threshold"):
         RAGEvaluator({"metrics": ["groundedness"], "verifier": {"threshold": threshold}})
-
-
-def shown(path: Path) -> list[list[Any]]:
-    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).worksheets[0].iter_rows()]
 
 
 def test_the_sheet_of_sentences_has_one_line_each_and_never_a_probability(run: Path, tmp_path: Path) -> None:

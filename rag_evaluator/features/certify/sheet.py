@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rag_evaluator.comparison.saved_scores import scales_for
+from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
@@ -137,6 +138,7 @@ SENTENCES = (METRIC, QUESTION, "evidence", STATEMENT)  # columns of a sheet of s
 PLACES = 8  # digits of a draw's name
 LABELS, INSTRUCTIONS = "labels", "instructions"  # names of the sheets: the first one is read again
 SHOWN_TEXTS = ("user_input", "retrieved_contexts", "response", "reference", "reference_contexts")
+RIGHT_TO_LEFT = {"ARABIC", "HEBREW"}
 TITLE, MESSAGE = 32, 255  # characters that a message of a cell may have
 MAY = {"format_columns": True, "format_rows": True, "select_locked_cells": True}  # though other cells are locked
 
@@ -317,6 +319,9 @@ def write_book(path: Path, sheet: LabelSheet, run: Run, record: DrawRecord, lang
         for place, text in enumerate(line):
             instructions.write_string(number, place, str(text), formats["wrapped"])
     instructions.activate()
+    if set(find_language(language).scripts) & RIGHT_TO_LEFT:
+        for worksheet in (labels, instructions):
+            worksheet.right_to_left()
     book.close()
 
 

@@ -7,6 +7,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import openpyxl
 import pytest
 from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, fill, graded_run
@@ -21,8 +22,9 @@ from rag_evaluator import (
     label_sheet,
 )
 from rag_evaluator.cli.main import main
-from rag_evaluator.features.certify import draw_path
+from rag_evaluator.features.certify import BINARY, DrawRecord, Label, Labelled, draw_path, figures_of, ratings_of
 from rag_evaluator.run import Journal, changed_files
+from rag_evaluator.statistics import Array, Scale
 
 HUMAN = [row["human"] for row in exact_rows()]
 
@@ -418,11 +420,6 @@ def test_a_draw_of_other_rows_is_refused(graded: Path, tmp_path: Path) -> None:
 
 
 def test_lower_is_better_is_turned_so_that_1_is_what_people_accept(tmp_path: Path) -> None:
-    import numpy as np
-
-    from rag_evaluator.features.certify import BINARY, Label, Labelled, figures_of, ratings_of
-    from rag_evaluator.statistics import Array, Scale
-
     labels = [Label(row, "m", "", None, float(row < 15), "") for row in range(30)]
     scores: Array = np.array([0.1] * 15 + [0.9] * 15)  # low for what people accept
     scale = Scale(better="lower")
@@ -436,11 +433,6 @@ def test_lower_is_better_is_turned_so_that_1_is_what_people_accept(tmp_path: Pat
 
 def test_a_drawn_row_speaks_for_as_many_as_its_probability_says() -> None:
     """Rows of probability 1/2 agree, those of 1/4 do not: 10 * 2 of 10 * 2 + 20 * 4 rows."""
-    import numpy as np
-
-    from rag_evaluator.features.certify import BINARY, DrawRecord, Label, Labelled, figures_of, ratings_of
-    from rag_evaluator.statistics import Scale
-
     draw = DrawRecord("", ["m"], "stratified", 30, 0, range(30), [0.5] * 10 + [0.25] * 20 + [0.5] * 70, [0] * 100)
     labels = [Label(row, "m", "", None, float(row < 10), "") for row in range(30)]
     metric = Labelled("m", np.ones(100), Scale(), ratings_of(labels, 100), BINARY, draw, threshold=0.5)

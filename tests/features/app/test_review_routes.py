@@ -53,7 +53,7 @@ def sent(browser: TestClient, values: dict[str, Any], **more: Any) -> Any:
 
 def drawn(run: Path) -> str:
     """The name of a new draw."""
-    return label_sheet(run, run / "sheet.xlsx", size=24).name
+    return label_sheet(run, run / "sheet.xlsx", size=24, force=True).name
 
 
 def question(browser: TestClient, run: str, draw: str, per: str = "score", place: int | str = "") -> dict[str, Any]:
@@ -125,7 +125,7 @@ def test_a_text_that_somebody_has_changed_meanwhile_is_shown_and_replaced_only_t
 
 
 def test_questions_come_in_the_order_of_the_draw_from_the_first_without_an_answer(results: Path) -> None:
-    record = label_sheet(results / "exact", results / "exact" / "sheet.xlsx", size=24)
+    record = label_sheet(results / "exact", results / "exact" / "sheet.xlsx", size=24, force=True)
     anna, draw = browser_of(results), record.name
     assert [question(anna, "exact", draw, place=place)["row"] for place in range(24)] == list(record.rows)
     assert label(anna, "exact", question(anna, "exact", draw)["answers"][0]).status_code == 200

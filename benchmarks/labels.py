@@ -1,7 +1,7 @@
 """`python -m benchmarks.labels`: what a few labels say of a judge, by simulation; writes Markdown to stdout.
 
-Bias, error, coverage and width of the label mean (`trust.ppi`) for three ways to draw the labels, coverage of the
-intervals of agreement, and the words that a judge gets whose scores are random. A limit that is missed ends it with 1.
+Bias, error, coverage and width of the label mean for two ways to draw the labels, coverage of the intervals of
+agreement, and the words that a judge gets whose scores are random. A limit that is missed ends it with 1.
 """
 
 import argparse

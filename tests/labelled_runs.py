@@ -1,8 +1,10 @@
-"""Finished runs whose scores are known, made without a model."""
+"""Finished runs whose scores are known, made without a model; and sheets of labels, filled in and read."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import openpyxl
 from pydantic import BaseModel
 
 from rag_evaluator import RAGEvaluator, ScriptedJudge
@@ -74,3 +76,17 @@ def faithful_run(folder: Path, responses: list[str], **config: Any) -> Path:
     judge = ScriptedJudge(verdicts, model_id=config.pop("model_id", "script"))
     RAGEvaluator({"metrics": ["faithfulness"], **config}, judge=judge).evaluate(rows, folder=folder)
     return folder
+
+
+def fill(path: Path, labels: Sequence[Any]) -> Path:
+    """Write labels, by the place of a row in the run, into a sheet."""
+    book = openpyxl.load_workbook(path)
+    for cells in book.worksheets[0].iter_rows(min_row=2):
+        cells[-1].value = labels[cells[0].value]
+    book.save(path)
+    return path
+
+
+def shown(path: Path, sheet: int = 0) -> list[list[Any]]:
+    """The cells of a sheet."""
+    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).worksheets[sheet].iter_rows()]

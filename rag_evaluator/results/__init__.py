@@ -19,7 +19,7 @@ __getattr__, __dir__, __all__ = facade(
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
         "rows": "Add Heading LABELS Row Score cells_of",
-        "run": "Run ScoreTable",
+        "run": "Run",
         "run_conclusion": "conclude_run",
         "summary": "MetricScores REPORTED_BY Remark figures thought_figures",
         "verified": "VERIFIED",

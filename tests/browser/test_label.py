@@ -11,8 +11,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 from served import Server
 from test_accessible import faults
 
-from rag_evaluator import certify
-from rag_evaluator.features.certify import draw_rows, write_draw
+from rag_evaluator import certify, label_sheet
 
 SIZE = 30  # some of the rows have no score, and 20 labels of rows with one are needed
 NewContext = Callable[..., BrowserContext]
@@ -22,7 +21,7 @@ NewContext = Callable[..., BrowserContext]
 def run(to_review: Callable[[str], Path]) -> Path:
     """A run with a draw."""
     folder = to_review("long")
-    write_draw(folder, draw_rows(folder, SIZE, ["faithfulness"]).record)
+    label_sheet(folder, folder / "sheet.xlsx", SIZE, ["faithfulness"])
     return folder
 
 

@@ -11,7 +11,7 @@ from desk import Desk, written
 from playwright.sync_api import Page
 from served import TOKEN, Server
 
-from rag_evaluator.features.certify import draw_rows, write_draw
+from rag_evaluator import label_sheet
 
 Serve = Callable[..., Server]
 RECORD = "/api/review/record/{run}"
@@ -33,7 +33,7 @@ REFUSED: Mapping[str, Mapping[str, str | None]] = {
 @pytest.fixture(scope="module")
 def run(to_review: Callable[[str], Path]) -> Path:
     folder = to_review("long")
-    write_draw(folder, draw_rows(folder, 30, ["faithfulness"]).record)
+    label_sheet(folder, folder / "sheet.xlsx", 30, ["faithfulness"])
     return folder
 
 
@@ -50,7 +50,7 @@ def headers_of(server: Server, changes: Mapping[str, str | None]) -> dict[str, s
 
 def requests_of(server: Server, run: Path) -> dict[str, bytes]:
     """Path -> body of everything that writes."""
-    draw = draw_rows(run, 30, ["faithfulness"]).record
+    draw = label_sheet(run, run / "sheet.xlsx", 30, ["faithfulness"], force=True)
     row = draw.rows[0]
     shown = server.request("GET", f"/api/review/row/{run.name}/{row}", headers=server.entered())
     asked = server.request("GET", f"/api/label/item/{run.name}?draw={draw.name}&place=0", headers=server.entered())

@@ -45,45 +45,24 @@ def numbers(text: str, language: str) -> Counter[str]:
     return Counter(re.sub("[,\u00a0]", "", number) for number in NUMBER.findall(said))
 
 
-def links(text: str) -> list[str]:
-    """What a page links to, also pictures, in order."""
-    return LINK.findall(FENCE.sub("\n", text))
-
-
 def targets(page: Path, text: str) -> Counter[Path | str]:
     """The files and addresses that a page links to; a page of its own language counts as the English one."""
     own = {page.parent / name: original for name, original in ENGLISH.items()}
     found: Counter[Path | str] = Counter()
-    for link in links(text):
+    for link in LINK.findall(FENCE.sub("\n", text)):
         path = (page.parent / link.partition("#")[0]).resolve()
         found[link if link.startswith("https://") else own.get(path, path)] += 1
     return found
 
 
-def translation(language: str, name: str) -> Path:
-    return ROOT / "docs" / language / name
-
-
 @pytest.mark.parametrize(("language", "name"), TRANSLATED)
-def test_a_translation_shows_the_blocks_of_the_english_page(language: str, name: str) -> None:
-    expected = blocks(ENGLISH[name].read_text(encoding="utf-8"))
-    assert expected
-    assert blocks(translation(language, name).read_text(encoding="utf-8")) == expected
-
-
-@pytest.mark.parametrize(("language", "name"), TRANSLATED)
-def test_a_translation_says_the_numbers_of_the_english_page(language: str, name: str) -> None:
-    expected = numbers(ENGLISH[name].read_text(encoding="utf-8"), "en")
-    assert expected
-    assert numbers(translation(language, name).read_text(encoding="utf-8"), language) == expected
-
-
-@pytest.mark.parametrize(("language", "name"), TRANSLATED)
-def test_a_translation_links_to_what_the_english_page_links_to(language: str, name: str) -> None:
-    page, original = translation(language, name), ENGLISH[name]
-    found = targets(page, page.read_text(encoding="utf-8"))
+def test_a_translation_has_the_blocks_the_numbers_and_the_links_of_the_english_page(language: str, name: str) -> None:
+    page, original = ROOT / "docs" / language / name, ENGLISH[name]
+    text, english = (path.read_text(encoding="utf-8") for path in (page, original))
+    assert blocks(text) == blocks(english) != []
+    assert numbers(text, language) == numbers(english, "en")
+    found, expected = targets(page, text), targets(original, english)
     assert [path for path in found if isinstance(path, Path) and not path.is_file()] == []
-    expected = targets(original, original.read_text(encoding="utf-8"))
-    assert {translation(other, name) for other in TRANSLATIONS} <= set(expected)
+    assert {ROOT / "docs" / other / name for other in TRANSLATIONS} <= set(expected)
     more: list[Path | str] = [original, ROOT / "docs" / "languages.md"]  # in the first line, with the limits
     assert found == expected - Counter([page]) + Counter(more)

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 
-from rag_evaluator.features.certify import JudgeVerdict, binary_agreement, graded_agreement, judge_verdict
+from rag_evaluator.features.certify import binary_agreement, graded_agreement, judge_verdict, pairs_of
 
 
 def separated(accepted: int, rejected: int, wrong: int) -> tuple[list[float], list[float]]:
@@ -28,7 +28,7 @@ WORDS = {
 
 @pytest.mark.parametrize(("rows", "word"), WORDS.values(), ids=WORDS)
 def test_each_word_has_its_limits(rows: tuple[Sequence[float], Sequence[float]], word: str) -> None:
-    assert judge_verdict(*rows).word == word
+    assert judge_verdict(pairs_of(*rows))["word"] == word
 
 
 @pytest.mark.parametrize(
@@ -42,15 +42,15 @@ def test_each_word_has_its_limits(rows: tuple[Sequence[float], Sequence[float]],
 def test_where_nothing_can_be_shown_the_reason_says_why(
     rows: tuple[Sequence[float], Sequence[float]], said: str
 ) -> None:
-    assert judge_verdict(*rows) == JudgeVerdict("not shown", said)
+    assert judge_verdict(pairs_of(*rows)) == {"word": "not shown", "reason": said}
 
 
 def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
     """Every share of pairs that 60 rows can give: the word is what Newcombe's interval of the same rows says."""
     seen = set()
     for wrong in range(31):
-        scores, labels = separated(30, 30, wrong)
-        area = binary_agreement(scores, labels, 0.5).auc
+        rows = pairs_of(*separated(30, 30, wrong))
+        area = binary_agreement(rows, 0.5).auc
         assert area.ci_low is not None and area.ci_high is not None
         rules = {
             "useful": area.ci_low >= 0.7,
@@ -60,10 +60,10 @@ def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
             "not shown": area.ci_low <= 0.5 <= area.ci_high,
         }
         [expected] = [word for word, holds in rules.items() if holds]
-        verdict = judge_verdict(scores, labels)
-        assert verdict.word == expected
-        assert f"AUC {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]" in verdict.reason
-        seen.add(verdict.word)
+        verdict = judge_verdict(rows)
+        assert verdict["word"] == expected
+        assert f"AUC {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]" in verdict["reason"]
+        seen.add(verdict["word"])
     assert seen == {"useful", "worse than chance", "better than chance, quality not settled", "not shown"}
 
 
@@ -72,16 +72,18 @@ def test_the_limits_are_those_of_the_interval_that_is_printed() -> None:
     [(5, 5, "10 labels, 5 of the rarer class; 20 are needed"), (27, 3, "30 labels, 3 of the rarer class; 20 are")],
 )
 def test_too_few_labels_say_how_many_are_needed(accepted: int, rejected: int, lacking: str) -> None:
-    verdict = judge_verdict(*separated(accepted, rejected, 0))
-    assert verdict.word == "too few labels"
-    assert lacking in verdict.reason
+    verdict = judge_verdict(pairs_of(*separated(accepted, rejected, 0)))
+    assert verdict["word"] == "too few labels"
+    assert lacking in verdict["reason"]
 
 
 def test_copies_in_clusters_show_no_more_than_their_originals() -> None:
     scores, labels = separated(15, 15, 3)
-    copied = judge_verdict(scores * 10, labels * 10, clusters=list(range(30)) * 10)
-    assert copied.word == judge_verdict(scores, labels).word == "better than chance, quality not settled"
-    assert judge_verdict(scores * 10, labels * 10).word == "useful"
+    copied = judge_verdict(pairs_of(scores * 10, labels * 10, clusters=list(range(30)) * 10))
+    assert (
+        copied["word"] == judge_verdict(pairs_of(scores, labels))["word"] == "better than chance, quality not settled"
+    )
+    assert judge_verdict(pairs_of(scores * 10, labels * 10))["word"] == "useful"
 
 
 GRADES = np.repeat(np.arange(1.0, 6.0), 20)
@@ -89,22 +91,23 @@ GRADES = np.repeat(np.arange(1.0, 6.0), 20)
 
 def test_grades_are_judged_by_concordance_of_pairs_with_different_labels() -> None:
     """Worked out by hand: of pairs with other labels 4 are concordant, 1 tied, 0 the other way round."""
-    found = graded_agreement([1, 2, 2, 3], [1, 2, 3, 3], (1, 2, 3)).concordance
+    found = graded_agreement(pairs_of([1, 2, 2, 3], [1, 2, 3, 3]), (1, 2, 3)).concordance
     assert found.value == pytest.approx((4 + 0.5) / 5)
     rng = np.random.default_rng(0)
     near = GRADES + rng.normal(0, 0.6, 100)
     scores = {"useful": near, "worse than chance": 6 - near, "not shown": rng.permutation(near)}
     for word, values in scores.items():
-        verdict = judge_verdict(values, GRADES, graded=True)
-        assert verdict.word == word
-        assert verdict.reason.startswith("concordance 0.")
+        verdict = judge_verdict(pairs_of(values, GRADES), graded=True)
+        assert verdict["word"] == word
+        assert verdict["reason"].startswith("concordance 0.")
 
 
 def test_the_interval_of_concordance_resamples_clusters_whole() -> None:
     near = GRADES + np.random.default_rng(1).normal(0, 1.5, 100)
-    alone = graded_agreement(near, GRADES, range(1, 6)).concordance
-    copied = graded_agreement(np.tile(near, 4), np.tile(GRADES, 4), range(1, 6), list(range(100)) * 4).concordance
-    apart = graded_agreement(np.tile(near, 4), np.tile(GRADES, 4), range(1, 6)).concordance
+    four = np.tile(near, 4), np.tile(GRADES, 4)
+    alone = graded_agreement(pairs_of(near, GRADES), range(1, 6)).concordance
+    copied = graded_agreement(pairs_of(*four, list(range(100)) * 4), range(1, 6)).concordance
+    apart = graded_agreement(pairs_of(*four), range(1, 6)).concordance
     width = {name: found.ci_high - found.ci_low for name, found in
              (("alone", alone), ("copied", copied), ("apart", apart))}  # type: ignore[operator]  # fmt: skip
     assert width["copied"] == pytest.approx(width["alone"], rel=0.1)
@@ -124,7 +127,7 @@ def test_concordance_covers_its_true_value() -> None:
     truth = np.mean((scores[:, None] > scores)[later])
     covered = 0
     for _ in range(200):
-        found = graded_agreement(*drawn(40), range(1, 6)).concordance
+        found = graded_agreement(pairs_of(*drawn(40)), range(1, 6)).concordance
         assert found.ci_low is not None and found.ci_high is not None
         covered += found.ci_low <= truth <= found.ci_high
     assert covered / 200 >= 0.92
@@ -132,5 +135,5 @@ def test_concordance_covers_its_true_value() -> None:
 
 def test_grades_of_which_nearly_all_are_one_are_too_few() -> None:
     labels = [5.0] * 36 + [1.0, 2.0, 3.0, 4.0]
-    assert judge_verdict(labels, labels, graded=True).word == "too few labels"
-    assert judge_verdict(GRADES[:40], [3.0] * 40, graded=True).word == "not shown"
+    assert judge_verdict(pairs_of(labels, labels), graded=True)["word"] == "too few labels"
+    assert judge_verdict(pairs_of(GRADES[:40], [3.0] * 40), graded=True)["word"] == "not shown"

@@ -13,8 +13,8 @@ CI = (Path(__file__).parents[2] / "docs" / "ci.md").read_text(encoding="utf-8")
 JUDGED, LOWER, COSINE = Scale(), Scale(better="lower"), Scale(-1, 1, "continuous")
 
 
-def verdict(text: str, values: list[float], scale: Scale = JUDGED, coverage: float = 1.0) -> Verdict:
-    measured = {"m": Measured(scale, mean_interval(values, scale), coverage)}
+def verdict(text: str, values: list[float], scale: Scale = JUDGED) -> Verdict:
+    measured = {"m": Measured(scale, mean_interval(values, scale), 1.0)}
     (checked,) = check_rules([parse_rule(text)], measured)
     return checked
 
@@ -73,20 +73,6 @@ def test_a_rule_is_about_the_worse_end_unless_it_says_mean(
     text: str, values: list[float], scale: Scale, passed: bool
 ) -> None:
     assert verdict(text, values, scale).passed is passed
-
-
-def test_a_rule_fails_where_too_few_rows_were_scored() -> None:
-    checked = verdict("mean:m >= 0.8", [1.0] * 30, coverage=0.9)
-    assert not checked.passed
-    assert "coverage is 0.900, below 0.95" in checked.reason
-    assert verdict("mean:m >= 0.8", [1.0] * 30, coverage=0.95).passed
-
-
-def test_coverage_may_be_a_rule_of_its_own() -> None:
-    measured = {"m": Measured(JUDGED, mean_interval([1.0] * 30, JUDGED), 0.75)}
-    assert [check.passed for check in check_rules([Rule("m", "coverage", 0.5)], measured, min_coverage=0.5)] == [True]
-    (failed,) = check_rules([Rule("m", "coverage", 0.8)], measured, min_coverage=0.8)
-    assert str(failed) == "m coverage >= 0.8: coverage 0.750, the rule needs at least 0.8"
 
 
 FEWEST = re.findall(r"^\| `?(.+?)`? \| (\d+) \|$", CI, flags=re.MULTILINE)

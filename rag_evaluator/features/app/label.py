@@ -14,7 +14,6 @@ from rag_evaluator.features.app.answers import BadRequest, as_page, number_of, p
 from rag_evaluator.features.app.review import Reviews, keep_sent
 from rag_evaluator.features.app.state import NotThere
 from rag_evaluator.features.app.store import ReviewRecord, ReviewStore
-from rag_evaluator.features.certify.certify import columns_read
 from rag_evaluator.features.certify.sheet import (
     ANNOTATOR,
     DRAW,
@@ -24,6 +23,7 @@ from rag_evaluator.features.certify.sheet import (
     SAMPLE,
     STATEMENT,
     choices_of,
+    columns_read,
     label_of,
     question_of,
 )

@@ -6,18 +6,17 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "agreement": "best_threshold binary_agreement cross_fitted graded_agreement",
-        "certification": "LabelSource statement_figures",
-        "certify": "draw_rows",
-        "coefficients": "Coefficient newcombe_interval",
+        "certification": "statement_figures",
+        "coefficients": "Coefficient newcombe_interval pairs_of",
         "conclusion": "certify_conclusion",
         "figures": "BINARY Labelled figures_of ratings_of",
         "krippendorff": "krippendorff_alpha",
         "sheet": (
-            "ASKED_BY Draw DrawRecord NUMBERS TEXTS allocate choices_of draw_path draw_stratified "
+            "ASKED_BY DrawRecord NUMBERS TEXTS allocate choices_of draw_path draw_stratified "
             "label_of score_strata write_draw"
         ),
-        "table": "Label LabelTable",
-        "thresholds": "find_threshold thresholds_of",
-        "verdict": "JudgeVerdict judge_verdict",
+        "table": "Label",
+        "thresholds": "find_threshold",
+        "verdict": "judge_verdict",
     },
 )

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from rag_evaluator.features.certify.coefficients import (
     Coefficient,
@@ -13,7 +13,6 @@ from rag_evaluator.features.certify.coefficients import (
     auc,
     cohen_kappa,
     concordance,
-    pairs_of,
     spearman,
     undefined,
 )
@@ -39,8 +38,8 @@ class BinaryAgreement:
         n: rows with a score and a label.
         positive: those with the label 1.
         auc, spearman: from the scores themselves.
-        threshold: from which on a score counts as 1; None if there are no rows, or if it is to be chosen and all scores
-            are equal. Then there are no verdicts: the figures from `confusion` on say nothing, and why.
+        threshold: from which on a score counts as 1; None if it is to be chosen and all scores are equal. Then there
+            are no verdicts: the figures from `confusion` on say nothing, and why.
         cross_fitted: whether it was chosen on the labels. Verdicts are then those of `cross_fitted`, not of this one.
         confusion: numbers of rows by verdict (score at least the threshold) and label; not weighted.
         agreement: the share of rows whose verdict is the label.
@@ -79,13 +78,7 @@ class GradedAgreement:
 
 
 def binary_agreement(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    threshold: float | None = None,
-    clusters: Sequence[Hashable] | None = None,
-    weights: ArrayLike | None = None,
-    level: float = 0.95,
-    seed: int = 0,
+    rows: ScoredLabels, threshold: float | None = None, level: float = 0.95, seed: int = 0
 ) -> BinaryAgreement:
     """All figures for labels of 0 and 1.
 
@@ -94,19 +87,10 @@ def binary_agreement(
     (Newcombe 1998; Zou and Donner 2008), as if the two classes were independent.
 
     Args:
-        scores: higher for what people accept; turn the sign of metrics where lower is better. NaN: none.
-        labels: 0 or 1; NaN: none.
+        rows: scores are higher for what people accept; labels are 0 or 1.
         threshold: fixed before the labels were seen. None: chosen on them, by cross-fitting.
-        clusters: rows of one cluster depend on each other.
-        weights: how many rows each one speaks for; of a draw 1/probability. Rows of weight 0 do not count.
         seed: of folds and bootstrap.
-
-    Raises:
-        ValueError: if a label is not 0 or 1, lengths differ, or weights are negative.
     """
-    rows = pairs_of(scores, labels, clusters, weights)
-    if not np.all(np.isin(rows.labels, (0.0, 1.0))):
-        raise ValueError(f"labels are {sorted(set(rows.labels))[:5]}; 0 and 1 are expected")
     agreement = partial(
         BinaryAgreement,
         n=len(rows.labels),
@@ -114,17 +98,17 @@ def binary_agreement(
         auc=auc(rows, level),
         spearman=spearman(rows, level, seed),
     )
-    chosen = threshold is None and len(rows.scores) > 0
+    chosen = threshold is None
     if chosen and np.ptp(rows.scores) == 0:  # a threshold could only accept all rows, or reject all
         none = undefined(NO_THRESHOLD, level)
         share = replace(mean_interval([], PASS, level), ci_method=none.ci_method)
         return agreement(
             threshold=None, cross_fitted=False, confusion=None, agreement=share, balanced_accuracy=none, kappa=none
         )
-    if chosen:
+    if threshold is None:
         threshold, verdicts = cross_fitted(*rows, seed=seed)
     else:
-        verdicts = rows.scores >= (threshold or 0.0)
+        verdicts = rows.scores >= threshold
     right = (verdicts == (rows.labels == 1)).astype(np.float64)
     return agreement(
         threshold=threshold,
@@ -140,13 +124,7 @@ def binary_agreement(
 
 
 def graded_agreement(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    grades: Sequence[float],
-    clusters: Sequence[Hashable] | None = None,
-    weights: ArrayLike | None = None,
-    level: float = 0.95,
-    seed: int = 0,
+    rows: ScoredLabels, grades: Sequence[float], level: float = 0.95, seed: int = 0
 ) -> GradedAgreement:
     """All figures for labels of several grades; intervals and arguments as in `binary_agreement`.
 
@@ -154,7 +132,6 @@ def graded_agreement(
         grades: all grades there are, in the unit of the scores. Each score is moved to the nearest one (of two the
             lower) for kappa.
     """
-    rows = pairs_of(scores, labels, clusters, weights)
     steps = np.unique(np.asarray(grades, dtype=np.float64))
     nearest = steps[np.argmin(np.abs(rows.scores[:, None] - steps), axis=1)]
     return GradedAgreement(
@@ -168,7 +145,7 @@ def graded_agreement(
 def balanced(rows: ScoredLabels, right: Array, level: float) -> Coefficient:
     """Balanced accuracy of verdicts, see `binary_agreement`; `right`: 1 where the verdict is the label, else 0."""
     if len(set(rows.labels)) < 2:
-        return undefined("labels of one class only" if len(right) else "no labels", level)
+        return undefined("labels of one class only", level)
     parts = []
     for kind in (0.0, 1.0):
         places = np.flatnonzero(rows.labels == kind)

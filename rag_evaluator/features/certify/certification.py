@@ -2,8 +2,8 @@
 differ most.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NoReturn
 
@@ -12,21 +12,19 @@ import numpy as np
 from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError, ResultsError
-from rag_evaluator.features.certify.agreement import binary_agreement
 from rag_evaluator.features.certify.figures import (
-    Chosen,
+    BINARY,
     Labelled,
     LabelScale,
+    agreement_of,
     figures_of,
     ratings_of,
     scale_of_labels,
     to_keep,
     worst_rows,
 )
-from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
-from rag_evaluator.features.certify.sheet import DrawRecord
-from rag_evaluator.features.certify.table import Label, LabelTable
-from rag_evaluator.features.certify.verdict import LEAST, judge_verdict
+from rag_evaluator.features.certify.table import Label, LabelTable, votes_of
+from rag_evaluator.features.certify.thresholds import threshold_of
 from rag_evaluator.resources import command
 from rag_evaluator.results.aligned import QUESTION
 from rag_evaluator.results.certificate import KeptLabels
@@ -40,21 +38,6 @@ Records = Mapping[int, Sequence[Mapping[str, Any]]]  # row -> its details, one f
 SHOWN = 5  # disagreements of a metric
 
 
-def votes_of(labels: Iterable[Label]) -> dict[tuple[int, str | None], list[Label]]:
-    """The labels of each row or statement that are not blank, by annotator."""
-    votes: dict[tuple[int, str | None], list[Label]] = {}
-    for label in labels:
-        if label.value == label.value:
-            votes.setdefault((label.row, label.statement), []).append(label)
-    return votes
-
-
-def vote(labels: Sequence[Label]) -> float | None:
-    """What most annotators say, 0 or 1; None where as many say 0 as 1."""
-    mean = sum(label.value for label in labels) / len(labels)
-    return None if mean == 0.5 else float(round(mean))
-
-
 def statement_figures(labels: Sequence[Label], records: Records, level: float) -> dict[str, Any]:
     """Verdicts against labels of 0 and 1, clustered by row; Any: JSON.
 
@@ -64,27 +47,24 @@ def statement_figures(labels: Sequence[Label], records: Records, level: float) -
     counted and left out. Raises `DatasetError` for a statement that the judge did not judge, a label that is not 0 or
     1.
     """
-    votes = votes_of(label for label in labels if label.statement is not None)
+    votes = votes_of(labels)
     for label in chain(*votes.values()):
         if label.value not in (0.0, 1.0):
             raise DatasetError(f"{label.where}: {label.value:g}; labels of statements are 0 or 1.")
-    judged = [(key[0], _verdict(given[0], records), vote(given)) for key, given in votes.items()]
-    pairs = [(row, said, people) for row, said, people in judged if said is not None and people is not None]
-    rows, wanted = [str(row) for row, *_ in pairs], [people for *_, people in pairs]
-    scores = [_score(said, records[row][0]) for row, said, _ in pairs]
-    shown = judge_verdict(scores, wanted, rows)
-    unclear = sum(said is None for _, said, _ in judged)
-    figures: dict[str, Any] = {
-        "labels": len(pairs),
-        "rows": len(set(rows)),
-        "tied": len(judged) - len(pairs) - unclear,
-        "unclear": unclear,
-        "verdict": asdict(shown),
-        **_alpha(list(votes.values())),
+    rows = [row for row, _ in votes]
+    verdicts = [_verdict(given[0], records) for given in votes.values()]
+    scores = np.array([_score(said, records[row]) for row, said in zip(rows, verdicts, strict=True)])
+    placed = (replace(label, row=place, statement=None) for place, key in enumerate(votes) for label in votes[key])
+    ratings = ratings_of(list(placed), len(votes))
+    labelled = Labelled("", scores, Scale(), ratings, BINARY, clusters=[str(row) for row in rows], threshold=0.5)
+    is_clear, is_settled = ~np.isnan(scores), ~np.isnan(labelled.votes)
+    return {
+        "labels": labelled.compared,
+        "rows": len(set(np.array(rows)[is_clear & is_settled].tolist())),
+        "tied": int(np.count_nonzero(is_clear & ~is_settled)),
+        "unclear": int(np.count_nonzero(~is_clear)),
+        **agreement_of(labelled, level),
     }
-    if len(pairs) < LEAST:
-        return {**figures, "reason": shown.reason}
-    return {**figures, "binary": asdict(binary_agreement(scores, wanted, 0.5, rows, level=level))}
 
 
 def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
@@ -102,23 +82,16 @@ def _verdict(label: Label, records: Records) -> JudgedVerdict | None:
     return verdicts[0] if values in ({0.0}, {1.0}) else None
 
 
-def _score(verdict: JudgedVerdict, record: Mapping[str, Any]) -> float:
+def _score(verdict: JudgedVerdict | None, lines: Sequence[Mapping[str, Any]]) -> float:
     """The probability of the verdict 1; on the side of the verdict, whatever rounding or a threshold did."""
-    probability = probabilities_of(record).get(verdict.statement or "")
+    if verdict is None:
+        return float("nan")
+    probability = probabilities_of(lines[0]).get(verdict.statement or "")
     if probability is not None:
         return (float(verdict.value) + probability) / 2
     if verdict.confidence is None:
         return float(verdict.value)
     return max(verdict.confidence, 0.5) if verdict.value else min(1 - verdict.confidence, 0.4999995)
-
-
-def _alpha(votes: Sequence[Sequence[Label]]) -> dict[str, Any]:
-    annotators = sorted({label.annotator for labels in votes for label in labels})
-    if len(annotators) < 2:
-        return {}
-    by = [{label.annotator: label.value for label in labels} for labels in votes]
-    ratings = [[row.get(name, float("nan")) for row in by] for name in annotators]
-    return {"annotator_alpha": {"level": "nominal", **asdict(krippendorff_alpha(ratings))}}
 
 
 @dataclass(frozen=True)
@@ -141,67 +114,58 @@ class Disagreement:
     reasons: Sequence[str]
 
 
-@dataclass(frozen=True)
-class LabelSource:
-    """A table of labels with the draw that its rows come from."""
+def by_metric(tables: Sequence[LabelTable]) -> dict[str, LabelTable]:
+    """The labels of each metric that has any. Raises `DatasetError` for a metric of two tables."""
+    tables_of: dict[str, LabelTable] = {}
+    for table in tables:
+        for metric in dict.fromkeys(label.metric for label in table.labels if label.value == label.value):
+            if metric in tables_of:
+                names = f"{tables_of[metric].name} and {table.name}"
+                raise DatasetError(f"{names}: both have labels of {metric}. Keep one of them.")
+            tables_of[metric] = replace(table, labels=[label for label in table.labels if label.metric == metric])
+    return tables_of
 
-    table: LabelTable
-    draw: DrawRecord | None = None
 
+def compared(
+    run: ScoredRows,
+    tables: Sequence[LabelTable],
+    scales: Mapping[str, Scale],
+    label_scales: Mapping[str, LabelScale],
+    thresholds: Mapping[str, float],
+    random: bool,
+    level: float,
+) -> tuple[dict[str, dict[str, Any]], dict[str, dict[str, Any]], list[Disagreement], dict[str, KeptLabels]]:
+    """The figures of each metric with labels and thresholds of verifiers (Any: JSON), the worst disagreements, and the
+    labels of rows to be kept.
 
-@dataclass(frozen=True)
-class Settings:
-    """How labels are compared.
-
-    Attributes:
+    Args:
         scales: of the scores, by metric.
         label_scales: those that the user has named.
         thresholds: fixed before the labels were seen, by metric.
         random: whether the labelled rows of a table without a draw are a random sample.
         level: of intervals.
-    """
-
-    scales: Mapping[str, Scale]
-    label_scales: Mapping[str, LabelScale]
-    thresholds: Mapping[str, float]
-    random: bool
-    level: float
-
-
-def by_metric(sources: Sequence[LabelSource]) -> dict[str, tuple[LabelSource, list[Label]]]:
-    """The labels of each metric that has any, with their source. Raises `DatasetError` for a metric of two sources."""
-    labels_of: dict[str, tuple[LabelSource, list[Label]]] = {}
-    for source in sources:
-        for metric in dict.fromkeys(label.metric for label in source.table.labels if label.value == label.value):
-            if metric in labels_of:
-                names = f"{labels_of[metric][0].table.name} and {source.table.name}"
-                raise DatasetError(f"{names}: both have labels of {metric}. Keep one of them.")
-            labels_of[metric] = source, [label for label in source.table.labels if label.metric == metric]
-    return labels_of
-
-
-def compared(
-    run: ScoredRows, sources: Sequence[LabelSource], settings: Settings
-) -> tuple[dict[str, dict[str, Any]], list[Disagreement], dict[str, KeptLabels]]:
-    """The figures of each metric with labels (Any: JSON), the worst disagreements, the labels of rows to be kept.
 
     Raises `DatasetError` for labels that cannot be used, `ResultsError` if no metric has enough of them.
     """
-    figures: dict[str, dict[str, Any]] = {}
+    figures, found = dict[str, dict[str, Any]](), dict[str, dict[str, Any]]()
     disagreements: list[Disagreement] = []
     kept: dict[str, KeptLabels] = {}
-    labels_of = by_metric(sources)
-    details = run.records({(label.row, metric) for metric, (_, labels) in labels_of.items() for label in labels})
-    for metric, (source, labels) in labels_of.items():
+    tables_of = by_metric(tables)
+    details = run.records({(label.row, metric) for metric, table in tables_of.items() for label in table.labels})
+    for metric, table in tables_of.items():
+        labels = table.labels
         records = {row: lines for (row, name), lines in details.items() if name == metric}
         part = figures[metric] = {}
         if any(label.statement is None and label.value == label.value for label in labels):
-            labelled = _labelled(run, metric, source, labels, settings)
-            part |= figures_of(labelled, settings.level)
+            label_scale = scale_of_labels(metric, labels, scales[metric], label_scales)
+            labelled = _labelled(run, metric, table, scales[metric], label_scale, thresholds.get(metric), random)
+            part |= figures_of(labelled, level)
             disagreements += [_disagreement(run, labelled, row, records) for row in worst_rows(labelled, SHOWN)]
             kept[metric] = to_keep(labelled)
-        if any(label.statement is not None for label in labels):
-            part["statements"] = statements = statement_figures(labels, records, settings.level)
+        if any(label.statement is not None and label.value == label.value for label in labels):
+            part["statements"] = statements = statement_figures(labels, records, level)
+            if threshold := threshold_of(run, metric, table, records, level):
+                found[metric] = threshold
             if "binary" not in part and "graded" not in part:
                 part |= {"reason": statements["reason"]} if "reason" in statements else {}
                 part["verdict"] = {
@@ -209,34 +173,35 @@ def compared(
                     "reason": f"statements: {statements['verdict']['reason']}",
                 }
     if all("reason" in part for part in figures.values()):
-        _refuse_few(run, sources, figures)
-    return figures, disagreements, kept
+        _refuse_few(run, tables, figures)
+    return figures, found, disagreements, kept
 
 
 def _labelled(
-    run: ScoredRows, metric: str, source: LabelSource, labels: Sequence[Label], settings: Settings
+    run: ScoredRows,
+    metric: str,
+    table: LabelTable,
+    scale: Scale,
+    label_scale: LabelScale,
+    threshold: float | None,
+    random: bool,
 ) -> Labelled:
-    scale, reporting = settings.scales[metric], reporting_of(run.manifest)
-    whole = [label for label in labels if label.statement is None]
-    chosen: Chosen = "random" if settings.random else "unknown"
+    reporting = reporting_of(run.manifest)
     labelled = Labelled(
         metric,
         np.asarray(run.scores[metric], dtype=np.float64),
         scale,
-        ratings_of(whole, len(run.samples)),
-        scale_of_labels(metric, whole, scale, settings.label_scales),
-        chosen if source.draw is None else "drawn",
-        source.draw,
+        ratings_of(table.labels, len(run.samples)),
+        label_scale,
+        table.draw,
+        random,
         [_cluster(sample, reporting) for sample in run.samples] if reporting.cluster else None,
-        settings.thresholds.get(metric),
-        units=[unit_of(sample, reporting) for sample in run.samples],
+        threshold,
+        [unit_of(sample, reporting) for sample in run.samples],
     )
-    if labelled.label_scale.in_score_units and np.array_equal(labelled.means, labelled.scores, equal_nan=True):
-        raise DatasetError(
-            f"{source.table.name}: its labels of {metric} are the scores themselves. Name people's labels."
-        )
-    is_whole = source.draw is None and not np.isnan(labelled.means).any()
-    return replace(labelled, chosen="all") if is_whole else labelled
+    if label_scale.in_score_units and np.array_equal(labelled.means, labelled.scores, equal_nan=True):
+        raise DatasetError(f"{table.name}: its labels of {metric} are the scores themselves. Name people's labels.")
+    return labelled
 
 
 def _cluster(sample: Sample, reporting: Reporting) -> str:
@@ -258,8 +223,8 @@ def _disagreement(run: ScoredRows, metric: Labelled, row: int, records: Records)
     )
 
 
-def _refuse_few(run: ScoredRows, sources: Sequence[LabelSource], figures: Mapping[str, Mapping[str, Any]]) -> NoReturn:
-    names = ", ".join(source.table.name for source in sources)
+def _refuse_few(run: ScoredRows, tables: Sequence[LabelTable], figures: Mapping[str, Mapping[str, Any]]) -> NoReturn:
+    names = ", ".join(table.name for table in tables)
     counts = "; ".join(f"{metric}: {part['reason']}" for metric, part in figures.items()) or "all labels are blank"
     draw = command("certify", "sheet", run.folder or run.name, "--out", "to_label.xlsx")
     raise ResultsError(f"{names}: too few labels ({counts}). Fill in the rows that are blank, or draw others: {draw}")

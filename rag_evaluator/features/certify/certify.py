@@ -1,7 +1,7 @@
 """`certify`: how far the scores of a run agree with people's labels, and the certificate that says so."""
 
 import datetime
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -9,27 +9,23 @@ from typing import Any
 from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError, did_you_mean
-from rag_evaluator.features.certify.certification import Disagreement, LabelSource, Settings, compared
+from rag_evaluator.features.certify.certification import Disagreement, compared
 from rag_evaluator.features.certify.conclusion import certify_conclusion
 from rag_evaluator.features.certify.figures import parse_scales
 from rag_evaluator.features.certify.sheet import (
-    SHOWN_TEXTS,
     DrawRecord,
-    LabelSheet,
     draw_stratified,
-    label_of,
     read_draw,
+    sheet_of_rows,
+    sheet_of_sentences,
+    write_book,
     write_draw,
-    write_sentences,
-    write_sheet,
 )
-from rag_evaluator.features.certify.table import labels_in_column, read_labels, together
-from rag_evaluator.features.certify.thresholds import thresholds_of
+from rag_evaluator.features.certify.table import LabelTable, labels_in_column, name_in, read_labels, together
 from rag_evaluator.features.certify.verdict import LEAST
 from rag_evaluator.files.atomic import check_replaceable, write_json, write_whole
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.metric import SUPPORT
-from rag_evaluator.metrics.table import METRICS, canonical_name
 from rag_evaluator.results.aligned import match
 from rag_evaluator.results.certificate import (
     CERTIFICATE,
@@ -37,14 +33,13 @@ from rag_evaluator.results.certificate import (
     FORMAT,
     MARK,
     NAME,
-    KeptLabels,
     kept_labels,
     with_labels,
     write_labels,
 )
 from rag_evaluator.results.conclusion import Conclusion, is_judged, judged_config
 from rag_evaluator.results.flags import FLAGGED, flagged_share, many_flagged
-from rag_evaluator.results.manifest import PROGRAM
+from rag_evaluator.results.manifest import PROGRAM, parts_of
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.verified import THRESHOLDS
 from rag_evaluator.run.status import note_rewritten
@@ -85,11 +80,9 @@ def certify(
     label: Mapping[str, str] | None = None,
     threshold: Mapping[str, float] | None = None,
     scale: Sequence[str] = (),
-    on: str | None = None,
     random: bool = False,
     out: str | Path | None = None,
     force: bool = False,
-    date: datetime.date | None = None,
 ) -> Certification:
     """Compare the scores of a finished run with people's labels, and write `certificate.json`.
 
@@ -100,11 +93,9 @@ def certify(
         threshold: metric -> the score from which on the judge accepts, fixed before the labels were seen. Else that of
             `thresholds` in the configuration of the run; else it is chosen on the labels, by cross-fitting.
         scale: of labels that are grades, such as `faithfulness=1..5`.
-        on: the key column of the table; None takes `row`, `sample`, `id` or the question.
         random: whether the labelled rows, of a table that no sheet was drawn for, are a random sample of all rows.
         out: where the certificate goes. None: into the results folder; then `summary.json` gets the mean labels, too.
         force: replace a file of another kind that is there under the name `out`.
-        date: of the certificate; None: today.
 
     Raises `RagEvaluatorError` for labels that cannot be used, before anything is written.
     """
@@ -114,54 +105,36 @@ def certify(
     if out is not None:
         check_replaceable(path, MARK, force, [folder, *paths])
     run = open_run(folder)
-    sources = [
-        LabelSource(labels_in_column(run, _name(run, metric, "--label"), column, canonical_name))
-        for metric, column in (label or {}).items()
-    ]
+    tables = [labels_in_column(run, _name(run, metric, "--label"), column) for metric, column in (label or {}).items()]
+    for file in paths:
+        if file.stem == "scores" and file.resolve().parent == folder.resolve():  # scores of 0 and 1 look like labels
+            raise DatasetError(f"{file}: a file of the run itself, with its scores. Name people's labels.")
     if paths:
-        _check_files(paths, folder)
-        table = together([read_labels(path, run, run.digests, canonical_name, on) for path in paths], paths)
-        if random and not table.sampled:
-            raise ConfigError(
-                f"--random: {table.name} says of its rows that they are no sample ('sampled' is false): somebody chose "
-                "them. Leave out --random: agreement is then that of these rows."
-            )
-        draw = None if table.draw is None else read_draw(folder, table.draw, run.data)
-        sources.append(LabelSource(table, draw))
-    if not sources:
+        tables.append(together([read_labels(path, run) for path in paths], paths))
+    if not tables:
         raise ConfigError("no labels: give a table (--labels FILE) or a column of the rows (--label METRIC=COLUMN).")
     scales = scales_for(list(run.scores), [run])[0]
     label_scales = {_name(run, metric, "--scale"): grades for metric, grades in parse_scales(scale).items()}
     level = run.config.get("ci_level") or LEVEL
-    settings = Settings(scales, label_scales, _thresholds(run, threshold or {}, scales), random, level)
-    figures, disagreements, kept = compared(run, sources, settings)
-    thresholds = thresholds_of(run, sources, level)
-    certificate = _certificate(run, sources, figures, thresholds, date or datetime.datetime.now(datetime.UTC).date())
+    limits = _thresholds(run, threshold or {}, scales)
+    figures, thresholds, disagreements, kept = compared(run, tables, scales, label_scales, limits, random, level)
+    certificate = _certificate(run, tables, figures, thresholds)
     write_json(path, certificate)
     if out is None:
         write_labels(folder, run.data, kept)
         write_json(folder / "summary.json", with_labels(run, certificate))
         note_rewritten(folder, ["summary.json"])
         refresh_report(folder)
-    is_like = any(source.draw is not None and source.draw.like for source in sources)
+    is_like = any(table.draw is not None and table.draw.like for table in tables)
     conclusion = certify_conclusion(certificate, judged_config(run.manifest), folder, is_like)
     flagged = many_flagged({metric: run.summary[metric] for metric in figures})
     conclusion = replace(conclusion, sentences=[*conclusion.sentences, *flagged])
     return Certification(certificate, disagreements, path, conclusion)
 
 
-def _check_files(paths: Sequence[Path], folder: Path) -> None:
-    """Raises `ConfigError` for a file that is named twice, `DatasetError` for the run's own scores."""
-    if len({path.resolve() for path in paths}) < len(paths):
-        raise ConfigError("--labels: a file is named twice. Name the file of each annotator once.")
-    for path in paths:
-        if path.stem == "scores" and path.resolve().parent == folder.resolve():
-            raise DatasetError(f"{path}: a file of the run itself, with its scores. Name people's labels.")
-
-
 def _name(run: Run, metric: str, option: str) -> str:
     """The name that a metric has in the run. Raises `ConfigError` for a metric that it has not."""
-    name = metric if metric in run.scores else canonical_name(metric) or metric
+    name = name_in(run, metric) or metric
     if name not in run.scores:
         hint = did_you_mean(metric, run.scores)
         raise ConfigError(f"{option} {metric}: {run.name} has no scores of '{metric}'.{hint}")
@@ -181,31 +154,26 @@ def _thresholds(run: Run, thresholds: Mapping[str, float], scales: Mapping[str, 
 
 def _certificate(
     run: Run,
-    sources: Sequence[LabelSource],
+    tables: Sequence[LabelTable],
     figures: Mapping[str, Mapping[str, Any]],
     thresholds: Mapping[str, Mapping[str, Any]],
-    date: datetime.date,
 ) -> dict[str, Any]:
     """What holds of the judge: on which rows, in which language, with which prompts."""
     signatures, prompts = run.manifest.get("signatures", {}), run.manifest.get("prompts", {})
-    parts = {
-        metric: dict(part.partition(":")[::2] for part in (signatures.get(metric) or "").split("|"))
-        for metric in figures
-    }
     return {
         "program": PROGRAM,
         "certificate": FORMAT,
-        "date": date.isoformat(),
+        "date": datetime.datetime.now(datetime.UTC).date().isoformat(),
         "run": run.manifest.get("name"),
         "rows": len(run.samples),
         "data": run.data,
         "language": run.config.get("language"),
-        "labels": [source.table.name for source in sources],
-        "draws": [source.draw.name for source in sources if source.draw is not None],
+        "labels": [table.name for table in tables],
+        "draws": [table.draw.name for table in tables if table.draw is not None],
         "metrics": {
             metric: {
                 "signature": signatures.get(metric),
-                "judge": parts[metric].get("judge"),
+                "judge": parts_of(signatures.get(metric) or "").get("judge"),
                 FLAGGED: flagged_share(run.summary.get(metric)),
                 "prompts": {name: digest for name, digest in prompts.items() if name.startswith(f"{metric}.")},
                 **part,
@@ -214,52 +182,6 @@ def _certificate(
         },
         **({THRESHOLDS: thresholds} if thresholds else {}),
     }
-
-
-def draw_rows(
-    folder: Path,
-    size: int = 100,
-    metrics: Sequence[str] = (),
-    seed: int = 0,
-    like: Path | None = None,
-    sentences: bool = False,
-) -> LabelSheet:
-    """Draw rows of a finished run at random, see `label_sheet`; nothing is written.
-
-    Raises `RagEvaluatorError` for a metric that the run does not have, and for too few rows.
-    """
-    run = open_run(folder)
-    names = _names(run, metrics, sentences)
-    if size < LEAST or len(run.samples) < LEAST:
-        raise ConfigError(
-            f"--size {size}: {LEAST} labels are needed at least, of {len(run.samples)} rows of {run.name}."
-        )
-    scales = scales_for(names, [run])[0]
-    if like is None:
-        draw = draw_stratified(run.scores[names[0]], size, seed)
-        record = DrawRecord(run.data, names, "stratified", size, seed, *(part.tolist() for part in draw))
-    else:
-        record = replace(draw_like(run, like), data=run.data, metrics=names)
-    language = find_language(str(run.config.get("language") or "english")).name
-    columns = {column for sample in run.samples for column in sample.columns}
-    sheet = LabelSheet(record, run.samples, run.digests, columns_read(names, columns), scales, language)
-    kept = kept_labels(run)
-    return replace(sheet, labels={name: _labels_there(sheet, name, kept[name]) for name in names if name in kept})
-
-
-def _labels_there(sheet: LabelSheet, metric: str, kept: KeptLabels) -> dict[int, str | int]:
-    """Row -> its label, as the cell offers it, for drawn rows that one person has labelled already.
-
-    None where nobody knows how the labelled rows were chosen: people may leave the others blank.
-    """
-    choices = sheet.choices(metric)
-    numbers = [float(choice) if isinstance(choice, int) else label_of(choice) for choice in choices]
-    known = dict(zip(numbers, choices, strict=True))
-    labels = {row: label for row in sheet.record.rows if (label := kept.labels[row]) is not None}
-    is_same = (kept.low, kept.high, kept.better) == (min(known), max(known), "higher")
-    if kept.chosen == "unknown" or kept.annotators > 1 or not is_same or not set(labels.values()) <= known.keys():
-        return {}
-    return {row: known[label] for row, label in labels.items()}
 
 
 def draw_like(run: Run, folder: Path) -> DrawRecord:
@@ -300,13 +222,6 @@ def _names(run: Run, metrics: Sequence[str], sentences: bool) -> list[str]:
     return names or possible
 
 
-def columns_read(names: Sequence[str], available: Collection[str]) -> list[str]:
-    """What some metrics read of the texts that are there; of a metric of the user's own, all texts."""
-    read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
-    every = any(name not in METRICS for name in names)
-    return [column for column in SHOWN_TEXTS if column in available and (every or column in read)]
-
-
 def label_sheet(
     results: str | Path,
     out: str | Path,
@@ -342,11 +257,19 @@ def label_sheet(
     if path.suffix.lower() != ".xlsx":
         raise ConfigError(f"{path}: expected a name that ends in .xlsx.")
     check_replaceable(path, None, force, [run / "scores.xlsx" for run in (folder, other) if run is not None])
-    sheet = draw_rows(folder, size, metrics, seed, other, sentences)
-
-    write_draw(folder, sheet.record)  # before the sheet: without its draw nobody can use what people fill in
-    if sentences:
-        write_whole(path, lambda to: write_sentences(sheet, open_run(folder), to))
+    run = open_run(folder)
+    names = _names(run, metrics, sentences)
+    if size < LEAST or len(run.samples) < LEAST:
+        raise ConfigError(
+            f"--size {size}: {LEAST} labels are needed at least, of {len(run.samples)} rows of {run.name}."
+        )
+    if other is None:
+        draw = draw_stratified(run.scores[names[0]], size, seed)
+        record = DrawRecord(run.data, names, "stratified", size, seed, *(part.tolist() for part in draw))
     else:
-        write_whole(path, lambda to: write_sheet(sheet, to))
-    return sheet.record
+        record = replace(draw_like(run, other), data=run.data, metrics=names)
+    language = find_language(str(run.config.get("language") or "english")).name
+    sheet = (sheet_of_sentences if sentences else sheet_of_rows)(run, record, language)
+    write_draw(folder, record)  # before the sheet: without its draw nobody can use what people fill in
+    write_whole(path, lambda to: write_book(to, sheet, run, record, language))
+    return record

@@ -34,18 +34,16 @@ class ScoredLabels(NamedTuple):
 
 
 def pairs_of(
-    scores: ArrayLike, labels: ArrayLike, clusters: Sequence[Hashable] | None, weights: ArrayLike | None
+    scores: ArrayLike,
+    labels: ArrayLike,
+    clusters: Sequence[Hashable] | None = None,
+    weights: ArrayLike | None = None,
 ) -> ScoredLabels:
     """Rows with score and label, sorted by these and by weight, so that figures do not depend on the order of rows."""
     judged, people = np.asarray(scores, dtype=np.float64), np.asarray(labels, dtype=np.float64)
     masses = np.ones(len(judged)) if weights is None else np.asarray(weights, dtype=np.float64)
-    names = range(len(judged)) if clusters is None else clusters
-    if not len(judged) == len(people) == len(masses) == len(names):
-        raise ValueError(f"{len(judged)} scores, {len(people)} labels, {len(masses)} weights and {len(names)} clusters")
-    if not np.all(np.isfinite(masses) & (masses >= 0)):
-        raise ValueError("weights must be finite numbers of at least 0")
     has_both = ~np.isnan(judged) & ~np.isnan(people) & (masses > 0)
-    last = np.unique([str(name) for name in names], return_inverse=True)[1] if clusters else masses
+    last = np.unique([str(name) for name in clusters], return_inverse=True)[1] if clusters else masses
     order = [place for place in np.lexsort((last, masses, people, judged)) if has_both[place]]
     labels_of = None if clusters is None else [clusters[place] for place in order]
     return ScoredLabels(judged[order], people[order], masses[order], labels_of)
@@ -155,8 +153,6 @@ def concordance(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coeff
 
 def _all_equal(rows: ScoredLabels, *sides: Literal["labels", "scores"]) -> str | None:
     """Why a coefficient is undefined that needs several values on these sides."""
-    if len(rows.labels) < 2:
-        return "fewer than two rows"
     return next((f"all {side} are equal" for side in sides if np.ptp(getattr(rows, side)) == 0), None)
 
 
@@ -182,8 +178,8 @@ def cohen_kappa(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> Coeff
         rows: scores are ratings in the unit of the labels.
     """
     ratings = np.unique(np.concatenate([rows.scores, rows.labels]))
-    if len(rows.labels) < 2 or len(ratings) < 2:
-        return undefined("fewer than two rows" if len(rows.labels) < 2 else "all ratings are equal", level)
+    if len(ratings) < 2:
+        return undefined("all ratings are equal", level)
     distances, top = (ratings[:, None] - ratings) ** 2, len(ratings) - 1
     first = np.append(np.searchsorted(ratings, rows.scores), [0, top, 0, top])
     second = np.append(np.searchsorted(ratings, rows.labels), [top, 0, 0, top])
@@ -204,7 +200,7 @@ def auc(rows: ScoredLabels, level: float = 0.95) -> Coefficient:
     """
     positive = rows.labels == 1
     if positive.all() or not positive.any():
-        return undefined("labels of one class only" if len(positive) else "no labels", level)
+        return undefined("labels of one class only", level)
     above, below = (rows.scores[side] for side in (positive, ~positive))
     masses, below_masses = (rows.weights[side] for side in (positive, ~positive))
     order = np.argsort(below, kind="stable")

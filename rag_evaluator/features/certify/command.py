@@ -55,9 +55,6 @@ def add_certify_command(commands: Any) -> None:
         help="labels are grades from LOW to HIGH, the best: faithfulness=1..5",
     )  # fmt: skip
     command.add_argument(
-        "--on", metavar="COLUMN", help="key column of the labels; default: row, sample, id or question"
-    )
-    command.add_argument(
         "--random", action="store_true", help="the labelled rows are a random sample of all rows, though not of a sheet"
     )
     add_json(command)
@@ -125,7 +122,6 @@ def certify(options: argparse.Namespace) -> int:
         label=_pairs("--label", "METRIC=COLUMN", options.label, str),
         threshold=_pairs("--threshold", "METRIC=NUMBER", options.threshold, float),
         scale=options.scale,
-        on=options.on,
         random=options.random,
         out=options.out,
         force=options.force,

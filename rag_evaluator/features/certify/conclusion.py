@@ -13,7 +13,6 @@ from rag_evaluator.features.certify.verdict import (
     LEVEL,
     SAME_LABELS,
     SAME_SCORES,
-    fill_in,
 )
 from rag_evaluator.results.conclusion import Conclusion, next_command, the_judge, with_ends, with_ends_beside
 from rag_evaluator.results.overview import counted
@@ -67,7 +66,8 @@ def certify_conclusion(
     rules = (*RULES, RULE_OF_THRESHOLD) if thresholds else RULES
     parts = list(metrics.values())
     if blank := max(map(_blank, filter(_is_open, parts)), default=0):
-        return Conclusion([*sentences, fill_in(blank)], rules=rules)
+        these = "row that is" if blank == 1 else f"{blank:,} rows that are"
+        return Conclusion([*sentences, f"Fill in the {these} blank, then give the same command."], rules=rules)
     return Conclusion(sentences, _next(parts, certificate["rows"], folder, is_like), rules)
 
 

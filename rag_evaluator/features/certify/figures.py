@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from rag_evaluator.errors import ConfigError, DatasetError
 from rag_evaluator.features.certify.agreement import binary_agreement, graded_agreement
+from rag_evaluator.features.certify.coefficients import pairs_of
 from rag_evaluator.features.certify.krippendorff import krippendorff_alpha
 from rag_evaluator.features.certify.sheet import DrawRecord
 from rag_evaluator.features.certify.table import Label
@@ -83,7 +84,7 @@ def scale_of_labels(
 
     Raises `DatasetError` for a label outside of it, or for a word among grades.
     """
-    given = [label for label in labels if label.value == label.value]
+    given = [label for label in labels if label.statement is None and label.value == label.value]
     values = {label.value for label in given}
     if metric not in declared and values <= {0.0, 1.0} and not (values == {1.0} and scale.low == 1.0):
         return BINARY
@@ -133,8 +134,8 @@ class Labelled:
         scale: of the scores.
         ratings: annotator -> labels; NaN: none.
         label_scale: of the labels.
-        chosen: how rows came to have labels.
         draw: if they were drawn.
+        random: whether the labelled rows are a random sample, though not of a draw.
         clusters: of all rows; None: rows do not depend on each other.
         threshold: from which on a score accepts, fixed before; None: chosen on the labels.
         units: of all rows, the key of the cluster or of the row itself; None: each row is its own.
@@ -145,8 +146,8 @@ class Labelled:
     scale: Scale
     ratings: Mapping[str, Array]
     label_scale: LabelScale
-    chosen: Chosen
     draw: DrawRecord | None = None
+    random: bool = False
     clusters: Sequence[Hashable] | None = None
     threshold: float | None = None
     units: Sequence[str] | None = None
@@ -162,6 +163,12 @@ class Labelled:
     def drawn(self) -> NDArray[np.bool_]:
         """Rows whose labels count; those of others may be read, but say nothing of all rows."""
         return np.ones(len(self.scores), np.bool_) if self.draw is None else self.draw.drawn()
+
+    @property
+    def chosen(self) -> Chosen:
+        if self.draw is not None:
+            return "drawn"
+        return "all" if not np.isnan(self.means).any() else "random" if self.random else "unknown"
 
     @property
     def counting(self) -> Array:
@@ -204,15 +211,28 @@ def figures_of(metric: Labelled, level: float) -> dict[str, Any]:
         "scale": {"kind": kind, "low": metric.label_scale.low, "high": metric.label_scale.high},
         "annotators": list(metric.ratings),
     }
+    figures |= agreement_of(metric, level)
+    return figures if "reason" in figures else {**figures, "label_mean": _mean_json(metric, mean)}
+
+
+def agreement_of(metric: Labelled, level: float) -> dict[str, Any]:
+    """How far annotators agree with each other, the verdict, and the figures behind it or why there are none."""
+    is_graded, figures = metric.label_scale.kind == "graded", dict[str, Any]()
     if len(metric.ratings) > 1:
         alpha = krippendorff_alpha(list(metric.ratings.values()))
-        figures["annotator_alpha"] = {"level": "nominal" if kind == "binary" else "ordinal", **asdict(alpha)}
-    scores = metric.moved if kind == "graded" else _upright(metric.scale, metric.scores)
-    verdict = judge_verdict(scores, metric.votes, metric.clusters, metric.weights, kind == "graded")
-    figures["verdict"] = asdict(verdict)
+        figures["annotator_alpha"] = {"level": "ordinal" if is_graded else "nominal", **alpha}
+    scores = metric.moved if is_graded else _upright(metric.scale, metric.scores)
+    rows = pairs_of(scores, metric.votes, metric.clusters, metric.weights)
+    verdict = judge_verdict(rows, is_graded)
+    figures["verdict"] = verdict
     if metric.compared < LEAST:
-        return {**figures, "reason": verdict.reason}
-    return {**figures, **_agreement(metric, scores, level), "label_mean": _mean_json(metric, mean)}
+        return {**figures, "reason": verdict["reason"]}
+    if is_graded:
+        return {**figures, "graded": asdict(graded_agreement(rows, metric.label_scale.grades, level))}
+    limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
+    binary = binary_agreement(rows, limit, level)
+    threshold = None if binary.threshold is None else _upright(metric.scale, binary.threshold)
+    return {**figures, "binary": {**asdict(binary), "threshold": threshold}}
 
 
 def mean_label(metric: Labelled, level: float) -> LabelMean:
@@ -228,7 +248,6 @@ def mean_label(metric: Labelled, level: float) -> LabelMean:
         drawn=None if draw is None else metric.drawn,
         level=level,
         units=metric.units,
-        plain_labels=metric.counting,
     )
     known = with_clusters(known, metric.moved, metric.counting, scale, metric.clusters, chances)
     if metric.chosen != "unknown":
@@ -242,17 +261,6 @@ def _mean_json(metric: Labelled, mean: LabelMean) -> dict[str, Any]:
     counts = np.where(np.isnan(metric.scores), 0.0, 1.0)
     judge = float(np.average(np.nan_to_num(metric.moved), weights=counts)) if counts.any() else None
     return {**asdict(mean), "judge_mean": judge}
-
-
-def _agreement(metric: Labelled, scores: Array, level: float) -> dict[str, Any]:
-    if metric.label_scale.kind == "graded":
-        grades = metric.label_scale.grades
-        graded = graded_agreement(scores, metric.votes, grades, metric.clusters, metric.weights, level)
-        return {"graded": asdict(graded)}
-    limit = None if metric.threshold is None else _upright(metric.scale, metric.threshold)
-    binary = binary_agreement(scores, metric.votes, limit, metric.clusters, metric.weights, level)
-    threshold = None if binary.threshold is None else _upright(metric.scale, binary.threshold)
-    return {"binary": {**asdict(binary), "threshold": threshold}}
 
 
 def _upright(scale: Scale, value: Value) -> Value:

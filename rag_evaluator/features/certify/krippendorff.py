@@ -1,6 +1,6 @@
 """Krippendorff's alpha: how far any number of raters agree with each other."""
 
-from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -8,24 +8,7 @@ from numpy.typing import ArrayLike
 from rag_evaluator.statistics.formulas import Array
 
 
-@dataclass(frozen=True)
-class Alpha:
-    """Krippendorff's alpha.
-
-    Attributes:
-        alpha: 1: full agreement; 0: what chance gives; below 0: systematic disagreement. None where undefined.
-        units: rows with at least two ratings; others do not count.
-        ratings: ratings of these rows.
-        reason: why there is no alpha; None if there is one.
-    """
-
-    alpha: float | None
-    units: int
-    ratings: int
-    reason: str | None
-
-
-def krippendorff_alpha(ratings: ArrayLike) -> Alpha:
+def krippendorff_alpha(ratings: ArrayLike) -> dict[str, Any]:
     """alpha = 1 - observed / expected disagreement (Krippendorff 2011, "Computing Krippendorff's alpha-reliability").
 
     For n ratings of rows with at least two, alpha = 1 - (n-1) sum_u d(u)/(m_u - 1) / d(all): d is the sum of the
@@ -35,21 +18,26 @@ def krippendorff_alpha(ratings: ArrayLike) -> Alpha:
 
     Args:
         ratings: 0 and 1, or grades; NaN: missing. *Shape:* (annotators, rows).
+
+    Returns:
+        `alpha`: 1: full agreement; 0: what chance gives; below 0: systematic disagreement; None where undefined.
+        `units`: rows with at least two ratings; others do not count. `ratings` of these rows. `reason`: why there is
+        no alpha; None if there is one. Any: JSON.
     """
     from scipy.stats import rankdata
 
     rated = [row[~np.isnan(row)] for row in np.asarray(ratings, dtype=np.float64).T]
     rows = [row for row in rated if len(row) > 1]
     if not rows:
-        return Alpha(None, 0, 0, "no row has two ratings")
+        return {"alpha": None, "units": 0, "ratings": 0, "reason": "no row has two ratings"}
     values = np.concatenate(rows)
     if np.ptp(values) == 0:
-        return Alpha(None, len(rows), len(values), "all ratings are equal")
+        return {"alpha": None, "units": len(rows), "ratings": len(values), "reason": "all ratings are equal"}
     ranks = np.asarray(rankdata(values), dtype=np.float64)
     parts = np.split(ranks, np.cumsum([len(row) for row in rows])[:-1])
     within = sum(_squared_differences(part) / (len(part) - 1) for part in parts)
     alpha = 1 - (len(values) - 1) * within / _squared_differences(ranks)
-    return Alpha(alpha, len(rows), len(values), None)
+    return {"alpha": alpha, "units": len(rows), "ratings": len(values), "reason": None}
 
 
 def _squared_differences(values: Array) -> float:

@@ -3,7 +3,7 @@
 import json
 import math
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from rag_evaluator.comparison.saved_scores import scales_for
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
@@ -18,12 +19,13 @@ from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest, write_json
 from rag_evaluator.metrics.metric import SUPPORT
+from rag_evaluator.metrics.table import METRICS
 from rag_evaluator.results.aligned import QUESTION
-from rag_evaluator.results.certificate import FOLDER
-from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.certificate import FOLDER, KeptLabels, kept_labels
+from rag_evaluator.results.run import Run
 from rag_evaluator.results.verified import probabilities_of
 from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
-from rag_evaluator.statistics.formulas import Array, Scale
+from rag_evaluator.statistics.formulas import Array
 from rag_evaluator.statistics.labelled import LEAST_OF_STRATUM
 
 
@@ -202,33 +204,6 @@ def read_draw(results: Path, name: str, data: str) -> DrawRecord:
     return record
 
 
-@dataclass(frozen=True)
-class LabelSheet:
-    """What a sheet shows.
-
-    Attributes:
-        samples: of the whole run.
-        digests: of these.
-        columns: of the samples that are shown, of ragas' names.
-        scales: of the metrics that are to be labelled.
-        language: of the instructions.
-        labels: metric -> row -> what the cell holds already.
-    """
-
-    record: DrawRecord
-    samples: Sequence[Sample]
-    digests: Sequence[str]
-    columns: Sequence[str]
-    scales: Mapping[str, Scale]
-    language: str
-    labels: Mapping[str, Mapping[int, str | int]] = field(default_factory=dict)
-
-    def choices(self, metric: str) -> list[str | int]:
-        """What the cells of a metric offer."""
-        scale = self.scales[metric]
-        return choices_of(self.language, scale.low, scale.high)
-
-
 class AskedChoice(NamedTuple):
     """A column for answers: what is asked there, and what its cells offer."""
 
@@ -237,43 +212,77 @@ class AskedChoice(NamedTuple):
     choices: Sequence[str | int]
 
 
-def write_sheet(sheet: LabelSheet, path: Path) -> None:
-    """Write the workbook of rows: a line for each row that was drawn, a column for each metric."""
-    metrics = sheet.record.metrics
-    lines = (
+class LabelSheet(NamedTuple):
+    """What people read, and what they are asked.
+
+    Attributes:
+        columns: of texts.
+        lines: row of the run and its texts, then the answers that are there already. Any: xlsxwriter's.
+    """
+
+    columns: Sequence[str]
+    asked: Sequence[AskedChoice]
+    lines: Sequence[tuple[Sequence[Any], Sequence[str | int | None]]]
+
+
+def sheet_of_rows(run: Run, record: DrawRecord, language: str) -> LabelSheet:
+    """A line for each row that was drawn, a column for each metric. Labels that one person gave are there already."""
+    columns = columns_read(record.metrics, {column for sample in run.samples for column in sample.columns})
+    scales, kept = scales_for(record.metrics, [run])[0], kept_labels(run)
+    asked, answers = [], dict[str, Mapping[int, str | int]]()
+    for metric in record.metrics:
+        choices = choices_of(language, scales[metric].low, scales[metric].high)
+        question = question_of(metric, language)
+        if isinstance(choices[0], int):
+            question += f" {texts_of(language).grades.format(low=choices[0], high=choices[-1])}"
+        asked.append(AskedChoice(metric, question, choices))
+        answers[metric] = _answers_there(record, choices, kept[metric]) if metric in kept else {}
+    lines = [
         (
-            [row, *(shown_text(sheet.samples[row].columns.get(column)) for column in sheet.columns)],
-            [sheet.labels.get(metric, {}).get(row) for metric in metrics],
+            [row, *(shown_text(run.samples[row].columns.get(column)) for column in columns)],
+            [answers[metric].get(row) for metric in record.metrics],
         )
-        for row in sheet.record.rows
-    )
-    write_book(path, sheet, sheet.columns, lines, [_asked(metric, sheet) for metric in metrics])
+        for row in record.rows
+    ]
+    return LabelSheet(columns, asked, lines)
 
 
-def _asked(metric: str, sheet: LabelSheet) -> AskedChoice:
-    choices, question = sheet.choices(metric), question_of(metric, sheet.language)
-    if isinstance(choices[0], int):
-        question += f" {texts_of(sheet.language).grades.format(low=choices[0], high=choices[-1])}"
-    return AskedChoice(metric, question, choices)
+def columns_read(names: Sequence[str], available: Collection[str]) -> list[str]:
+    """What some metrics read of the texts that are there; of a metric of the user's own, all texts."""
+    read = {column for name in names if name in METRICS for column in (*METRICS[name].columns, *METRICS[name].optional)}
+    every = any(name not in METRICS for name in names)
+    return [column for column in SHOWN_TEXTS if column in available and (every or column in read)]
 
 
-def write_sentences(sheet: LabelSheet, run: ScoredRows, path: Path) -> None:
-    """Write the workbook of sentences: a line for each that counts, once a row and metric, without its probability.
+def _answers_there(record: DrawRecord, choices: Sequence[str | int], kept: KeptLabels) -> dict[int, str | int]:
+    """Row -> its label, as the cell offers it, for drawn rows that one person has labelled already.
+
+    None where nobody knows how the labelled rows were chosen: people may leave the others blank.
+    """
+    known = {float(choice) if isinstance(choice, int) else label_of(choice): choice for choice in choices}
+    labels = {row: label for row in record.rows if (label := kept.labels[row]) is not None}
+    is_same = (kept.low, kept.high, kept.better) == (min(known), max(known), "higher")
+    if kept.chosen == "unknown" or kept.annotators > 1 or not is_same or not set(labels.values()) <= known.keys():
+        return {}
+    return {row: known[label] for row, label in labels.items()}
+
+
+def sheet_of_sentences(run: Run, record: DrawRecord, language: str) -> LabelSheet:
+    """A line for each sentence that counts, once a row and metric, without its probability.
 
     `certify` reads it as a table of labels of statements. Raises `ResultsError` where no drawn row has a sentence.
     """
-    record = sheet.record
     details = run.records({(row, metric) for row in record.rows for metric in record.metrics})
     lines = [
-        ([row, metric, *_texts(sheet.samples[row], metric), statement], [None])
+        ([row, metric, *_texts(run.samples[row], metric), statement], [None])
         for row in record.rows
         for metric in record.metrics
         for statement in (probabilities_of(details[row, metric][0]) if details.get((row, metric)) else ())
     ]
     if not lines:
         raise ResultsError(f"{run.name}: none of the {len(record.rows)} rows that were drawn has a sentence.")
-    asked = AskedChoice(LABEL, texts_of(sheet.language).sentence, choices_of(sheet.language, 0.0, 1.0))
-    write_book(path, sheet, SENTENCES, lines, [asked])
+    asked = AskedChoice(LABEL, texts_of(language).sentence, choices_of(language, 0.0, 1.0))
+    return LabelSheet(SENTENCES, [asked], lines)
 
 
 def _texts(sample: Sample, metric: str) -> tuple[str | None, str | None]:
@@ -281,34 +290,23 @@ def _texts(sample: Sample, metric: str) -> tuple[str | None, str | None]:
     return shown_text(sample.columns.get(QUESTION)), shown_text(sample.columns.get(SUPPORT[metric].columns[0]))
 
 
-def write_book(
-    path: Path,
-    sheet: LabelSheet,
-    columns: Sequence[str],
-    lines: Iterable[tuple[Sequence[Any], Sequence[str | int | None]]],
-    asked: Sequence[AskedChoice],
-) -> None:
-    """Write a workbook of two sheets: the labels, and the instructions. No cell is a formula or a link.
-
-    Args:
-        columns: that people read.
-        lines: row of the run and the texts of `columns`, then the answers that are there already. Any: xlsxwriter's.
-    """
+def write_book(path: Path, sheet: LabelSheet, run: Run, record: DrawRecord, language: str) -> None:
+    """Write a workbook of two sheets: the labels, and the instructions. No cell is a formula or a link."""
     import xlsxwriter
 
     book = xlsxwriter.Workbook(str(path), {**OPTIONS, "tmpdir": str(path.parent)})
     book.set_properties({"created": XLSX_DATE})
     formats = {**formats_of(book), "open": book.add_format({"locked": False, "valign": "top", "bg_color": "#FFF8DC"})}
     labels, instructions = (new_worksheet(book, name) for name in (LABELS, INSTRUCTIONS))
-    first = len(KEYS) + len(columns)
-    table = Sheet(labels, formats, [*KEYS, *columns, *(each.column for each in asked)], {}, lines=LINES)
-    for (row, *texts), answers in lines:
-        table.add([row, sheet.digests[row], sheet.record.name, *texts])
+    first = len(KEYS) + len(sheet.columns)
+    table = Sheet(labels, formats, [*KEYS, *sheet.columns, *(each.column for each in sheet.asked)], {}, lines=LINES)
+    for (row, *texts), answers in sheet.lines:
+        table.add([row, run.digests[row], record.name, *texts])
         for place, answer in enumerate(answers, start=first):
             labels.write(table.row, place, answer, formats["open"])
     table.finish(filtered=False, frozen=1)
     labels.set_column(1, len(KEYS) - 1, None, None, {"hidden": True})  # all keys but the number of the row
-    for place, each in enumerate(asked, start=first):
+    for place, each in enumerate(sheet.asked, start=first):
         labels.set_column(place, place, max(len(each.column), 12) + 2)
         offer = {"validate": "list", "source": list(each.choices), "input_title": each.column[:TITLE]}
         offer |= {"input_message": each.question[:MESSAGE], "error_message": " / ".join(map(str, each.choices))}
@@ -316,12 +314,12 @@ def write_book(
     labels.protect("", MAY)
     instructions.set_column(0, 0, 34)
     instructions.set_column(1, 1, 90)
-    questions = [(each.column, f"{each.question} ({', '.join(map(str, each.choices))})") for each in asked]
-    for number, line in enumerate([*enumerate(texts_of(sheet.language).steps, start=1), *questions]):
+    questions = [(each.column, f"{each.question} ({', '.join(map(str, each.choices))})") for each in sheet.asked]
+    for number, line in enumerate([*enumerate(texts_of(language).steps, start=1), *questions]):
         for place, text in enumerate(line):
             instructions.write_string(number, place, str(text), formats["wrapped"])
     instructions.activate()
-    if set(find_language(sheet.language).scripts) & RIGHT_TO_LEFT:
+    if set(find_language(language).scripts) & RIGHT_TO_LEFT:
         for worksheet in (labels, instructions):
             worksheet.right_to_left()
     book.close()

@@ -1,7 +1,7 @@
 """Labels that people gave, read from tables: to which row of a run each line belongs, and what it says."""
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -18,38 +18,35 @@ from rag_evaluator.features.certify.sheet import (
     ROW,
     SAMPLE,
     STATEMENT,
+    DrawRecord,
     is_word,
     label_of,
+    read_draw,
 )
 from rag_evaluator.files.atomic import folder_names
+from rag_evaluator.metrics.table import canonical_name
 from rag_evaluator.results.aligned import QUESTION, keys_of
 from rag_evaluator.results.rows import DETAILS
-from rag_evaluator.results.run import Canonical, ScoredRows
+from rag_evaluator.results.run import Run, ScoredRows
 
 RowOf = Callable[[InputRecord], int | None]  # None for a line without any cell
-SAMPLED = "sampled"  # a column that says `false` of rows that were chosen for some reason, and not drawn
 Cell = tuple[str, str, str | None, str]  # metric, annotator, statement, column
 
 
-def key_of(name: str, columns: Sequence[str], run: ScoredRows, digests: Sequence[str], on: str | None) -> RowOf:
-    """What finds the row of a line. Its errors are `DatasetError` with the line.
+def key_of(name: str, columns: Sequence[str], run: Run) -> RowOf:
+    """What finds the row of a line, by the first of `row`, `sample`, `id` and the question that the table has.
 
-    Args:
-        name: of the table.
-        on: the key column; None takes `row`, `sample`, `id` or the question, the first of these that is there. All of
-            them that a line has must be of the same row; but where the digest of all that the row has is right, a
-            question that was shortened for people is none.
+    All of them that a line has must be of the same row; but where the digest of all that the row has is right, a
+    question that was shortened for people is none. Its errors are `DatasetError` with the line.
     """
     known = [column for column in (ROW, SAMPLE, ID, *accepted_names(QUESTION)) if column in columns]
-    if on is None and not known:
+    if not known:
         raise DatasetError(
             f"{name}: no column says which row a label is about. Expected 'row' (from 0, as in {DETAILS}), 'sample', "
-            f"'id' or the question, or --on COLUMN; received {', '.join(map(repr, columns))}."
+            f"'id' or the question; received {', '.join(map(repr, columns))}."
         )
-    column = on or known[0]
-    if column not in columns:
-        raise DatasetError(f"{name}: no column '{column}' (--on).{did_you_mean(column, columns)}")
-    keys = {each: [_folded(key) for key in _run_keys(run, digests, each)] for each in (column, *known)}
+    column = known[0]
+    keys = {each: [_folded(key) for key in _run_keys(run, each)] for each in known}
     rows_by: dict[str | None, list[int]] = {}
     for row, key in enumerate(keys[column]):
         rows_by.setdefault(key, []).append(row)
@@ -64,8 +61,7 @@ def key_of(name: str, columns: Sequence[str], run: ScoredRows, digests: Sequence
         if len(rows) != 1:
             raise DatasetError(
                 f"{record.where}: {len(rows) or 'no'} rows of {run.name} have the {column} {cells[column]!r:.60}. "
-                f"Choose the key column with --on, or give the number of the row, from 0 to {len(run.samples) - 1}, "
-                "in a column 'row'."
+                f"Give the number of the row, from 0 to {len(run.samples) - 1}, in a column 'row'."
             )
         for other in [SAMPLE] if cells.get(SAMPLE) else keys:
             if cells[other] is not None and keys[other][rows[0]] not in (None, cells[other]):
@@ -84,11 +80,11 @@ def _folded(key: str | None) -> str | None:
     return None if key is None else " ".join(key.split())
 
 
-def _run_keys(run: ScoredRows, digests: Sequence[str], column: str) -> Sequence[str | None]:
+def _run_keys(run: Run, column: str) -> Sequence[str | None]:
     if column == ROW:
         return [str(place) for place in range(len(run.samples))]
     if column == SAMPLE:
-        return digests
+        return run.digests
     return keys_of(run.samples, QUESTION if column in accepted_names(QUESTION) else column)
 
 
@@ -113,6 +109,21 @@ class Label:
     is_word: bool = False
 
 
+def votes_of(labels: Iterable[Label]) -> dict[tuple[int, str], list[Label]]:
+    """The labels of each statement that are not blank, by annotator."""
+    votes: dict[tuple[int, str], list[Label]] = {}
+    for label in labels:
+        if label.statement is not None and label.value == label.value:
+            votes.setdefault((label.row, label.statement), []).append(label)
+    return votes
+
+
+def vote(labels: Sequence[Label]) -> float | None:
+    """What most annotators say, 0 or 1; None where as many say 0 as 1."""
+    mean = sum(label.value for label in labels) / len(labels)
+    return None if mean == 0.5 else float(round(mean))
+
+
 @dataclass(frozen=True)
 class LabelTable:
     """The labels of one source.
@@ -120,33 +131,24 @@ class LabelTable:
     Attributes:
         name: of the source, for messages.
         labels: blank ones included.
-        draw: the draw that its rows come from, as a label sheet says; None: no such draw.
-        sampled: whether its rows may be a random sample; not if it says itself that they are none.
+        draw: that its rows come from, as a label sheet says; None: no such draw.
     """
 
     name: str
     labels: Sequence[Label]
-    draw: str | None = None
-    sampled: bool = True
+    draw: DrawRecord | None = None
 
 
-def read_labels(
-    path: Path, run: ScoredRows, digests: Sequence[str], canonical: Canonical, on: str | None
-) -> LabelTable:
+def read_labels(path: Path, run: Run) -> LabelTable:
     """The labels in a file.
 
-    Args:
-        digests: of the samples of the run, in order.
-        canonical: the name of a metric by any of its names.
-        on: the key column; None takes the first of `row`, `sample`, `id` and the question that is there.
-
     Raises `DatasetError` with file, line and column for a key that no row has, a key that is there twice, a cell that
-    is no label.
+    is no label; `ResultsError` for a draw that the run does not have.
     """
     name, records = read_records(path)
     columns = column_names(record.row for record in records)
-    cells_of = _layout(name, columns, run, canonical)
-    row_of = key_of(name, columns, run, digests, on)
+    cells_of = _layout(name, columns, run)
+    row_of = key_of(name, columns, run)
     labels = [
         _label(record, row, cell_of)
         for record in records
@@ -157,8 +159,7 @@ def read_labels(
     draws = sorted({draw for record in records if (draw := as_key(record.row.get(DRAW)))})
     if len(draws) > 1:
         raise DatasetError(f"{name}: its rows come from {len(draws)} draws: certify the labels of one at a time.")
-    is_chosen = any(str(record.row.get(SAMPLED)).strip().casefold() == "false" for record in records)
-    return LabelTable(name, labels, draws[0] if draws else None, not is_chosen)
+    return LabelTable(name, labels, read_draw(run.folder, draws[0], run.data) if draws else None)
 
 
 def together(tables: Sequence[LabelTable], paths: Sequence[Path]) -> LabelTable:
@@ -180,18 +181,17 @@ def together(tables: Sequence[LabelTable], paths: Sequence[Path]) -> LabelTable:
         for label in table.labels
     ]
     _refuse_twice(labels)
-    draws = {table.draw for table in tables}
-    if len(draws) > 1:
+    if any(table.draw != tables[0].draw for table in tables):
         raise DatasetError(
             f"{name}: these sheets come from different draws. Certify the labels of one at a time: a sheet that is "
             "made after that holds the labels that its rows have."
         )
-    return LabelTable(name, labels, draws.pop(), all(table.sampled for table in tables))
+    return LabelTable(name, labels, tables[0].draw)
 
 
-def labels_in_column(run: ScoredRows, metric: str, column: str, canonical: Canonical) -> LabelTable:
+def labels_in_column(run: ScoredRows, metric: str, column: str) -> LabelTable:
     """The labels in a column of the run's own rows. Raises `DatasetError`; `ConfigError` for a column of scores."""
-    if {column, canonical(column)} & run.scores.keys():
+    if {column, canonical_name(column)} & run.scores.keys():
         raise ConfigError(
             f"--label {metric}={column}: '{column}' holds scores of {run.name}. Name a column with people's labels; if "
             f"labels of the dataset have this name, give them as a file: --labels FILE."
@@ -214,22 +214,24 @@ def _label(record: InputRecord, row: int, cell_of: Cell) -> Label:
         raise DatasetError(f"{where}: {cell!r:.60} is no label. {EXPECTED}") from None
 
 
-def metric_named(column: str, run: ScoredRows, canonical: Canonical) -> tuple[str, str] | None:
+def metric_named(column: str, run: ScoredRows) -> tuple[str, str] | None:
     """Metric and annotator of a column: `faithfulness`, or `faithfulness.anna`; None for a column of something else."""
     for metric, _, annotator in ((column, "", ""), column.partition("."), column.rpartition(".")):
-        name = metric if metric in run.scores else canonical(metric)
-        if name is not None:
+        if name := name_in(run, metric):
             return name, annotator.strip()
     return None
 
 
-def _layout(
-    name: str, columns: Sequence[str], run: ScoredRows, canonical: Canonical
-) -> Callable[[InputRecord], Iterator[Cell]]:
+def name_in(run: ScoredRows, metric: str) -> str | None:
+    """The name that a metric has in a run, or in the table of metrics; None for what is no metric."""
+    return metric if metric in run.scores else canonical_name(metric)
+
+
+def _layout(name: str, columns: Sequence[str], run: ScoredRows) -> Callable[[InputRecord], Iterator[Cell]]:
     """Long if there are the columns `metric` and `label`, else wide: what gives the cells of a line."""
     if METRIC in columns and LABEL in columns:
-        return lambda record: _long(record, run, canonical)
-    wide = {column: named for column in columns if (named := metric_named(column, run, canonical))}
+        return lambda record: _long(record, run)
+    wide = {column: named for column in columns if (named := metric_named(column, run))}
     if not wide:
         raise DatasetError(
             f"{name}: no column has the name of a metric, and there are no columns 'metric' and 'label'. Received "
@@ -247,9 +249,9 @@ def _wide(record: InputRecord, metrics: Mapping[str, tuple[str, str]]) -> Iterat
         yield metric, ".".join(filter(None, (line, annotator))), None, column
 
 
-def _long(record: InputRecord, run: ScoredRows, canonical: Canonical) -> Iterator[Cell]:
+def _long(record: InputRecord, run: ScoredRows) -> Iterator[Cell]:
     metric = as_key(record.row.get(METRIC)) or ""
-    name = metric if metric in run.scores else canonical(metric) or metric
+    name = name_in(run, metric) or metric
     _refuse_unscored(f"{record.where}, column '{METRIC}'", name, run)
     yield name, as_key(record.row.get(ANNOTATOR)) or "", as_key(record.row.get(STATEMENT)), LABEL
 

@@ -3,17 +3,15 @@
 A threshold of sentences never comes from labels of rows: a row may be rejected for any one of its sentences.
 """
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rag_evaluator.features.certify.agreement import balanced, cross_fitted
-from rag_evaluator.features.certify.certification import LabelSource, by_metric, vote, votes_of
-from rag_evaluator.features.certify.coefficients import pairs_of
-from rag_evaluator.features.certify.table import Label
+from rag_evaluator.features.certify.coefficients import ScoredLabels, pairs_of
+from rag_evaluator.features.certify.table import LabelTable, vote, votes_of
 from rag_evaluator.features.certify.verdict import LEAST, LEAST_RARER
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import reporting_of, unit_of
@@ -22,21 +20,12 @@ from rag_evaluator.results.verified import SENTENCES, parts_of_verifier, probabi
 HALF = 0.5  # what counts without labels
 
 
-def find_threshold(
-    values: ArrayLike,
-    labels: ArrayLike,
-    units: Sequence[Hashable],
-    weights: ArrayLike | None = None,
-    level: float = 0.95,
-    seed: int = 0,
-) -> dict[str, Any] | None:
+def find_threshold(rows: ScoredLabels, level: float = 0.95, seed: int = 0) -> dict[str, Any] | None:
     """The threshold with the highest balanced accuracy, and how good it is on labels that did not choose it; Any: JSON.
 
     Args:
-        values: probabilities in [0, 1], higher for what people accept. NaN: none.
-        labels: 0 or 1. NaN: none.
-        units: row or cluster of each value; a unit is in one fold.
-        weights: how many rows each value speaks for.
+        rows: scores are probabilities in [0, 1], higher for what people accept; labels are 0 or 1; a cluster, the row
+            of several sentences or more, is in one fold.
         seed: of the folds.
 
     Returns:
@@ -45,7 +34,6 @@ def find_threshold(
         which nobody chose. None where nothing can be chosen: fewer than `LEAST` labels, or `LEAST_RARER` of the rarer
         class, or equal values.
     """
-    rows = pairs_of(values, labels, units, weights)
     accepted = int(rows.labels.sum())
     rarer = min(accepted, len(rows.labels) - accepted)
     if len(rows.labels) < LEAST or rarer < LEAST_RARER or np.ptp(rows.scores) == 0:
@@ -62,32 +50,29 @@ def find_threshold(
     }
 
 
-def thresholds_of(run: ScoredRows, sources: Sequence[LabelSource], level: float) -> dict[str, dict[str, Any]]:
-    """Metric of a verifier -> its threshold, as the certificate has it; Any: JSON.
+def threshold_of(
+    run: ScoredRows, metric: str, table: LabelTable, records: Mapping[int, Sequence[Mapping[str, Any]]], level: float
+) -> dict[str, Any] | None:
+    """The threshold of a verifier by labels of its sentences, as the certificate has it; Any: JSON.
 
-    Metrics without enough labels of sentences that have a verifier's probability are not there.
+    Of rows that were drawn each counts as much as its probability says, without a draw all alike. None where there are
+    not enough labels of sentences that have a verifier's probability.
+
+    Args:
+        records: row -> its details of the metric, one for each repeat.
     """
-    reporting, found = reporting_of(run.manifest), {}
-    for metric, (source, labels) in by_metric(sources).items():
-        # of rows that were drawn, each as much as its probability says; without a draw of all alike
-        drawn = None if source.draw is None else source.draw.drawn()
-        counting = [pair for pair in _of_sentences(run, metric, labels) if drawn is None or drawn[pair[0]]]
-        rows = [row for row, *_ in counting]
-        values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
-        weights = None if source.draw is None else [1 / source.draw.probabilities[row] for row in rows]
-        units = [unit_of(run.samples[row], reporting) for row in rows]
-        if threshold := find_threshold(values, wanted, units, weights, level):
-            signature = (run.manifest.get("signatures") or {}).get(metric, "")
-            found[metric] = {"by": SENTENCES, **threshold, "signature": parts_of_verifier(signature)}
-    return found
-
-
-def _of_sentences(run: ScoredRows, metric: str, labels: Sequence[Label]) -> Iterator[tuple[int, float, float]]:
-    """Row, probability and label of each sentence."""
-    votes = votes_of(label for label in labels if label.statement is not None)
-    records = run.records({(row, metric) for row, _ in votes})
-    for (row, text), given in votes.items():
-        lines, people = records.get((row, metric), ()), vote(given)
-        probabilities = probabilities_of(lines[0]) if lines else {}
-        if people is not None and text in probabilities:
-            yield row, probabilities[text], people
+    draw, reporting = table.draw, reporting_of(run.manifest)
+    drawn = set(records if draw is None else draw.rows)
+    probabilities = {row: probabilities_of(lines[0]) for row, lines in records.items() if lines and row in drawn}
+    counting = [
+        (row, probabilities[row][text], people)
+        for (row, text), given in votes_of(table.labels).items()
+        if (people := vote(given)) is not None and text in probabilities.get(row, ())
+    ]
+    values, wanted = ([pair[place] for pair in counting] for place in (1, 2))
+    weights = None if draw is None else [1 / draw.probabilities[row] for row, *_ in counting]
+    units = [unit_of(run.samples[row], reporting) for row, *_ in counting]
+    if threshold := find_threshold(pairs_of(values, wanted, units, weights), level):
+        signature = (run.manifest.get("signatures") or {}).get(metric, "")
+        return {"by": SENTENCES, **threshold, "signature": parts_of_verifier(signature)}
+    return None

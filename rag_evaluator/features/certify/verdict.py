@@ -1,17 +1,9 @@
 """Whether labels show that a judge is useful."""
 
-from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Literal
-
 import numpy as np
-from numpy.typing import ArrayLike
 
-from rag_evaluator.features.certify.coefficients import Coefficient, auc, concordance, pairs_of
+from rag_evaluator.features.certify.coefficients import Coefficient, ScoredLabels, auc, concordance
 
-Word = Literal[
-    "useful", "worse than chance", "weak", "better than chance, quality not settled", "not shown", "too few labels"
-]
 LEVEL = 0.95  # of the interval, whatever other figures have
 GOOD, CHANCE = 0.70, 0.5
 LEAST, LEAST_RARER = 20, 5  # labels, and labels of the rarer class
@@ -19,26 +11,11 @@ SAME_SCORES = "all scores are equal"
 SAME_LABELS = "people gave every row the same label; draw rows with other scores"
 
 
-@dataclass(frozen=True)
-class JudgeVerdict:
-    """Whether a judge is `useful`: the only word that makes it a certified one.
+def judge_verdict(rows: ScoredLabels, graded: bool = False) -> dict[str, str]:
+    """Whether a judge is `useful`, the only `word` that makes it a certified one; the `reason` is the AUC with its
+    interval, or what is lacking.
 
-    Attributes:
-        reason: the AUC with its interval, or what is lacking.
-    """
-
-    word: Word
-    reason: str
-
-
-def judge_verdict(
-    scores: ArrayLike,
-    labels: ArrayLike,
-    clusters: Sequence[Hashable] | None = None,
-    weights: ArrayLike | None = None,
-    graded: bool = False,
-) -> JudgeVerdict:
-    """`useful` if the low end of the interval is at least 0.70, `worse than chance` if the high end is below 0.5.
+    `useful` if the low end of the interval is at least 0.70, `worse than chance` if the high end is below 0.5.
 
     `weak`: the low end above 0.5 and the high end below 0.70; `better than chance, quality not settled`: the low end
     above 0.5 otherwise; else `not shown`. With fewer than `LEAST` labels, or `LEAST_RARER` of the rarer class,
@@ -46,28 +23,25 @@ def judge_verdict(
     labels that are 1, and decides nothing.
 
     Args:
-        scores: higher for what people accept, turned where lower is better. NaN: none.
-        labels: 0 or 1, or grades; NaN: none.
-        clusters, weights: as in `binary_agreement`.
+        rows: scores are higher for what people accept; labels are 0 or 1, or grades.
         graded: whether labels are grades. The AUC is then the `concordance`, and the rarer class is that of all grades
             but the most frequent one.
     """
-    rows = pairs_of(scores, labels, clusters, weights)
     count = len(rows.labels)
     rarer = int(count - np.unique(rows.labels, return_counts=True)[1].max(initial=0))
     if count >= LEAST and not rarer:
-        return JudgeVerdict("not shown", SAME_LABELS)
+        return {"word": "not shown", "reason": SAME_LABELS}
     if count >= LEAST and np.ptp(rows.scores) == 0:
-        return JudgeVerdict("not shown", SAME_SCORES)
+        return {"word": "not shown", "reason": SAME_SCORES}
     if count < LEAST or rarer < LEAST_RARER:
         lacking = f"{count} labels, {rarer} of the rarer class; {LEAST} are needed, {LEAST_RARER} of the rarer class"
-        return JudgeVerdict("too few labels", lacking)
+        return {"word": "too few labels", "reason": lacking}
     area = concordance(rows, LEVEL) if graded else auc(rows, LEVEL)
     name = "concordance" if graded else "AUC"
-    return JudgeVerdict(_word(area), f"{name} {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]")
+    return {"word": _word(area), "reason": f"{name} {area.value:.3f} [{area.ci_low:.3f}, {area.ci_high:.3f}]"}
 
 
-def _word(area: Coefficient) -> Word:
+def _word(area: Coefficient) -> str:
     assert area.ci_low is not None and area.ci_high is not None
     if area.ci_low >= GOOD:
         return "useful"
@@ -76,9 +50,3 @@ def _word(area: Coefficient) -> Word:
     if area.ci_low <= CHANCE:
         return "not shown"
     return "weak" if area.ci_high < GOOD else "better than chance, quality not settled"
-
-
-def fill_in(blank: int) -> str:
-    """What to do about drawn rows without a label."""
-    rows = "row that is" if blank == 1 else f"{blank:,} rows that are"
-    return f"Fill in the {rows} blank, then give the same command."

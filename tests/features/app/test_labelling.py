@@ -1,4 +1,4 @@
-"""Labels given in the app: the order of the draw, the table that `certify` reads, rows that nobody drew."""
+"""Labels given in the app: the order of the draw, the table that `certify` reads."""
 
 import json
 from dataclasses import replace
@@ -6,10 +6,10 @@ from pathlib import Path
 
 import openpyxl
 import pytest
-from labelled_runs import ROWS, faithful_run, graded_run
+from labelled_runs import faithful_run, graded_run
 from made import review
 
-from rag_evaluator import ConfigError, certify, label_sheet
+from rag_evaluator import certify, label_sheet
 from rag_evaluator.features.app import (
     LabelItem,
     ReviewStore,
@@ -18,7 +18,6 @@ from rag_evaluator.features.app import (
     items_of,
     write_label_table,
 )
-from rag_evaluator.features.certify import draw_rows, write_draw
 from rag_evaluator.results import Run
 from rag_evaluator.statistics import Scale
 
@@ -45,7 +44,6 @@ def test_labels_from_the_app_make_the_certificate_that_the_workbook_makes(run: P
     book.save(run / "a.xlsx")
     by_book = certify(run, run / "a.xlsx", out=run / "book.json")
     store = ReviewStore(run)
-    assert draw_rows(run, 24).record == record
     for row, accepted in list(zip(record.rows, people, strict=True))[: len(people) - blank]:
         label(store, row, float(accepted), "answer_rubric", draw=record.name)
     table = write_label_table(store, record.name, "anna", Run(run).digests)
@@ -58,8 +56,7 @@ def test_labels_from_the_app_make_the_certificate_that_the_workbook_makes(run: P
 
 
 def test_two_people_have_a_table_each_also_where_their_names_are_one_file_name(run: Path) -> None:
-    record = draw_rows(run, 24).record
-    write_draw(run, record)
+    record = label_sheet(run, run / "a.xlsx", size=24)
     store = ReviewStore(run)
     for name in ("Anna", "anna", "../anna"):
         for row in record.rows:
@@ -90,25 +87,10 @@ def test_labels_of_rows_that_are_others_since_are_left_out(run: Path) -> None:
     assert write_label_table(store, "d", "anna", changed).read_bytes() == b""
 
 
-def test_labels_of_rows_that_an_older_version_did_not_draw_are_no_random_sample(run: Path) -> None:
-    digests, path = Run(run).digests, run / "labels.jsonl"
-    lines = [
-        {"row": row, "sample": digests[row], "metric": "answer_rubric", "label": float(row < 18), "sampled": False}
-        for row in range(ROWS - 10)
-    ]
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
-    figures = certify(run, path, out=run / "app.json").certificate["metrics"]["answer_rubric"]
-    assert figures["chosen"] == "unknown"
-    assert figures["label_mean"]["label_mean"] is None
-    with pytest.raises(ConfigError, match=r"are no sample.*'sampled' is false"):
-        certify(run, path, random=True)
-
-
 def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_path: Path) -> None:
     run = faithful_run(tmp_path / "run", ["It is so. It is wrong. It is so."] * 25)
     files, store = Run(run), ReviewStore(run)
-    rows, record = list(range(25)), draw_rows(run, 25).record
-    write_draw(run, record)
+    rows, record = list(range(25)), label_sheet(run, run / "a.xlsx", size=25)
     name = record.name
     items = items_of(rows, ["faithfulness"], {row: files.details(row) for row in rows})
     assert items[:2] == [LabelItem(0, "faithfulness", "It is so."), LabelItem(0, "faithfulness", "It is wrong.")]

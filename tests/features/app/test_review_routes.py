@@ -12,8 +12,8 @@ from app_client import ORIGIN, client
 from labelled_runs import faithful_run, graded_run
 from starlette.testclient import TestClient
 
+from rag_evaluator import label_sheet
 from rag_evaluator.features.app import ReviewStore
-from rag_evaluator.features.certify import draw_rows, write_draw
 
 FLAG = {"row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}
 TEXT = {"row": 0, "kind": "correct", "field": "reference", "before": "yes"}
@@ -53,9 +53,7 @@ def sent(browser: TestClient, values: dict[str, Any], **more: Any) -> Any:
 
 def drawn(run: Path) -> str:
     """The name of a new draw."""
-    record = draw_rows(run, 24).record
-    write_draw(run, record)
-    return record.name
+    return label_sheet(run, run / "sheet.xlsx", size=24, force=True).name
 
 
 def question(browser: TestClient, run: str, draw: str, per: str = "score", place: int | str = "") -> dict[str, Any]:
@@ -127,8 +125,8 @@ def test_a_text_that_somebody_has_changed_meanwhile_is_shown_and_replaced_only_t
 
 
 def test_questions_come_in_the_order_of_the_draw_from_the_first_without_an_answer(results: Path) -> None:
-    record = draw_rows(results / "exact", 24).record
-    anna, draw = browser_of(results), drawn(results / "exact")
+    record = label_sheet(results / "exact", results / "exact" / "sheet.xlsx", size=24, force=True)
+    anna, draw = browser_of(results), record.name
     assert [question(anna, "exact", draw, place=place)["row"] for place in range(24)] == list(record.rows)
     assert label(anna, "exact", question(anna, "exact", draw)["answers"][0]).status_code == 200
     assert question(anna, "exact", draw)["row"] == record.rows[1]

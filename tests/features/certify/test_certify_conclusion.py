@@ -12,15 +12,13 @@ TOY = {"judge": {"model": "demo"}}
 FOLDER = Path("results/demo")
 
 
-def area(value: float | None, low: float | None = None, high: float | None = None, level: float = 0.95) -> Any:
+def area(value: float, low: float, high: float, level: float = 0.95) -> Any:
     return {"value": value, "ci_low": low, "ci_high": high, "ci_level": level}
 
 
-def part(
-    word: str, reason: str, auc: Any = None, labels: int = 60, same_scores: bool = False, **more: Any
-) -> dict[str, Any]:
+def part(word: str, reason: str, auc: Any = None, labels: int = 60, **more: Any) -> dict[str, Any]:
     """What `certificate.json` has of a metric, as far as sentences need it."""
-    binary = {"binary": {"auc": auc, "spearman": area(None if same_scores else 0.5)}} if auc else {}
+    binary = {"binary": {"auc": auc}} if auc else {}
     verdict = {"word": word, "reason": reason}
     return {"judge": "ab12", "compared": labels, "chosen": "drawn", "verdict": verdict, **binary, **more}
 
@@ -50,7 +48,7 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         "[40, 69] of pairs, by 30 labels.",
     ),
     "all scores equal": (
-        part("not shown", "all scores are equal", area(0.5, 0.35, 0.65), same_scores=True),
+        part("not shown", "all scores are equal", area(0.5, 0.35, 0.65)),
         TOY,
         "Not shown for faithfulness: that the toy judge is better than chance. All scores are equal.",
     ),
@@ -74,14 +72,14 @@ CASES: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
     ),
     "grades": (
         part("useful", "concordance 0.880 [0.800, 0.930]",
-             graded={"concordance": area(0.88, 0.8, 0.93), "spearman": area(0.8)}),
+             graded={"concordance": area(0.88, 0.8, 0.93)}),
         JUDGED,
         "The judge is useful for faithfulness: it ranks the better one of two rows with different labels higher in "
         "88 % [80, 93] of pairs, by 60 labels.",
     ),
     "labels of statements": (
         part("useful", "statements: AUC 0.910 [0.840, 0.960]",
-             statements={"labels": 210, "rows": 40, "binary": {"auc": area(0.91, 0.84, 0.96), "spearman": area(0.6)}}),
+             statements={"labels": 210, "rows": 40, "binary": {"auc": area(0.91, 0.84, 0.96)}}),
         JUDGED,
         "The judge is useful for faithfulness: it ranks a statement that people accept above one that they reject in "
         "91 % [84, 96] of pairs, by 210 labels of statements in 40 rows.",

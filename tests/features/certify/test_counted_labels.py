@@ -4,10 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pytest
 from labelled_runs import exact_rows, exact_run
 
-from rag_evaluator import certify, compare
+from rag_evaluator import certify
 from rag_evaluator.statistics import Scale, label_mean, with_clusters
 
 
@@ -29,20 +28,6 @@ def test_clusters_widen_the_interval_of_the_mean_label(tmp_path: Path) -> None:
     assert width["apart"] < 0.6 * width["clustered"]
     assert width["clustered"] > 0.85 * (alone.ci_high - alone.ci_low)
     assert clustered["ci_method"].endswith(", clustered")
-
-
-def test_the_difference_by_labels_counts_clusters_of_the_baseline(tmp_path: Path) -> None:
-    """Ten rows became better; they are one document."""
-    rows = [{**row, "document": f"d{place // 10}"} for place, row in enumerate(exact_rows())]
-    better = [{**row, "answer": "yes", "human": 1} if 20 <= place < 30 else row for place, row in enumerate(rows)]
-    folders = [exact_run(tmp_path / name, part, cluster="document") for name, part in (("a", rows), ("b", better))]
-    for folder in folders:
-        certify(folder, label={"exact_match": "human"})
-    [line] = compare(*folders).labels
-    assert line.figures is not None
-    assert line.figures.label_mean == pytest.approx(10 / 40)
-    assert line.figures.ci_low is not None and line.figures.ci_high is not None
-    assert line.figures.ci_low < 0 < 10 / 40 < line.figures.ci_high
 
 
 def test_intervals_of_clustered_rows_cover() -> None:

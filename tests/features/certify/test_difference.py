@@ -5,9 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Literal
 
-import openpyxl
 import pytest
-from labelled_runs import ROWS, exact_rows, graded_run
+from labelled_runs import ROWS, exact_rows, fill, graded_run
 
 from rag_evaluator import ResultsError, certify, compare, label_sheet
 from rag_evaluator.cli.main import main
@@ -22,17 +21,12 @@ def other_rows() -> list[dict[str, Any]]:
     return rows[::-1]
 
 
+PEOPLE, OTHER_PEOPLE = ([row["human"] for row in rows] for rows in (exact_rows(), other_rows()))
+
+
 @pytest.fixture
 def runs(tmp_path: Path) -> tuple[Path, Path]:
     return graded_run(tmp_path / "a"), graded_run(tmp_path / "b", other_rows())
-
-
-def fill(path: Path, rows: list[dict[str, Any]]) -> Path:
-    book = openpyxl.load_workbook(path)
-    for cells in book.worksheets[0].iter_rows(min_row=2):
-        cells[-1].value = rows[cells[0].value]["human"]
-    book.save(path)
-    return path
 
 
 def test_labels_of_all_rows_give_their_mean_difference(
@@ -103,8 +97,8 @@ def test_the_same_rows_are_drawn_for_a_second_run(runs: tuple[Path, Path], tmp_p
     second = label_sheet(b, tmp_path / "b.xlsx", like=a)
     assert [ROWS - 1 - row for row in second.rows] == list(first.rows)
     assert list(second.strata) == list(first.strata)[::-1]
-    certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
-    certify(b, fill(tmp_path / "b.xlsx", other_rows()))
+    certify(a, fill(tmp_path / "a.xlsx", PEOPLE))
+    certify(b, fill(tmp_path / "b.xlsx", OTHER_PEOPLE))
     label_sheet(a, tmp_path / "more.xlsx", size=30)
     again = label_sheet(b, tmp_path / "b.xlsx", like=a, force=True)
     assert again.rows == second.rows, "the draw whose labels are certified is taken"
@@ -138,9 +132,9 @@ def test_a_difference_of_few_changed_labels_says_that_the_scores_do_not_count(
 
 
 def test_rows_that_were_drawn_separately_are_not_compared(runs: tuple[Path, Path], tmp_path: Path) -> None:
-    for folder, rows in zip(runs, (exact_rows(), other_rows()), strict=True):
+    for folder, people in zip(runs, (PEOPLE, OTHER_PEOPLE), strict=True):
         label_sheet(folder, tmp_path / f"{folder.name}.xlsx", size=24)
-        certify(folder, fill(tmp_path / f"{folder.name}.xlsx", rows))
+        certify(folder, fill(tmp_path / f"{folder.name}.xlsx", people))
     [line] = compare(*runs).labels
     assert line.figures is None
     assert "drawn separately" in (line.reason or "")
@@ -151,7 +145,7 @@ def test_rows_that_were_drawn_separately_are_not_compared(runs: tuple[Path, Path
 def test_rows_that_somebody_chose_are_not_compared_with_drawn_ones(runs: tuple[Path, Path], tmp_path: Path) -> None:
     a, b = runs
     label_sheet(a, tmp_path / "a.xlsx", size=24)
-    certify(a, fill(tmp_path / "a.xlsx", exact_rows()))
+    certify(a, fill(tmp_path / "a.xlsx", PEOPLE))
     chosen = [place for place, row in enumerate(other_rows()) if row["answer"] == "yes"][:25]
     lines = ["row,answer_rubric", *(f"{row},1" for row in chosen)]
     (tmp_path / "chosen.csv").write_text("\n".join(lines), encoding="utf-8")

@@ -7,7 +7,7 @@ from typing import Any
 
 import openpyxl
 import pytest
-from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run
+from labelled_runs import ROWS, exact_rows, exact_run, faithful_run, graded_run, shown
 
 from rag_evaluator import METRICS, ConfigError, ResultsError, label_sheet
 from rag_evaluator.config import LANGUAGES
@@ -22,10 +22,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = [{**row, "secret": "=cmd()"} for row in exact_rows()]
     rows[0]["answer"] = "=HYPERLINK(1)"
     return graded_run(tmp_path_factory.mktemp("run") / "exact", rows, language="german")
-
-
-def shown(path: Path, sheet: int = 0) -> list[list[Any]]:
-    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).worksheets[sheet].iter_rows()]
 
 
 def test_the_sheet_is_blind_shuffled_and_the_same_for_the_same_seed(run: Path, tmp_path: Path) -> None:

@@ -6,21 +6,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import openpyxl
 import pytest
 from known_verifier import KnownVerifier
+from labelled_runs import shown
 
-from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet, load_dataset
+from rag_evaluator import ConfigError, RAGEvaluator, ScriptedJudge, certify, label_sheet
 from rag_evaluator.features.certify import (
-    Label,
-    LabelSource,
-    LabelTable,
     find_threshold,
-    thresholds_of,
+    pairs_of,
     write_draw,
 )
-from rag_evaluator.results import ScoreTable
 
 ROWS = 20
 
@@ -95,7 +91,7 @@ def test_held_out_verdicts_are_those_of_thresholds_that_other_rows_chose() -> No
     values = [0.1, 0.2] * 10 + [0.6, 0.7] * 10
     labels = [0.0] * 20 + [1.0] * 20
     units = [str(place) for place in range(40)]
-    clear = find_threshold(values, labels, units)
+    clear = find_threshold(pairs_of(values, labels, units))
     assert clear is not None
     assert (clear["threshold"], clear["balanced_accuracy"]["value"], clear["at_half"]["value"]) == (
         pytest.approx(0.4),
@@ -103,38 +99,12 @@ def test_held_out_verdicts_are_those_of_thresholds_that_other_rows_chose() -> No
         1.0,
     )
     # one row alone has labels between: its own fold does not see them, so that its verdicts are wrong
-    more = find_threshold([*values, 0.3, 0.3], [*labels, 1.0, 1.0], [*units, "alone", "alone"])
+    more = find_threshold(pairs_of([*values, 0.3, 0.3], [*labels, 1.0, 1.0], [*units, "alone", "alone"]))
     assert more is not None
     assert more["threshold"] == pytest.approx(0.25)
     assert (more["labels"], more["rows"]) == (42, 41)
     assert more["balanced_accuracy"]["value"] == pytest.approx((20 / 22 + 1) / 2)
     assert more["at_half"]["value"] == pytest.approx((20 / 22 + 1) / 2)
-
-
-def test_a_row_is_never_in_two_folds() -> None:
-    """Each row has one value for both of its sentences: split rows would be judged by their own label."""
-    rng = np.random.default_rng(0)
-    held_out = []
-    for seed in range(30):
-        labels = np.repeat(rng.integers(0, 2, 30), 2).astype(float)
-        values = np.repeat(rng.random(30), 2)
-        noise = find_threshold(values, labels, np.repeat(np.arange(30), 2).tolist(), seed=seed)
-        held_out.append(np.nan if noise is None else noise["balanced_accuracy"]["value"])
-    assert np.nanmean(held_out) == pytest.approx(0.5, abs=0.05)
-
-
-def test_the_held_out_figure_of_noise_is_near_one_half_and_covered() -> None:
-    rng = np.random.default_rng(1)
-    held_out, covered = [], 0
-    for seed in range(200):
-        values, labels = rng.random(60), rng.permutation(np.repeat([0.0, 1.0], 30))
-        noise = find_threshold(values, labels, list(range(60)), seed=seed)
-        assert noise is not None
-        figure = noise["balanced_accuracy"]
-        held_out.append(figure["value"])
-        covered += figure["ci_low"] <= 0.5 <= figure["ci_high"]
-    assert np.mean(held_out) == pytest.approx(0.5, abs=0.03)
-    assert covered >= 0.9 * 200
 
 
 @pytest.mark.parametrize(
@@ -147,30 +117,7 @@ def test_the_held_out_figure_of_noise_is_near_one_half_and_covered() -> None:
     ],
 )
 def test_few_labels_one_class_and_equal_probabilities_choose_nothing(values: list[float], labels: list[float]) -> None:
-    assert find_threshold(values, labels, list(range(len(values)))) is None
-
-
-def test_statements_of_the_judge_that_a_verifier_decides_have_a_threshold_too() -> None:
-    """Details of a metric that is not one of sentences, as a verifier's verdicts in it would be recorded."""
-    texts = {row: (f"First of {row}.", f"Second of {row}.") for row in range(ROWS)}
-    said = {
-        row: [{"statement": text, "probability": probability(row, place)} for place, text in enumerate(pair)]
-        for row, pair in texts.items()
-    }
-    details = {
-        (row, "faithfulness"): [{"judgements": [{"prompt": "verifier", "response": {"sentences": sentences_of_row}}]}]
-        for row, sentences_of_row in said.items()
-    }
-    labels = [
-        Label(row, "faithfulness", "", text, float(probability(row, place) >= 0.4), "row")
-        for row, pair in texts.items()
-        for place, text in enumerate(pair)
-    ]
-    table = ScoreTable("run", load_dataset(rows_of()), {"faithfulness": [1.0] * ROWS}, records=lambda cells: details)
-    whole_rows = [Label(row, "faithfulness", "", None, float(row % 2), "row") for row in range(ROWS)]
-    made = thresholds_of(table, [LabelSource(LabelTable("x", labels))], 0.95)["faithfulness"]
-    assert (made["threshold"], made["by"], made["labels"]) == (0.25, "sentences", 40)
-    assert thresholds_of(table, [LabelSource(LabelTable("x", whole_rows))], 0.95) == {}
+    assert find_threshold(pairs_of(values, labels)) is None
 
 
 def judge(model_id: str) -> ScriptedJudge:
@@ -197,10 +144,6 @@ def test_a_threshold_of_the_judge_as_verifier_is_for_this_judge_and_evidence(tmp
 def test_other_thresholds_are_refused(threshold: Any) -> None:
     with pytest.raises(ConfigError, match=r"verifier\.threshold"):
         RAGEvaluator({"metrics": ["groundedness"], "verifier": {"threshold": threshold}})
-
-
-def shown(path: Path) -> list[list[Any]]:
-    return [[cell.value for cell in row] for row in openpyxl.load_workbook(path).worksheets[0].iter_rows()]
 
 
 def test_the_sheet_of_sentences_has_one_line_each_and_never_a_probability(run: Path, tmp_path: Path) -> None:

@@ -3,23 +3,12 @@
 from typing import Any
 
 from rag_evaluator.features.certify import Label, statement_figures
-from rag_evaluator.results import numbers_of
 
 
 def record(*verdicts: int, confidence: tuple[float, ...] = (), **more: Any) -> dict[str, Any]:
     parts = [{"statement": f" s{place} ", "reason": "r", "verdict": value} for place, value in enumerate(verdicts)]
     first = {"response": {"statements": [f"s{place}" for place in range(len(verdicts))]}, "confidence": []}
     return {"judgements": [first, {"response": {"statements": parts}, "confidence": list(confidence), **more}]}
-
-
-def test_verdicts_have_their_statement_and_their_confidence() -> None:
-    found = numbers_of(record(1, 0, confidence=(0.9, 0.7)))
-    assert [(verdict.value, verdict.statement, verdict.confidence) for verdict in found] == [
-        (1.0, "s0", 0.9),
-        (0.0, "s1", 0.7),
-    ]
-    assert [verdict.confidence for verdict in numbers_of(record(1, 0))] == [None, None]
-    assert not list(numbers_of({"judgements": [{"response": None, "error": "e", "confidence": []}]}))
 
 
 def statement(row: int, text: str, value: float, annotator: str = "") -> Label:

@@ -7,7 +7,7 @@ __getattr__, __dir__, __all__ = facade(
     {
         "compared": "comparison_html",
         "document": "PART_BYTES folded packs_of write_report",
-        "facts": "certified facts_of line means_html what_html",
+        "facts": "MetricLine certified facts_of means_html what_html",
         "figures": "bins_of figures_html",
         "pages": "FOLDED MOST TextPart WORDS asset clean difference inline percent shown tokens",
         "row": "pair_html row_html row_view",

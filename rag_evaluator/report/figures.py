@@ -19,7 +19,7 @@ from rag_evaluator.report.charts import (
     in_order,
     why_no_charts,
 )
-from rag_evaluator.report.facts import MetricLine, certified, line, probed
+from rag_evaluator.report.facts import MetricLine, certified, probed
 from rag_evaluator.report.pages import render
 from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
@@ -150,7 +150,9 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
             column,
             [
                 Group(
-                    name, counts[name], [line(metric, by_metric[metric][name], scales[metric]) for metric in by_metric]
+                    name,
+                    counts[name],
+                    [MetricLine(metric, by_metric[metric][name], scales[metric]) for metric in by_metric],
                 )
                 for name in names
             ],

@@ -9,7 +9,7 @@ from typing import Any
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere, has_begun
 from rag_evaluator.files.progress import duration
-from rag_evaluator.report.facts import MetricLine, line
+from rag_evaluator.report.facts import MetricLine
 from rag_evaluator.results.manifest import SCORES, config_of, judge_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.tally import scales_of
@@ -113,7 +113,7 @@ def entry_of(state: AppState, path: str) -> RunEntry:
         try:
             about, metrics = dict(run.manifest), run.metrics
             scales = scales_of(run.manifest, run.summary)
-            lines = {metric: line(metric, row, scales[metric]) for metric, row in run.summary.items()}
+            lines = {metric: MetricLine(metric, row, scales[metric]) for metric, row in run.summary.items()}
         except RagEvaluatorError as error:  # its rows can be shown without figures
             errors.insert(0, str(error))
     name = run.folder.name if not metrics else run.title

@@ -108,25 +108,17 @@ def unlabelled(spec: Spec) -> Spec:
     return {**spec, "width": WIDTH, "encoding": {**spec["encoding"], "y": y}}
 
 
-@dataclass(frozen=True)
-class Bar:
-    """How many scores there are at a place of the axis."""
-
-    at: float
-    count: int
-
-
-def histogram(bars: Sequence[Bar], ends: Ends) -> Spec:
-    """Draw bars on the range of a metric; `BARS` of them fit beside each other."""
+def histogram(bars: Mapping[float, int], ends: Ends) -> Spec:
+    """Draw how many scores there are at each place of the range of a metric; `BARS` bars fit beside each other."""
     edge = (ends[1] - ends[0]) / BARS / 2
-    ticks = min(3, max((bar.count for bar in bars), default=1))  # whole numbers, also where there are few
+    ticks = min(3, max(bars.values(), default=1))  # whole numbers, also where there are few
     quarters = [round(ends[0] + (ends[1] - ends[0]) * quarter / 4, 6) for quarter in range(5)]
     axis = {"title": "Score", "values": quarters, "grid": False, "format": ".2~f"}
     y = {"field": "count", "type": "quantitative", "axis": {**_ticks("Rows", ticks), "format": "~s", **LEFT}}
     return {
         "width": WIDTH,
         "height": HEIGHT,
-        "data": {"values": [asdict(bar) for bar in bars if bar.count]},
+        "data": {"values": [{"at": at, "count": count} for at, count in bars.items() if count]},
         "mark": {"type": "bar", "size": max(2, WIDTH // (BARS + 1) - 1)},
         "encoding": {
             "x": _along("at", (ends[0] - edge, ends[1] + edge), axis),

@@ -83,10 +83,13 @@ class ChartPoint:
     high: float | None = None
 
 
-def dots(rows: Sequence[ChartPoint], ends: Ends, zero: bool = False, step: int = ROW) -> Spec:
-    """Draw dot and whisker for each row, one below the other. `zero`: they are differences, with a line at none."""
-    left = _extent((row.label for row in rows), LABEL)
-    x = _along("value", ends, _ticks("Difference" if zero else "Mean score", 4))
+def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW) -> Spec:
+    """Draw dot and whisker for each row, one below the other; without `ends` differences, with a line at none."""
+    left, is_difference = _extent((row.label for row in rows), LABEL), ends is None
+    if ends is None:
+        most = max((abs(end) for row in rows for end in (row.low, row.high, row.value) if end is not None), default=0)
+        ends = -(most or 1) * 1.05, (most or 1) * 1.05
+    x = _along("value", ends, _ticks("Difference" if is_difference else "Mean score", 4))
     whisker = {"type": "rule", "strokeCap": "round"}
     line = {"data": {"values": [{}]}, "mark": {"type": "rule", "color": QUIET, "strokeWidth": 1}}
     return {
@@ -95,7 +98,7 @@ def dots(rows: Sequence[ChartPoint], ends: Ends, zero: bool = False, step: int =
         "data": {"values": list(map(asdict, rows))},
         "encoding": {"y": _labels(left)},
         "layer": [
-            *([{**line, "encoding": {"x": {"datum": 0}, "y": None}}] if zero else []),
+            *([{**line, "encoding": {"x": {"datum": 0}, "y": None}}] if is_difference else []),
             {**_valid("low"), "mark": whisker, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             {**_valid("value"), "mark": {"type": "point"}, "encoding": {"x": x}},
         ],
@@ -127,19 +130,18 @@ def histogram(bars: Mapping[float, int], ends: Ends) -> Spec:
     }
 
 
-def dumbbells(pairs: Sequence[tuple[ChartPoint, ChartPoint]], ends: Ends, labels: Iterable[str]) -> Spec:
-    """Draw two dots on a line for each row: a baseline, hollow, and what is compared with it.
+def dumbbells(rows: Sequence[ChartPoint], ends: Ends, labels: Iterable[str]) -> Spec:
+    """Draw two dots on a line for each row: the value of a baseline, hollow, and at `high` what is compared with it.
 
     Args:
         labels: those of all charts that are above each other.
     """
-    values = [{"label": a.label, "value": a.value, "high": b.value} for a, b in pairs]
     x, other = (_along(name, ends, _ticks("Mean score")) for name in ("value", "high"))
     hollow = {"type": "point", "fill": PANEL, "stroke": FIRST, "size": 90, "strokeWidth": 1.8}
     return {
         "width": 2 * WIDTH,
         "height": {"step": 22},
-        "data": {"values": values},
+        "data": {"values": list(map(asdict, rows))},
         "encoding": {"y": _labels(_extent(labels, 3 * LABEL))},
         "layer": [
             {

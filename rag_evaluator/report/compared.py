@@ -8,17 +8,16 @@ from markupsafe import Markup
 
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled, why_no_charts
-from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown_pieces
+from rag_evaluator.report.pages import ShownText, difference, render, shown
 from rag_evaluator.report.table import difference_key
 from rag_evaluator.results.changes import ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, verdict_words, word
 from rag_evaluator.results.comparison_conclusion import DECISION_RULE
-from rag_evaluator.results.manifest import SCORES
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import MetricComparison
 
 GROUPS = 40  # in a chart
-FOLDED, MOST = 300, 3_000  # characters of a response before the fold, and in the page: the row has all
+FOLDED = 300  # characters of a response before the fold
 TITLES: Mapping[Direction, str] = {
     "worse": "▼ Became worse",
     "better": "▲ Became better",
@@ -101,13 +100,13 @@ def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str
     """The responses of both sides, where there are any; where they are the same, the contexts that came and went."""
     first, second = change.response_a, change.response_b
     if first is not None and first == second:
-        yield "Response, the same in both runs", shown_pieces([TextPart(first)], SCORES, FOLDED, MOST)
+        yield "Response, the same in both runs", shown(first, FOLDED)
         contexts = change.contexts_a, change.contexts_b
         for what, name, own, other in zip(("Went", "Came"), names, contexts, contexts[::-1], strict=True):
             for place, context in enumerate(own, start=1):
                 if context not in other:
                     heading = f"{what}: context {place} of {name}"
-                    yield heading, shown_pieces([TextPart(context)], SCORES, FOLDED, MOST)
+                    yield heading, shown(context, FOLDED)
         return
     marked = difference(first or "", second or "")
     for heading, text, pieces in (
@@ -115,7 +114,7 @@ def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str
         (f"Second response, {names[1]}", second, marked.second),
     ):
         if text is not None:
-            yield heading, shown_pieces(pieces if first and second else [TextPart(text)], SCORES, FOLDED, MOST)
+            yield heading, shown(pieces if first and second else text, FOLDED)
 
 
 def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:

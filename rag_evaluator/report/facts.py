@@ -11,6 +11,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.report.pages import number, render, with_interval
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
+from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import LABELS
@@ -112,6 +113,14 @@ def _short(path: str) -> str:
 
 def _is_absolute(path: str) -> bool:
     return path.startswith(("/", "~")) or PureWindowsPath(path).is_absolute()
+
+
+def judged_by(run: Run) -> str:
+    """Who decided on the rows: judge, verifier, or both."""
+    is_verified = any(asks_verifier(run.manifest, metric) for metric in run.metrics)
+    is_judged = any(asks_judge(run.manifest, metric) for metric in run.metrics)
+    names = {"judge": is_judged or not is_verified, "verifier": is_verified}
+    return " and ".join(name for name, asked in names.items() if asked)
 
 
 def certified(run: Run) -> tuple[str, list[dict[str, str]]]:

@@ -18,11 +18,10 @@ from rag_evaluator.report.charts import (
     in_order,
     why_no_charts,
 )
-from rag_evaluator.report.facts import MetricLine, certified, probed
+from rag_evaluator.report.facts import MetricLine, certified, judged_by, probed
 from rag_evaluator.report.pages import render
 from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
-from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
 from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
@@ -96,21 +95,13 @@ def figures_html(run: Run) -> str:
     rows, scales = whole_tally(run), scales_of(run.manifest, run.summary)
     return render(
         "figures.html",
-        judged_by=_judged_by(run),
+        judged_by=judged_by(run),
         certificate=certified(run),
         probes=probed(run),
         groups=list(groups_of(run.summary, scales)),
         spreads=list(spreads_of(rows, scales)),
         no_charts=why_no_charts(),
     )
-
-
-def _judged_by(run: Run) -> str:
-    """Who decided on the rows: judge, verifier, or both."""
-    is_verified = any(asks_verifier(run.manifest, metric) for metric in run.metrics)
-    is_judged = any(asks_judge(run.manifest, metric) for metric in run.metrics)
-    names = {"judge": is_judged or not is_verified, "verifier": is_verified}
-    return " and ".join(name for name, asked in names.items() if asked)
 
 
 def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> Iterator[dict[str, Any]]:

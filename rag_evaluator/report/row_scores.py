@@ -5,12 +5,12 @@ The text of a prompt before its input is the same in every row: a page has it on
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.report.pages import MOST, ShownText, clean, percent, short, shown
+from rag_evaluator.report.pages import ShownText, clean, percent, short, shown
 from rag_evaluator.report.row_sentences import Sentences, sentences_of
 from rag_evaluator.results.judgement import (
     REASONS,
@@ -23,13 +23,11 @@ from rag_evaluator.results.judgement import (
     tone_of,
 )
 from rag_evaluator.results.questions import input_values, questions_of
-from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import WORST_QUARTER
 from rag_evaluator.results.tally import as_score
 
 Json = Mapping[str, Any]  # Any in this module: JSON
-SOURCE = DETAILS
 CONTEXTS = {"retrieved_contexts": "retrieved context", "reference_contexts": "reference context"}
 
 
@@ -60,31 +58,27 @@ class JudgementView:
     Attributes:
         about: what the question named, in words: 'retrieved context 2', 'reference'.
         context: column and position of the context that the verdict is about; None: it is about more.
-        failed: whether there is no answer.
-        error: why; None where that is shown elsewhere.
+        error: why there is no answer; None where that is shown elsewhere.
         used: lists of texts in the answer that a later question is about: (name, number of texts).
     """
 
     prompt: str
     about: tuple[str, ...]
     context: tuple[str, int] | None
-    failed: bool
     error: ShownText | None
     verdicts: tuple[VerdictView, ...]
     used: tuple[tuple[str, int], ...]
 
-    @property
-    def has_details(self) -> bool:
-        """Whether there is an answer, or an error that is shown nowhere else."""
-        return not self.failed or self.error is not None
 
-
-def judgement_views(judgements: Sequence[Judgement], columns: Json, metric: Json) -> list[JudgementView]:
-    """The judgements of a score, in the order of asking.
+def judgement_views(
+    judgements: Sequence[Judgement], columns: Json, metric: Json, reason: str = ""
+) -> list[JudgementView]:
+    """The judgements of a score that have an answer, or an error that is shown nowhere else, in the order of asking.
 
     Args:
         columns: the row's columns under ragas' names.
         metric: what the manifest says of it: its range, and which end is the better one.
+        reason: why the score is missing, which is shown already.
     """
     asked: dict[tuple[str, str], int] = {}
     answers = [judgement.response for judgement in judgements]
@@ -99,18 +93,17 @@ def judgement_views(judgements: Sequence[Judgement], columns: Json, metric: Json
         response = judgement.response
         listed = response if isinstance(response, Mapping) else {}
         later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
-        values = input_values(judgement.parts, columns, answers)
-        views.append(
-            JudgementView(
-                short(judgement.prompt),
-                tuple(dict.fromkeys(name for part in judgement.parts.values() if (name := _named(part)))),
-                None if judgement.verdict is None else _context(values, columns, str(judgement.prompt), asked),
-                judgement.response is None,
-                shown(str(judgement.error), SOURCE) if judgement.error else None,
-                tuple(_verdicts(judgement, values, later, metric)),
-                tuple((short(key), count) for key, count in later.items()),
-            )
+        values, error = input_values(judgement.parts, columns, answers), str(judgement.error or "")
+        view = JudgementView(
+            str(judgement.prompt),
+            tuple(dict.fromkeys(name for part in judgement.parts.values() if (name := _named(part)))),
+            None if judgement.verdict is None else _context(values, columns, str(judgement.prompt), asked),
+            shown(error) if error and error != reason else None,
+            tuple(_verdicts(judgement, values, later, metric)),
+            tuple(later.items()),
         )
+        if view.error or response is not None:
+            views.append(view)
     return views
 
 
@@ -119,8 +112,8 @@ def _named(part: Any) -> str:
     if not isinstance(part, Mapping) or not ("column" in part or "judgement" in part):
         return ""
     if "judgement" in part:
-        return f"its {short(part['key'])} above"
-    column = short(part["column"])
+        return f"its {part['key']} above"
+    column = str(part["column"])
     number = part["item"] + 1 if "item" in part else part.get("items")
     if number is None:
         return column
@@ -160,9 +153,9 @@ def _verdict(verdict: JudgedVerdict, values: Json, metric: Json) -> VerdictView:
     return VerdictView(
         tone,
         word,
-        ", ".join(short(name) for name in named if name != "statement"),
-        shown("\n".join(verdict.about), SOURCE) if verdict.about else None,
-        shown("\n".join(verdict.reasons), SOURCE) if verdict.reasons else None,
+        ", ".join(name for name in named if name != "statement"),
+        shown("\n".join(verdict.about)) if verdict.about else None,
+        shown("\n".join(verdict.reasons)) if verdict.reasons else None,
         percent(verdict.confidence),
     )
 
@@ -181,8 +174,7 @@ def _tone_and_word(verdict: JudgedVerdict, values: Json, metric: Json) -> tuple[
     return tone, f"{short(key)} {number}: {short(described)}" if described else f"{short(key)} {number}"
 
 
-@dataclass(frozen=True)
-class PromptView:
+class PromptView(NamedTuple):
     """A prompt: `head`, `input` and `tail` together are what was sent.
 
     Their texts are clean: a template escapes them before it could clean them.
@@ -190,7 +182,6 @@ class PromptView:
     Attributes:
         head: its key in `frames_of`; empty where the whole text is the input.
         head_length: characters of it.
-        left_out: characters of the input that are too many for a page.
     """
 
     name: str
@@ -198,13 +189,12 @@ class PromptView:
     head_length: int
     input: str
     tail: str
-    left_out: int = 0
 
 
 def frames_of(run: Run) -> dict[str, str]:
     """The texts before the inputs by the key that fragments of rows refer to; each once, for any number of runs."""
     heads = [frame["head"] for named in run.prompts.values() for prompt in named.values() for frame in prompt["frames"]]
-    return {_key(head): clean(head) for head in heads}
+    return {short_digest(head): clean(head) for head in heads}
 
 
 def prompt_views(line: Json, columns: Json, prompts: Json) -> tuple[tuple[PromptView, ...], str]:
@@ -230,12 +220,7 @@ def _prompt_view(name: str, text: str, frames: Any) -> PromptView:
     fitting = [(head, tail) for head, tail in around if text.startswith(head) and text.endswith(tail)]
     head, tail = max(fitting, key=lambda pair: len(pair[0]), default=("", ""))
     middle = text[len(head) : len(text) - len(tail)]
-    key = _key(head) if head else ""
-    return PromptView(short(name), key, len(head), clean(middle[:MOST]), clean(tail), max(len(middle) - MOST, 0))
-
-
-def _key(head: str) -> str:
-    return short_digest(head)
+    return PromptView(name, short_digest(head) if head else "", len(head), clean(middle), clean(tail))
 
 
 @dataclass(frozen=True)
@@ -262,11 +247,6 @@ class Attempt:
     prompts: tuple[PromptView, ...]
     prompts_missing: str
 
-    @property
-    def is_verified(self) -> bool:
-        """Whether a verifier decided on sentences, not the judge as one."""
-        return self.sentences is not None and self.sentences.used == 1
-
 
 @dataclass(frozen=True)
 class MetricView:
@@ -288,6 +268,11 @@ class MetricView:
     better: str
     value: float | None
     attempts: tuple[Attempt, ...]
+
+    @property
+    def sentences(self) -> Sentences | None:
+        """Those of the score; of one that was made several times the first ones."""
+        return next((made.sentences for made in self.attempts if made.sentences), None)
 
     @property
     def missing(self) -> ShownText | None:
@@ -334,25 +319,19 @@ def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str
     sentences = sentences_of(judgements, columns, section if repeat is None else f"{section}-r{repeat + 1}")
     if sentences is not None:
         judgements = judgements[sentences.used :]
-    views = judgement_views(judgements, columns, about)
+    views = judgement_views(judgements, columns, about, str(reason or ""))
     sent, missing = prompt_views(line, columns, prompts)
-    views = [replace(view, error=None) if reason and _is_reason(view, str(reason)) else view for view in views]
     return Attempt(
         None if repeat is None else repeat + 1,
         as_score(line.get("value")),
-        shown(str(reason), SOURCE) if reason else None,
-        short(line["outcome"]) if line.get("outcome") else None,
-        {flag: shown(" · ".join(texts), SOURCE) for flag, texts in line.get("flags", {}).items()},
+        shown(str(reason)) if reason else None,
+        line.get("outcome") or None,
+        {flag: shown(" · ".join(texts)) for flag, texts in line.get("flags", {}).items()},
         sentences,
         tuple(views),
         sent,
         missing,
     )
-
-
-def _is_reason(view: JudgementView, reason: str) -> bool:
-    """Whether the error of a judgement is the reason why the score is missing, which is shown already."""
-    return view.error is not None and view.error == shown(reason, SOURCE)
 
 
 def _tone(value: float | None, about: Json) -> Tone:

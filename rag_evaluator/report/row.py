@@ -46,7 +46,7 @@ def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropp
 def _marks(column: str, metrics: Sequence[MetricView]) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str]]]:
     """Every verdict on a single context: its place, what it says, and who says it."""
     for metric in metrics:
-        for judgement in (judgement for made in metric.attempts for judgement in made.judgements):
+        for judgement in (judgement for made in metric.attempts for judgement in made["judgements"]):
             if judgement.context and judgement.context[0] == column:
                 for verdict in judgement.verdicts:
                     confidence = verdict.confidence if len(metric.attempts) == 1 else ""

@@ -6,7 +6,7 @@ The text of a prompt before its input is the same in every row: a page has it on
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
@@ -28,6 +28,7 @@ from rag_evaluator.results.summary import WORST_QUARTER
 from rag_evaluator.results.tally import as_score
 
 Json = Mapping[str, Any]  # Any in this module: JSON
+DETAILED = ("sentences", "judgements", "reason", "flags", "outcome", "repeat")  # of a score: what a page shows of it
 CONTEXTS = {"retrieved_contexts": "retrieved context", "reference_contexts": "reference context"}
 
 
@@ -174,78 +175,38 @@ def _tone_and_word(verdict: JudgedVerdict, values: Json, metric: Json) -> tuple[
     return tone, f"{short(key)} {number}: {short(described)}" if described else f"{short(key)} {number}"
 
 
-class PromptView(NamedTuple):
-    """A prompt: `head`, `input` and `tail` together are what was sent.
-
-    Their texts are clean: a template escapes them before it could clean them.
-
-    Attributes:
-        head: its key in `frames_of`; empty where the whole text is the input.
-        head_length: characters of it.
-    """
-
-    name: str
-    head: str
-    head_length: int
-    input: str
-    tail: str
-
-
 def frames_of(run: Run) -> dict[str, str]:
     """The texts before the inputs by the key that fragments of rows refer to; each once, for any number of runs."""
     heads = [frame["head"] for named in run.prompts.values() for prompt in named.values() for frame in prompt["frames"]]
     return {short_digest(head): clean(head) for head in heads}
 
 
-def prompt_views(line: Json, columns: Json, prompts: Json) -> tuple[tuple[PromptView, ...], str]:
-    """The prompts behind a score, and why there are no more of them; empty where there are all.
+Prompt = tuple[str, str, int, str, str]  # name, key of its head in `frames_of`, characters of that, input, tail
+
+
+def prompts_of(line: Json, columns: Json, prompts: Json) -> tuple[list[Prompt], str]:
+    """The prompts behind a score as they were sent, and why there are no more of them; empty where there are all.
+
+    Their texts are clean: a template escapes them before it could clean them.
 
     Args:
         line: of the details.
         columns: the row's columns under ragas' names.
         prompts: what `prompts.json` holds.
     """
-    views: list[PromptView] = []
+    shown_prompts: list[Prompt] = []
     try:
         for question in questions_of(line, columns, prompts):
-            frames = prompts.get(line["metric"], {}).get(question["prompt"], {}).get("frames", ())
-            views.append(_prompt_view(question["prompt"], question["text"], frames))
+            name, text = question["prompt"], question["text"]
+            frames = prompts.get(line["metric"], {}).get(name, {}).get("frames", ())
+            around = [(frame["head"], frame["tail"]) for frame in frames]
+            fitting = [(head, tail) for head, tail in around if text.startswith(head) and text.endswith(tail)]
+            head, tail = max(fitting, key=lambda pair: len(pair[0]), default=("", ""))
+            middle = text[len(head) : len(text) - len(tail)]
+            shown_prompts.append((name, short_digest(head) if head else "", len(head), clean(middle), clean(tail)))
     except (ResultsError, KeyError, TypeError, AttributeError) as error:
-        return tuple(views), str(error) if isinstance(error, ResultsError) else repr(error)
-    return tuple(views), ""
-
-
-def _prompt_view(name: str, text: str, frames: Any) -> PromptView:
-    around = [(frame["head"], frame["tail"]) for frame in frames]
-    fitting = [(head, tail) for head, tail in around if text.startswith(head) and text.endswith(tail)]
-    head, tail = max(fitting, key=lambda pair: len(pair[0]), default=("", ""))
-    middle = text[len(head) : len(text) - len(tail)]
-    return PromptView(name, short_digest(head) if head else "", len(head), clean(middle), clean(tail))
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A score as it was made once.
-
-    Attributes:
-        repeat: number of the repeat, from 1; None where it was made once.
-        reason: why it is missing, else None.
-        outcome: what the value stands for, of a metric that names that.
-        flags: what was seen in the judge's work -> the texts that it is about, on one line.
-        sentences: of a text, with what the judge chose about them; None of a metric that looks at no sentences.
-        judgements: without those of sentences.
-        prompts_missing: why there are no more prompts.
-    """
-
-    repeat: int | None
-    value: float | None
-    reason: ShownText | None
-    outcome: str | None
-    flags: Mapping[str, ShownText]
-    sentences: Sentences | None
-    judgements: tuple[JudgementView, ...]
-    prompts: tuple[PromptView, ...]
-    prompts_missing: str
+        return shown_prompts, str(error) if isinstance(error, ResultsError) else repr(error)
+    return shown_prompts, ""
 
 
 @dataclass(frozen=True)
@@ -257,7 +218,7 @@ class MetricView:
         stage: `retrieval` or `generation`; empty where nobody knows.
         tone: whether the score is good news; plain where there is none, or nobody knows the range.
         marked: see `is_marked`.
-        attempts: what is behind the score, several where it was made several times.
+        attempts: what is behind the score, see `_attempt`; several where it was made several times.
     """
 
     name: str
@@ -267,26 +228,23 @@ class MetricView:
     marked: bool
     better: str
     value: float | None
-    attempts: tuple[Attempt, ...]
+    attempts: Sequence[Json]
 
     @property
     def sentences(self) -> Sentences | None:
         """Those of the score; of one that was made several times the first ones."""
-        return next((made.sentences for made in self.attempts if made.sentences), None)
+        return next((made["sentences"] for made in self.attempts if made["sentences"]), None)
 
     @property
     def missing(self) -> ShownText | None:
         """Why there is no score."""
-        reasons = (attempt.reason for attempt in self.attempts if attempt.reason)
+        reasons = (made["reason"] for made in self.attempts if made["reason"])
         return next(reasons, None) if self.value is None else None
 
     @property
     def has_details(self) -> bool:
         """Whether there is more to show than the value."""
-        return any(
-            made.sentences or made.judgements or made.reason or made.flags or made.outcome or made.repeat
-            for made in self.attempts
-        )
+        return any(made[name] for made in self.attempts for name in DETAILED)
 
 
 def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[MetricView, ...]:
@@ -300,40 +258,37 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
 
     views = []
     for place, name in enumerate(run.metrics):
-        about, value, section = _about(run, name), as_score(values.get(name)), f"m{place}"
-        attempts = tuple(_attempt(line, about, columns, prompts, section) for line in lines.get(name, ()))
+        about, value, section = run.manifest.get("metrics", {}).get(name) or {}, as_score(values.get(name)), f"m{place}"
+        attempts = [_attempt(line, about, columns, prompts, section) for line in lines.get(name, ())]
         stage, better = str(about.get("stage") or ""), str(about.get("better") or "")
+        low, high = about.get("range") or (0.0, 0.0)
+        tone: Tone = "plain" if value is None else tone_of(value, low, high, better)
         marked = is_marked(value, better, run.summary.get(name, {}).get(WORST_QUARTER))
-        views.append(MetricView(name, section, stage, _tone(value, about), marked, better, value, attempts))
+        views.append(MetricView(name, section, stage, tone, marked, better, value, attempts))
     return tuple(views)
 
 
-def _about(run: Run, metric: str) -> Json:
-    about = run.manifest.get("metrics", {}).get(metric)
-    return about if isinstance(about, Mapping) else {}
+def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str) -> dict[str, Any]:
+    """A score as it was made once.
 
-
-def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str) -> Attempt:
+    `repeat` counts from 1, None: it was made once only. `outcome` is what the value stands for, of a metric that names
+    that. `flags` are what was seen in the judge's work, with the texts that it is about. `judgements` are those
+    without `sentences`.
+    """
     reason, repeat = line.get("reason"), line.get("repeat")
     judgements = judgements_of(line)
     sentences = sentences_of(judgements, columns, section if repeat is None else f"{section}-r{repeat + 1}")
-    if sentences is not None:
-        judgements = judgements[sentences.used :]
-    views = judgement_views(judgements, columns, about, str(reason or ""))
-    sent, missing = prompt_views(line, columns, prompts)
-    return Attempt(
-        None if repeat is None else repeat + 1,
-        as_score(line.get("value")),
-        shown(str(reason)) if reason else None,
-        line.get("outcome") or None,
-        {flag: shown(" · ".join(texts)) for flag, texts in line.get("flags", {}).items()},
-        sentences,
-        tuple(views),
-        sent,
-        missing,
-    )
-
-
-def _tone(value: float | None, about: Json) -> Tone:
-    low, high = about.get("range") or (0.0, 0.0)
-    return "plain" if value is None else tone_of(value, low, high, str(about.get("better")))
+    sent, missing = prompts_of(line, columns, prompts)
+    return {
+        "repeat": None if repeat is None else repeat + 1,
+        "value": as_score(line.get("value")),
+        "reason": shown(str(reason)) if reason else None,
+        "outcome": line.get("outcome"),
+        "flags": {flag: shown(" · ".join(texts)) for flag, texts in line.get("flags", {}).items()},
+        "sentences": sentences,
+        "judgements": judgement_views(
+            judgements[sentences.used if sentences else 0 :], columns, about, str(reason or "")
+        ),
+        "prompts": sent,
+        "prompts_missing": missing,
+    }

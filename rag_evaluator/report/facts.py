@@ -9,7 +9,7 @@ from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
-from rag_evaluator.report.pages import number, render, with_interval
+from rag_evaluator.report.pages import number, render
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
 from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
@@ -164,7 +164,9 @@ def _coefficients(agreed: Json) -> Iterator[str]:
 
 
 def _shown(row: Json, key: str = "mean") -> str:
-    return with_interval(row.get(key), row.get("ci_low"), row.get("ci_high"))
+    """A mean with its interval, where it has one: `0.81 [0.74, 0.86]`."""
+    mean, low = row.get(key), row.get("ci_low")
+    return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(row['ci_high'])}]"
 
 
 def probed(run: Run) -> list[dict[str, str]]:

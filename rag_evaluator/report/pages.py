@@ -148,11 +148,6 @@ def percent(share: Any) -> str:
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
-def with_interval(mean: float | None, low: float | None, high: float | None) -> str:
-    """A mean with its interval: `0.81 [0.74, 0.86]`."""
-    return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(high)}]"
-
-
 def why_no_interval(method: str | None) -> str:
     """Why a mean has no interval, or the whole range; empty where it has one. `method`: its `ci_method`."""
     return method.partition(": ")[2] if method and method.startswith(("none", "range")) else ""

@@ -28,12 +28,11 @@ from rag_evaluator.features.app.answers import (
 from rag_evaluator.features.app.index import RowIndex, RunsTable, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns
 from rag_evaluator.features.app.state import AppState, FileCache, NotThere, open_folders, stamp_of
-from rag_evaluator.report.document import page_parts
 from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.figures import answer_html, worst_html
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.report.table import columns_of, texts_of
+from rag_evaluator.report.table import table_values
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
 
@@ -177,13 +176,7 @@ def _table(runs: Sequence[Run], paths: Sequence[str]) -> dict[str, Any]:
     """Return what `table.html` shows, and where rows and figures come from. Any: see the template."""
     others = "?" + urlencode([(WITH, path) for path in paths[1:]]) if len(paths) > 1 else ""
     places = {f"{kind}_from": address(f"/api/{kind}/", paths[0]) + others for kind in ("rows", "row", "figures")}
-    return {
-        "columns": columns_of(runs),
-        "texts": texts_of(runs),
-        "parts": page_parts(runs),
-        "table_notes": (),
-        **places,
-    }
+    return {**table_values(runs), "table_notes": (), **places}
 
 
 def make_app(results: Path, token: str, host: str, port: int, who: str | None = None) -> Guard:

@@ -16,13 +16,13 @@ from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere
 from rag_evaluator.features.app.store import ReviewError
-from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, environment
+from rag_evaluator.report.pages import SCRIPTS, STYLES, clean, environment
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 READING = ("GET", "HEAD")
 ASKED_BY_SCRIPTS = "/api/"  # what no browser opens as a page
-START, ENTER = "start.js", "enter.js"  # the last one; that of the page without data, which comes first
+START = "start.js"  # the last one
 INSIDE = ("embedded.js", START)  # scripts of a report: its rows are inside; here they come from the server
 PUBLIC = "/assets/"  # scripts and styles of the program, which a browser asks for without the header
 POLICY = (
@@ -231,11 +231,10 @@ LINKED = {
     "styles": [PUBLIC + name for name in (*STYLES, *OWN_STYLES)],
     "scripts": [PUBLIC + name for name in (*(name for name in SCRIPTS if name not in INSIDE), *OWN_SCRIPTS, START)],
 }
-PACKAGES = {
-    **dict.fromkeys((*STYLES, *SCRIPTS), "rag_evaluator.report"),
-    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS), __package__),
-}
-TYPES = {"css": "text/css", "js": "text/javascript"}
+FOLDERS: list[str | tuple[str, str]] = [
+    ("rag_evaluator.report", "assets"),
+    (str(__package__), "assets"),
+]  # of scripts and styles
 
 
 def page(template: str, state: AppState, title: str, /, **values: Any) -> Response:
@@ -247,11 +246,3 @@ def page(template: str, state: AppState, title: str, /, **values: Any) -> Respon
 def address(prefix: str, path: str) -> str:
     """The address of a run under a prefix."""
     return prefix + quote(path, safe="/")
-
-
-def asset_file(request: Request) -> Response:
-    """`GET /assets/<name>`."""
-    name = request.path_params["name"]
-    if name not in PACKAGES:
-        raise NotThere(name)
-    return Response(asset(name, PACKAGES[name]), media_type=TYPES[name.rpartition(".")[2]])

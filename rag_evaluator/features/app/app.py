@@ -11,21 +11,22 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
+    FOLDERS,
     BadRequest,
     Guard,
     address,
     as_json,
     as_page,
-    asset_file,
     error_answer,
     number_of,
     page,
 )
-from rag_evaluator.features.app.index import RowIndex, RunsTable, read_query
+from rag_evaluator.features.app.index import RowIndex, RunsTable, first_rows, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns
 from rag_evaluator.features.app.state import AppState, FileCache, NotThere, open_folders, stamp_of
 from rag_evaluator.report.facts import means_html, what_html
@@ -61,7 +62,7 @@ class Pages:
             Route("/", self.runs),
             Route("/run/{path:path}", self.run),
             Route("/compare", self.compare),
-            Route("/assets/{name}", asset_file),
+            Mount("/assets", StaticFiles(packages=FOLDERS, follow_symlink=True)),
             Route("/api/answer/{path:path}", self.answer),
             Route("/api/figures/{path:path}", self.figures),
             Route("/api/rows/{path:path}", self.rows),
@@ -132,9 +133,9 @@ class Pages:
     def rows(self, request: Request) -> Response:
         _, table = self._table(request)
         asked = {name: value for name, value in request.query_params.items() if name != WITH}
-        query = read_query(asked, table.columns)
+        query = read_query(asked, table.runs)
         if len(table.runs) == 1 and query.in_file_order and query.offset + query.limit <= FIRST_ROWS:
-            total, rows = table.runs[0].count, table.first(query.offset, query.limit)
+            total, rows = table.runs[0].count, first_rows(table.runs[0], query.offset, query.limit)
             return as_json({"total": total, "all": total, "rows": rows})
         index = self._index(table)
         total, rows = index.page(query)
@@ -201,7 +202,7 @@ def _review_routes(state: AppState) -> list[BaseRoute]:
     if state.who is None:
         return []
     from rag_evaluator.features.app.label import LabelRoutes
-    from rag_evaluator.features.app.review import ReviewRoutes, Reviews
+    from rag_evaluator.features.app.review import Reviews
 
     reviews = Reviews(state, state.who)
-    return [*ReviewRoutes(reviews).routes(), *LabelRoutes(reviews).routes()]
+    return [*reviews.routes(), *LabelRoutes(reviews).routes()]

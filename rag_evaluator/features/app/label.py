@@ -56,23 +56,10 @@ class LabelItem(NamedTuple):
         return short_digest(json.dumps([*self, sample]))
 
 
-class LabelChoice(NamedTuple):
-    """An answer that is offered.
-
-    Attributes:
-        key: that gives it.
-        word: `yes`, or a grade.
-    """
-
-    key: str
-    word: str
-    value: float
-
-
-def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
-    """The answers to a question, as label sheets offer them: yes and no, or the grades of the scale."""
+def choices(scale: Scale, per_statement: bool) -> list[tuple[str, str, float]]:
+    """The answers to a question as label sheets offer them, yes and no or grades of the scale: key, word, value."""
     words = choices_of("english", 0.0 if per_statement else scale.low, scale.high)
-    return [LabelChoice(str(word)[0], str(word), label_of(word)) for word in words]
+    return [(str(word)[0], str(word), label_of(word)) for word in words]
 
 
 def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:
@@ -148,7 +135,7 @@ class DrawQuestions:
         """The part of an address, or of what is sent, that names these questions. Any: JSON."""
         return {"draw": self.draw, "per": "statement" if self.of_statements else "score"}
 
-    def choices(self, item: LabelItem) -> list[LabelChoice]:
+    def choices(self, item: LabelItem) -> list[tuple[str, str, float]]:
         scales = scales_of(self.run.manifest, self.run.summary)
         return choices(scales[item.metric], item.statement is not None)
 
@@ -241,7 +228,7 @@ class LabelRoutes:
         sample = self.reviews.sample(asked.run, item.row)
         if values.get("item") != item.digest(sample):
             raise BadRequest("this question is another one since: its row was judged again. Load the page again.")
-        offered = [choice.value for choice in asked.choices(item)]
+        offered = [value for _, _, value in asked.choices(item)]
         if after is not None and after not in offered:
             raise BadRequest(f"a label of {item.metric} is one of {', '.join(map(str, offered))}.")
         known |= {"row": item.row, "sample": sample, "field": item.metric, "before": asked.labels.get(item)}

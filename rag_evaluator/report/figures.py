@@ -58,11 +58,13 @@ def bins_of(values: Floats, scale: Scale, most: int = 20) -> list[ScoreBin]:
     distinct, which = np.unique(np.round(seen, 5) + 0.0, return_inverse=True)
     if len(distinct) <= most + 1 and (len(distinct) == 1 or np.diff(distinct).min() >= step * 0.99):
         parts = [(value, seen[which == place]) for place, value in enumerate(distinct.tolist())]
-        return [ScoreBin(_below(part.min()), _above(part.max()), len(part), value, True) for value, part in parts]
+        return [
+            ScoreBin(_beside(part.min(), -1), _beside(part.max(), 1), len(part), value, True) for value, part in parts
+        ]
     edges = low + step * np.arange(most + 1) - TIE
     places = np.clip(np.searchsorted(edges, seen, side="right") - 1, 0, most - 1)
     counts = np.bincount(places, minlength=most).tolist()
-    ends = [_below(low), *edges[1:-1].tolist(), _above(high)]
+    ends = [_beside(low, -1), *edges[1:-1].tolist(), _beside(high, 1)]
     return [ScoreBin(ends[k], ends[k + 1], counts[k], low + step * (k + 0.5)) for k in range(most)]
 
 
@@ -73,15 +75,10 @@ def axis_of(values: Floats, scale: Scale) -> tuple[float, float]:
     return (low, scale.high) if not len(seen) else (min(low, float(seen.min())), max(scale.high, float(seen.max())))
 
 
-def _below(value: float) -> float:
-    """With six decimals, and not above the value."""
+def _beside(value: float, side: int) -> float:
+    """With six decimals, and not above the value where `side` is -1, not below it where it is 1."""
     near = round(float(value), 6)
-    return near if near <= value else near - TIE
-
-
-def _above(value: float) -> float:
-    near = round(float(value), 6)
-    return near if near >= value else near + TIE
+    return near if side * (near - value) >= 0 else near + side * TIE
 
 
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON
@@ -118,22 +115,14 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
             name: [MetricLine(metric, groups[name], scales[metric]) for metric, groups in by_metric.items()]
             for name in names
         }
-        charts = {
-            metric: _group_chart(metric, column, groups, labels, scales[metric]) for metric, groups in by_metric.items()
-        }
+        charts: dict[str, Markup | None] = {}
+        for metric, groups in by_metric.items():
+            rows = [(label, groups[name]) for name, label in labels.items()]
+            points = [ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high")) for label, row in rows]
+            ends, says = (scales[metric].low, scales[metric].high), "mean and interval of each group"
+            is_known = any(point.value is not None for point in points)
+            charts[metric] = chart(dots(points, ends), f"{metric} by {column}: {says}") if is_known else None
         yield {"column": column, "counts": counts, "cells": cells, "charts": charts, "shown": len(shown)}
-
-
-def _group_chart(
-    metric: str, column: str, groups: Mapping[str, Figures], labels: Mapping[str, str], scale: Scale
-) -> Markup | None:
-    points = [
-        ChartPoint(label, groups[name]["mean"], groups[name].get("ci_low"), groups[name].get("ci_high"))
-        for name, label in labels.items()
-    ]
-    if all(point.value is None for point in points):
-        return None
-    return chart(dots(points, (scale.low, scale.high)), f"{metric} by {column}: mean and interval of each group")
 
 
 def spreads_of(rows: Tally, scales: Mapping[str, Scale]) -> Iterator[tuple[str, list[tuple[str, int, str]], Markup]]:

@@ -76,7 +76,8 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict
     response, reference = columns.get("response"), columns.get("reference")
     other = reference if against is None else next(iter(against), None)
     diff = difference(response, other) if response is not None and other is not None else None
-    marks = {name: found for name in ("response", "reference") if (found := _marked_by(name, metrics))}
+    # the first metric that looked at the sentences of a text marks them
+    marks = {metric.sentences.compared.text: metric for metric in reversed(metrics) if metric.sentences}
     return {
         "number": row,
         "name": row_name(row, values),
@@ -92,12 +93,6 @@ def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict
         "metrics": metrics,
         "columns": list(_other_columns(values, run, columns)),
     }
-
-
-def _marked_by(column: str, metrics: Sequence[MetricView]) -> MetricView | None:
-    """The first metric that looked at the sentences of a text; None where none did."""
-    looked = (metric for metric in metrics if metric.sentences and metric.sentences.compared.text == column)
-    return next(looked, None)
 
 
 def columns_of(run: Run, values: Json) -> dict[str, Any]:
@@ -133,7 +128,10 @@ def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
 
     Each response is compared with that of the other run. What is equal on all sides stands there once.
     """
-    responses = [_response(run, row) for run, row in zip(runs, rows, strict=True)]
+    responses = [
+        None if row is None else columns_of(run, run.row(row)).get("response")
+        for run, row in zip(runs, rows, strict=True)
+    ]
     sides: list[dict[str, Any]] = []
     for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
         others = [text for other, text in enumerate(responses) if other != place and text is not None]
@@ -149,10 +147,6 @@ def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
         **{name: _shared([view[name] for view in views]) for name in ("question", "reference", "columns")},
     }
     return render("row_pair.html", pair=pair)
-
-
-def _response(run: Run, row: int | None) -> str | None:
-    return None if row is None else columns_of(run, run.row(row)).get("response")
 
 
 def _pair_metrics(views: Sequence[Json | None]) -> Iterator[dict[str, Any]]:

@@ -101,10 +101,10 @@ def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -
         return None
     placed = _placed(str(columns.get(compared.text) or ""), rows, response.get(NOT_COUNTED) or ())
     views = [
-        _left_out(row, number, f"{section}-s{number}", place)
-        if index is None
-        else _judged(row, judgement, compared, number, f"{section}-s{number}", place)
-        for number, (index, row, place) in enumerate(placed, start=1)
+        _judged(row, judgement, compared, number, f"{section}-s{number}", place)
+        if counts
+        else _left_out(row, number, f"{section}-s{number}", place)
+        for number, (counts, row, place) in enumerate(placed, start=1)
     ]
     return Sentences(compared, response.get("pieces") or 1, tuple(views), used)
 
@@ -113,29 +113,23 @@ def _is_sentence(row: Any) -> bool:
     return isinstance(row, Mapping) and isinstance(row.get("statement"), str) and row.get("verdict") in (0, 1)
 
 
-Placed = tuple[int | None, Json, tuple[int, int] | None]  # place among those that count, sentence, place in the text
+Placed = tuple[bool, Json, tuple[int, int] | None]  # whether it counts, sentence, place in the text
 
 
-def _placed(text: str, rows: Sequence[Json], left_out: Sequence[Json]) -> list[Placed]:
+def _placed(text: str, rows: Sequence[Json], left_out: Sequence[Json]) -> Iterator[Placed]:
     """Those that count and those that do not, in the order of the text.
 
     A text is made of its sentences: the next one begins where the one before ended. One that is not in the text comes
     after those that are.
     """
-    queues: list[list[tuple[int | None, Json, str]]] = [
-        [(index, row, str(row["statement"])) for index, row in enumerate(rows)],
-        [(None, row, str(row["sentence"])) for row in left_out],
-    ]
-    placed: list[Placed] = []
-    at = 0
+    counted = [(True, row, str(row["statement"])) for row in rows]
+    queues, at = [counted, [(False, row, str(row["sentence"])) for row in left_out]], 0
     while any(queues):
         heads = [(text.find(queue[0][2], at), -len(queue[0][2]), queue) for queue in queues if queue]
-        known = [head for head in heads if head[0] >= 0]
-        start, length, queue = min(known or heads, key=lambda head: head[:2])
-        index, row, _ = queue.pop(0)
-        placed.append((index, row, (start, start - length) if known else None))
-        at = start - length if known else at
-    return placed
+        start, length, queue = min([head for head in heads if head[0] >= 0] or heads, key=lambda head: head[:2])
+        counts, row, _ = queue.pop(0)
+        at = start - length if start >= 0 else at
+        yield counts, row, (start, at) if start >= 0 else None
 
 
 def _judged(

@@ -110,19 +110,18 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
     for metric in first.metrics:
         about = first.manifest.get("metrics", {}).get(metric, {})
         better, ends = about.get("better") or "higher", about.get("range")
-        columns.append(Column(metric, metric, "score", None, better, ends, quarter=_quarter(first, metric)))
+        columns.append(
+            Column(
+                metric, metric, "score", None, better, ends, quarter=first.summary.get(metric, {}).get(WORST_QUARTER)
+            )
+        )
         for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
                 title, shown = f"{metric}: {name} − {base}", score_key(metric, place)
                 key = difference_key(metric, place)
-                quarter = _quarter(other, metric)
+                quarter = other.summary.get(metric, {}).get(WORST_QUARTER)
                 columns.append(Column(key, title, "difference", name, better, shown=shown, quarter=quarter))
     return columns
-
-
-def _quarter(run: Run, metric: str) -> float | None:
-    quarter: float | None = run.summary.get(metric, {}).get(WORST_QUARTER)
-    return quarter
 
 
 def texts_of(runs: Sequence[Run]) -> dict[str, str]:

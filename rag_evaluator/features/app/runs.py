@@ -3,8 +3,8 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere, has_begun
@@ -17,14 +17,10 @@ from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.status import Status, is_complete, read_status
 
 
-@dataclass(frozen=True)
-class RunPart:
-    """How far one stage of a run is.
+class RunPart(NamedTuple):
+    """How far one stage of a run is: the share that is made, in [0, 1], and the same in words.
 
-    Attributes:
-        state: `finished`, `running`, or `stopped`: nobody works on it, as far as can be known.
-        share: of what is to be made, in [0, 1].
-        says: the same in words.
+    Its state is `finished`, `running`, or `stopped`: nobody works on it, as far as can be known.
     """
 
     title: str
@@ -77,11 +73,11 @@ class RunEntry:
     @property
     def judge(self) -> str:
         model = judge_of(self.about)
-        return _last(model.get("model")) if isinstance(model, Mapping) else model or ""
+        return PurePosixPath(str(model.get("model") or "")).name if isinstance(model, Mapping) else model or ""
 
     @property
     def dataset(self) -> str:
-        return _last(config_of(self.about).get("dataset"))
+        return PurePosixPath(str(config_of(self.about).get("dataset") or "")).name
 
     @property
     def language(self) -> str:
@@ -126,11 +122,6 @@ def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:
     """Return the metrics of all runs under their stage, in the order in which they appear."""
     rows = {metric: known.row for entry in reversed(list(listed)) for metric, known in entry.lines.items()}
     return [(stage, list(part)) for stage, part in by_stage(rows)]
-
-
-def _last(path: Any) -> str:
-    """Return the last part of a path or model name. Any: JSON."""
-    return str(path or "").rstrip("/").rpartition("/")[2]
 
 
 def _changed(folder: Path) -> float:

@@ -75,14 +75,14 @@ class Guard:
 
     def _early(self, request: Request) -> Response | None:
         """The answer to a request that does not reach a page; None for the others."""
-        reads = request.method in READING
+        reads, is_public = request.method in READING, str(request.scope["path"]).startswith(PUBLIC)
         token = request.query_params.get("token") if reads else None
         try:
             self._check_host(request)
             if token is not None and request.headers.get("origin") is None and self._has_token(token):
                 return HTMLResponse(render("enter.html"))
             self._check_origin(request)
-            if token is not None or not (self._has_token(_bearer(request)) or (reads and _is_public(request))):
+            if token is not None or not (self._has_token(_bearer(request)) or (reads and is_public)):
                 if token is None and reads and _is_opened(request):
                     return HTMLResponse(render("enter.html"))
                 raise RefusedRequest(403, NO_TOKEN)
@@ -123,10 +123,6 @@ def _bearer(request: Request) -> str | None:
     """The token in the header of a request."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token if scheme.lower() == "bearer" else None
-
-
-def _is_public(request: Request) -> bool:
-    return str(request.scope["path"]).startswith(PUBLIC)
 
 
 def _is_opened(request: Request) -> bool:

@@ -29,8 +29,9 @@ from rag_evaluator.features.app.answers import (
 from rag_evaluator.features.app.index import RowIndex, RunsTable, first_rows, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns
 from rag_evaluator.features.app.state import AppState, FileCache, NotThere, open_folders, stamp_of
+from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
-from rag_evaluator.report.figures import answer_html, worst_html
+from rag_evaluator.report.figures import answer_html, figures_html, worst_html
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.table import table_values
@@ -112,14 +113,10 @@ class Pages:
 
         So the answer is made first, then what the table is sorted and searched by, then the charts.
         """
-        from rag_evaluator.report.figures import figures_html  # loads the library of charts
-
         if len(paths) == 1:
             self._answer(table.runs[0])
             self._index(table)
             return figures_html(table.runs[0])
-        from rag_evaluator.report.compared import comparison_html
-
         self._index(table)
         comparison = self.state.comparison(paths)
         return f"{comparison_html(comparison)}\n{worst_html(table.runs, comparison.on)}"

@@ -13,7 +13,6 @@ import pytest
 from lxml import etree
 
 from rag_evaluator import RAGEvaluator, compare
-from rag_evaluator.files import file_digest
 from rag_evaluator.report import PART_BYTES, document, folded, inline, packs_of, write_report
 
 ROOT = Path(__file__).parents[2]
@@ -73,13 +72,6 @@ def row(number: int, response: str = "Tesk", **more: Any) -> Row:
     return {"user_input": f"Question {number}?", "response": response, "reference": "Tesk", **more}
 
 
-def test_the_same_results_make_the_same_bytes(run: Run, tmp_path: Path) -> None:
-    folder = run([row(number) for number in range(5)])
-    for name in ("a.html", "b.html"):
-        write_report([folder], tmp_path / name)
-    assert file_digest(tmp_path / "a.html") == file_digest(tmp_path / "b.html")
-
-
 def test_each_row_is_in_the_index_with_its_scores_groups_and_texts(run: Run, report: Callable[..., Page]) -> None:
     rows = [row(0, "Tesk", id="first", topic="sea"), row(1, "Harn", id="second"), row(2, "", id="third", topic="land")]
     page = report(run(rows, group_by=["topic"]))
@@ -110,7 +102,7 @@ def test_each_row_can_be_opened_from_its_part(
         assert f'data-row="{number}"' in unfolded(pieces)
 
 
-def test_processes_that_share_the_rows_make_the_same_bytes(
+def test_the_same_results_make_the_same_bytes_also_by_processes_that_share_the_rows(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder, alone, shared = run([row(number) for number in range(5)]), tmp_path / "alone.html", tmp_path / "shared.html"
@@ -147,7 +139,9 @@ def test_a_text_of_the_data_becomes_no_element_whatever_it_is(run: Run, report: 
     assert not any(name.startswith("on") or name == "style" for _, attributes in page.elements for name in attributes)
 
 
-def test_the_policy_admits_this_script_and_this_style_only(run: Run, report: Callable[..., Page]) -> None:
+def test_the_policy_admits_this_script_and_this_style_only_and_nothing_is_fetched(
+    run: Run, report: Callable[..., Page]
+) -> None:
     page = report(run([row(0)]))
     [policy] = [a["content"] or "" for _, a in page.elements if a.get("http-equiv") == "Content-Security-Policy"]
     for tag in ("script", "style"):
@@ -159,10 +153,6 @@ def test_the_policy_admits_this_script_and_this_style_only(run: Run, report: Cal
     assert len(texts) == 2
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
-
-
-def test_nothing_is_fetched_from_elsewhere(run: Run, report: Callable[..., Page]) -> None:
-    page = report(run([row(0)]))
     addresses = [value or "" for _, made in page.elements for name, value in made.items() if name in ("src", "href")]
     assert [address for address in addresses if not address.startswith(("#", "data:,"))] == []
 

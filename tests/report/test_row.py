@@ -281,23 +281,15 @@ def hostile_run(folder: Path, text: str) -> Run:
     """A run by hand: the program itself refuses some of these texts."""
     folder.mkdir()
     row = {**dict.fromkeys(FIELDS, text), "retrieved_contexts": [text, text], text: text, "m": None}
-    judgements = [
-        {
-            "prompt": text,
-            "prompt_digest": short_digest(text),
-            "input": text,
-            "response": None,
-            "error": text,
-            "confidence": [],
-        },
-        {
-            "prompt": "prompt",
-            "prompt_digest": "1",
-            "input": {"context": text, text: {"column": text}},
-            "response": {"reason": text, "verdict": 1, text: text, "list": [text, {text: text}]},
-            "confidence": [text],
-        },
-    ]
+    failed = {"prompt": text, "prompt_digest": short_digest(text), "input": text, "response": None, "error": text}
+    answered = {
+        "prompt": "prompt",
+        "prompt_digest": "1",
+        "input": {"context": text, text: {"column": text}},
+        "response": {"reason": text, "verdict": 1, text: text, "list": [text, {text: text}]},
+        "confidence": [text],
+    }
+    judgements = [{**failed, "confidence": []}, answered]
     line = {"row": 0, "sample": "0", "metric": "m", "value": None, "reason": text, "outcome": text}
     (folder / "scores.jsonl").write_text(json.dumps(row) + "\n")
     (folder / "details.jsonl").write_text(json.dumps({**line, "judgements": judgements}) + "\n")

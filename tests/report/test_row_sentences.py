@@ -10,13 +10,7 @@ from test_row import find, parsed, section, texts
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.metrics import SUPPORT
-from rag_evaluator.report import (
-    COMPARED,
-    TextPart,
-    marked,
-    row_html,
-    sentences_of,
-)
+from rag_evaluator.report import COMPARED, TextPart, marked, row_html, sentences_of
 from rag_evaluator.results import Judgement, Run
 from rag_evaluator.verifiers import Support
 

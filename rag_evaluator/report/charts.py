@@ -66,11 +66,8 @@ def chart_labels(names: Sequence[str]) -> list[str]:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Sort by name, numbers in them by value: 2 before 10."""
-
-    def parts(name: str) -> list[tuple[int, str]]:
-        return [(len(part), part) if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
-
-    return sorted(names, key=parts)
+    parts = {name: re.split(r"(\d+)", name) for name in names}
+    return sorted(parts, key=lambda name: [(len(part) if part.isdigit() else 0, part) for part in parts[name]])
 
 
 @dataclass(frozen=True)

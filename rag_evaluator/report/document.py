@@ -17,7 +17,7 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
 from rag_evaluator.report.figures import answer_html, figures_html, worst_html
-from rag_evaluator.report.pages import inline, json_in_page, stream
+from rag_evaluator.report.pages import environment, inline, json_in_page
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
 from rag_evaluator.report.table import TableRow, names_of, rows_of, table_values, texts_of, worst_places
@@ -54,7 +54,8 @@ def write_report(
 
     def write(to: Path) -> None:
         with to.open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(stream("run.html", **_page(runs, comparison, title)))
+            pieces = environment().get_template("run.html").generate(**_page(runs, comparison, title))
+            file.writelines(pieces)  # a page need not fit into memory
 
     write_whole(out, write)
 

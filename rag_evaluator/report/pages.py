@@ -58,11 +58,6 @@ def render(template: str, **values: Any) -> str:
     return environment().get_template(template).render(**values)
 
 
-def stream(template: str, **values: Any) -> Iterator[str]:
-    """The same in pieces, for a page that need not fit into memory."""
-    return environment().get_template(template).generate(**values)
-
-
 def json_in_page(value: Any) -> Markup:
     """JSON that no HTML parser takes for anything else. Any: JSON."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)

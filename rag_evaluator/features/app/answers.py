@@ -46,13 +46,6 @@ OTHER_ORIGIN = "This server answers its own pages only."
 READ_ONLY = "Nothing can be changed here."
 
 
-class RefusedRequest(Exception):
-    """A request that gets no page."""
-
-    def __init__(self, status: int, text: str) -> None:
-        self.status, self.text = status, text
-
-
 class Guard:
     """ASGI middleware around everything, pages of errors included. Who may not ask gets 403 or 405 here.
 
@@ -85,10 +78,10 @@ class Guard:
             if token is not None or not (self._has_token(_bearer(request)) or (reads and is_public)):
                 if token is None and reads and _is_opened(request):
                     return HTMLResponse(render("enter.html"))
-                raise RefusedRequest(403, NO_TOKEN)
+                raise HTTPException(403, NO_TOKEN)
             self._check_method(request)
-        except RefusedRequest as refused:
-            return plain_error(refused.status, refused.text)
+        except HTTPException as refused:
+            return plain_error(refused.status_code, refused.detail)
         return None
 
     def _has_token(self, text: str | None) -> bool:
@@ -100,23 +93,23 @@ class Guard:
         hosts = request.headers.getlist("host")
         name, port = split_host(hosts[0]) if len(hosts) == 1 else (None, 0)
         if name not in LOOPBACK and (name is None or port != self.port or not is_name_of(name, self.host)):
-            raise RefusedRequest(403, OTHER_HOST)
+            raise HTTPException(403, OTHER_HOST)
 
     def _check_origin(self, request: Request) -> None:
         """Only pages of this server may ask, and people who type an address."""
         origin_here = f"http://{request.headers['host'].lower()}"
         origins, sites = request.headers.getlist("origin"), request.headers.getlist("sec-fetch-site")
         if any(origin.lower() != origin_here for origin in origins) or not set(sites) <= {"none", "same-origin"}:
-            raise RefusedRequest(403, OTHER_ORIGIN)
+            raise HTTPException(403, OTHER_ORIGIN)
 
     def _check_method(self, request: Request) -> None:
         if request.method in READING:
             return
         if not self.writes or request.method != "POST":
-            raise RefusedRequest(405, READ_ONLY)
+            raise HTTPException(405, READ_ONLY)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if "origin" not in request.headers or kind != "application/json":  # what a form of another page cannot send
-            raise RefusedRequest(403, OTHER_ORIGIN)
+            raise HTTPException(403, OTHER_ORIGIN)
 
 
 def _bearer(request: Request) -> str | None:

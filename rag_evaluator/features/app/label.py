@@ -92,7 +92,7 @@ def given_labels(store: ReviewStore, draw: str, by: str, digests: Sequence[str])
 
 def label_path(store: ReviewStore, draw: str, by: str) -> Path:
     """The table of a person's labels: `labels/<draw>.<name>.jsonl`."""
-    names = store.annotators(draw)
+    names = list(dict.fromkeys(record.by for record in store.of_draw(draw)))  # in the order of their first labels
     return store.folder / FOLDER / f"{draw}.{safe_names(names)[names.index(by)]}.jsonl"
 
 

@@ -193,10 +193,6 @@ class ReviewStore:
         kept = [(record.row, record) for record in last.values() if record.after is not None]
         return [record for row, record in kept if row is not None and [*digests[row : row + 1]] == [record.sample]]
 
-    def annotators(self, draw: str) -> list[str]:
-        """Everybody who has labelled rows of a draw, in the order of their first labels."""
-        return list(dict.fromkeys(record.by for record in self.of_draw(draw)))
-
     def of_draw(self, draw: str) -> list[ReviewRecord]:
         return [record for record in self.records() if record.kind == "label" and record.draw == draw]
 

@@ -80,8 +80,12 @@ class ChartPoint:
     high: float | None = None
 
 
-def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW) -> Spec:
-    """Draw dot and whisker for each row, one below the other; without `ends` differences, with a line at none."""
+def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW, labelled: bool = True) -> Spec:
+    """Draw dot and whisker for each row, one below the other; without `ends` differences, with a line at none.
+
+    Args:
+        labelled: whether rows have their labels; else these are in the chart to the left.
+    """
     left, is_difference = _extent((row.label for row in rows), LABEL), ends is None
     if ends is None:
         most = max((abs(end) for row in rows for end in (row.low, row.high, row.value) if end is not None), default=0)
@@ -90,22 +94,16 @@ def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW) 
     whisker = {"type": "rule", "strokeCap": "round"}
     line = {"data": {"values": [{}]}, "mark": {"type": "rule", "color": QUIET, "strokeWidth": 1}}
     return {
-        "width": WIDTH + LEFT["minExtent"] - left["minExtent"],
+        "width": WIDTH + LEFT["minExtent"] - left["minExtent"] if labelled else WIDTH,
         "height": {"step": step},
         "data": {"values": list(map(asdict, rows))},
-        "encoding": {"y": _labels(left)},
+        "encoding": {"y": _labels(left if labelled else {"labels": False})},
         "layer": [
             *([{**line, "encoding": {"x": {"datum": 0}, "y": None}}] if is_difference else []),
             {**_valid("low"), "mark": whisker, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             {**_valid("value"), "mark": {"type": "point"}, "encoding": {"x": x}},
         ],
     }
-
-
-def unlabelled(spec: Spec) -> Spec:
-    """Return the rows without labels: those of the chart to the left."""
-    y = {**spec["encoding"]["y"], "axis": {"title": None, "labels": False}}
-    return {**spec, "width": WIDTH, "encoding": {**spec["encoding"], "y": y}}
 
 
 def histogram(bars: Mapping[float, int], ends: Ends) -> Spec:
@@ -155,8 +153,8 @@ def _along(field: str, ends: Ends, axis: Spec) -> Spec:
     return {"field": field, "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": axis}
 
 
-def _labels(extent: Mapping[str, int]) -> Spec:
-    return {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **extent}}
+def _labels(axis: Spec) -> Spec:
+    return {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **axis}}
 
 
 def _extent(labels: Iterable[str], most: int) -> dict[str, int]:

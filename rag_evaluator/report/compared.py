@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 from markupsafe import Markup
 
 from rag_evaluator.files.atomic import folder_names
-from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled, why_no_charts
+from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
 from rag_evaluator.report.pages import ShownText, difference, render, shown
 from rag_evaluator.report.table import difference_key
 from rag_evaluator.results.changes import ChangedScore, Direction, from_to
@@ -127,7 +127,7 @@ def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
     for ends, group in by_range.items():
         named = dict(zip(chart_labels([line.metric for line in group]), group, strict=True))
         means = [ChartPoint(name, line.mean_a, high=line.mean_b) for name, line in named.items()]
-        difference = unlabelled(dots([_dot(name, line) for name, line in named.items()], step=22))
+        difference = dots([_dot(name, line) for name, line in named.items()], step=22, labelled=False)
         label = "Means of both runs for each metric, and their paired differences with intervals"
         sides = {"Means": dumbbells(means, ends, labels), "Paired difference with interval": difference}
         parts = [{**side, "title": {"text": title}} for title, side in sides.items()]

@@ -92,8 +92,6 @@ class Pages:
         runs = [self.state.run(path) for path in paths]
         try:
             self.state.comparison(paths)
-        except NotThere:
-            raise
         except RagEvaluatorError as error:  # such as runs without a row in common
             raise BadRequest(str(error)) from error
         links = [(run.title, address("/run/", path)) for run, path in zip(runs, paths, strict=True)]

@@ -6,14 +6,15 @@ import re
 import sys
 from html.parser import HTMLParser
 
+import numpy as np
 import pytest
 from labelled_runs import exact_rows, exact_run
 from report.made_files import NONE, made_run
 
 from rag_evaluator import compare
 from rag_evaluator.report import comparison_html, figures_html, means_html, what_html
-from rag_evaluator.results import Run
-from rag_evaluator.statistics import Scale
+from rag_evaluator.results import Run, word
+from rag_evaluator.statistics import Paired, Scale, compare_scores
 
 HOSTILE = "<img src=x onerror=alert(1)>\"'&#x3c;</script>\u202e\ud800\x00\uffff${a}{{7*7}}"
 VOID = {"wbr", "img"}
@@ -132,6 +133,13 @@ def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed
     assert text.index("What else makes the scores differ") < text.index("Paired difference")
     assert {"#row=39", "#row=38"} <= set(elements.attributes("href"))
     assert "b against a" in text  # not the folders
+
+
+def test_a_metric_that_should_be_low_is_better_when_it_falls():
+    values = np.ones(30)
+    for better, expected in (("lower", "better"), ("higher", "worse")):
+        [line] = compare_scores([Paired("noise", values, values - 0.5, Scale(0, 1, "continuous", better))])
+        assert word(line) == expected
 
 
 def _text(page: str) -> str:

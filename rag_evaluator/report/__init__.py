@@ -7,10 +7,10 @@ __getattr__, __dir__, __all__ = facade(
     {
         "compared": "comparison_html",
         "document": "PART_BYTES folded packs_of write_report",
-        "facts": "certified facts_of line means_html what_html",
+        "facts": "MetricLine certified facts_of means_html what_html",
         "figures": "bins_of figures_html",
-        "pages": "FOLDED MOST TextPart WORDS asset clean difference inline percent shown tokens",
-        "row": "pair_html row_html row_view",
+        "pages": "FOLDED TextPart WORDS asset clean difference inline percent shown tokens",
+        "row": "pair_html row_html",
         "row_scores": "frames_of judgement_views",
         "row_sentences": "COMPARED marked sentences_of",
         "table": "columns_of difference_key rows_of texts_of worst_places",

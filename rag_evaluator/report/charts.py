@@ -66,11 +66,8 @@ def chart_labels(names: Sequence[str]) -> list[str]:
 
 def in_order(names: Iterable[str]) -> list[str]:
     """Sort by name, numbers in them by value: 2 before 10."""
-
-    def parts(name: str) -> list[tuple[int, str]]:
-        return [(len(part), part) if part.isdigit() else (0, part) for part in re.split(r"(\d+)", name)]
-
-    return sorted(names, key=parts)
+    parts = {name: re.split(r"(\d+)", name) for name in names}
+    return sorted(parts, key=lambda name: [(len(part) if part.isdigit() else 0, part) for part in parts[name]])
 
 
 @dataclass(frozen=True)
@@ -83,50 +80,43 @@ class ChartPoint:
     high: float | None = None
 
 
-def dots(rows: Sequence[ChartPoint], ends: Ends, zero: bool = False, step: int = ROW) -> Spec:
-    """Draw dot and whisker for each row, one below the other. `zero`: they are differences, with a line at none."""
-    left = _extent((row.label for row in rows), LABEL)
-    x = _along("value", ends, _ticks("Difference" if zero else "Mean score", 4))
+def dots(rows: Sequence[ChartPoint], ends: Ends | None = None, step: int = ROW, labelled: bool = True) -> Spec:
+    """Draw dot and whisker for each row, one below the other; without `ends` differences, with a line at none.
+
+    Args:
+        labelled: whether rows have their labels; else these are in the chart to the left.
+    """
+    left, is_difference = _extent((row.label for row in rows), LABEL), ends is None
+    if ends is None:
+        most = max((abs(end) for row in rows for end in (row.low, row.high, row.value) if end is not None), default=0)
+        ends = -(most or 1) * 1.05, (most or 1) * 1.05
+    x = _along("value", ends, _ticks("Difference" if is_difference else "Mean score", 4))
     whisker = {"type": "rule", "strokeCap": "round"}
     line = {"data": {"values": [{}]}, "mark": {"type": "rule", "color": QUIET, "strokeWidth": 1}}
     return {
-        "width": WIDTH + LEFT["minExtent"] - left["minExtent"],
+        "width": WIDTH + LEFT["minExtent"] - left["minExtent"] if labelled else WIDTH,
         "height": {"step": step},
         "data": {"values": list(map(asdict, rows))},
-        "encoding": {"y": _labels(left)},
+        "encoding": {"y": _labels(left if labelled else {"labels": False})},
         "layer": [
-            *([{**line, "encoding": {"x": {"datum": 0}, "y": None}}] if zero else []),
+            *([{**line, "encoding": {"x": {"datum": 0}, "y": None}}] if is_difference else []),
             {**_valid("low"), "mark": whisker, "encoding": {"x": {**x, "field": "low"}, "x2": {"field": "high"}}},
             {**_valid("value"), "mark": {"type": "point"}, "encoding": {"x": x}},
         ],
     }
 
 
-def unlabelled(spec: Spec) -> Spec:
-    """Return the rows without labels: those of the chart to the left."""
-    y = {**spec["encoding"]["y"], "axis": {"title": None, "labels": False}}
-    return {**spec, "width": WIDTH, "encoding": {**spec["encoding"], "y": y}}
-
-
-@dataclass(frozen=True)
-class Bar:
-    """How many scores there are at a place of the axis."""
-
-    at: float
-    count: int
-
-
-def histogram(bars: Sequence[Bar], ends: Ends) -> Spec:
-    """Draw bars on the range of a metric; `BARS` of them fit beside each other."""
+def histogram(bars: Mapping[float, int], ends: Ends) -> Spec:
+    """Draw how many scores there are at each place of the range of a metric; `BARS` bars fit beside each other."""
     edge = (ends[1] - ends[0]) / BARS / 2
-    ticks = min(3, max((bar.count for bar in bars), default=1))  # whole numbers, also where there are few
+    ticks = min(3, max(bars.values(), default=1))  # whole numbers, also where there are few
     quarters = [round(ends[0] + (ends[1] - ends[0]) * quarter / 4, 6) for quarter in range(5)]
     axis = {"title": "Score", "values": quarters, "grid": False, "format": ".2~f"}
     y = {"field": "count", "type": "quantitative", "axis": {**_ticks("Rows", ticks), "format": "~s", **LEFT}}
     return {
         "width": WIDTH,
         "height": HEIGHT,
-        "data": {"values": [asdict(bar) for bar in bars if bar.count]},
+        "data": {"values": [{"at": at, "count": count} for at, count in bars.items() if count]},
         "mark": {"type": "bar", "size": max(2, WIDTH // (BARS + 1) - 1)},
         "encoding": {
             "x": _along("at", (ends[0] - edge, ends[1] + edge), axis),
@@ -135,19 +125,18 @@ def histogram(bars: Sequence[Bar], ends: Ends) -> Spec:
     }
 
 
-def dumbbells(pairs: Sequence[tuple[ChartPoint, ChartPoint]], ends: Ends, labels: Iterable[str]) -> Spec:
-    """Draw two dots on a line for each row: a baseline, hollow, and what is compared with it.
+def dumbbells(rows: Sequence[ChartPoint], ends: Ends, labels: Iterable[str]) -> Spec:
+    """Draw two dots on a line for each row: the value of a baseline, hollow, and at `high` what is compared with it.
 
     Args:
         labels: those of all charts that are above each other.
     """
-    values = [{"label": a.label, "value": a.value, "high": b.value} for a, b in pairs]
     x, other = (_along(name, ends, _ticks("Mean score")) for name in ("value", "high"))
     hollow = {"type": "point", "fill": PANEL, "stroke": FIRST, "size": 90, "strokeWidth": 1.8}
     return {
         "width": 2 * WIDTH,
         "height": {"step": 22},
-        "data": {"values": values},
+        "data": {"values": list(map(asdict, rows))},
         "encoding": {"y": _labels(_extent(labels, 3 * LABEL))},
         "layer": [
             {
@@ -164,8 +153,8 @@ def _along(field: str, ends: Ends, axis: Spec) -> Spec:
     return {"field": field, "type": "quantitative", "scale": {"domain": list(ends), "nice": False}, "axis": axis}
 
 
-def _labels(extent: Mapping[str, int]) -> Spec:
-    return {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **extent}}
+def _labels(axis: Spec) -> Spec:
+    return {"field": "label", "type": "nominal", "sort": None, "axis": {"title": None, **axis}}
 
 
 def _extent(labels: Iterable[str], most: int) -> dict[str, int]:

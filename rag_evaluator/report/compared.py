@@ -1,63 +1,29 @@
 """The comparison of runs as HTML: caveats, paired differences, groups, labels, the rows that changed most."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from rag_evaluator.files.atomic import folder_names
-from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, unlabelled, why_no_charts
-from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown_pieces
+from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
+from rag_evaluator.report.pages import ShownText, difference, render, shown
 from rag_evaluator.report.table import difference_key
 from rag_evaluator.results.changes import ChangedScore, Direction, from_to
-from rag_evaluator.results.comparison import (
-    ComparedMetric,
-    Comparison,
-    verdict_words,
-    word,
-)
+from rag_evaluator.results.comparison import ComparedMetric, Comparison, verdict_words, word
 from rag_evaluator.results.comparison_conclusion import DECISION_RULE
-from rag_evaluator.results.manifest import SCORES
 from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import MetricComparison
 
 GROUPS = 40  # in a chart
-FOLDED, MOST = 300, 3_000  # characters of a response before the fold, and in the page: the row has all
+FOLDED = 300  # characters of a response before the fold
 TITLES: Mapping[Direction, str] = {
     "worse": "▼ Became worse",
     "better": "▲ Became better",
     "differs": "Changed",
     "missing": "○ Scored by one run only",
 }
-
-
-@dataclass(frozen=True)
-class ChangedRowView:
-    """A row that changed; `responses`: heading and text, with marks where they differ; one where they are equal."""
-
-    change: ChangedScore
-    responses: tuple[tuple[str, ShownText], ...]
-
-
-@dataclass(frozen=True)
-class RowsLink:
-    """A link to the rows of a metric that changed in one direction; `count`: how many there are, None: not known."""
-
-    metric: str
-    count: int | None
-    href: str
-
-
-@dataclass(frozen=True)
-class ChangedPart:
-    """The rows that changed in one direction: those that changed most, and links to all."""
-
-    direction: Direction
-    title: str
-    rows: tuple[ChangedRowView, ...]
-    links: tuple[RowsLink, ...]
 
 
 def comparison_html(comparison: Comparison, whole_table: bool = True) -> str:
@@ -98,21 +64,21 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: b
         "lines": lines,
         "groups": {column: (of_column, _group_charts(of_column)) for column, of_column in groups.items()},
         "labels": [line for line in comparison.labels if line.run == run],
-        "changed": [part for part in _changed(comparison, run, names, lower, whole_table) if part.rows or part.links],
+        "changed": list(_changed(comparison, run, names, lower, whole_table)),
         "lower": lower,
     }
 
 
 def _changed(
     comparison: Comparison, run: str, names: Sequence[str], lower: Collection[str], whole_table: bool
-) -> Iterator[ChangedPart]:
-    """A part for each direction.
+) -> Iterator[dict[str, Any]]:
+    """The rows that changed most in each direction, and links to all of them, with counts where these are known.
 
     Args:
         names: of the baseline and the run.
         lower: metrics of which lower is better.
     """
-    links: dict[Direction, list[RowsLink]] = {}
+    links: dict[Direction, list[tuple[str, int | None, str]]] = {}
     for rows in comparison.changed_rows:
         key = difference_key(rows.metric, comparison.runs.index(rows.run))
         fell = rows.fell, {"max": f"{-TIE:f}", "sort": key}
@@ -122,24 +88,25 @@ def _changed(
         for direction, (count, bound) in of_directions.items():
             if rows.run == run and count:
                 href = f"#{urlencode({'metric': key, **bound})}"
-                links.setdefault(direction, []).append(RowsLink(rows.metric, count if whole_table else None, href))
+                links.setdefault(direction, []).append((rows.metric, count if whole_table else None, href))
     for direction, title in TITLES.items():
         changes = [change for change in comparison.changed if (change.run, change.direction) == (run, direction)]
-        shown_rows = tuple(ChangedRowView(change, tuple(_responses(change, names))) for change in changes)
-        yield ChangedPart(direction, title, shown_rows, tuple(links.get(direction, ())))
+        if changes or direction in links:
+            shown = [(change, list(_responses(change, names))) for change in changes]
+            yield {"direction": direction, "title": title, "rows": shown, "links": links.get(direction, ())}
 
 
 def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str, ShownText]]:
     """The responses of both sides, where there are any; where they are the same, the contexts that came and went."""
     first, second = change.response_a, change.response_b
     if first is not None and first == second:
-        yield "Response, the same in both runs", shown_pieces([TextPart(first)], SCORES, FOLDED, MOST)
+        yield "Response, the same in both runs", shown(first, FOLDED)
         contexts = change.contexts_a, change.contexts_b
         for what, name, own, other in zip(("Went", "Came"), names, contexts, contexts[::-1], strict=True):
             for place, context in enumerate(own, start=1):
                 if context not in other:
                     heading = f"{what}: context {place} of {name}"
-                    yield heading, shown_pieces([TextPart(context)], SCORES, FOLDED, MOST)
+                    yield heading, shown(context, FOLDED)
         return
     marked = difference(first or "", second or "")
     for heading, text, pieces in (
@@ -147,7 +114,7 @@ def _responses(change: ChangedScore, names: Sequence[str]) -> Iterator[tuple[str
         (f"Second response, {names[1]}", second, marked.second),
     ):
         if text is not None:
-            yield heading, shown_pieces(pieces if first and second else [TextPart(text)], SCORES, FOLDED, MOST)
+            yield heading, shown(pieces if first and second else text, FOLDED)
 
 
 def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
@@ -158,13 +125,9 @@ def _charts(lines: Sequence[MetricComparison]) -> Iterator[Markup]:
             by_range.setdefault((line.scale.low, line.scale.high), []).append(line)
     labels = chart_labels([line.metric for line in lines])
     for ends, group in by_range.items():
-        names = chart_labels([line.metric for line in group])
-        means = [
-            (ChartPoint(name, line.mean_a), ChartPoint(name, line.mean_b))
-            for name, line in zip(names, group, strict=True)
-        ]
-        changes = [_dot(name, line) for name, line in zip(names, group, strict=True)]
-        difference = unlabelled(dots(changes, _around_zero(changes), zero=True, step=22))
+        named = dict(zip(chart_labels([line.metric for line in group]), group, strict=True))
+        means = [ChartPoint(name, line.mean_a, high=line.mean_b) for name, line in named.items()]
+        difference = dots([_dot(name, line) for name, line in named.items()], step=22, labelled=False)
         label = "Means of both runs for each metric, and their paired differences with intervals"
         sides = {"Means": dumbbells(means, ends, labels), "Paired difference with interval": difference}
         parts = [{**side, "title": {"text": title}} for title, side in sides.items()]
@@ -175,11 +138,6 @@ def _dot(name: str, line: MetricComparison) -> ChartPoint:
     return ChartPoint(name, line.difference.mean, line.difference.ci_low, line.difference.ci_high)
 
 
-def _around_zero(changes: Sequence[ChartPoint]) -> tuple[float, float]:
-    most = max((abs(end) for dot in changes for end in (dot.low, dot.high, dot.value) if end is not None), default=0)
-    return -(most or 1) * 1.05, (most or 1) * 1.05
-
-
 def _group_charts(lines: Sequence[ComparedMetric]) -> dict[str, Markup]:
     """The differences within the groups of a column: a chart for each metric."""
     names = list(dict.fromkeys(line.group or "" for line in lines))[:GROUPS]
@@ -188,7 +146,4 @@ def _group_charts(lines: Sequence[ComparedMetric]) -> dict[str, Markup]:
     for line in lines:
         if line.group in labels:
             panels.setdefault(line.figures.metric, []).append(_dot(labels[line.group], line.figures))
-    return {
-        metric: chart(dots(rows, _around_zero(rows), zero=True), f"Paired differences by group: {metric}")
-        for metric, rows in panels.items()
-    }
+    return {metric: chart(dots(rows), f"Paired differences by group: {metric}") for metric, rows in panels.items()}

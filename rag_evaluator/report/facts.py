@@ -1,7 +1,7 @@
 """What was run, what is known of the judge by certificate and probe, and the table of means."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
@@ -9,8 +9,9 @@ from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
-from rag_evaluator.report.pages import number, render, with_interval
+from rag_evaluator.report.pages import number, render
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
+from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import LABELS
@@ -22,17 +23,19 @@ from rag_evaluator.statistics.formulas import Scale
 Json = Mapping[str, Any]  # Any in this module: JSON
 PROBE = "probe/probe.json"
 DOT = "\u00a0· "  # between parts of a line, never at its beginning
-ALWAYS = ("python", "rag-evaluator", "ragas")  # versions that every run depends on
 
 
 def means_html(run: Run) -> str:
     """The table of means as a fragment of a page; counts of missing scores lead to rows. Raises `ResultsError`."""
-    reporting = reporting_of(run.manifest)
-    return render(
-        "means.html",
-        level=f"{100 * reporting.ci_level:g} %",
-        stages=stages(run.summary, scales_of(run.manifest, run.summary), reporting.thresholds),
-    )
+    reporting, scales = reporting_of(run.manifest), scales_of(run.manifest, run.summary)
+    stages = [
+        (
+            name,
+            [MetricLine(metric, row, scales[metric], reporting.thresholds.get(metric)) for metric, row in part.items()],
+        )
+        for name, part in by_stage(run.summary)
+    ]
+    return render("means.html", level=f"{100 * reporting.ci_level:g} %", stages=stages)
 
 
 def what_html(run: Run, of: str = "", place: str = "what") -> str:
@@ -53,42 +56,23 @@ def what_html(run: Run, of: str = "", place: str = "what") -> str:
     )
 
 
-@dataclass(frozen=True)
-class RunFact:
-    """A line of what was run; `note` is read only by who wants to know more."""
-
-    name: str
-    value: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Certified:
-    """What a certificate says of a metric; texts as shown."""
-
-    metric: str
-    standing: str
-    labels: str
-    label_mean: str
-    judge_mean: str
-    agreement: str
-
-
-def facts_of(run: Run) -> list[RunFact]:
-    """The facts that matter, in the order shown."""
-    config = run.config
+def facts_of(run: Run) -> list[tuple[str, str, str]]:
+    """The facts that matter, in the order shown: name, value, and a note for those who want to know more."""
+    config, repeats = run.config, run.config.get("repeats") or 1
+    dataset, cluster = config.get("dataset"), config.get("cluster")
+    versions = [f"{name} {version}" for name, version in (run.manifest.get("versions") or {}).items()]
+    first = [line for line in versions if line.split()[0] in ("rag-evaluator", "ragas")]
     shown = [
-        RunFact("Dataset", _dataset(config)),
-        RunFact("Rows", partial_rows(run.manifest) or f"{run.manifest.get('rows', 0):,}"),
-        RunFact("Language", str(config.get("language") or "not known")),
-        *_judges(run),
+        ("Dataset", _short(str(dataset)) if dataset else "rows given in Python", ""),
+        ("Rows", partial_rows(run.manifest) or f"{run.manifest.get('rows', 0):,}", ""),
+        ("Language", str(config.get("language") or "not known"), ""),
+        ("Judge", *_judge(judge_of(run.manifest))),
         *_other_models(run),
-        RunFact("Intervals", *_intervals(config)),
-        RunFact("Versions", *_versions(run.manifest.get("versions") or {})),
+        ("Intervals", f"{100 * (config.get('ci_level') or 0.95):g} %", f"clustered by {cluster}" if cluster else ""),
+        ("Versions", DOT.join(first), DOT.join(line for line in versions if line not in first)),
+        ("Repeats of each score", str(repeats) if repeats > 1 else "", ""),
     ]
-    if (config.get("repeats") or 1) > 1:
-        shown.append(RunFact("Repeats of each score", str(config["repeats"])))
-    return [fact for fact in shown if fact.value]
+    return [fact for fact in shown if fact[1]]
 
 
 def shown_config(value: Any) -> Any:
@@ -103,34 +87,21 @@ def shown_config(value: Any) -> Any:
     return f"…/{_short(value)}" if isinstance(value, str) and _is_absolute(value) else value
 
 
-def _dataset(config: Json) -> str:
-    path = config.get("dataset")
-    return _short(str(path)) if path else "rows given in Python"
-
-
-def _judges(run: Run) -> Iterator[RunFact]:
-    model = judge_of(run.manifest)
-    if model is None:
-        yield RunFact("Judge", "none: no metric asks one")
-    elif isinstance(model, str):
-        yield RunFact("Judge", model)
-    else:
-        yield RunFact("Judge", *_judge(model))
-
-
-def _judge(judge: Json) -> tuple[str, str]:
+def _judge(judge: Json | str | None) -> tuple[str, str]:
+    """The name of the judge, and how it was asked."""
+    if not isinstance(judge, Mapping):
+        return judge or "none: no metric asks one", ""
     shown = [f"{key} {judge[key]}" for key in ("engine", "dtype", "temperature", "seed") if judge.get(key) is not None]
-    model = str(judge.get("model") or "not known")
-    return _short(model), DOT.join(shown)
+    return _short(str(judge.get("model") or "not known")), DOT.join(shown)
 
 
-def _other_models(run: Run) -> Iterator[RunFact]:
+def _other_models(run: Run) -> Iterator[tuple[str, str, str]]:
     """Embeddings and verifier, where a metric of the run used them."""
     for name in ("embeddings", "verifier"):
         used = [parts for line in (run.manifest.get("signatures") or {}).values() if name in (parts := parts_of(line))]
-        model = str((run.config.get(name) or {}).get("model") or "not known")
         if used:
-            yield RunFact(name.capitalize(), _short(model), used[0].get("kind", ""))
+            model = str((run.config.get(name) or {}).get("model") or "not known")
+            yield name.capitalize(), _short(model), used[0].get("kind", "")
 
 
 def _short(path: str) -> str:
@@ -144,19 +115,16 @@ def _is_absolute(path: str) -> bool:
     return path.startswith(("/", "~")) or PureWindowsPath(path).is_absolute()
 
 
-def _intervals(config: Json) -> tuple[str, str]:
-    level = f"{100 * (config.get('ci_level') or 0.95):g} %"
-    return level, f"clustered by {config['cluster']}" if config.get("cluster") else ""
+def judged_by(run: Run) -> str:
+    """Who decided on the rows: judge, verifier, or both."""
+    is_verified = any(asks_verifier(run.manifest, metric) for metric in run.metrics)
+    is_judged = any(asks_judge(run.manifest, metric) for metric in run.metrics)
+    names = {"judge": is_judged or not is_verified, "verifier": is_verified}
+    return " and ".join(name for name, asked in names.items() if asked)
 
 
-def _versions(versions: Json) -> tuple[str, str]:
-    shown = [f"{name} {version}" for name, version in versions.items()]
-    first = [line for line in shown if line.split()[0] in ALWAYS[1:]]
-    return DOT.join(first), DOT.join(line for line in shown if line not in first)
-
-
-def certified(run: Run) -> tuple[str, list[Certified]]:
-    """When people's labels were compared, and a line for each metric that the certificate speaks of; empty: never.
+def certified(run: Run) -> tuple[str, list[dict[str, str]]]:
+    """When people's labels were compared, and what the certificate says of each of its metrics; empty: never.
 
     A certificate that cannot be read is said to be so.
     """
@@ -177,17 +145,16 @@ def certified(run: Run) -> tuple[str, list[Certified]]:
     return f"Certificate of {certificate.get('date')}, labels: {labels}.", lines
 
 
-def _certified(metric: str, words: str, part: Json, row: Json) -> Certified:
+def _certified(metric: str, words: str, part: Json, row: Json) -> dict[str, str]:
     mean = row.get(LABELS) or {}
-    agreed = part.get("binary") or part.get("graded") or {}
-    return Certified(
-        metric,
-        words,
-        str(part.get("compared", part.get("labels", ""))),
-        _shown(mean, "label_mean"),
-        number(mean.get("judge_mean")),
-        part.get("reason") or ", ".join(_coefficients(agreed)),
-    )
+    return {
+        "metric": metric,
+        "standing": words,
+        "labels": str(part.get("compared", part.get("labels", ""))),
+        "label_mean": _shown(mean, "label_mean"),
+        "judge_mean": number(mean.get("judge_mean")),
+        "agreement": part.get("reason") or ", ".join(_coefficients(part.get("binary") or part.get("graded") or {})),
+    }
 
 
 def _coefficients(agreed: Json) -> Iterator[str]:
@@ -197,10 +164,12 @@ def _coefficients(agreed: Json) -> Iterator[str]:
 
 
 def _shown(row: Json, key: str = "mean") -> str:
-    return with_interval(row.get(key), row.get("ci_low"), row.get("ci_high"))
+    """A mean with its interval, where it has one: `0.81 [0.74, 0.86]`."""
+    mean, low = row.get(key), row.get("ci_low")
+    return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(row['ci_high'])}]"
 
 
-def probed(run: Run) -> list[dict[str, Any]]:
+def probed(run: Run) -> list[dict[str, str]]:
     """What a probe of this judge found, a line for each metric and change; empty where there is no probe."""
     try:
         probe_json = json.loads((run.folder / PROBE).read_bytes())
@@ -210,7 +179,6 @@ def probed(run: Run) -> list[dict[str, Any]]:
                 "probe": probe,
                 "change": probe_json["probes"][probe]["change"],
                 "counts": f"{cell['falls']:,}/{cell['ties']:,}/{cell['rises']:,}",
-                "share": cell["share"],
                 "shown": _shown(cell["share"]),
                 "word": str(cell["word"]),
             }
@@ -226,105 +194,61 @@ Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any in t
 
 
 @dataclass(frozen=True)
-class IntervalMark:
-    """Where the parts of a mark are, in percent of its width; None: there is no such part.
-
-    Attributes:
-        mean, low, high: mean and interval.
-        bound_low, bound_high: what the mean would be, were all missing scores the worst, or the best.
-        zero: the place of 0 within a range that goes below it.
-        threshold: from which a row passes.
-        ends: the range, as shown where it is not 0 to 1.
-    """
-
-    mean: str | None
-    low: str | None
-    high: str | None
-    bound_low: str | None = None
-    bound_high: str | None = None
-    zero: str | None = None
-    threshold: str | None = None
-    ends: tuple[str, str] | None = None
-
-    @property
-    def band(self) -> str | None:
-        """The width of the bounds; None where nothing is missing."""
-        if self.bound_low is None or self.bound_high is None or self.bound_low == self.bound_high:
-            return None
-        return _rounded(float(self.bound_high[:-1]) - float(self.bound_low[:-1]))
-
-
-@dataclass(frozen=True)
 class MetricLine:
     """A metric as the table shows it.
 
     Attributes:
         row: its figures, as in `summary.json`.
-        notes: sentences below it.
-        reasons: why scores are missing, with counts.
+        threshold: from which a row passes.
     """
 
     metric: str
-    better: str
     row: Figures
-    mark: IntervalMark
-    notes: Sequence[str]
-    reasons: Sequence[tuple[str, int]]
-    missing_href: str
+    scale: Scale
+    threshold: float | None = None
 
     @property
     def missing(self) -> int:
         return int(self.row["count"] - self.row["scored"])
 
+    @property
+    def missing_href(self) -> str:
+        return f"#{urlencode({'metric': self.metric, 'missing': 1}, errors='replace')}"
 
-def stages(
-    summary: Mapping[str, Figures], scales: Mapping[str, Scale], thresholds: Mapping[str, float]
-) -> list[tuple[str, list[MetricLine]]]:
-    """The tables, in the order shown: a stage, `retrieval`, `generation` or `other`, with its metrics."""
-    return [
-        (name, [line(metric, row, scales[metric], thresholds.get(metric)) for metric, row in part.items()])
-        for name, part in by_stage(summary)
-    ]
+    @property
+    def reasons(self) -> list[tuple[str, int]]:
+        """Why scores are missing, with counts."""
+        return list(self.row["reasons"].items())[:REASONS]
 
+    @property
+    def notes(self) -> list[str]:
+        """Sentences below it."""
+        return list(_notes(self.row))
 
-def line(metric: str, row: Figures, scale: Scale, threshold: float | None = None) -> MetricLine:
-    """A metric's line."""
-    return MetricLine(
-        metric=metric,
-        better=scale.better,
-        row=row,
-        mark=mark(row, scale, threshold),
-        notes=list(_notes(row)),
-        reasons=list(row["reasons"].items())[:REASONS],
-        missing_href=f"#{urlencode({'metric': metric, 'missing': 1}, errors='replace')}",
-    )
+    @property
+    def ends(self) -> list[str]:
+        """The range, as shown where it is not 0 to 1."""
+        low, high = self.scale.low, self.scale.high
+        return [] if (low, high) == (0.0, 1.0) else [f"{end:g}".replace("-", "−") for end in (low, high)]
 
+    @property
+    def mark(self) -> dict[str, str | None]:
+        """Where figures are on the range of the metric, in percent of its width; None: that is not known.
 
-def mark(row: Figures, scale: Scale, threshold: float | None = None) -> IntervalMark:
-    """The mark of figures on the range of their metric."""
-
-    def place(value: float | None) -> str | None:
-        return None if value is None else _rounded(100 * (min(max(value, scale.low), scale.high) - scale.low) / width)
-
-    width = scale.width or 1.0
-    return IntervalMark(
-        place(row["mean"]),
-        place(row.get("ci_low")),
-        place(row.get("ci_high")),
-        place(row.get("bound_low")),
-        place(row.get("bound_high")),
-        place(0.0) if scale.low < 0 < scale.high else None,
-        place(threshold),
-        None if (scale.low, scale.high) == (0.0, 1.0) else _ends(scale),
-    )
-
-
-def _ends(scale: Scale) -> tuple[str, str]:
-    return f"{scale.low:g}".replace("-", "−"), f"{scale.high:g}".replace("-", "−")
-
-
-def _rounded(percent: float) -> str:
-    return f"{percent:.1f}%"
+        `zero` is within a range that goes below it; `band` is the width between the bounds of the mean.
+        """
+        low, high = self.scale.low, self.scale.high
+        values = {name: self.row.get(name) for name in ("mean", "ci_low", "ci_high", "bound_low", "bound_high")}
+        values |= {"zero": 0.0 if low < 0 < high else None, "threshold": self.threshold}
+        places = {
+            name: None
+            if value is None
+            else round(100 * (min(max(value, low), high) - low) / (self.scale.width or 1), 1)
+            for name, value in values.items()
+        }
+        first, last = places["bound_low"], places["bound_high"]
+        places["band"] = None if first is None or last is None or first == last else last - first
+        return {name: None if place is None else f"{place:.1f}%" for name, place in places.items()}
 
 
 def _notes(row: Figures) -> Iterator[str]:

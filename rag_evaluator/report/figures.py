@@ -10,7 +10,6 @@ import numpy as np
 from markupsafe import Markup
 
 from rag_evaluator.report.charts import (
-    Bar,
     ChartPoint,
     chart,
     chart_labels,
@@ -19,15 +18,14 @@ from rag_evaluator.report.charts import (
     in_order,
     why_no_charts,
 )
-from rag_evaluator.report.facts import MetricLine, certified, line, probed
+from rag_evaluator.report.facts import MetricLine, certified, judged_by, probed
 from rag_evaluator.report.pages import render
 from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
-from rag_evaluator.results.conclusion import asks_judge, asks_verifier
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
 from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
-from rag_evaluator.results.worst import RowScore, WorstRow, worst_rows
+from rag_evaluator.results.worst import WorstRow, worst_rows
 from rag_evaluator.statistics.formulas import TIE, Scale
 
 
@@ -59,17 +57,15 @@ def bins_of(values: Floats, scale: Scale, most: int = 20) -> list[ScoreBin]:
     step = (high - low) / most
     distinct, which = np.unique(np.round(seen, 5) + 0.0, return_inverse=True)
     if len(distinct) <= most + 1 and (len(distinct) == 1 or np.diff(distinct).min() >= step * 0.99):
-        parts = [seen[which == place] for place in range(len(distinct))]
-        return [_value_bin(value, part) for value, part in zip(distinct.tolist(), parts, strict=True)]
+        parts = [(value, seen[which == place]) for place, value in enumerate(distinct.tolist())]
+        return [
+            ScoreBin(_beside(part.min(), -1), _beside(part.max(), 1), len(part), value, True) for value, part in parts
+        ]
     edges = low + step * np.arange(most + 1) - TIE
     places = np.clip(np.searchsorted(edges, seen, side="right") - 1, 0, most - 1)
     counts = np.bincount(places, minlength=most).tolist()
-    ends = [_below(low), *edges[1:-1].tolist(), _above(high)]
+    ends = [_beside(low, -1), *edges[1:-1].tolist(), _beside(high, 1)]
     return [ScoreBin(ends[k], ends[k + 1], counts[k], low + step * (k + 0.5)) for k in range(most)]
-
-
-def _value_bin(value: float, scores: Floats) -> ScoreBin:
-    return ScoreBin(_below(float(scores.min())), _above(float(scores.max())), len(scores), value, is_value=True)
 
 
 def axis_of(values: Floats, scale: Scale) -> tuple[float, float]:
@@ -79,15 +75,10 @@ def axis_of(values: Floats, scale: Scale) -> tuple[float, float]:
     return (low, scale.high) if not len(seen) else (min(low, float(seen.min())), max(scale.high, float(seen.max())))
 
 
-def _below(value: float) -> float:
-    """With six decimals, and not above the value."""
-    near = round(value, 6)
-    return near if near <= value else near - TIE
-
-
-def _above(value: float) -> float:
-    near = round(value, 6)
-    return near if near >= value else near + TIE
+def _beside(value: float, side: int) -> float:
+    """With six decimals, and not above the value where `side` is -1, not below it where it is 1."""
+    near = round(float(value), 6)
+    return near if side * (near - value) >= 0 else near + side * TIE
 
 
 Figures = Mapping[str, Any]  # those of a metric, as in `summary.json`; Any: JSON
@@ -101,7 +92,7 @@ def figures_html(run: Run) -> str:
     rows, scales = whole_tally(run), scales_of(run.manifest, run.summary)
     return render(
         "figures.html",
-        judged_by=_judged_by(run),
+        judged_by=judged_by(run),
         certificate=certified(run),
         probes=probed(run),
         groups=list(groups_of(run.summary, scales)),
@@ -110,34 +101,8 @@ def figures_html(run: Run) -> str:
     )
 
 
-def _judged_by(run: Run) -> str:
-    """Who decided on the rows: judge, verifier, or both."""
-    is_verified = any(asks_verifier(run.manifest, metric) for metric in run.metrics)
-    is_judged = any(asks_judge(run.manifest, metric) for metric in run.metrics)
-    names = {"judge": is_judged or not is_verified, "verifier": is_verified}
-    return " and ".join(name for name, asked in names.items() if asked)
-
-
-@dataclass(frozen=True)
-class Group:
-    """The rows with one value of a column: a cell for each metric."""
-
-    name: str
-    rows: int
-    cells: Sequence[MetricLine]
-
-
-@dataclass(frozen=True)
-class Groups:
-    """The groups of a column, and a chart of the `shown` largest for each metric; None where none has a score."""
-
-    column: str
-    groups: Sequence[Group]
-    charts: Mapping[str, Markup | None]
-    shown: int
-
-
-def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> Iterator[Groups]:
+def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> Iterator[dict[str, Any]]:
+    """The groups of each column, and a chart of the largest for each metric; None where none has a score."""
     for column in dict.fromkeys(column for row in summary.values() for column in row.get("groups", {})):
         by_metric = {
             metric: row["groups"][column] for metric, row in summary.items() if column in row.get("groups", {})
@@ -146,55 +111,27 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
         names = in_order(counts)
         shown = sorted(sorted(names, key=lambda name: -counts[name])[:GROUPS], key=names.index)
         labels = dict(zip(shown, chart_labels(shown), strict=True))
-        yield Groups(
-            column,
-            [
-                Group(
-                    name, counts[name], [line(metric, by_metric[metric][name], scales[metric]) for metric in by_metric]
-                )
-                for name in names
-            ],
-            {
-                metric: _group_chart(metric, column, groups, labels, scales[metric])
-                for metric, groups in by_metric.items()
-            },
-            len(shown),
-        )
+        cells = {
+            name: [MetricLine(metric, groups[name], scales[metric]) for metric, groups in by_metric.items()]
+            for name in names
+        }
+        charts: dict[str, Markup | None] = {}
+        for metric, groups in by_metric.items():
+            rows = [(label, groups[name]) for name, label in labels.items()]
+            points = [ChartPoint(label, row["mean"], row.get("ci_low"), row.get("ci_high")) for label, row in rows]
+            ends, says = (scales[metric].low, scales[metric].high), "mean and interval of each group"
+            is_known = any(point.value is not None for point in points)
+            charts[metric] = chart(dots(points, ends), f"{metric} by {column}: {says}") if is_known else None
+        yield {"column": column, "counts": counts, "cells": cells, "charts": charts, "shown": len(shown)}
 
 
-def _group_chart(
-    metric: str, column: str, groups: Mapping[str, Figures], labels: Mapping[str, str], scale: Scale
-) -> Markup | None:
-    points = [
-        ChartPoint(label, groups[name]["mean"], groups[name].get("ci_low"), groups[name].get("ci_high"))
-        for name, label in labels.items()
-    ]
-    if all(point.value is None for point in points):
-        return None
-    return chart(dots(points, (scale.low, scale.high)), f"{metric} by {column}: mean and interval of each group")
-
-
-@dataclass(frozen=True)
-class Spread:
-    """The distribution of a metric's scores; `bins` are empty where there is no score.
-
-    Attributes:
-        bins: scores, number of rows, link to these rows.
-        chart: empty where none can be drawn.
-    """
-
-    metric: str
-    bins: Sequence[tuple[str, int, str]]
-    chart: Markup
-
-
-def spreads_of(rows: Tally, scales: Mapping[str, Scale]) -> Iterator[Spread]:
+def spreads_of(rows: Tally, scales: Mapping[str, Scale]) -> Iterator[tuple[str, list[tuple[str, int, str]], Markup]]:
+    """The distribution of each metric: scores, number of rows and link to these rows; its chart where one is drawn."""
     for metric, values in rows.scores.items():
         bins, ends = bins_of(values, scales[metric]), axis_of(values, scales[metric])
-        bars = [Bar(score_bin.at, score_bin.count) for score_bin in bins]
+        bars = {score_bin.at: score_bin.count for score_bin in bins}
         drawn = chart(histogram(bars, ends), f"Distribution of {metric}") if bars else Markup()
-        shown = [(_range(score_bin), score_bin.count, _href(metric, score_bin)) for score_bin in bins]
-        yield Spread(metric, shown, drawn)
+        yield metric, [(_range(score_bin), score_bin.count, _href(metric, score_bin)) for score_bin in bins], drawn
 
 
 def _range(score_bin: ScoreBin) -> str:
@@ -202,29 +139,11 @@ def _range(score_bin: ScoreBin) -> str:
 
 
 def _href(metric: str, score_bin: ScoreBin) -> str:
-    ends = {"min": _plain(score_bin.low), "max": _plain(score_bin.high)}
-    return f"#{urlencode({'metric': metric, **ends}, errors='replace')}"
-
-
-def _plain(value: float) -> str:
-    return f"{value:.6f}".rstrip("0").rstrip(".")
+    low, high = (f"{end:.6f}".rstrip("0").rstrip(".") for end in (score_bin.low, score_bin.high))
+    return f"#{urlencode({'metric': metric, 'min': low, 'max': high}, errors='replace')}"
 
 
 LINES = 3  # of scores, or of how many more there are: all are in the row itself
-
-
-@dataclass(frozen=True)
-class ShownRow:
-    """A row among the worst; `scores`: the first of its bad ones, `more`: how many there are beside them.
-
-    Attributes:
-        number: of the row in the table of all rows; None: it is not there.
-    """
-
-    row: WorstRow
-    number: int | None
-    scores: Sequence[RowScore]
-    more: int
 
 
 def answer_html(run: Run) -> str:
@@ -238,7 +157,6 @@ def answer_html(run: Run) -> str:
         of="",
         place="worst",
         worst=[_shown(row, row.number) for row in worst],
-        references=any(row.reference for row in worst),
     )
 
 
@@ -253,8 +171,7 @@ def worst_html(runs: Sequence[Run], on: str) -> str:
         worst = worst_rows(run)
         numbers = {row.numbers[place]: number for number, row in enumerate(rows_of(runs, on))} if worst else {}
         shown = [_shown(row, numbers.get(row.number)) for row in worst]
-        references = any(row.reference for row in worst)
-        parts.append(render("worst.html", of=name, place=f"worst-{place}", worst=shown, references=references))
+        parts.append(render("worst.html", of=name, place=f"worst-{place}", worst=shown))
     return "\n".join(parts)
 
 
@@ -264,9 +181,13 @@ def shown_folder(run: Run) -> str:
     return str(PurePath(output_dir.name if output_dir.is_absolute() else output_dir, name))
 
 
-def _shown(row: WorstRow, number: int | None) -> ShownRow:
-    """Where none of its scores is bad, those in the middle."""
+def _shown(row: WorstRow, number: int | None) -> dict[str, Any]:
+    """A row with the first of its bad scores, and how many more there are; where none is bad, those in the middle.
+
+    Args:
+        number: of the row in the table of all rows; None: it is not there.
+    """
     bad = [score for score in row.scores if score.tone == "bad"]
     chosen = bad or [score for score in row.scores if score.tone == "middle"]
     shown = len(chosen) if len(chosen) <= LINES else LINES - 1
-    return ShownRow(row, number, chosen[:shown], len(chosen) - shown)
+    return {"row": row, "number": number, "scores": chosen[:shown], "more": len(chosen) - shown}

@@ -5,10 +5,12 @@ import hashlib
 import json
 import re
 import unicodedata
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
+from itertools import pairwise
 from typing import Any, Literal
 
 import jinja2
@@ -54,11 +56,6 @@ def beginning(text: str) -> str:
 def render(template: str, **values: Any) -> str:
     """A page, or a part of one. `template` is in `templates/`. Any: what it shows."""
     return environment().get_template(template).render(**values)
-
-
-def stream(template: str, **values: Any) -> Iterator[str]:
-    """The same in pieces, for a page that need not fit into memory."""
-    return environment().get_template(template).generate(**values)
 
 
 def json_in_page(value: Any) -> Markup:
@@ -146,18 +143,12 @@ def percent(share: Any) -> str:
     return "<1%" if 0 < share < 0.005 else f"{share:.0%}"
 
 
-def with_interval(mean: float | None, low: float | None, high: float | None) -> str:
-    """A mean with its interval: `0.81 [0.74, 0.86]`."""
-    return number(mean) if mean is None or low is None else f"{number(mean)} [{number(low)}, {number(high)}]"
-
-
 def why_no_interval(method: str | None) -> str:
     """Why a mean has no interval, or the whole range; empty where it has one. `method`: its `ci_method`."""
     return method.partition(": ")[2] if method and method.startswith(("none", "range")) else ""
 
 
 FOLDED = 3_000  # characters before the fold
-MOST = 200_000  # characters in a page
 NAME = 120  # characters of a name
 BACK = 200  # characters in which a blank is looked for, so that no word is cut
 Mark = Literal["", "ins", "del"]
@@ -184,42 +175,26 @@ class TextPart:
 
     Attributes:
         sentence: to which it belongs; None where its sentences were not judged.
-        opens: whether the sentence begins here.
         flag: the probability as percent that it is not supported; empty where nobody says so.
     """
 
     text: str
     mark: Mark = ""
     sentence: SentenceMark | None = None
-    opens: bool = False
     flag: str = ""
 
 
 @dataclass(frozen=True)
 class ShownText:
-    """What is shown of a text.
-
-    Attributes:
-        start: what a reader sees at once.
-        rest: what is folded; empty for a short text.
-        length: characters of the whole text.
-        source: the file that holds the whole text.
-    """
+    """What a reader sees of a text at once, and what is folded: nothing of a short text."""
 
     start: tuple[TextPart, ...]
-    rest: tuple[TextPart, ...]
-    length: int
-    source: str
+    rest: tuple[TextPart, ...] = ()
 
     @property
     def folded(self) -> int:
         """Characters behind the fold."""
         return sum(len(piece.text) for piece in self.rest)
-
-    @property
-    def left_out(self) -> int:
-        """Characters that are not in the page."""
-        return self.length - self.folded - sum(len(piece.text) for piece in self.start)
 
 
 def short(name: object) -> str:
@@ -228,49 +203,29 @@ def short(name: object) -> str:
     return text if len(text) <= NAME else f"{text[: NAME - 1]}…"
 
 
-def shown(text: str, source: str) -> ShownText:
-    """A text without marks."""
-    return shown_pieces([TextPart(text)], source)
+def shown(text: str | Sequence[TextPart], folded: int = FOLDED) -> ShownText:
+    """A text, or the pieces that together are it, with about so many characters before the fold, never more."""
+    pieces = (TextPart(text),) if isinstance(text, str) else tuple(text)
+    whole = "".join(piece.text for piece in pieces)
+    if len(whole) <= folded:
+        return ShownText(pieces)
+    blank = max(whole.rfind(sign, folded - BACK, folded) for sign in " \n")
+    cut = blank + 1 if blank >= 0 else folded
+    parts = list(divided(pieces, [cut]))
+    return ShownText(
+        tuple(part for place, part in parts if place < cut), tuple(part for place, part in parts if place >= cut)
+    )
 
 
-def shown_pieces(pieces: Iterable[TextPart], source: str, folded: int = FOLDED, most: int = MOST) -> ShownText:
-    """A text in pieces, which together are the whole text.
-
-    Args:
-        folded: characters before the fold.
-        most: characters in the page.
-    """
-    pieces = tuple(pieces)
-    length = sum(len(piece.text) for piece in pieces)
-    if length <= folded:
-        return ShownText(pieces, (), length, source)
-    start, rest = _split(pieces, folded)
-    rest, _ = _split(rest, most - sum(len(piece.text) for piece in start))
-    return ShownText(start, rest, length, source)
-
-
-def _split(pieces: Iterable[TextPart], at: int) -> tuple[tuple[TextPart, ...], tuple[TextPart, ...]]:
-    """The pieces before about so many characters, never more, and those after."""
-    before, after = [], []
+def divided(pieces: Iterable[TextPart], edges: Iterable[int]) -> Iterator[tuple[int, TextPart]]:
+    """Pieces that are cut at places of the text, each with the place where it begins."""
+    ordered, place = sorted(edges), 0
     for piece in pieces:
-        if len(piece.text) <= at:
-            before.append(piece)
-            at -= len(piece.text)
-            continue
-        cut, at = _cut(piece.text, at), 0
-        before.append(replace(piece, text=piece.text[:cut]))
-        after.append(replace(piece, text=piece.text[cut:], opens=piece.opens and not cut))
-    return tuple(_filled(before)), tuple(_filled(after))
-
-
-def _cut(text: str, at: int) -> int:
-    """The place after the last blank before `at`, if it is near."""
-    blank = max(text.rfind(sign, max(at - BACK, 0), at) for sign in " \n")
-    return blank + 1 if blank >= 0 else at
-
-
-def _filled(pieces: Iterable[TextPart]) -> Iterator[TextPart]:
-    return (piece for piece in pieces if piece.text)
+        end = place + len(piece.text)
+        inside = ordered[bisect_right(ordered, place) : bisect_right(ordered, end - 1)]
+        for start, stop in pairwise([place, *inside, end]):
+            yield start, replace(piece, text=piece.text[start - place : stop - place])
+        place = end
 
 
 @dataclass(frozen=True)

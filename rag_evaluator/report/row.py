@@ -2,211 +2,97 @@
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Any, TypeVar
+from typing import Any
 
 from rag_evaluator.dataset.columns import TEXTS as TEXT_COLUMNS
 from rag_evaluator.dataset.columns import ColumnNames
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.errors import RagEvaluatorError
-from rag_evaluator.report.pages import ShownText, TextPart, WordDiff, difference, render, short, shown, shown_pieces
-from rag_evaluator.report.row_scores import Attempt, MetricView, metric_views
-from rag_evaluator.report.row_sentences import Sentences, SentenceView, marked
-from rag_evaluator.results.judgement import SIGNS, Tone
+from rag_evaluator.report.facts import judged_by
+from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown
+from rag_evaluator.report.row_scores import MetricView, metric_views
+from rag_evaluator.report.row_sentences import SentenceView, marked
+from rag_evaluator.results.judgement import Tone
 from rag_evaluator.results.rows import DROPPED, row_name
 from rag_evaluator.results.run import Run, samples_of
 
-Json = Mapping[str, Any]  # Any: JSON
-SCORES = "scores.jsonl"
-Value = TypeVar("Value")
+Json = Mapping[str, Any]  # Any in this module: JSON, and the values of templates
 
 
-@dataclass(frozen=True)
-class MarkSource:
-    """Who said it of a context; `count`: how many times, where a score was made several times."""
+def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropped: Json) -> list[dict[str, Any]]:
+    """The contexts in a column of a row, each with what is known of it.
 
-    metric: str
-    section: str
-    confidence: str
-    count: int
-
-
-@dataclass(frozen=True)
-class ContextMark:
-    """What was said of a context."""
-
-    tone: Tone
-    word: str
-    sources: tuple[MarkSource, ...]
-
-
-@dataclass(frozen=True)
-class TextMarks:
-    """The sentences of a text by one metric; `section`: that of the metric."""
-
-    metric: str
-    section: str
-    sentences: tuple[SentenceView, ...]
-
-    @property
-    def legend(self) -> tuple[tuple[Tone, str], ...]:
-        """What the marks mean, each once, in the order of `SIGNS`; of what does not count without the reason."""
-        words = {(view.tone, "not counted" if view.tone == "plain" else view.word) for view in self.sentences}
-        return tuple(sorted(words, key=lambda meaning: (list(SIGNS).index(meaning[0]), meaning[1])))
-
-
-@dataclass(frozen=True)
-class ContextView:
-    """A context.
-
-    Attributes:
-        supports: the sentences that it supports: only where it was looked at alone.
-        dropped: the metrics whose judge it was not shown to, as it did not fit the window.
+    `marks` are verdicts on it alone, each with who said it how many times. `supports` are the sentences that it alone
+    supports, by metric. `dropped` are the metrics whose judge it was not shown to, as it did not fit the window.
     """
-
-    text: ShownText
-    marks: tuple[ContextMark, ...]
-    supports: tuple[TextMarks, ...]
-    dropped: tuple[str, ...]
-    score: float | None
-
-
-def context_views(column: str, columns: Json, metrics: Iterable[MetricView], dropped: Json) -> tuple[ContextView, ...]:
-    texts = columns.get(column) or ()
-    scores = columns.get("document_score") or ()
-    metrics = tuple(metrics)
-    supports = tuple(_supports(column, metrics))
+    scores = (columns.get("document_score") or ()) if column == "retrieved_contexts" else ()
     marks: dict[int, dict[tuple[Tone, str], Counter[tuple[str, str, str]]]] = {}
     for place, verdict, source in _marks(column, metrics):
         marks.setdefault(place, {}).setdefault(verdict, Counter())[source] += 1
-    return tuple(
-        ContextView(
-            shown(text, SCORES),
-            tuple(
-                ContextMark(*verdict, tuple(MarkSource(*source, count) for source, count in sources.items()))
-                for verdict, sources in marks.get(place, {}).items()
-            ),
-            tuple(found for found in (_by_context(made, place) for made in supports) if found.sentences),
-            tuple(metric for metric, places in dropped.items() if place in places),
-            scores[place] if column == "retrieved_contexts" and place < len(scores) else None,
-        )
-        for place, text in enumerate(texts)
-    )
+    return [
+        {
+            "text": shown(text),
+            "marks": marks.get(place, {}),
+            "supports": list(_supports(column, place, metrics)),
+            "dropped": [metric for metric, places in dropped.items() if place in places],
+            "score": scores[place] if place < len(scores) else None,
+        }
+        for place, text in enumerate(columns.get(column) or ())
+    ]
 
 
-def _marks(column: str, metrics: Iterable[MetricView]) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str]]]:
+def _marks(column: str, metrics: Sequence[MetricView]) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str]]]:
     """Every verdict on a single context: its place, what it says, and who says it."""
     for metric in metrics:
-        attempts = metric.attempts
-        for judgement in (judgement for made in attempts for judgement in made.judgements):
+        for judgement in (judgement for made in metric.attempts for judgement in made["judgements"]):
             if judgement.context and judgement.context[0] == column:
                 for verdict in judgement.verdicts:
-                    source = metric.name, metric.section, verdict.confidence if len(attempts) == 1 else ""
-                    yield judgement.context[1], (verdict.tone, verdict.word), source
+                    confidence = verdict.confidence if len(metric.attempts) == 1 else ""
+                    yield judgement.context[1], (verdict.tone, verdict.word), (metric.name, metric.section, confidence)
 
 
-def _supports(column: str, metrics: Iterable[MetricView]) -> Iterator[TextMarks]:
-    """The sentences that a column supports, by metric."""
-    for marks, sentences in _judged(metrics):
-        if sentences.compared.evidence == column:
-            yield replace(marks, sentences=tuple(view for view in marks.sentences if view.supported))
-
-
-def _by_context(marks: TextMarks, place: int) -> TextMarks:
-    """The sentences that one context alone supports."""
-    return replace(marks, sentences=tuple(view for view in marks.sentences if view.contexts == (place,)))
-
-
-def _judged(metrics: Iterable[MetricView]) -> Iterator[tuple[TextMarks, Sentences]]:
-    """The sentences of each score; of one that was made several times the first ones."""
+def _supports(column: str, place: int, metrics: Sequence[MetricView]) -> Iterator[tuple[str, list[SentenceView]]]:
+    """The sentences that one context alone supports, by metric."""
     for metric in metrics:
-        sentences = next((made.sentences for made in metric.attempts if made.sentences), None)
-        if sentences is not None:
-            yield TextMarks(metric.name, metric.section, sentences.sentences), sentences
+        if metric.sentences and metric.sentences.compared.evidence == column:
+            views = [view for view in metric.sentences.sentences if view.supported and view.contexts == (place,)]
+            if views:
+                yield metric.name, views
 
 
-def _marks_of(column: str, metrics: Iterable[MetricView]) -> TextMarks | None:
-    """The sentences of a text by the first metric that looked at them; None where none did."""
-    return next((marks for marks, sentences in _judged(metrics) if sentences.compared.text == column), None)
-
-
-@dataclass(frozen=True)
-class RowView:
-    """What a page shows of a row.
-
-    Attributes:
-        number: from 0.
-        name: see `row_name`.
-        marks: the texts whose sentences are marked, by column.
-        diff: of response and reference, or of two responses; None where one is not there.
-        columns: what else the row has: name, text.
-    """
-
-    number: int
-    name: str
-    run: str
-    question: ShownText | None
-    response: ShownText | None
-    reference: ShownText | None
-    marks: Mapping[str, TextMarks]
-    diff: WordDiff | None
-    retrieved: tuple[ContextView, ...]
-    expected: tuple[ContextView, ...]
-    metrics: tuple[MetricView, ...]
-    columns: tuple[tuple[str, ShownText], ...]
-
-    @property
-    def attempts(self) -> list[Attempt]:
-        """All that was made, of any metric."""
-        return [attempt for metric in self.metrics for attempt in metric.attempts]
-
-    @property
-    def has_sentences(self) -> bool:
-        """Whether sentences were judged one by one."""
-        return any(attempt.sentences for attempt in self.attempts)
-
-    @property
-    def said_by(self) -> str:
-        """Who decided what the metrics hold: the judge, the verifier, or both."""
-        attempts = self.attempts
-        is_verified = any(attempt.is_verified for attempt in attempts)
-        is_judged = any(attempt.judgements or (attempt.sentences and not attempt.is_verified) for attempt in attempts)
-        names = {"the judge": is_judged or not is_verified, "the verifier": is_verified}
-        return " and ".join(name for name, said in names.items() if said)
-
-
-def row_view(run: Run, row: int, against: Sequence[str] | None = None) -> RowView:
-    """A row of a run. Raises `IndexError` if there is none of this number, `ResultsError` for damaged files.
+def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict[str, Any]:
+    """What `row.html` shows of a row. Raises `IndexError` if there is none of this number, `ResultsError` for damaged
+    files.
 
     Args:
         against: responses of other runs, with the first of which this one is compared; None: it is compared with the
             reference.
     """
-    values, mapping = run.row(row), run.config.get("columns") or {}
+    values = run.row(row)
     columns = columns_of(run, values)
     metrics = metric_views(run, row, values, columns)
-    dropped = values.get(DROPPED) or {}
     response, reference = columns.get("response"), columns.get("reference")
     other = reference if against is None else next(iter(against), None)
     diff = difference(response, other) if response is not None and other is not None else None
-    both = diff if against is None else None
-    marks = {column: found for column in ("response", "reference") if (found := _marks_of(column, metrics))}
-    return RowView(
-        number=row,
-        name=row_name(row, values),
-        run=short(run.title),
-        question=_text(columns.get("user_input")),
-        response=_answer(response, diff.first if diff else None, marks.get("response")),
-        reference=_answer(reference, both.second if both else None, marks.get("reference")),
-        marks=marks,
-        diff=diff,
-        retrieved=context_views("retrieved_contexts", columns, metrics, dropped),
-        expected=context_views("reference_contexts", columns, metrics, {}),
-        metrics=metrics,
-        columns=tuple(_other_columns(values, run, columns, mapping)),
-    )
+    # the first metric that looked at the sentences of a text marks them
+    marks = {metric.sentences.compared.text: metric for metric in reversed(metrics) if metric.sentences}
+    return {
+        "number": row,
+        "name": row_name(row, values),
+        "run": run.title,
+        "judged_by": judged_by(run),
+        "question": None if columns.get("user_input") is None else shown(str(columns["user_input"])),
+        "response": _answer(response, diff.first if diff else None, marks.get("response")),
+        "reference": _answer(reference, diff.second if diff and against is None else None, marks.get("reference")),
+        "marks": marks,
+        "diff": diff,
+        "retrieved": contexts_of("retrieved_contexts", columns, metrics, values.get(DROPPED) or {}),
+        "expected": contexts_of("reference_contexts", columns, metrics, {}),
+        "metrics": metrics,
+        "columns": list(_other_columns(values, run, columns)),
+    }
 
 
 def columns_of(run: Run, values: Json) -> dict[str, Any]:
@@ -217,118 +103,65 @@ def columns_of(run: Run, values: Json) -> dict[str, Any]:
     return {}
 
 
-def _text(text: Any) -> ShownText | None:
-    return None if text is None else shown(str(text), SCORES)
-
-
-def _answer(text: str | None, pieces: Sequence[TextPart] | None, marks: TextMarks | None) -> ShownText | None:
+def _answer(text: str | None, pieces: Sequence[TextPart] | None, marks: MetricView | None) -> ShownText | None:
     """A response or reference, in the pieces of its comparison and with its sentences."""
     if text is None:
         return None
-    parts = [TextPart(str(text))] if pieces is None else pieces
-    return shown_pieces(parts if marks is None else marked(parts, marks.sentences), SCORES)
+    parts = pieces or [TextPart(str(text))]
+    return shown(marked(parts, marks.sentences.sentences) if marks and marks.sentences else parts)
 
 
-def _other_columns(values: Json, run: Run, columns: Json, mapping: Json) -> Iterator[tuple[str, ShownText]]:
+def _other_columns(values: Json, run: Run, columns: Json) -> Iterator[tuple[str, ShownText]]:
     """The columns that are shown nowhere else, as text or JSON."""
+    mapping = run.config.get("columns") or {}
     names, record = ColumnNames(mapping), InputRecord("", values)
     if names.is_log(values):
         names = ColumnNames({**mapping, "reference": "retrieved_contexts"})
     read = {name for column in TEXT_COLUMNS if column in columns for name in names.names_of(column, record)}
     for name, value in values.items():
         if name not in {*run.metrics, DROPPED, *read} and value is not None:
-            yield short(name), shown(value if isinstance(value, str) else _as_json(value), SCORES)
-
-
-def _as_json(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-@dataclass(frozen=True)
-class PairMetric:
-    """A metric on every side, None where a run has none."""
-
-    name: str
-    sides: tuple[MetricView | None, ...]
-
-    @property
-    def values(self) -> tuple[float | None, ...]:
-        """The score of each side."""
-        return tuple(side.value if side else None for side in self.sides)
-
-    @property
-    def difference(self) -> float | None:
-        """The last score less the first; None where one is missing."""
-        first, last = self.values[0], self.values[-1]
-        return None if first is None or last is None else last - first
-
-    @property
-    def has_details(self) -> bool:
-        return any(side is not None and side.has_details for side in self.sides)
-
-
-@dataclass(frozen=True)
-class Side:
-    """A run; `view`: its row, None if it has none."""
-
-    run: str
-    row: int | None
-    view: RowView | None
-
-
-@dataclass(frozen=True)
-class PairView:
-    """Sides with what they share.
-
-    Attributes:
-        question, reference, columns: those of all sides; None where they differ: then each side has its own.
-        same_contexts: whether all sides have the same ones.
-    """
-
-    sides: tuple[Side, ...]
-    metrics: tuple[PairMetric, ...]
-    question: ShownText | None
-    reference: ShownText | None
-    columns: tuple[tuple[str, ShownText], ...] | None
-    same_contexts: bool
+            yield name, shown(value if isinstance(value, str) else json.dumps(value, ensure_ascii=False))
 
 
 def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
-    """A row in two runs, `None` for a run without it. Raises as `row_html`."""
-    return render("row_pair.html", pair=pair_view(runs, rows))
+    """A row in two runs, `None` for a run without it. Raises as `row_html`.
 
-
-def pair_view(runs: Sequence[Run], rows: Sequence[int | None]) -> PairView:
-    """The sides in the order of the runs; each response is compared with that of the other run."""
-    responses = [_response(run, row) for run, row in zip(runs, rows, strict=True)]
-    sides = []
+    Each response is compared with that of the other run. What is equal on all sides stands there once.
+    """
+    responses = [
+        None if row is None else columns_of(run, run.row(row)).get("response")
+        for run, row in zip(runs, rows, strict=True)
+    ]
+    sides: list[dict[str, Any]] = []
     for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
-        responses_of_others = [text for other, text in enumerate(responses) if other != place and text is not None]
-        view = None if row is None else row_view(run, row, against=responses_of_others)
+        others = [text for other, text in enumerate(responses) if other != place and text is not None]
         named = [other.title for other in runs].count(run.title) == 1
-        sides.append(Side(short(run.title if named else run.folder.name), row, view))
-    views = [side.view for side in sides if side.view is not None]
-    return PairView(
-        tuple(sides),
-        tuple(_pair_metrics([side.view for side in sides])),
-        _shared([view.question for view in views]),
-        _shared([view.reference for view in views]),
-        _shared([view.columns for view in views]),
-        len(views) > 1 and _shared([tuple(context.text for context in view.retrieved) for view in views]) is not None,
-    )
+        view = None if row is None else row_values(run, row, against=others)
+        sides.append({"run": run.title if named else run.folder.name, "row": row, "view": view})
+    views = [side["view"] for side in sides if side["view"]]
+    contexts = [[context["text"] for context in view["retrieved"]] for view in views]
+    pair = {
+        "sides": sides,
+        "metrics": list(_pair_metrics([side["view"] for side in sides])),
+        "same_contexts": len(views) > 1 and _shared(contexts) is not None,
+        **{name: _shared([view[name] for view in views]) for name in ("question", "reference", "columns")},
+    }
+    return render("row_pair.html", pair=pair)
 
 
-def _response(run: Run, row: int | None) -> str | None:
-    return None if row is None else columns_of(run, run.row(row)).get("response")
-
-
-def _pair_metrics(views: Sequence[RowView | None]) -> Iterator[PairMetric]:
-    by_side = [{metric.name: metric for metric in view.metrics} if view else {} for view in views]
+def _pair_metrics(views: Sequence[Json | None]) -> Iterator[dict[str, Any]]:
+    """Each metric on every side, None where a run has none; the difference is that of the last one to the first."""
+    by_side = [{metric.name: metric for metric in view["metrics"]} if view else {} for view in views]
     for name in dict.fromkeys(name for side in by_side for name in side):
-        yield PairMetric(name, tuple(side.get(name) for side in by_side))
+        sides = [side.get(name) for side in by_side]
+        values = [side.value if side else None for side in sides]
+        difference = None if values[0] is None or values[-1] is None else values[-1] - values[0]
+        details = any(side and side.has_details for side in sides)
+        yield {"name": name, "sides": sides, "scores": values, "difference": difference, "has_details": details}
 
 
-def _shared(values: Sequence[Value]) -> Value | None:
+def _shared(values: Sequence[Any]) -> Any:
+    """What is equal on all sides; None where they differ."""
     return values[0] if values and all(value == values[0] for value in values) else None
 
 
@@ -339,4 +172,4 @@ def row_html(run: Run, row: int) -> str:
 
     Raises `IndexError` if there is no row of this number, `ResultsError` for damaged files.
     """
-    return render("row.html", row=row_view(run, row))
+    return render("row.html", row=row_values(run, row))

@@ -5,12 +5,12 @@ The text of a prompt before its input is the same in every row: a page has it on
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.report.pages import MOST, ShownText, clean, percent, short, shown
+from rag_evaluator.report.pages import ShownText, clean, percent, short, shown
 from rag_evaluator.report.row_sentences import Sentences, sentences_of
 from rag_evaluator.results.judgement import (
     REASONS,
@@ -23,13 +23,12 @@ from rag_evaluator.results.judgement import (
     tone_of,
 )
 from rag_evaluator.results.questions import input_values, questions_of
-from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import WORST_QUARTER
 from rag_evaluator.results.tally import as_score
 
 Json = Mapping[str, Any]  # Any in this module: JSON
-SOURCE = DETAILS
+DETAILED = ("sentences", "judgements", "reason", "flags", "outcome", "repeat")  # of a score: what a page shows of it
 CONTEXTS = {"retrieved_contexts": "retrieved context", "reference_contexts": "reference context"}
 
 
@@ -60,31 +59,27 @@ class JudgementView:
     Attributes:
         about: what the question named, in words: 'retrieved context 2', 'reference'.
         context: column and position of the context that the verdict is about; None: it is about more.
-        failed: whether there is no answer.
-        error: why; None where that is shown elsewhere.
+        error: why there is no answer; None where that is shown elsewhere.
         used: lists of texts in the answer that a later question is about: (name, number of texts).
     """
 
     prompt: str
     about: tuple[str, ...]
     context: tuple[str, int] | None
-    failed: bool
     error: ShownText | None
     verdicts: tuple[VerdictView, ...]
     used: tuple[tuple[str, int], ...]
 
-    @property
-    def has_details(self) -> bool:
-        """Whether there is an answer, or an error that is shown nowhere else."""
-        return not self.failed or self.error is not None
 
-
-def judgement_views(judgements: Sequence[Judgement], columns: Json, metric: Json) -> list[JudgementView]:
-    """The judgements of a score, in the order of asking.
+def judgement_views(
+    judgements: Sequence[Judgement], columns: Json, metric: Json, reason: str = ""
+) -> list[JudgementView]:
+    """The judgements of a score that have an answer, or an error that is shown nowhere else, in the order of asking.
 
     Args:
         columns: the row's columns under ragas' names.
         metric: what the manifest says of it: its range, and which end is the better one.
+        reason: why the score is missing, which is shown already.
     """
     asked: dict[tuple[str, str], int] = {}
     answers = [judgement.response for judgement in judgements]
@@ -99,18 +94,17 @@ def judgement_views(judgements: Sequence[Judgement], columns: Json, metric: Json
         response = judgement.response
         listed = response if isinstance(response, Mapping) else {}
         later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
-        values = input_values(judgement.parts, columns, answers)
-        views.append(
-            JudgementView(
-                short(judgement.prompt),
-                tuple(dict.fromkeys(name for part in judgement.parts.values() if (name := _named(part)))),
-                None if judgement.verdict is None else _context(values, columns, str(judgement.prompt), asked),
-                judgement.response is None,
-                shown(str(judgement.error), SOURCE) if judgement.error else None,
-                tuple(_verdicts(judgement, values, later, metric)),
-                tuple((short(key), count) for key, count in later.items()),
-            )
+        values, error = input_values(judgement.parts, columns, answers), str(judgement.error or "")
+        view = JudgementView(
+            str(judgement.prompt),
+            tuple(dict.fromkeys(name for part in judgement.parts.values() if (name := _named(part)))),
+            None if judgement.verdict is None else _context(values, columns, str(judgement.prompt), asked),
+            shown(error) if error and error != reason else None,
+            tuple(_verdicts(judgement, values, later, metric)),
+            tuple(later.items()),
         )
+        if view.error or response is not None:
+            views.append(view)
     return views
 
 
@@ -119,8 +113,8 @@ def _named(part: Any) -> str:
     if not isinstance(part, Mapping) or not ("column" in part or "judgement" in part):
         return ""
     if "judgement" in part:
-        return f"its {short(part['key'])} above"
-    column = short(part["column"])
+        return f"its {part['key']} above"
+    column = str(part["column"])
     number = part["item"] + 1 if "item" in part else part.get("items")
     if number is None:
         return column
@@ -160,9 +154,9 @@ def _verdict(verdict: JudgedVerdict, values: Json, metric: Json) -> VerdictView:
     return VerdictView(
         tone,
         word,
-        ", ".join(short(name) for name in named if name != "statement"),
-        shown("\n".join(verdict.about), SOURCE) if verdict.about else None,
-        shown("\n".join(verdict.reasons), SOURCE) if verdict.reasons else None,
+        ", ".join(name for name in named if name != "statement"),
+        shown("\n".join(verdict.about)) if verdict.about else None,
+        shown("\n".join(verdict.reasons)) if verdict.reasons else None,
         percent(verdict.confidence),
     )
 
@@ -181,91 +175,38 @@ def _tone_and_word(verdict: JudgedVerdict, values: Json, metric: Json) -> tuple[
     return tone, f"{short(key)} {number}: {short(described)}" if described else f"{short(key)} {number}"
 
 
-@dataclass(frozen=True)
-class PromptView:
-    """A prompt: `head`, `input` and `tail` together are what was sent.
-
-    Their texts are clean: a template escapes them before it could clean them.
-
-    Attributes:
-        head: its key in `frames_of`; empty where the whole text is the input.
-        head_length: characters of it.
-        left_out: characters of the input that are too many for a page.
-    """
-
-    name: str
-    head: str
-    head_length: int
-    input: str
-    tail: str
-    left_out: int = 0
-
-
 def frames_of(run: Run) -> dict[str, str]:
     """The texts before the inputs by the key that fragments of rows refer to; each once, for any number of runs."""
     heads = [frame["head"] for named in run.prompts.values() for prompt in named.values() for frame in prompt["frames"]]
-    return {_key(head): clean(head) for head in heads}
+    return {short_digest(head): clean(head) for head in heads}
 
 
-def prompt_views(line: Json, columns: Json, prompts: Json) -> tuple[tuple[PromptView, ...], str]:
-    """The prompts behind a score, and why there are no more of them; empty where there are all.
+Prompt = tuple[str, str, int, str, str]  # name, key of its head in `frames_of`, characters of that, input, tail
+
+
+def prompts_of(line: Json, columns: Json, prompts: Json) -> tuple[list[Prompt], str]:
+    """The prompts behind a score as they were sent, and why there are no more of them; empty where there are all.
+
+    Their texts are clean: a template escapes them before it could clean them.
 
     Args:
         line: of the details.
         columns: the row's columns under ragas' names.
         prompts: what `prompts.json` holds.
     """
-    views: list[PromptView] = []
+    shown_prompts: list[Prompt] = []
     try:
         for question in questions_of(line, columns, prompts):
-            frames = prompts.get(line["metric"], {}).get(question["prompt"], {}).get("frames", ())
-            views.append(_prompt_view(question["prompt"], question["text"], frames))
+            name, text = question["prompt"], question["text"]
+            frames = prompts.get(line["metric"], {}).get(name, {}).get("frames", ())
+            around = [(frame["head"], frame["tail"]) for frame in frames]
+            fitting = [(head, tail) for head, tail in around if text.startswith(head) and text.endswith(tail)]
+            head, tail = max(fitting, key=lambda pair: len(pair[0]), default=("", ""))
+            middle = text[len(head) : len(text) - len(tail)]
+            shown_prompts.append((name, short_digest(head) if head else "", len(head), clean(middle), clean(tail)))
     except (ResultsError, KeyError, TypeError, AttributeError) as error:
-        return tuple(views), str(error) if isinstance(error, ResultsError) else repr(error)
-    return tuple(views), ""
-
-
-def _prompt_view(name: str, text: str, frames: Any) -> PromptView:
-    around = [(frame["head"], frame["tail"]) for frame in frames]
-    fitting = [(head, tail) for head, tail in around if text.startswith(head) and text.endswith(tail)]
-    head, tail = max(fitting, key=lambda pair: len(pair[0]), default=("", ""))
-    middle = text[len(head) : len(text) - len(tail)]
-    key = _key(head) if head else ""
-    return PromptView(short(name), key, len(head), clean(middle[:MOST]), clean(tail), max(len(middle) - MOST, 0))
-
-
-def _key(head: str) -> str:
-    return short_digest(head)
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """A score as it was made once.
-
-    Attributes:
-        repeat: number of the repeat, from 1; None where it was made once.
-        reason: why it is missing, else None.
-        outcome: what the value stands for, of a metric that names that.
-        flags: what was seen in the judge's work -> the texts that it is about, on one line.
-        sentences: of a text, with what the judge chose about them; None of a metric that looks at no sentences.
-        judgements: without those of sentences.
-        prompts_missing: why there are no more prompts.
-    """
-
-    repeat: int | None
-    value: float | None
-    reason: ShownText | None
-    outcome: str | None
-    flags: Mapping[str, ShownText]
-    sentences: Sentences | None
-    judgements: tuple[JudgementView, ...]
-    prompts: tuple[PromptView, ...]
-    prompts_missing: str
-
-    @property
-    def is_verified(self) -> bool:
-        """Whether a verifier decided on sentences, not the judge as one."""
-        return self.sentences is not None and self.sentences.used == 1
+        return shown_prompts, str(error) if isinstance(error, ResultsError) else repr(error)
+    return shown_prompts, ""
 
 
 @dataclass(frozen=True)
@@ -277,7 +218,7 @@ class MetricView:
         stage: `retrieval` or `generation`; empty where nobody knows.
         tone: whether the score is good news; plain where there is none, or nobody knows the range.
         marked: see `is_marked`.
-        attempts: what is behind the score, several where it was made several times.
+        attempts: what is behind the score, see `_attempt`; several where it was made several times.
     """
 
     name: str
@@ -287,21 +228,23 @@ class MetricView:
     marked: bool
     better: str
     value: float | None
-    attempts: tuple[Attempt, ...]
+    attempts: Sequence[Json]
+
+    @property
+    def sentences(self) -> Sentences | None:
+        """Those of the score; of one that was made several times the first ones."""
+        return next((made["sentences"] for made in self.attempts if made["sentences"]), None)
 
     @property
     def missing(self) -> ShownText | None:
         """Why there is no score."""
-        reasons = (attempt.reason for attempt in self.attempts if attempt.reason)
+        reasons = (made["reason"] for made in self.attempts if made["reason"])
         return next(reasons, None) if self.value is None else None
 
     @property
     def has_details(self) -> bool:
         """Whether there is more to show than the value."""
-        return any(
-            made.sentences or made.judgements or made.reason or made.flags or made.outcome or made.repeat
-            for made in self.attempts
-        )
+        return any(made[name] for made in self.attempts for name in DETAILED)
 
 
 def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[MetricView, ...]:
@@ -315,46 +258,37 @@ def metric_views(run: Run, row: int, values: Json, columns: Json) -> tuple[Metri
 
     views = []
     for place, name in enumerate(run.metrics):
-        about, value, section = _about(run, name), as_score(values.get(name)), f"m{place}"
-        attempts = tuple(_attempt(line, about, columns, prompts, section) for line in lines.get(name, ()))
+        about, value, section = run.manifest.get("metrics", {}).get(name) or {}, as_score(values.get(name)), f"m{place}"
+        attempts = [_attempt(line, about, columns, prompts, section) for line in lines.get(name, ())]
         stage, better = str(about.get("stage") or ""), str(about.get("better") or "")
+        low, high = about.get("range") or (0.0, 0.0)
+        tone: Tone = "plain" if value is None else tone_of(value, low, high, better)
         marked = is_marked(value, better, run.summary.get(name, {}).get(WORST_QUARTER))
-        views.append(MetricView(name, section, stage, _tone(value, about), marked, better, value, attempts))
+        views.append(MetricView(name, section, stage, tone, marked, better, value, attempts))
     return tuple(views)
 
 
-def _about(run: Run, metric: str) -> Json:
-    about = run.manifest.get("metrics", {}).get(metric)
-    return about if isinstance(about, Mapping) else {}
+def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str) -> dict[str, Any]:
+    """A score as it was made once.
 
-
-def _attempt(line: Json, about: Json, columns: Json, prompts: Json, section: str) -> Attempt:
+    `repeat` counts from 1, None: it was made once only. `outcome` is what the value stands for, of a metric that names
+    that. `flags` are what was seen in the judge's work, with the texts that it is about. `judgements` are those
+    without `sentences`.
+    """
     reason, repeat = line.get("reason"), line.get("repeat")
     judgements = judgements_of(line)
     sentences = sentences_of(judgements, columns, section if repeat is None else f"{section}-r{repeat + 1}")
-    if sentences is not None:
-        judgements = judgements[sentences.used :]
-    views = judgement_views(judgements, columns, about)
-    sent, missing = prompt_views(line, columns, prompts)
-    views = [replace(view, error=None) if reason and _is_reason(view, str(reason)) else view for view in views]
-    return Attempt(
-        None if repeat is None else repeat + 1,
-        as_score(line.get("value")),
-        shown(str(reason), SOURCE) if reason else None,
-        short(line["outcome"]) if line.get("outcome") else None,
-        {flag: shown(" · ".join(texts), SOURCE) for flag, texts in line.get("flags", {}).items()},
-        sentences,
-        tuple(views),
-        sent,
-        missing,
-    )
-
-
-def _is_reason(view: JudgementView, reason: str) -> bool:
-    """Whether the error of a judgement is the reason why the score is missing, which is shown already."""
-    return view.error is not None and view.error == shown(reason, SOURCE)
-
-
-def _tone(value: float | None, about: Json) -> Tone:
-    low, high = about.get("range") or (0.0, 0.0)
-    return "plain" if value is None else tone_of(value, low, high, str(about.get("better")))
+    sent, missing = prompts_of(line, columns, prompts)
+    return {
+        "repeat": None if repeat is None else repeat + 1,
+        "value": as_score(line.get("value")),
+        "reason": shown(str(reason)) if reason else None,
+        "outcome": line.get("outcome"),
+        "flags": {flag: shown(" · ".join(texts)) for flag, texts in line.get("flags", {}).items()},
+        "sentences": sentences,
+        "judgements": judgement_views(
+            judgements[sentences.used if sentences else 0 :], columns, about, str(reason or "")
+        ),
+        "prompts": sent,
+        "prompts_missing": missing,
+    }

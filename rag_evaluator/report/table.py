@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
+import numpy as np
+
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results.rows import own_name
@@ -21,6 +23,8 @@ TEXTS = (RESPONSE, "reference")  # beside the question, where one run is shown
 FEW = 4  # metrics, whose scores of two runs leave room for their responses
 FIRST = 50  # rows that are looked at to find out which of them there are
 SEARCH_IN = ("id", "user_input", "response", "reference")
+PARTS = {"worst": "Worst rows", "means": "Means", "rows": "All rows", "spread": "Charts", "what": "What was run"}
+COMPARED_PARTS = {"content": "Figures", "worst-1": "Worst rows", "rows": "All rows", "what-0": "What was run"}
 Row = Mapping[str, Any]  # a line of `scores.jsonl`; Any: JSON
 Scores = Mapping[str, float | None]
 
@@ -92,6 +96,12 @@ def response_key(run: int) -> str:
     return f"{RESPONSE} {run}"
 
 
+def table_values(runs: Sequence[Run]) -> dict[str, Any]:
+    """What `run.html` shows around the rows, and the parts of the page that it links to. Any: see there."""
+    parts = PARTS if len(runs) == 1 else COMPARED_PARTS
+    return {"columns": columns_of(runs), "texts": texts_of(runs), "parts": parts.items()}
+
+
 def columns_of(runs: Sequence[Run]) -> list[Column]:
     """Return the columns of the table: groups, scores of the first run, and those of the others by the difference."""
     first, *remaining = runs
@@ -100,19 +110,18 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
     for metric in first.metrics:
         about = first.manifest.get("metrics", {}).get(metric, {})
         better, ends = about.get("better") or "higher", about.get("range")
-        columns.append(Column(metric, metric, "score", None, better, ends, quarter=_quarter(first, metric)))
+        columns.append(
+            Column(
+                metric, metric, "score", None, better, ends, quarter=first.summary.get(metric, {}).get(WORST_QUARTER)
+            )
+        )
         for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
                 title, shown = f"{metric}: {name} − {base}", score_key(metric, place)
                 key = difference_key(metric, place)
-                quarter = _quarter(other, metric)
+                quarter = other.summary.get(metric, {}).get(WORST_QUARTER)
                 columns.append(Column(key, title, "difference", name, better, shown=shown, quarter=quarter))
     return columns
-
-
-def _quarter(run: Run, metric: str) -> float | None:
-    quarter: float | None = run.summary.get(metric, {}).get(WORST_QUARTER)
-    return quarter
 
 
 def texts_of(runs: Sequence[Run]) -> dict[str, str]:
@@ -134,10 +143,7 @@ def worst_places(run: Run) -> list[int]:
     """Return the place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
     rows, known = whole_tally(run), reporting_of(run.manifest).scales
     scales = {metric: known.get(metric) or Scale() for metric in rows.scores}
-    order = worst_first(ranked_scores(run.manifest, rows), scales)
-    places = [0] * len(order)
-    for place, row in enumerate(order):
-        places[row] = place
+    places: list[int] = np.argsort(worst_first(ranked_scores(run.manifest, rows), scales)).tolist()
     return places
 
 

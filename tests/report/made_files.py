@@ -31,17 +31,16 @@ def made_run(
         rows: the input rows; None: a response of as many letters as the row has predecessors.
     """
     folder.mkdir(parents=True)
-    count, known, by = len(next(iter(scores.values()))), scales or {}, groups or {}
+    count, by = len(next(iter(scores.values()))), groups or {}
     rows = [{"response": "x" * row} for row in range(count)] if rows is None else rows
     columns = {**by, **scores}
     written = [
         {**row, **{name: _json(values[place]) for name, values in columns.items()}} for place, row in enumerate(rows)
     ]
-    summary = {}
+    summary, about = {}, {}
     for metric, values in scores.items():
-        scale = known.get(metric, Scale())
-        whole = _scores(values)
-        row = {**figures(whole, None, scale, 0.95), "kind": scale.kind, "better": scale.better}
+        scale, whole = (scales or {}).get(metric, Scale()), _scores(values)
+        said = {"kind": scale.kind, "better": scale.better, "stage": (stages or {}).get(metric, "generation")}
         parts = {
             column: {
                 value: figures(whole.of([p for p in range(count) if found[p] == value]), None, scale, 0.95)
@@ -49,21 +48,8 @@ def made_run(
             }
             for column, found in by.items()
         }
-        summary[metric] = {
-            **row,
-            "stage": (stages or {}).get(metric, "generation"),
-            **({"groups": parts} if by else {}),
-        }
-    about = {
-        metric: {
-            "range": [known.get(metric, Scale()).low, known.get(metric, Scale()).high],
-            "kind": summary[metric]["kind"],
-            "better": summary[metric]["better"],
-            "stage": summary[metric]["stage"],
-            "threshold": None,
-        }
-        for metric in scores
-    }
+        summary[metric] = {**figures(whole, None, scale, 0.95), **said, **({"groups": parts} if by else {})}
+        about[metric] = {"range": [scale.low, scale.high], **said, "threshold": None}
     made = {"program": "rag_evaluator", "name": folder.name, "rows": count, "metrics": about, "config": {}, **manifest}
     (folder / "manifest.json").write_text(json.dumps(made))
     (folder / "summary.json").write_text(json.dumps(summary))

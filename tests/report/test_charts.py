@@ -12,12 +12,7 @@ from labelled_runs import exact_rows, exact_run
 from report.made_files import NONE, made_run
 
 from rag_evaluator import compare
-from rag_evaluator.report import (
-    comparison_html,
-    figures_html,
-    means_html,
-    what_html,
-)
+from rag_evaluator.report import comparison_html, figures_html, means_html, what_html
 from rag_evaluator.results import Run, word
 from rag_evaluator.statistics import Paired, Scale, compare_scores
 
@@ -140,11 +135,10 @@ def test_a_comparison_shows_differences_with_intervals_and_the_rows_that_changed
     assert "b against a" in text  # not the folders
 
 
-def test_a_metric_that_should_be_low_is_better_when_it_falls(tmp_path):
+def test_a_metric_that_should_be_low_is_better_when_it_falls():
     values = np.ones(30)
     for better, expected in (("lower", "better"), ("higher", "worse")):
-        pair = Paired("noise", values, values - 0.5, Scale(0, 1, "continuous", better))
-        [line] = compare_scores([pair])
+        [line] = compare_scores([Paired("noise", values, values - 0.5, Scale(0, 1, "continuous", better))])
         assert word(line) == expected
 
 

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.files import short_digest
 from rag_evaluator.metrics import all_prompts
-from rag_evaluator.report import frames_of, judgement_views, pair_html, percent, row_html, row_view
+from rag_evaluator.report import frames_of, judgement_views, pair_html, percent, row_html
 from rag_evaluator.results import FACTS, GRADES, Run, judgements_of, meaning_of
 
 TONE: dict[str, Any] = {
@@ -132,12 +132,12 @@ def test_statements_have_sign_and_word_reason_and_confidence(tmp_path: Path) -> 
 
 def test_contexts_have_their_verdicts_also_equal_ones_in_their_order(tmp_path: Path) -> None:
     again = {**ROW, "retrieved_contexts": ["The river Om is long.", "He was born in Tesk.", "The river Om is long."]}
-    views = row_view(made(tmp_path / "run", [again]), 0)
-    marks = [[(mark.word, [part.metric for part in mark.sources]) for mark in found.marks] for found in views.retrieved]
-    precision = ["context_precision_with_reference"]
-    assert marks == [[("not useful", precision)], [("useful", precision)], [("not useful", precision)]]
-    [expected] = views.expected
-    assert [(mark.word, mark.sources[0].metric) for mark in expected.marks] == [("retrieved", "retrieval_recall")]
+    article = parsed(row_html(made(tmp_path / "run", [again]), 0))
+    precision = "context_precision_with_reference"
+    assert texts(article, ".contexts > li .marks") == [
+        *(f"{word} {precision}" for word in ("✗ not useful", "✓ useful", "✗ not useful")),
+        "✓ retrieved retrieval_recall",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -281,23 +281,15 @@ def hostile_run(folder: Path, text: str) -> Run:
     """A run by hand: the program itself refuses some of these texts."""
     folder.mkdir()
     row = {**dict.fromkeys(FIELDS, text), "retrieved_contexts": [text, text], text: text, "m": None}
-    judgements = [
-        {
-            "prompt": text,
-            "prompt_digest": short_digest(text),
-            "input": text,
-            "response": None,
-            "error": text,
-            "confidence": [],
-        },
-        {
-            "prompt": "prompt",
-            "prompt_digest": "1",
-            "input": {"context": text, text: {"column": text}},
-            "response": {"reason": text, "verdict": 1, text: text, "list": [text, {text: text}]},
-            "confidence": [text],
-        },
-    ]
+    failed = {"prompt": text, "prompt_digest": short_digest(text), "input": text, "response": None, "error": text}
+    answered = {
+        "prompt": "prompt",
+        "prompt_digest": "1",
+        "input": {"context": text, text: {"column": text}},
+        "response": {"reason": text, "verdict": 1, text: text, "list": [text, {text: text}]},
+        "confidence": [text],
+    }
+    judgements = [{**failed, "confidence": []}, answered]
     line = {"row": 0, "sample": "0", "metric": "m", "value": None, "reason": text, "outcome": text}
     (folder / "scores.jsonl").write_text(json.dumps(row) + "\n")
     (folder / "details.jsonl").write_text(json.dumps({**line, "judgements": judgements}) + "\n")

@@ -10,13 +10,7 @@ from test_row import find, parsed, section, texts
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.metrics import SUPPORT
-from rag_evaluator.report import (
-    COMPARED,
-    TextPart,
-    marked,
-    row_html,
-    sentences_of,
-)
+from rag_evaluator.report import COMPARED, TextPart, marked, row_html, sentences_of
 from rag_evaluator.results import Judgement, Run
 from rag_evaluator.verifiers import Support
 
@@ -126,10 +120,10 @@ def test_sentences_that_are_not_in_the_text_come_last_and_mark_nothing() -> None
     assert made is not None
     assert [view.place for view in made.sentences] == [(0, 5), (6, 11), None]
     parts = marked([TextPart("Here. He"), TextPart("re. End.", "ins")], made.sentences)
-    assert [(part.text, part.mark, part.sentence and part.sentence.number, part.opens) for part in parts] == [
-        ("Here.", "", 1, True),
-        (" ", "", None, False),
-        ("He", "", 2, True),
-        ("re.", "ins", 2, False),
-        (" End.", "ins", None, False),
+    assert [(part.text, part.mark, part.sentence and part.sentence.number) for part in parts] == [
+        ("Here.", "", 1),
+        (" ", "", None),
+        ("He", "", 2),
+        ("re.", "ins", 2),
+        (" End.", "ins", None),
     ]

@@ -1,6 +1,6 @@
 import pytest
 
-from rag_evaluator.report import FOLDED, MOST, WORDS, difference, shown, tokens
+from rag_evaluator.report import FOLDED, WORDS, difference, shown, tokens
 
 
 def marked(pieces):
@@ -37,13 +37,11 @@ def test_texts_of_too_many_words_are_not_compared():
     assert "".join(piece.text for piece in found.first) == text
 
 
-@pytest.mark.parametrize("length", [0, FOLDED, FOLDED + 1, MOST, MOST + 1, 2_000_000])
+@pytest.mark.parametrize("length", [0, FOLDED, FOLDED + 1, 2_000_000])
 @pytest.mark.parametrize("sign", ["x", " ", "語 "])
-def test_a_long_text_is_folded_and_cut_without_losing_a_character_before(length, sign):
+def test_a_long_text_is_folded_without_losing_a_character(length, sign):
     text = (sign * length)[:length]
-    found = shown(text, "scores.jsonl")
-    there = "".join(piece.text for piece in (*found.start, *found.rest))
-    assert there == text[: length - found.left_out]
-    assert max(length - MOST, 0) <= found.left_out <= max(length - MOST + 200, 0)
+    found = shown(text)
+    assert "".join(piece.text for piece in (*found.start, *found.rest)) == text
     assert sum(len(piece.text) for piece in found.start) <= FOLDED
     assert (found.folded > 0) == (length > FOLDED)

@@ -14,7 +14,7 @@ from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
 from rag_evaluator.cli import print_groups, print_parts
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import about_metrics, select_metrics
-from rag_evaluator.report import line
+from rag_evaluator.report import MetricLine
 from rag_evaluator.results import Run, Score, conclude_run, interval, overview
 from rag_evaluator.statistics import Scale
 
@@ -266,6 +266,6 @@ def test_scores_that_pile_up_at_an_end_are_warned_of_in_summary_table_and_report
     assert f"semantic_similarity: warning: {said}" in str(results)
     results.write(tmp_path)
     assert json.loads((tmp_path / "summary.json").read_text())["semantic_similarity"]["ci_warning"].startswith(said)
-    shown = line("semantic_similarity", results.summary()["semantic_similarity"], Scale(-1, 1, "continuous"))
+    shown = MetricLine("semantic_similarity", results.summary()["semantic_similarity"], Scale(-1, 1, "continuous"))
     assert shown.notes[0].startswith(f"warning: {said}")
     assert "ci_warning" not in figures_of([1.0, 0.9, 0.8], "semantic_similarity")

@@ -163,7 +163,7 @@ class TestWhatResultsSay:
         assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, str(config), "--limit", "5")
         assert "run: 5 of 12 rows (limit)" in printed(capsys, 0, str(config), "--limit", "5")
         assert "partial: 5 of 12 rows (limit)" in printed(capsys, 0, "status", str(results))
-        assert "5 of 12 rows (limit)" in [fact.value for fact in facts_of(Run(results))]
+        assert "5 of 12 rows (limit)" in [value for _, value, _ in facts_of(Run(results))]
         manifest = json.loads((results / "manifest.json").read_text(encoding="utf-8"))
         assert (manifest["rows"], manifest["part"]) == (5, {"of": 12, "limit": 5})
         merged = printed(capsys, 0, "merge", str(results))

@@ -16,13 +16,13 @@ from rag_evaluator import __version__
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere
 from rag_evaluator.features.app.store import ReviewError
-from rag_evaluator.report.pages import SCRIPTS, STYLES, asset, clean, environment
+from rag_evaluator.report.pages import SCRIPTS, STYLES, clean, environment
 
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 EVERYWHERE = ("0.0.0.0", "::", "")
 READING = ("GET", "HEAD")
 ASKED_BY_SCRIPTS = "/api/"  # what no browser opens as a page
-START, ENTER = "start.js", "enter.js"  # the last one; that of the page without data, which comes first
+START = "start.js"  # the last one
 INSIDE = ("embedded.js", START)  # scripts of a report: its rows are inside; here they come from the server
 PUBLIC = "/assets/"  # scripts and styles of the program, which a browser asks for without the header
 POLICY = (
@@ -44,13 +44,6 @@ NO_TOKEN = "This page opens by the link that 'rag-evaluator view' has printed. O
 OTHER_HOST = "This server does not answer under this name. Open it by the link that 'rag-evaluator view' printed."
 OTHER_ORIGIN = "This server answers its own pages only."
 READ_ONLY = "Nothing can be changed here."
-
-
-class RefusedRequest(Exception):
-    """A request that gets no page."""
-
-    def __init__(self, status: int, text: str) -> None:
-        self.status, self.text = status, text
 
 
 class Guard:
@@ -75,20 +68,20 @@ class Guard:
 
     def _early(self, request: Request) -> Response | None:
         """The answer to a request that does not reach a page; None for the others."""
-        reads = request.method in READING
+        reads, is_public = request.method in READING, str(request.scope["path"]).startswith(PUBLIC)
         token = request.query_params.get("token") if reads else None
         try:
             self._check_host(request)
             if token is not None and request.headers.get("origin") is None and self._has_token(token):
                 return HTMLResponse(render("enter.html"))
             self._check_origin(request)
-            if token is not None or not (self._has_token(_bearer(request)) or (reads and _is_public(request))):
+            if token is not None or not (self._has_token(_bearer(request)) or (reads and is_public)):
                 if token is None and reads and _is_opened(request):
                     return HTMLResponse(render("enter.html"))
-                raise RefusedRequest(403, NO_TOKEN)
+                raise HTTPException(403, NO_TOKEN)
             self._check_method(request)
-        except RefusedRequest as refused:
-            return plain_error(refused.status, refused.text)
+        except HTTPException as refused:
+            return plain_error(refused.status_code, refused.detail)
         return None
 
     def _has_token(self, text: str | None) -> bool:
@@ -100,33 +93,29 @@ class Guard:
         hosts = request.headers.getlist("host")
         name, port = split_host(hosts[0]) if len(hosts) == 1 else (None, 0)
         if name not in LOOPBACK and (name is None or port != self.port or not is_name_of(name, self.host)):
-            raise RefusedRequest(403, OTHER_HOST)
+            raise HTTPException(403, OTHER_HOST)
 
     def _check_origin(self, request: Request) -> None:
         """Only pages of this server may ask, and people who type an address."""
         origin_here = f"http://{request.headers['host'].lower()}"
         origins, sites = request.headers.getlist("origin"), request.headers.getlist("sec-fetch-site")
         if any(origin.lower() != origin_here for origin in origins) or not set(sites) <= {"none", "same-origin"}:
-            raise RefusedRequest(403, OTHER_ORIGIN)
+            raise HTTPException(403, OTHER_ORIGIN)
 
     def _check_method(self, request: Request) -> None:
         if request.method in READING:
             return
         if not self.writes or request.method != "POST":
-            raise RefusedRequest(405, READ_ONLY)
+            raise HTTPException(405, READ_ONLY)
         kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
         if "origin" not in request.headers or kind != "application/json":  # what a form of another page cannot send
-            raise RefusedRequest(403, OTHER_ORIGIN)
+            raise HTTPException(403, OTHER_ORIGIN)
 
 
 def _bearer(request: Request) -> str | None:
     """The token in the header of a request."""
     scheme, _, token = request.headers.get("authorization", "").partition(" ")
     return token if scheme.lower() == "bearer" else None
-
-
-def _is_public(request: Request) -> bool:
-    return str(request.scope["path"]).startswith(PUBLIC)
 
 
 def _is_opened(request: Request) -> bool:
@@ -231,11 +220,10 @@ LINKED = {
     "styles": [PUBLIC + name for name in (*STYLES, *OWN_STYLES)],
     "scripts": [PUBLIC + name for name in (*(name for name in SCRIPTS if name not in INSIDE), *OWN_SCRIPTS, START)],
 }
-PACKAGES = {
-    **dict.fromkeys((*STYLES, *SCRIPTS), "rag_evaluator.report"),
-    **dict.fromkeys((ENTER, *OWN_STYLES, *OWN_SCRIPTS), __package__),
-}
-TYPES = {"css": "text/css", "js": "text/javascript"}
+FOLDERS: list[str | tuple[str, str]] = [
+    ("rag_evaluator.report", "assets"),
+    (str(__package__), "assets"),
+]  # of scripts and styles
 
 
 def page(template: str, state: AppState, title: str, /, **values: Any) -> Response:
@@ -247,11 +235,3 @@ def page(template: str, state: AppState, title: str, /, **values: Any) -> Respon
 def address(prefix: str, path: str) -> str:
     """The address of a run under a prefix."""
     return prefix + quote(path, safe="/")
-
-
-def asset_file(request: Request) -> Response:
-    """`GET /assets/<name>`."""
-    name = request.path_params["name"]
-    if name not in PACKAGES:
-        raise NotThere(name)
-    return Response(asset(name, PACKAGES[name]), media_type=TYPES[name.rpartition(".")[2]])

@@ -11,29 +11,30 @@ from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import BaseRoute, Route
+from starlette.routing import BaseRoute, Mount, Route
+from starlette.staticfiles import StaticFiles
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.answers import (
+    FOLDERS,
     BadRequest,
     Guard,
     address,
     as_json,
     as_page,
-    asset_file,
     error_answer,
     number_of,
     page,
 )
-from rag_evaluator.features.app.index import RowIndex, RunsTable, read_query
+from rag_evaluator.features.app.index import RowIndex, RunsTable, first_rows, read_query
 from rag_evaluator.features.app.runs import entries, entry_of, list_columns
 from rag_evaluator.features.app.state import AppState, FileCache, NotThere, open_folders, stamp_of
-from rag_evaluator.report.document import page_parts
+from rag_evaluator.report.compared import comparison_html
 from rag_evaluator.report.facts import means_html, what_html
-from rag_evaluator.report.figures import answer_html, worst_html
+from rag_evaluator.report.figures import answer_html, figures_html, worst_html
 from rag_evaluator.report.row import pair_html, row_html
 from rag_evaluator.report.row_scores import frames_of
-from rag_evaluator.report.table import columns_of, texts_of
+from rag_evaluator.report.table import table_values
 from rag_evaluator.resources import command
 from rag_evaluator.results.run import Run
 
@@ -62,7 +63,7 @@ class Pages:
             Route("/", self.runs),
             Route("/run/{path:path}", self.run),
             Route("/compare", self.compare),
-            Route("/assets/{name}", asset_file),
+            Mount("/assets", StaticFiles(packages=FOLDERS, follow_symlink=True)),
             Route("/api/answer/{path:path}", self.answer),
             Route("/api/figures/{path:path}", self.figures),
             Route("/api/rows/{path:path}", self.rows),
@@ -91,8 +92,6 @@ class Pages:
         runs = [self.state.run(path) for path in paths]
         try:
             self.state.comparison(paths)
-        except NotThere:
-            raise
         except RagEvaluatorError as error:  # such as runs without a row in common
             raise BadRequest(str(error)) from error
         links = [(run.title, address("/run/", path)) for run, path in zip(runs, paths, strict=True)]
@@ -112,14 +111,10 @@ class Pages:
 
         So the answer is made first, then what the table is sorted and searched by, then the charts.
         """
-        from rag_evaluator.report.figures import figures_html  # loads the library of charts
-
         if len(paths) == 1:
             self._answer(table.runs[0])
             self._index(table)
             return figures_html(table.runs[0])
-        from rag_evaluator.report.compared import comparison_html
-
         self._index(table)
         comparison = self.state.comparison(paths)
         return f"{comparison_html(comparison)}\n{worst_html(table.runs, comparison.on)}"
@@ -133,9 +128,9 @@ class Pages:
     def rows(self, request: Request) -> Response:
         _, table = self._table(request)
         asked = {name: value for name, value in request.query_params.items() if name != WITH}
-        query = read_query(asked, table.columns)
+        query = read_query(asked, table.runs)
         if len(table.runs) == 1 and query.in_file_order and query.offset + query.limit <= FIRST_ROWS:
-            total, rows = table.runs[0].count, table.first(query.offset, query.limit)
+            total, rows = table.runs[0].count, first_rows(table.runs[0], query.offset, query.limit)
             return as_json({"total": total, "all": total, "rows": rows})
         index = self._index(table)
         total, rows = index.page(query)
@@ -177,13 +172,7 @@ def _table(runs: Sequence[Run], paths: Sequence[str]) -> dict[str, Any]:
     """Return what `table.html` shows, and where rows and figures come from. Any: see the template."""
     others = "?" + urlencode([(WITH, path) for path in paths[1:]]) if len(paths) > 1 else ""
     places = {f"{kind}_from": address(f"/api/{kind}/", paths[0]) + others for kind in ("rows", "row", "figures")}
-    return {
-        "columns": columns_of(runs),
-        "texts": texts_of(runs),
-        "parts": page_parts(runs),
-        "table_notes": (),
-        **places,
-    }
+    return {**table_values(runs), "table_notes": (), **places}
 
 
 def make_app(results: Path, token: str, host: str, port: int, who: str | None = None) -> Guard:
@@ -208,7 +197,7 @@ def _review_routes(state: AppState) -> list[BaseRoute]:
     if state.who is None:
         return []
     from rag_evaluator.features.app.label import LabelRoutes
-    from rag_evaluator.features.app.review import ReviewRoutes, Reviews
+    from rag_evaluator.features.app.review import Reviews
 
     reviews = Reviews(state, state.who)
-    return [*ReviewRoutes(reviews).routes(), *LabelRoutes(reviews).routes()]
+    return [*reviews.routes(), *LabelRoutes(reviews).routes()]

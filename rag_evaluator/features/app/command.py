@@ -213,21 +213,18 @@ def review(options: argparse.Namespace) -> int:
 def _print(applied: "Applied") -> None:
     from rag_evaluator.cli.console import say
     from rag_evaluator.resources import command
+    from rag_evaluator.results.overview import shortened
 
     for change in applied.changes[:SHOWN]:
+        values = (json.dumps(value, ensure_ascii=False) for value in (change.before, change.after))
+        before, after = (shortened(text, LONGEST) for text in values)
         if change.field == "row":
-            say(f"row {change.place} left out, {change.by}: {_short(change.before)}")
+            say(f"row {change.place} left out, {change.by}: {before}")
         else:
-            say(f"row {change.place}, {change.field}, {change.by}: {_short(change.before)} -> {_short(change.after)}")
+            say(f"row {change.place}, {change.field}, {change.by}: {before} -> {after}")
     if len(applied.changes) > SHOWN:
         say(f"and {len(applied.changes) - SHOWN} more")
     if applied.already:
         say(f"{applied.already} reviews are in this dataset already")
     say(f"{applied.rows} rows written to {applied.path}, who changed what to {applied.history}")
     say(f"judge what changed: {command('config.yaml', '--set', f'dataset={applied.path}', '--update')}")
-
-
-def _short(value: Any) -> str:
-    """A value on one line. Any: JSON."""
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"

@@ -2,11 +2,10 @@
 
 import json
 import sqlite3
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from itertools import islice
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, FiniteFloat, ValidationError
 
@@ -77,16 +76,13 @@ class RowQuery(BaseModel):
         return f"{column} IS NULL, {column}{down}, worst"
 
 
-def read_query(values: Mapping[str, str], columns: Collection[str]) -> RowQuery:
-    """Read the query of an address. Raises `BadRequest`.
-
-    Args:
-        columns: what can be asked for.
-    """
+def read_query(values: Mapping[str, str], runs: Sequence[Run]) -> RowQuery:
+    """Read the query of an address, for the table of runs. Raises `BadRequest`."""
     try:
         query = RowQuery.model_validate({name: value for name, value in values.items() if value != ""})
     except ValidationError as error:
         raise BadRequest(f"The query of this address cannot be read: {error}.") from error
+    columns = [column.key for column in columns_of(runs)]
     metrics = [name for name in columns if not name.startswith(GROUP)]
     if query.sort not in ("row", "worst", "question", *columns) or query.metric not in (None, *metrics):
         raise BadRequest(f"There is no column {query.metric or query.sort!r:.80}.")
@@ -95,29 +91,16 @@ def read_query(values: Mapping[str, str], columns: Collection[str]) -> RowQuery:
     return query
 
 
-@dataclass(frozen=True)
-class RunsTable:
-    """What one table shows: the rows of a run, or of several beside each other.
-
-    Attributes:
-        runs: the baseline first.
-        on: the column by which their rows belong together; None for one run.
-    """
+class RunsTable(NamedTuple):
+    """What one table shows: rows of runs, the baseline first, that belong together by a column; None for one run."""
 
     runs: Sequence[Run]
-    on: str | None = None
+    on: str | None
 
-    @property
-    def columns(self) -> dict[str, str]:
-        """What can be sorted and filtered by -> its column in the index: names of metrics may hold anything."""
-        return {column.key: f"c{place}" for place, column in enumerate(columns_of(self.runs))}
 
-    def first(self, offset: int, limit: int) -> list[dict[str, Any]]:
-        """Return rows in their order, as the browser gets them, without an index."""
-        return [
-            _shown(number, row)
-            for number, row in islice(enumerate(rows_of(self.runs, self.on)), offset, offset + limit)
-        ]
+def first_rows(run: Run, offset: int, limit: int) -> list[dict[str, Any]]:
+    """Return rows in their order, as the browser gets them, without an index."""
+    return [_shown(number, row) for number, row in islice(enumerate(rows_of([run], None)), offset, offset + limit)]
 
 
 class RowIndex:
@@ -128,7 +111,9 @@ class RowIndex:
     """
 
     def __init__(self, table: RunsTable) -> None:
-        self.table, self.columns, self._lock = table, table.columns, Lock()
+        self.table, self._lock = table, Lock()
+        # what can be sorted and filtered by -> its column in the index: names of metrics may hold anything
+        self.columns = {column.key: f"c{place}" for place, column in enumerate(columns_of(table.runs))}
         self._database = sqlite3.connect("", check_same_thread=False)
         groups = [key for key in self.columns if key.startswith(GROUP)]
         kinds = [f"{column} {'TEXT' if key in groups else 'REAL'}" for key, column in self.columns.items()]
@@ -145,16 +130,8 @@ class RowIndex:
             self._database.execute(
                 f"INSERT INTO rows VALUES ({places})", [number, place, *map(cells.get, self.columns)]
             )
-            self._database.execute(
-                "INSERT INTO texts VALUES (?, ?, ?, ?, ?)",
-                [
-                    number,
-                    json.dumps(row.numbers),
-                    row.question,
-                    json.dumps(_shown(number, row)),
-                    row.searched.casefold(),
-                ],
-            )
+            texts = json.dumps(row.numbers), row.question, json.dumps(_shown(number, row)), row.searched.casefold()
+            self._database.execute("INSERT INTO texts VALUES (?, ?, ?, ?, ?)", [number, *texts])
             self.count = number + 1
 
     def page(self, query: RowQuery) -> tuple[int, list[dict[str, Any]]]:

@@ -1,8 +1,9 @@
 """Labels that people give in the app, blind: what they are asked, in order, and the table that `certify` reads."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -56,40 +57,28 @@ class LabelItem(NamedTuple):
         return short_digest(json.dumps([*self, sample]))
 
 
-class LabelChoice(NamedTuple):
-    """An answer that is offered.
-
-    Attributes:
-        key: that gives it.
-        word: `yes`, or a grade.
-    """
-
-    key: str
-    word: str
-    value: float
-
-
-def choices(scale: Scale, per_statement: bool) -> list[LabelChoice]:
-    """The answers to a question, as label sheets offer them: yes and no, or the grades of the scale."""
+def choices(scale: Scale, per_statement: bool) -> list[tuple[str, str, float]]:
+    """The answers to a question as label sheets offer them, yes and no or grades of the scale: key, word, value."""
     words = choices_of("english", 0.0 if per_statement else scale.low, scale.high)
-    return [LabelChoice(str(word)[0], str(word), label_of(word)) for word in words]
+    return [(str(word)[0], str(word), label_of(word)) for word in words]
 
 
 def items_of(rows: Sequence[int], metrics: Sequence[str], details: Mapping[int, Sequence[Json]]) -> list[LabelItem]:
     """What is asked, row by row in the order in which they were drawn.
 
+    These are the statements on which the judge gave a verdict of yes or no, each once, in order; else the whole score.
+
     Args:
-        details: row -> its details, to label statements; an empty one asks for whole scores. A metric
-            whose judge wrote no statements is asked for as a whole.
+        details: row -> its details, to label statements; an empty one asks for whole scores.
     """
-    return [item for row in rows for metric in metrics for item in _items(row, metric, details.get(row, ()))]
-
-
-def _items(row: int, metric: str, records: Sequence[Json]) -> Iterator[LabelItem]:
-    """The statements on which the judge gave a verdict of yes or no, each once, in order; else the whole score."""
-    verdicts = [verdict for record in records if record["metric"] == metric for verdict in numbers_of(record)]
-    statements = dict.fromkeys(verdict.statement for verdict in verdicts if verdict.value in (0.0, 1.0))
-    yield from [LabelItem(row, metric, statement) for statement in statements if statement] or [LabelItem(row, metric)]
+    items: list[LabelItem] = []
+    for row, metric in product(rows, metrics):
+        records = [record for record in details.get(row, ()) if record["metric"] == metric]
+        verdicts = [verdict for record in records for verdict in numbers_of(record)]
+        statements = dict.fromkeys(verdict.statement for verdict in verdicts if verdict.value in (0.0, 1.0))
+        asked = [LabelItem(row, metric, statement) for statement in statements if statement]
+        items += asked or [LabelItem(row, metric)]
+    return items
 
 
 def given_labels(store: ReviewStore, draw: str, by: str, digests: Sequence[str]) -> dict[LabelItem, float]:
@@ -103,7 +92,7 @@ def given_labels(store: ReviewStore, draw: str, by: str, digests: Sequence[str])
 
 def label_path(store: ReviewStore, draw: str, by: str) -> Path:
     """The table of a person's labels: `labels/<draw>.<name>.jsonl`."""
-    names = store.annotators(draw)
+    names = list(dict.fromkeys(record.by for record in store.of_draw(draw)))  # in the order of their first labels
     return store.folder / FOLDER / f"{draw}.{safe_names(names)[names.index(by)]}.jsonl"
 
 
@@ -126,29 +115,21 @@ def _line(record: ReviewRecord) -> dict[str, Any]:
     return {**line, STATEMENT: record.statement, LABEL: record.after, DRAW: record.draw}
 
 
-@dataclass(frozen=True)
-class DrawQuestions:
-    """What a person is asked about the rows of a draw.
+class DrawQuestions(NamedTuple):
+    """What a person is asked about the rows of a draw, and the answers so far.
 
     Attributes:
-        labels: the answers so far.
-        of_statements: whether statements are labelled, and not whole scores.
+        per: `statement`, or `score` where whole scores are labelled.
     """
 
     run: Run
     store: ReviewStore
     draw: str
-    by: str
-    of_statements: bool
+    per: str
     items: Sequence[LabelItem]
     labels: Mapping[LabelItem, float]
 
-    @property
-    def about(self) -> dict[str, Any]:
-        """The part of an address, or of what is sent, that names these questions. Any: JSON."""
-        return {"draw": self.draw, "per": "statement" if self.of_statements else "score"}
-
-    def choices(self, item: LabelItem) -> list[LabelChoice]:
+    def choices(self, item: LabelItem) -> list[tuple[str, str, float]]:
         scales = scales_of(self.run.manifest, self.run.summary)
         return choices(scales[item.metric], item.statement is not None)
 
@@ -187,10 +168,15 @@ class LabelRoutes:
         Without a place it is the first question that has no answer; after the last one it is the end.
         """
         asked = self._questions(request.path_params["path"], request.query_params)
-        run, items = asked.run, asked.items
-        values = {"about": asked.about, "total": len(items), "done": sum(item in asked.labels for item in items)}
-        if asked.store.is_closed(asked.draw, asked.by):
-            table = label_path(asked.store, asked.draw, asked.by) if asked.labels else None
+        run, items, by = asked.run, asked.items, self.reviews.who
+        about = {"draw": asked.draw, "per": asked.per}
+        values: dict[str, Any] = {
+            "about": about,
+            "total": len(items),
+            "done": sum(item in asked.labels for item in items),
+        }
+        if asked.store.is_closed(asked.draw, by):
+            table = label_path(asked.store, asked.draw, by) if asked.labels else None
             next_command = command("certify", run.folder, "--labels", table) if table else ""
             return as_page(render("label_end.html", closed=True, command=next_command, **values))
         named = request.query_params.get("place")
@@ -219,11 +205,11 @@ class LabelRoutes:
         draw = self.reviews.draws(run).get(name := str(about.get("draw")))
         if draw is None:
             raise NotThere(name)
-        of_statements, store = about.get("per") == "statement", self.reviews.store(run)
-        details = {row: run.details(row) for row in draw.rows} if of_statements else {}
+        per, store = "statement" if about.get("per") == "statement" else "score", self.reviews.store(run)
+        details = {row: run.details(row) for row in draw.rows} if per == "statement" else {}
         judged = [metric for metric in draw.metrics if metric in run.metrics and is_judged(run.manifest, metric)]
         items, labels = items_of(draw.rows, judged, details), given_labels(store, name, self.reviews.who, run.digests)
-        return DrawQuestions(run, store, name, self.reviews.who, of_statements, items, labels)
+        return DrawQuestions(run, store, name, per, items, labels)
 
     async def record(self, request: Request) -> Response:
         """Keep a label, or the end of a draw, in `reviews.jsonl` and in the table of labels."""
@@ -241,11 +227,11 @@ class LabelRoutes:
         sample = self.reviews.sample(asked.run, item.row)
         if values.get("item") != item.digest(sample):
             raise BadRequest("this question is another one since: its row was judged again. Load the page again.")
-        offered = [choice.value for choice in asked.choices(item)]
+        offered = [value for _, _, value in asked.choices(item)]
         if after is not None and after not in offered:
             raise BadRequest(f"a label of {item.metric} is one of {', '.join(map(str, offered))}.")
         known |= {"row": item.row, "sample": sample, "field": item.metric, "before": asked.labels.get(item)}
         label = {"kind": "label", "after": after, "statement": item.statement, "draw": asked.draw}
         record = asked.store.add(self.reviews.record(path, {**known, **label}))
-        write_label_table(asked.store, asked.draw, asked.by, asked.run.digests)
+        write_label_table(asked.store, asked.draw, self.reviews.who, asked.run.digests)
         return record

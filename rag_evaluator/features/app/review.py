@@ -60,11 +60,18 @@ async def keep_sent(request: Request, keep: Callable[[Request, Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Reviews:
-    """The reviews of all runs below the root, as one person gives them."""
+    """The reviews of all runs below the root, as one person gives them: pages for flags and corrections."""
 
     state: AppState
     who: str
     _stores: dict[Path, ReviewStore] = field(default_factory=dict)
+
+    def routes(self) -> list[BaseRoute]:
+        return [
+            Route("/review/{path:path}", self.page),
+            Route("/api/review/row/{path:path}/{row}", self.shown_row),
+            Route("/api/review/record/{path:path}", self.record_change, methods=["POST"]),
+        ]
 
     def run(self, path: str) -> Run:
         """A finished run. Raises `NotThere`."""
@@ -117,29 +124,15 @@ class Reviews:
             for row in draw.rows
         }
 
-
-@dataclass(frozen=True)
-class ReviewRoutes:
-    """Flags and corrections."""
-
-    reviews: Reviews
-
-    def routes(self) -> list[BaseRoute]:
-        return [
-            Route("/review/{path:path}", self.page),
-            Route("/api/review/row/{path:path}/{row}", self.row),
-            Route("/api/review/record/{path:path}", self.record, methods=["POST"]),
-        ]
-
     def page(self, request: Request) -> Response:
         """The rows in their order, the worst of them, and those that people have flagged or corrected.
 
         Rows that the person labels blind are none of the worst.
         """
-        run = self.reviews.run(path := request.path_params["path"])
-        places, blind = worst_places(run), self.reviews.blind(run)
+        run = self.run(path := request.path_params["path"])
+        places, blind = worst_places(run), self.blind(run)
         worst = [row for row in sorted(range(len(places)), key=places.__getitem__) if row not in blind][:MOST_WORST]
-        records = [record for record in self.reviews.store(run).records() if record.kind in ("flag", "correct")]
+        records = [record for record in self.store(run).records() if record.kind in ("flag", "correct")]
         reviewed = list(dict.fromkeys(record.row for record in reversed(records)))
         queues = [
             ("all", "All rows", "In the order of the dataset.", None),
@@ -147,29 +140,29 @@ class ReviewRoutes:
             ("reviewed", "Reviewed", "Somebody has flagged or corrected these, the last ones first.", reviewed),
         ]
         values = {"path": path, "flags": FLAGS, "fields": NAMES, "queues": queues, "rows": run.count}
-        return page("review.html", self.reviews.state, run.title, **values)
+        return page("review.html", self.state, run.title, **values)
 
-    def row(self, request: Request) -> Response:
+    def shown_row(self, request: Request) -> Response:
         """A row with what people have said of it. Of rows that the person labels blind nothing that the judge said."""
-        run, row = self.reviews.run(request.path_params["path"]), number_of(request.path_params["row"])
-        columns, sample = self.reviews.columns(run, row), self.reviews.sample(run, row)
-        records = self.reviews.store(run).row(row, sample)
+        run, row = self.run(request.path_params["path"]), number_of(request.path_params["row"])
+        columns, sample = self.columns(run, row), self.sample(run, row)
+        records = self.store(run).row(row, sample)
         corrected = corrections_of(records)
-        shown = None if row in self.reviews.blind(run) else Markup(row_html(run, row))
+        shown = None if row in self.blind(run) else Markup(row_html(run, row))
         html = render("review_row.html", corrected=corrected, columns=columns, fields=NAMES, row=shown)
         now = {name: corrected[name].after if name in corrected else columns.get(name) for name in CORRECTED}
         flags = {name: record.by for name, record in flags_of(records).items()}
         return as_json({"row": row, "sample": sample, "flags": flags, "texts": now, "html": html})
 
-    async def record(self, request: Request) -> Response:
+    async def record_change(self, request: Request) -> Response:
         """Keep a flag or a correction."""
         return await keep_sent(request, self._keep)
 
     def _keep(self, request: Request, values: Mapping[str, Any]) -> ReviewRecord:
-        run = self.reviews.run(path := request.path_params["path"])
-        record = self.reviews.record(path, {name: values.get(name) for name in SENT})
+        run = self.run(path := request.path_params["path"])
+        record = self.record(path, {name: values.get(name) for name in SENT})
         if record.kind not in ("flag", "correct") or record.row is None:
             raise BadRequest(f"'{record.kind}' is neither a flag nor a correction.")
-        if record.sample != self.reviews.sample(run, record.row):
+        if record.sample != self.sample(run, record.row):
             raise BadRequest(f"row {record.row} is another one since: it was judged again. Load the page again.")
-        return self.reviews.store(run).add(record)
+        return self.store(run).add(record)

@@ -3,13 +3,13 @@
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.features.app.state import AppState, NotThere, has_begun
 from rag_evaluator.files.progress import duration
-from rag_evaluator.report.facts import MetricLine, line
+from rag_evaluator.report.facts import MetricLine
 from rag_evaluator.results.manifest import SCORES, config_of, judge_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.tally import scales_of
@@ -17,14 +17,10 @@ from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.status import Status, is_complete, read_status
 
 
-@dataclass(frozen=True)
-class RunPart:
-    """How far one stage of a run is.
+class RunPart(NamedTuple):
+    """How far one stage of a run is: the share that is made, in [0, 1], and the same in words.
 
-    Attributes:
-        state: `finished`, `running`, or `stopped`: nobody works on it, as far as can be known.
-        share: of what is to be made, in [0, 1].
-        says: the same in words.
+    Its state is `finished`, `running`, or `stopped`: nobody works on it, as far as can be known.
     """
 
     title: str
@@ -77,11 +73,11 @@ class RunEntry:
     @property
     def judge(self) -> str:
         model = judge_of(self.about)
-        return _last(model.get("model")) if isinstance(model, Mapping) else model or ""
+        return PurePosixPath(str(model.get("model") or "")).name if isinstance(model, Mapping) else model or ""
 
     @property
     def dataset(self) -> str:
-        return _last(config_of(self.about).get("dataset"))
+        return PurePosixPath(str(config_of(self.about).get("dataset") or "")).name
 
     @property
     def language(self) -> str:
@@ -113,7 +109,7 @@ def entry_of(state: AppState, path: str) -> RunEntry:
         try:
             about, metrics = dict(run.manifest), run.metrics
             scales = scales_of(run.manifest, run.summary)
-            lines = {metric: line(metric, row, scales[metric]) for metric, row in run.summary.items()}
+            lines = {metric: MetricLine(metric, row, scales[metric]) for metric, row in run.summary.items()}
         except RagEvaluatorError as error:  # its rows can be shown without figures
             errors.insert(0, str(error))
     name = run.folder.name if not metrics else run.title
@@ -126,11 +122,6 @@ def list_columns(listed: Iterable[RunEntry]) -> list[tuple[str, list[str]]]:
     """Return the metrics of all runs under their stage, in the order in which they appear."""
     rows = {metric: known.row for entry in reversed(list(listed)) for metric, known in entry.lines.items()}
     return [(stage, list(part)) for stage, part in by_stage(rows)]
-
-
-def _last(path: Any) -> str:
-    """Return the last part of a path or model name. Any: JSON."""
-    return str(path or "").rstrip("/").rpartition("/")[2]
 
 
 def _changed(folder: Path) -> float:

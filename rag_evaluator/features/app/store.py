@@ -190,11 +190,8 @@ class ReviewStore:
             digests: of the rows of the run.
         """
         last = {record.key: record for record in self.of_draw(draw) if record.by == by}
-        return [record for record in last.values() if record.after is not None and _is_there(record, digests)]
-
-    def annotators(self, draw: str) -> list[str]:
-        """Everybody who has labelled rows of a draw, in the order of their first labels."""
-        return list(dict.fromkeys(record.by for record in self.of_draw(draw)))
+        kept = [(record.row, record) for record in last.values() if record.after is not None]
+        return [record for row, record in kept if row is not None and [*digests[row : row + 1]] == [record.sample]]
 
     def of_draw(self, draw: str) -> list[ReviewRecord]:
         return [record for record in self.records() if record.kind == "label" and record.draw == draw]
@@ -261,11 +258,6 @@ def flags_of(records: Sequence[ReviewRecord]) -> dict[str, ReviewRecord]:
 def corrections_of(records: Sequence[ReviewRecord]) -> dict[str, ReviewRecord]:
     """Return the last correction of each column of a row, by its records in order."""
     return {record.field: record for record in records if record.kind == "correct"}
-
-
-def _is_there(record: ReviewRecord, digests: Sequence[str]) -> bool:
-    """Whether the row is still the one that was labelled."""
-    return record.row is not None and record.row < len(digests) and digests[record.row] == record.sample
 
 
 def _record(line: bytes) -> ReviewRecord:

@@ -89,6 +89,7 @@ def test_a_wrong_token_is_refused_even_with_the_right_header(inside: TestClient,
     [
         (f"127.0.0.1:{PORT}", 200),
         (f"localhost:{PORT}", 200),
+        ("localhost:9001", 200),  # through a tunnel the reader may have another port
         (f"[::1]:{PORT}", 200),
         ("127.0.0.1.evil.example:8765", 403),
         ("evil.example", 403),
@@ -103,10 +104,6 @@ def test_a_wrong_token_is_refused_even_with_the_right_header(inside: TestClient,
 )
 def test_a_host_that_is_not_this_server_is_refused(inside: TestClient, host: str, status: int) -> None:
     assert inside.get("/api/rows/demo", headers={"Host": host}).status_code == status
-
-
-def test_through_a_tunnel_the_reader_may_have_another_port(results: Path) -> None:
-    assert client(results).get("/api/rows/demo", headers={"Host": "localhost:9001"}).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -113,4 +113,4 @@ def test_statements_are_labelled_one_by_one_and_compared_with_the_verdicts(tmp_p
 )
 def test_the_answers_are_those_of_the_workbook(scale: Scale, per_statement: bool, keys: str, values: list) -> None:
     found = choices(scale, per_statement)
-    assert ("".join(choice.key for choice in found), [choice.value for choice in found]) == (keys, values)
+    assert ("".join(key for key, _, _ in found), [value for _, _, value in found]) == (keys, values)

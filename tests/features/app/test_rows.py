@@ -164,14 +164,6 @@ def test_two_runs_are_one_table_with_their_differences(tmp_path: Path) -> None:
         assert browser.get("/api/rows/a?with=../a").status_code == 404
 
 
-def test_the_fragment_of_a_row_shows_its_data_as_text(tmp_path: Path) -> None:
-    write_run(tmp_path / "a")
-    html = client(tmp_path).get("/api/row/a/2").text
-    assert "<script" not in html
-    assert "alert(1)" in html
-    assert json.dumps(html)
-
-
 def test_the_heads_of_prompts_that_rows_name_are_given_once_for_all_runs(results: Path) -> None:
     run = results / "run"
     frame = {"when": {}, "head": "Judge this.\n<b>", "tail": "\nOutput: ", "keys": {}, "ascii": False}

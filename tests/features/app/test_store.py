@@ -125,18 +125,6 @@ def test_no_conflict_where_nothing_would_be_lost(tmp_path: Path, before: str, af
     assert store.add(correction(after, before, by="bob")).after == after
 
 
-def test_a_closed_draw_takes_no_label_of_the_person_who_closed_it(tmp_path: Path) -> None:
-    store = ReviewStore(tmp_path)
-    label = {"kind": "label", "field": "faithfulness", "before": None, "after": 1, "draw": "d"}
-    end = {"kind": "close", "field": "", "row": None, "sample": None, "before": None, "after": None, "draw": "d"}
-    store.add(review(**label))
-    store.add(review(**end))
-    assert store.is_closed("d", "anna")
-    with pytest.raises(ReviewError, match="closed"):
-        store.add(review(**{**label, "row": 1}))
-    assert store.add(review(**label, by="bob")).by == "bob"
-
-
 @pytest.mark.parametrize(
     ("wrong", "said"),
     [

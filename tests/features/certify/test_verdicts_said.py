@@ -38,7 +38,7 @@ def test_the_same_word_is_said_everywhere(tmp_path: Path, capsys: Capture, word:
     said = f"certified on these rows: useful, {reason}" if word == "useful" else f"{word} on these rows: {reason}"
     assert standing_lines(folder / CERTIFICATE, folder)[1] == f"  exact_match: {said}"
     [line] = certified(Run(folder))[1]
-    assert line.standing == said
+    assert line["standing"] == said
     comparison = compare(folder, other)
     assert [(judge.run, judge.metric, judge.words) for judge in comparison.judges] == [
         (str(folder), "exact_match", said)

@@ -1,10 +1,8 @@
 """Which of the candidates become the test set: no two alike, the kinds in their shares, in the order of the slots."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,6 @@ from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
 from rag_evaluator.features.testset.prepare import UNANSWERABLE, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
 
 AT_ONCE = 256  # questions that are compared with all before them
 SAME_WORDS = 100  # whatever their order
@@ -117,21 +114,6 @@ def why(candidate: SlotResult, selection: Selection) -> tuple[str | None, str]:
     if candidate.index in selection.duplicates:
         return DUPLICATE, "nearly the same question as another"
     return None, ""
-
-
-def write_sheet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows as a workbook that `dataset` can be. Lists are JSON in a cell; no cell is a formula."""
-    import xlsxwriter
-
-    book = xlsxwriter.Workbook(str(path), {**OPTIONS, "tmpdir": str(path.parent)})
-    book.set_properties({"created": XLSX_DATE})
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    sheet = Sheet(new_worksheet(book, "testset"), formats_of(book), columns, {}, lines=LINES)
-    for row in rows:
-        values = [row.get(column) for column in columns]
-        sheet.add([json.dumps(v, ensure_ascii=False) if isinstance(v, list | dict | bool) else v for v in values])
-    sheet.finish(frozen=1)
-    book.close()
 
 
 Row = dict[str, Any]  # JSON

@@ -21,8 +21,8 @@ from rag_evaluator.features.testset.prepare import (
     useful,
 )
 from rag_evaluator.features.testset.section import TestsetConfig
-from rag_evaluator.features.testset.selection import SlotResult, details_of, rows_of, select, summary_of, write_sheet
-from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_whole, write_wide_json
+from rag_evaluator.features.testset.selection import SlotResult, details_of, rows_of, select, summary_of
+from rag_evaluator.files.atomic import short_digest, write_json, write_lines, write_wide_json
 from rag_evaluator.files.jsonl import read_lines
 from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 TASK, STAGE, COLUMN = "testset", "candidates", "candidate"
-ROWS, BOOK, SUMMARY = "testset.jsonl", "testset.xlsx", "testset_summary.json"
+ROWS, SUMMARY = "testset.jsonl", "testset_summary.json"
 QUESTIONS = f"testset_{DETAILS}"
 MANIFEST = "testset_manifest.json"
 ASKED_WITH = ("neighbours", "filters", "keep_hard")  # settings that a candidate depends on
@@ -65,7 +65,7 @@ class Testset(QuestionStage[Slot]):
     """
 
     __test__ = False  # for pytest
-    files = (ROWS, BOOK, QUESTIONS, SUMMARY, MANIFEST)
+    files = (ROWS, QUESTIONS, SUMMARY, MANIFEST)
 
     def __init__(
         self,
@@ -105,9 +105,7 @@ class Testset(QuestionStage[Slot]):
             record = records[COLUMN][0]
             made.append(SlotResult(unit.index, unit.kind, record.value, record.reason))
         selection = select(made, settings)
-        rows = list(rows_of(made, selection, self.corpus.chunks))
-        write_lines(folder / ROWS, rows)
-        write_whole(folder / BOOK, lambda to: write_sheet(to, rows))
+        write_lines(folder / ROWS, rows_of(made, selection, self.corpus.chunks))
         write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus.chunks))
         write_wide_json(folder / MANIFEST, _of_size(as_written(table.about), settings.size))
         summary = summary_of(made, selection, self.corpus, settings.size)

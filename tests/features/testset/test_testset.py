@@ -84,11 +84,10 @@ def test_another_chunk_that_supports_the_answer_is_a_correct_context(tmp_path: P
 
 def test_what_was_made_is_a_dataset(tmp_path: Path) -> None:
     made = make(tmp_path)
-    for name in ("testset.jsonl", "testset.xlsx"):
-        samples = open_dataset(made.folder / name, {})
-        assert [sample.columns["user_input"] for sample in samples] == [row["user_input"] for row in made.rows]
-        assert samples[0].columns["reference_contexts"] == made.rows[0]["reference_contexts"]
-        assert samples[0].columns["answerable"] is True
+    samples = open_dataset(made.folder / "testset.jsonl", {})
+    assert [sample.columns["user_input"] for sample in samples] == [row["user_input"] for row in made.rows]
+    assert samples[0].columns["reference_contexts"] == made.rows[0]["reference_contexts"]
+    assert samples[0].columns["answerable"] is True
     assert list(made.to_pandas()["user_input"]) == [row["user_input"] for row in made.rows]
 
 

@@ -29,7 +29,6 @@ from .features.duel.stage import Duel, duel
 from .features.probe.stage import ProbeReport, probe
 from .features.setup.check import check
 from .features.setup.checks import Check, CheckReport
-from .features.testset.stage import MadeTestset, make_testset
 from .ground_truth import generate
 from .judge.judge import Judge
 from .judge.scripted import ScriptedJudge
@@ -59,7 +58,6 @@ __all__ = [
     "Judge",
     "JudgeLostError",
     "JudgementError",
-    "MadeTestset",
     "MissingChunksError",
     "ModelError",
     "ProbeReport",
@@ -85,7 +83,6 @@ __all__ = [
     "label_sheet",
     "load_config",
     "load_dataset",
-    "make_testset",
     "metric",
     "probe",
     "read_questions",

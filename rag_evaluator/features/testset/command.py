@@ -1,6 +1,7 @@
 """`rag-evaluator testset make` and `testset check`: questions from documents, and checks of questions that exist."""
 
 import argparse
+import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -83,7 +84,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     with loading_libraries():
         from rag_evaluator.cli.console import print_end, print_json, say
         from rag_evaluator.cli.evaluate import run_task
-        from rag_evaluator.features.testset.stage import read_summary, start_of, testset_stage
+        from rag_evaluator.features.testset.stage import SUMMARY, start_of, testset_stage
 
     stage = testset_stage(config)
     if not options.json:
@@ -94,7 +95,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
             say(f"  left out: {len(stage.corpus.unread) - SHOWN} more, see testset_summary.json")
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
-    summary = read_summary(config.results_dir)
+    summary: dict[str, Any] = json.loads((config.results_dir / SUMMARY).read_bytes())
     code = OK if summary["chosen"] >= section.size else FAILED
     if options.json:
         about = {"name": config.name, "results": str(config.results_dir)}

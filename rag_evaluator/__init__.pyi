@@ -25,7 +25,6 @@ from .features.certify.certify import Certification, certify, label_sheet
 from .features.chains.collect import collect
 from .features.chains.evaluate_lists import Scores, evaluate
 from .features.chains.langchain import EvaluatorChain
-from .features.duel.stage import Duel, duel
 from .features.probe.stage import ProbeReport, probe
 from .features.setup.check import check
 from .features.setup.checks import Check, CheckReport
@@ -52,7 +51,6 @@ __all__ = [
     "ConfigError",
     "CustomMetric",
     "DatasetError",
-    "Duel",
     "EvaluatorChain",
     "GateVerdicts",
     "Judge",
@@ -76,7 +74,6 @@ __all__ = [
     "check",
     "collect",
     "compare",
-    "duel",
     "evaluate",
     "gate",
     "generate",

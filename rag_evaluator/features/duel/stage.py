@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,30 +12,19 @@ from rag_evaluator.config.origin import Origin, apply_overrides
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import choice_of
 from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
-from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
+from rag_evaluator.features.duel.conclusion import WIN_RATE
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
-from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.manifest import PART, as_written
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, means
+from rag_evaluator.results.overview import Grid, means
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 from rag_evaluator.tasks.open_run import open_run
-from rag_evaluator.tasks.question import (
-    Make,
-    QuestionStage,
-    Settings,
-    TaskJudge,
-    judge_source,
-    plan_of,
-    run_and_keep,
-    settings_of,
-)
+from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, plan_of
 
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
@@ -220,7 +209,7 @@ def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:
     if not data:
         raise ConfigError(
             f"{run.name}: nobody knows how it was judged (manifest.json has no configuration). Give the configuration "
-            "with --config (config= in Python)."
+            "with --config."
         )
     return make_config(data, Origin(f"{run.name}/manifest.json", overrides=apply_overrides(data, overrides)))
 
@@ -233,68 +222,3 @@ def for_duel(config: Config, folder: Path) -> Config:
 def beside(a: Path, b: Path) -> Path:
     """Where results go if nobody says: beside a."""
     return a.parent / f"duel-{a.name}-{b.name}"
-
-
-@dataclass(frozen=True)
-class Duel(WithOverview):
-    """What `duel` gives.
-
-    Attributes:
-        folder: where the files are.
-        summary: as in `duel_summary.json`.
-        rows: as in `duel.json`.
-        conclusion: the sentences.
-    """
-
-    folder: Path
-    summary: Mapping[str, Any]  # Any: JSON
-    rows: list[dict[str, Any]] = field(repr=False)
-    conclusion: Conclusion = field(repr=False)
-
-    def overview(self) -> Overview:
-        return Overview([*self.conclusion.lines(), *duel_overview(self.summary)])
-
-    @property
-    def win_rate(self) -> float | None:
-        """Of a over b, [0, 1], a tie being half a win; None if no row could be judged."""
-        rate: float | None = self.summary["measures"][WIN_RATE]["mean"]
-        return rate
-
-
-def duel(
-    a: str | Path,
-    b: str | Path,
-    *,
-    on: str | None = None,
-    judge: Any = None,
-    language: str | None = None,
-    config: Settings = None,
-    output_dir: str | Path | None = None,
-    fresh: bool = False,
-    progress: Progress = automatic,
-) -> Duel:
-    """Which of two runs answers better, row by row, by the judge; each pair of answers is shown in both orders.
-
-    Args:
-        a, b: results folders.
-        on: the column by which rows are matched; None takes `id` if every row has its own, else the question.
-        judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
-        language: of the prompt; None takes the configured one.
-        config: a `Config`, a mapping with its keys or a YAML file; None takes the configuration that a was scored with.
-        output_dir: gets `duel.json`, `duel_summary.json` and `duel_manifest.json`, and the judge's answers in
-            `journal`, from which a call that was stopped continues. None: `duel-<a>-<b>` beside the folder of a.
-        fresh: forget answers of earlier calls.
-        progress: called with (rows done, rows); see docs/progress.md. By default lines.
-
-    Raises `RagEvaluatorError` for bad input before a model is loaded.
-    """
-    places = [Path(run).expanduser().resolve() for run in (a, b)]
-    runs = [open_run(place) for place in places]
-    settings = settings_of(recorded_config(runs[0]) if config is None else config, language)
-    folder = beside(*places) if output_dir is None else Path(output_dir).expanduser().resolve()
-    asking = TaskJudge(TASK, for_duel(settings, folder), judge_source(judge, settings))
-    stage = of_runs(runs, on, asking, places)
-    table = run_and_keep(stage, folder, fresh, progress)
-    summary = stage.summary(table)
-    conclusion = duel_conclusion(summary, stage.about["config"], places)
-    return Duel(folder, summary, list(stage.rows(table)), conclusion)

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_rows, add_set, with_examples
-from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
 
@@ -22,7 +21,6 @@ def add_duel_command(commands: Any) -> None:
             "rag-evaluator duel results/base results/demo --out results/base-against-demo --on id",
             "rag-evaluator duel results/base results/demo --set judge.model=/models/Qwen3-32B",
             "rag-evaluator duel results/base results/demo --config judge.yaml --worker 0/4",
-            "rag-evaluator submit judge.yaml --workers 16 --task duel --runs results/base results/demo",
             "rag-evaluator status results/duel-base-demo",
             note="exit codes: 0 judged, 1 nothing could be judged, 2 bad input, 75 stopped: run again to continue",
         ),
@@ -82,23 +80,6 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return code
-
-
-def duel_inputs(options: argparse.Namespace, config: object) -> tuple[Path, list[str]]:
-    """The results folder of a duel that is handed to Slurm, and the arguments of each worker; it needs no more.
-
-    Raises `RagEvaluatorError` if a run is missing.
-    """
-    from rag_evaluator.features.duel.stage import beside
-    from rag_evaluator.tasks.open_run import open_run
-
-    if options.runs is None:
-        raise ConfigError("--task duel: expected the two runs: --runs results/a results/b.")
-    a, b = map(_absolute, options.runs)
-    for folder in (a, b):
-        open_run(folder)
-    out = beside(a, b)
-    return out, [str(a), str(b), "--config", str(_absolute(options.config)), "--out", str(out)]
 
 
 def _absolute(path: Path) -> Path:

@@ -4,14 +4,11 @@ import argparse
 import json
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_config, add_rows, add_set, with_examples
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
-
-if TYPE_CHECKING:
-    from rag_evaluator.config.schema import Config
 
 SHOWN = 10  # reasons, documents
 MAKE, CHECK = "make", "check"
@@ -158,20 +155,3 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return code
-
-
-def make_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
-    """Results folder and arguments of the workers of `submit --task testset`. Raises `ConfigError`: no documents."""
-    from rag_evaluator.features.testset.prepare import sources_of
-
-    sources_of(config)
-    return config.results_dir, [MAKE, str(options.config.resolve())]
-
-
-def check_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
-    """The same of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
-    from rag_evaluator.errors import ConfigError
-
-    if config.dataset is None:
-        raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with the rows to check.")
-    return config.results_dir, [CHECK, str(config.dataset), "--config", str(options.config.resolve())]

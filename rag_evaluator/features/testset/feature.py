@@ -6,10 +6,8 @@ COMMANDS = "rag_evaluator.features.testset.command"
 FEATURE = Feature(
     commands={"testset": Command(f"{COMMANDS}:testset", f"{COMMANDS}:add_testset_commands", stoppable=True)},
     tasks={
-        "testset": Task("rag_evaluator.features.testset.stage:of_journal", inputs=f"{COMMANDS}:make_inputs"),
-        "testset_check": Task(
-            "rag_evaluator.features.testset.check:of_journal", "testset", inputs=f"{COMMANDS}:check_inputs"
-        ),
+        "testset": Task("rag_evaluator.features.testset.stage:of_journal", is_submitted=False),
+        "testset_check": Task("rag_evaluator.features.testset.check:of_journal", is_submitted=False),
     },
     sections={"testset": "rag_evaluator.features.testset.section:TestsetConfig"},
     prompts="rag_evaluator.features.testset.checker:PROMPTS",

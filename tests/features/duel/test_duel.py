@@ -515,20 +515,6 @@ def test_the_command_with_the_demo_judge_writes_what_merge_writes_again(
     assert "not the rows that were compared" in capsys.readouterr().err
 
 
-def test_a_duel_is_submitted_with_its_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    a, b = four_rows(tmp_path)
-    (tmp_path / "judge.yaml").write_text("metrics: [bleu]\n", encoding="utf-8")
-    command = ["submit", str(tmp_path / "judge.yaml"), "--workers", "4", "--task", "duel", "--dry-run"]
-    assert main(command) == 2
-    assert "--runs results/a results/b" in capsys.readouterr().err
-    assert main([*command, "--runs", str(a), str(b), "--task", "sort"]) == 2
-    assert "--runs is for --task duel" in capsys.readouterr().err
-    assert main([*command, "--runs", str(a), str(b), "--set", "language=english"]) == 0
-    shown = capsys.readouterr().out
-    out, config = tmp_path / "duel-a-b", tmp_path / "judge.yaml"
-    assert f"launcher.sh duel {a} {b} --config {config} --out {out} --set language=english" in shown
-
-
 def test_the_docs_name_every_field_of_a_row_and_of_the_summary(tmp_path: Path, duel: Duel) -> None:
     result = duel(*four_rows(tmp_path), judge=judge_of(by_table))
     text = (ROOT / "docs" / "duel.md").read_text(encoding="utf-8")

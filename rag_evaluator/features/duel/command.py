@@ -58,11 +58,12 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.tasks.open_run import open_run
         from rag_evaluator.tasks.question import TaskJudge
 
-    places = [_absolute(path) for path in (options.a, options.b)]
-    folder = _absolute(options.out) if options.out else dueling.beside(*places)
+    a, b = places = [path.expanduser().resolve() for path in (options.a, options.b)]
+    folder = options.out.expanduser().resolve() if options.out else a.parent / f"duel-{a.name}-{b.name}"
     runs = [open_run(path.expanduser()) for path in (options.a, options.b)]
     user_config = load_config(options.config, options.set) if options.config else None
-    config = dueling.for_duel(user_config or dueling.recorded_config(runs[0], options.set), folder)
+    config = user_config or dueling.recorded_config(runs[0], options.set)
+    config = config.model_copy(update={"output_dir": folder.parent, "name": folder.name, "dataset": None})
     if config.offline:
         disable_network()
     begun = beginning(options)
@@ -80,7 +81,3 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return code
-
-
-def _absolute(path: Path) -> Path:
-    return path.expanduser().resolve()

@@ -265,7 +265,8 @@ class AnswerComparison:
             return SAME
         contexts = self._fitting(pair)
         prompts = [self._text(pair, contexts, order) for order in ORDERS]
-        a_first, b_shown_first = await asyncio.gather(*map(self._first, prompts))
+        first_place = (log_odds(self.judge, prompt, FIRST, SECOND, "choice") for prompt in prompts)
+        a_first, b_shown_first = await asyncio.gather(*first_place)
         share = round(share_of(a_first, b_shown_first), DECIMALS)
         odds = (a_first, 0.0 - b_shown_first)
         by_place = odds[0] * odds[1] < 0
@@ -275,10 +276,6 @@ class AnswerComparison:
             return replace(outcome, no_reason=BY_PLACE if by_place else NO_WINNER)
         clearer = odds.index(max(odds) if winner == "a" else min(odds))  # the order with more certainty; else the first
         return await self._with_reason(outcome, ORDERS[clearer], prompts[clearer])
-
-    async def _first(self, prompt: PromptText) -> float:
-        """Log odds that the answer in the first place is chosen."""
-        return await log_odds(self.judge, prompt, FIRST, SECOND, "choice")
 
     async def _with_reason(self, outcome: Outcome, order: Order, prompt: PromptText) -> Outcome:
         """The outcome with what the judge says for it; what it says of the other answer would be none."""

@@ -212,13 +212,3 @@ def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:
             "with --config."
         )
     return make_config(data, Origin(f"{run.name}/manifest.json", overrides=apply_overrides(data, overrides)))
-
-
-def for_duel(config: Config, folder: Path) -> Config:
-    """The configuration as `duel` needs it: its results go to a folder, and its rows are those of the runs."""
-    return config.model_copy(update={"output_dir": folder.parent, "name": folder.name, "dataset": None})
-
-
-def beside(a: Path, b: Path) -> Path:
-    """Where results go if nobody says: beside a."""
-    return a.parent / f"duel-{a.name}-{b.name}"

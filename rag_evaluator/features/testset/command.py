@@ -87,7 +87,7 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     if not options.json:
         say(f"{stage.corpus.documents} documents, {len(stage.corpus.chunks)} chunks")
         for entry in stage.corpus.unread[:SHOWN]:
-            say(f"  left out: {entry.id}: {entry.reason}")
+            say(f"  left out: {entry['id']}: {entry['reason']}")
         if len(stage.corpus.unread) > SHOWN:
             say(f"  left out: {len(stage.corpus.unread) - SHOWN} more, see testset_summary.json")
     start = start_of(stage, config.results_dir, worker, start)
@@ -105,13 +105,12 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def print_made(summary: Mapping[str, Any], name: str) -> None:
-    """How many questions survived, of which kinds, why others did not, and what to do if they are too few."""
+    """How many questions were chosen, of which kinds, why others were not, and what to do if they are too few."""
     from rag_evaluator.cli.console import print_table, say
 
     say(f"{name}: {summary['chosen']} of {summary['wanted']} questions, chosen from {summary['candidates']} candidates")
     if summary["kinds"]:
-        columns = [("kind", "left"), ("questions", "right")]
-        print_table("kinds of questions", columns, [(kind, str(count)) for kind, count in summary["kinds"].items()])
+        say(", ".join(f"{count} {kind}" for kind, count in summary["kinds"].items()))
     reasons = [
         (step, reason, str(count)) for step, counts in summary["left_out"].items() for reason, count in counts.items()
     ]

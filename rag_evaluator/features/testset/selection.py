@@ -185,5 +185,5 @@ def summary_of(made: Sequence[SlotResult], selection: Selection, corpus: Corpus,
         "documents": corpus.documents,
         "chunks": len(corpus.chunks),
         "documents_without_questions": [document for document in documents if document not in used],
-        "unread": [{"document": entry.id, "reason": entry.reason} for entry in corpus.unread],
+        "unread": [{"document": entry["id"], "reason": entry["reason"]} for entry in corpus.unread],
     }

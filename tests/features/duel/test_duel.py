@@ -80,8 +80,8 @@ class Judged:
 
     code: int
     folder: Path
-    rows: list[dict[str, Any]]
-    summary: dict[str, Any]
+    rows: Any  # JSON; None where there are no files
+    summary: Any
 
     @property
     def win_rate(self) -> float:
@@ -99,7 +99,7 @@ def duel(monkeypatch: pytest.MonkeyPatch) -> Duel:
         monkeypatch.setattr("rag_evaluator.tasks.question.source_of", lambda given, *about: source_of(judge, *about))
         folder = out or a.parent / f"duel-{a.name}-{b.name}"
         code = main(["duel", str(a), str(b), "--out", str(folder), start])
-        return Judged(code, folder, *(json.loads((folder / name).read_bytes()) for name in FILES if code < 2))
+        return Judged(code, folder, *(json.loads((folder / name).read_bytes()) if code < 2 else None for name in FILES))
 
     return duel
 

@@ -28,8 +28,8 @@ from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, plan_of
 
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
-    """What became of the rows, the win rate, and how much the judge prefers a place. Any: JSON."""
-    a, b, rows, bias = summary["a"], summary["b"], summary["rows"], summary["position_bias"]
+    """What became of the rows, and the win rate. Any: JSON."""
+    a, b, rows = summary["a"], summary["b"], summary["rows"]
     yield f"{rows['compared']} rows that {a} and {b} both answered, matched by '{summary['on']}'"
     left = {
         f"rows of {a} without a partner": rows["unmatched_a"],
@@ -41,12 +41,6 @@ def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
     yield f"{summary['wins']} wins, {summary['ties']} ties, {summary['losses']} losses of a, by the judge"
     if summary["same"]:
         yield f"{summary['same']} ties without asking the judge: both answers are the same text"
-    if bias["pairs"]:
-        yield (
-            f"position bias: in {bias['first_won_twice']:.0%} of {bias['pairs']} rows the first place won in both "
-            f"orders, in {bias['second_won_twice']:.0%} the second; "
-            f"mean log odds of the first place {bias['log_odds_of_first']:.2f}"
-        )
 
 
 POINTS = {"a": 1.0, "tie": 0.5, "b": 0.0}

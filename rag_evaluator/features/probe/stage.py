@@ -248,20 +248,12 @@ def run_probe(
     start: Start = "continue",
 ) -> ProbeReport:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
-    began, stage = now(), probing(evaluator, data)
+    config, metrics, began = evaluator.config, evaluator.metrics, now()
+    with ACTIVITY.phase(CHECKING):
+        rows, lines = evaluator.rows(data), evaluator.signatures_once()
+        about = describe(rows.named_in(config), lines, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
+        stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
     table = run_stage(stage, folder, worker, progress, stop, start)
     if outcome(table.journal, began)[0]:
         refresh_report(folder)
     return ProbeReport(stage, table)
-
-
-@ACTIVITY.phase(CHECKING)
-def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
-    """What a probe is to do: rows changed for the worse, each side scored by the metrics that it concerns.
-
-    Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
-    """
-    config, metrics = evaluator.config, evaluator.metrics
-    rows, signatures = evaluator.rows(data), evaluator.signatures_once()
-    about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
-    return probe_stage(rows, config, metrics, about, evaluator.scorer)

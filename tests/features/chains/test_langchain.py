@@ -331,17 +331,3 @@ def test_the_examples_of_the_docs_work(retriever: Any, tmp_path: Path, monkeypat
     rows = load_dataset("llamaindex.jsonl")
     assert [row.columns["response"] for row in rows] == QUESTIONS[:2]
     assert [row.columns["retrieved_contexts"] for row in rows] == [PARAGRAPHS[:1]] * 2
-
-
-@pytest.mark.parametrize("kind", ["role", "type"])
-def test_messages_as_services_return_them_are_read(kind: str, tmp_path: Path) -> None:
-    names = ("user", "tool", "assistant") if kind == "role" else ("human", "tool", "ai")
-    said = dict(zip(names, ("How high?", "812 metres.", "It is 812 metres high."), strict=True))
-    result = {"messages": [{kind: name, "content": text, "tool_call_id": "1"} for name, text in said.items()]}
-    collect(lambda question: result, ["How high?"], tmp_path / "rows.jsonl")
-    [row] = load_dataset(tmp_path / "rows.jsonl")
-    assert row.columns == {
-        "user_input": "How high?",
-        "retrieved_contexts": ["812 metres."],
-        "response": "It is 812 metres high.",
-    }

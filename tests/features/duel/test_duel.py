@@ -405,7 +405,7 @@ def test_a_run_whose_judge_is_lost_continues_and_asks_nothing_twice(left: int, t
         return by_table(prompt)
 
     whole = duel(*runs, judge=judge_of(by_table), out=tmp_path / "whole")
-    assert duel(*runs, judge=judge_of(share)).code == 2
+    assert duel(*runs, judge=judge_of(share)).code == 75
     judge = judge_of(share)
     result = duel(*runs, judge=judge)
     assert (result.rows, result.summary) == (whole.rows, whole.summary)

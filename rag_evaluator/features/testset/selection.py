@@ -121,9 +121,8 @@ Row = dict[str, Any]  # JSON
 
 def rows_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
     """The rows of the test set."""
-    by_index = {candidate.index: candidate for candidate in made}
     for index in selection.chosen:
-        fields = by_index[index].fields
+        fields = made[index].fields
         assert fields is not None
         chunks = [corpus[place] for place in fields["correct"]["chunks"]]
         yield {
@@ -164,21 +163,21 @@ def details_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequenc
         }
 
 
-def summary_of(made: Sequence[SlotResult], selection: Selection, corpus: Corpus, wanted: int) -> Row:
+def summary_of(details: Sequence[Row], survivors: int, corpus: Corpus, wanted: int) -> Row:
     """What was made of what, and how much of it survived."""
-    chosen = [candidate.fields or {} for candidate in made if candidate.index in set(selection.chosen)]
-    used = {corpus.chunks[place].document for fields in chosen for place in fields["chunks"]}
+    chosen = [candidate for candidate in details if candidate["chosen"]]
+    used = {place["document"] for candidate in chosen for place in candidate["made_from"]}
     documents = dict.fromkeys(chunk.document for chunk in corpus.chunks)
     left_out: dict[str, Counter[str]] = {}
-    for step, reason in (why(candidate, selection) for candidate in made):
-        if step:
-            left_out.setdefault(step, Counter())[reason] += 1
-    kinds, difficulties = (Counter(str(fields[name]) for fields in chosen) for name in ("kind", "difficulty"))
+    for candidate in details:
+        if candidate["left_out_by"]:
+            left_out.setdefault(candidate["left_out_by"], Counter())[candidate["reason"]] += 1
+    kinds, difficulties = (Counter(str(candidate[name]) for candidate in chosen) for name in ("kind", "difficulty"))
     return {
         "wanted": wanted,
         "chosen": len(chosen),
-        "survived": selection.survivors,
-        "candidates": len(made),
+        "survived": survivors,
+        "candidates": len(details),
         "left_out": {step: dict(counter.most_common()) for step, counter in left_out.items()},
         "kinds": dict(kinds.most_common()),
         "difficulty": dict(difficulties.most_common()),

@@ -44,7 +44,6 @@ class Testset(QuestionStage[Slot]):
     Args:
         units: the slots.
         corpus: of the documents.
-        useful: places of the chunks that questions are made from.
         embeddings: None where nothing is left to be made.
     """
 
@@ -57,12 +56,11 @@ class Testset(QuestionStage[Slot]):
         plan: Plan,
         about: Mapping[str, Any],
         corpus: Corpus,
-        useful: Sequence[int],
         asking: TaskJudge | None = None,
         embeddings: EmbeddingsSource | None = None,
     ) -> None:
         super().__init__(units, plan, about, asking)
-        self.corpus, self.useful, self.embeddings = corpus, useful, embeddings
+        self.corpus, self.embeddings = corpus, embeddings
 
     @property
     def settings(self) -> TestsetConfig:
@@ -72,12 +70,13 @@ class Testset(QuestionStage[Slot]):
     def make(self, judge: JudgeProtocol) -> Make[Slot]:
         assert self.asking is not None and self.embeddings is not None
         model, folder = self.embeddings.load(), self.asking.config.results_dir / FOLDER
+        places = frozenset(useful(self.corpus.chunks))
         neighbours = neighbours_of(self.corpus, model.embed_texts, str(self.embeddings.identity), folder)
         checker = Checker(self.asking, judge)
-        return CandidateMaker(self.corpus.chunks, frozenset(self.useful), neighbours, model.aembed_text, checker).make
+        return CandidateMaker(self.corpus.chunks, places, neighbours, model.aembed_text, checker).make
 
     def is_written(self, folder: Path) -> bool:
-        return _last_choice(folder) == _of_selection(self.settings)
+        return _last_size(folder) == self.settings.size
 
     def write(self, table: Table[Slot], folder: Path) -> None:
         settings, made = self.settings, []
@@ -86,10 +85,12 @@ class Testset(QuestionStage[Slot]):
             made.append(SlotResult(unit.index, unit.kind, record.value, record.reason))
         selection = select(made, settings)
         write_lines(folder / ROWS, rows_of(made, selection, self.corpus.chunks))
-        write_lines(folder / QUESTIONS, details_of(made, selection, self.corpus.chunks))
+        details = list(details_of(made, selection, self.corpus.chunks))
+        write_lines(folder / QUESTIONS, details)
         write_wide_json(folder / MANIFEST, _of_size(as_written(table.about), settings.size))
-        summary = summary_of(made, selection, self.corpus, settings.size)
-        write_json(folder / SUMMARY, {**summary, "settings": _of_selection(settings)})
+        chosen_by = settings.model_dump(mode="json", include={"size", "kinds", "filters"})
+        summary = summary_of(details, selection.survivors, self.corpus, settings.size)
+        write_json(folder / SUMMARY, {**summary, "settings": chosen_by})
 
 
 def testset_stage(config: Config) -> Testset:
@@ -112,7 +113,7 @@ def testset_stage(config: Config) -> Testset:
     signature = line and "|".join([line, *(f"{name}:{value}" for name, value in parts.items())])
     part = RowChoice.make(most, len(slots)).to_json()
     plan = plan_of(TASK, STAGE, slots, COLUMN, signature, config.chunk_size, _data(corpus, settings), part)
-    return Testset(slots, plan, asking.about(TASK, len(slots)), corpus, places, asking, source)
+    return Testset(slots, plan, asking.about(TASK, len(slots)), corpus, asking, source)
 
 
 def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Start:
@@ -127,15 +128,14 @@ def start_of(stage: Testset, results: Path, worker: Worker, start: Start) -> Sta
 def of_journal(journal: Journal) -> Testset:
     """The stage of a journal, to write its results. Raises `ResultsError` if the corpus is not there any more."""
     about = journal.about
-    if (choice := _last_choice(journal.results)) is not None:
-        about = _of_size(about, choice["size"])
+    if (size := _last_size(journal.results)) is not None:
+        about = _of_size(about, size)
     settings = make_config(about["config"]).section(TestsetConfig)
     corpus = read_corpus(journal.results / FOLDER)
-    places = useful(corpus.chunks)
-    slots = slots_of(corpus.chunks, places, settings.kinds, journal.plan.units, settings.seed)
+    slots = slots_of(corpus.chunks, useful(corpus.chunks), settings.kinds, journal.plan.units, settings.seed)
     if _data(corpus, settings) != journal.plan.data:
         raise ResultsError(f"{journal.results}: its documents have changed since. Run 'testset make' again.")
-    return Testset(slots, journal.plan, about, corpus, places)
+    return Testset(slots, journal.plan, about, corpus)
 
 
 def _of_size(about: Mapping[str, Any], size: int) -> dict[str, Any]:
@@ -144,19 +144,13 @@ def _of_size(about: Mapping[str, Any], size: int) -> dict[str, Any]:
     return {**about, "config": {**config, "testset": {**config["testset"], "size": size}}}
 
 
-def _last_choice(results: Path) -> dict[str, Any] | None:
-    """What the last choice among the candidates depended on, see `_of_selection`; None: there was none yet."""
+def _last_size(results: Path) -> int | None:
+    """How many questions were wanted when some were chosen last; None: none were yet."""
     path = results / SUMMARY
-    return json.loads(path.read_bytes())["settings"] if path.is_file() else None
+    return json.loads(path.read_bytes())["settings"]["size"] if path.is_file() else None
 
 
 def _data(corpus: Corpus, settings: TestsetConfig) -> str:
     """16 hexadecimal digits of what the slots come from, however many of them are taken."""
     shares = {kind: share for kind, share in settings.kinds.items() if share > 0}
     return short_digest(json.dumps([corpus.digest, sorted(shares.items()), settings.seed]))
-
-
-def _of_selection(settings: TestsetConfig) -> dict[str, Any]:
-    """What the choice among the candidates depends on."""
-    fields = settings.model_dump(mode="json")
-    return {name: fields[name] for name in ("size", "kinds", "filters")}

@@ -119,9 +119,6 @@ def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> Matc
     Raises `ResultsError` where there is nothing to compare.
     """
     a, b = runs
-    for run in runs:
-        if not any(sample.has("response") for sample in run.samples):
-            raise ResultsError(f"{run.name}: no row has a response, which is what duel compares.")
     on, (in_a, in_b) = match(runs, on)
     partners = sorted(_partners(in_a, in_b))
     if not partners:

@@ -124,10 +124,6 @@ class DuelStage(QuestionStage[Pair]):
 
         return compare
 
-    def check(self, column: str, value: Any) -> None:
-        if not isinstance(value, dict) or set(value) != set(Outcome.__dataclass_fields__):
-            raise ValueError(f"{value!r:.40} is no {column}")
-
     def outcomes(self, table: Table[Pair]) -> Iterator[Ended]:
         for unit, records in table:
             [record] = records[COLUMN]

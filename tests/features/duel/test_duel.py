@@ -472,7 +472,7 @@ def test_a_manifest_without_configuration_needs_one(tmp_path: Path, capsys: pyte
     assert "Give the configuration with --config" in capsys.readouterr().err
 
 
-def test_the_command_with_the_demo_judge_writes_what_merge_writes_again(
+def test_the_command_with_the_demo_judge_says_who_wins_and_refuses_what_changed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     contexts = ["Nolu Brak was born in Tesk.", "The Harn bridge was built in 1921."]
@@ -494,15 +494,6 @@ def test_the_command_with_the_demo_judge_writes_what_merge_writes_again(
     manifest = json.loads((out / "duel_manifest.json").read_bytes())
     assert manifest["duel"] == {"a": runs[0], "b": runs[1], "on": "id"}
     assert "judge:" in manifest["signatures"]["duel"]
-    assert main(["status", str(out)]) == 0
-    assert "duel: chunks 3/3, rows 3/3 (100.0 %)" in capsys.readouterr().out
-    before = {name: (out / name).read_bytes() for name in FILES}
-    for name in FILES:
-        (out / name).unlink()
-    assert main(["merge", str(out)]) == 0
-    assert {name: (out / name).read_bytes() for name in FILES} == before
-    assert main(arguments) == 0
-    assert "was complete already" in capsys.readouterr().out
     assert main([*arguments, "--set", "ci_level=0.8"]) == 2
     assert "interval: 0.95 before, 0.8 now" in capsys.readouterr().err
     assert main([*arguments, "--set", "ci_level=0.8", "--update"]) == 0

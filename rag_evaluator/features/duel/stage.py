@@ -95,20 +95,15 @@ ROWS, SUMMARY, MANIFEST = "duel.json", "duel_summary.json", "duel_manifest.json"
 
 
 class DuelStage(QuestionStage[Pair]):
-    """The stage of `duel`.
-
-    Args:
-        pairs: of the two runs.
-        level: of the win rate's interval.
-    """
+    """The stage of `duel`; its units are the pairs of two runs."""
 
     files = (ROWS, SUMMARY, MANIFEST)
 
     def __init__(
-        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], level: float, asking: TaskJudge | None = None
+        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None = None
     ) -> None:
         super().__init__(pairs.units, plan, about, asking)
-        self.pairs, self.level = pairs, level
+        self.pairs = pairs
 
     def make(self, judge: JudgeProtocol) -> Make[Pair]:
         assert self.asking is not None
@@ -151,7 +146,7 @@ class DuelStage(QuestionStage[Pair]):
             "on": compared["on"],
             "rows": dict(self.pairs.counts),
             **({PART: dict(self.plan.part)} if self.plan.part else {}),
-            **summarise(list(self.outcomes(table)), self.level),
+            **summarise(list(self.outcomes(table)), self.about["config"]["ci_level"]),
         }
 
     def write(self, table: Table[Pair], folder: Path) -> None:
@@ -176,7 +171,7 @@ def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, place
         **asking.about(TASK, len(pairs.units), part),
         TASK: {"a": str(places[0]), "b": str(places[1]), "on": pairs.on},
     }
-    return DuelStage(pairs, plan, about, config.ci_level, asking)
+    return DuelStage(pairs, plan, about, asking)
 
 
 def of_journal(journal: Journal) -> DuelStage:
@@ -190,7 +185,7 @@ def of_journal(journal: Journal) -> DuelStage:
             f"{' and '.join(places)}: not the rows that were compared: they have changed since. To go on with what "
             f"still holds, {way('update')}."
         )
-    return DuelStage(pairs.choose(journal.plan.part), journal.plan, journal.about, config.ci_level)
+    return DuelStage(pairs.choose(journal.plan.part), journal.plan, journal.about)
 
 
 def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:

@@ -25,11 +25,9 @@ from .features.certify.certify import Certification, certify, label_sheet
 from .features.chains.collect import collect
 from .features.chains.evaluate_lists import Scores, evaluate
 from .features.chains.langchain import EvaluatorChain
-from .features.duel.stage import Duel, duel
 from .features.probe.stage import ProbeReport, probe
 from .features.setup.check import check
 from .features.setup.checks import Check, CheckReport
-from .features.testset.stage import MadeTestset, make_testset
 from .ground_truth import generate
 from .judge.judge import Judge
 from .judge.scripted import ScriptedJudge
@@ -53,13 +51,11 @@ __all__ = [
     "ConfigError",
     "CustomMetric",
     "DatasetError",
-    "Duel",
     "EvaluatorChain",
     "GateVerdicts",
     "Judge",
     "JudgeLostError",
     "JudgementError",
-    "MadeTestset",
     "MissingChunksError",
     "ModelError",
     "ProbeReport",
@@ -78,14 +74,12 @@ __all__ = [
     "check",
     "collect",
     "compare",
-    "duel",
     "evaluate",
     "gate",
     "generate",
     "label_sheet",
     "load_config",
     "load_dataset",
-    "make_testset",
     "metric",
     "probe",
     "read_questions",

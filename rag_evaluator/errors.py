@@ -25,7 +25,7 @@ SHELL: ContextVar[bool] = ContextVar("SHELL", default=False)
 WAYS = {
     "fresh": (
         "start over with --fresh",
-        'start over with start="fresh" (fresh=True in sort, generate, duel and evaluate of lists)',
+        'start over with start="fresh" (fresh=True in sort, generate and evaluate of lists)',
     ),
     "update": ("keep the scores that still hold with --update", 'keep the scores that still hold with start="update"'),
 }

@@ -185,8 +185,6 @@ def add_submit_command(commands: Any) -> None:
         **with_examples(
             "rag-evaluator submit config.yaml --workers 16 --dry-run -- --partition=gpu",
             "rag-evaluator submit config.yaml --workers 4 --task sort",
-            "rag-evaluator submit config.yaml --workers 4 --task duel --runs results/base results/demo",
-            "rag-evaluator submit config.yaml --workers 4 --task testset --set name=qa --set testset.documents=[docs]",
             note="what follows '--' goes to sbatch; with --wait it returns when the last worker has ended",
         ),
     )
@@ -195,12 +193,9 @@ def add_submit_command(commands: Any) -> None:
     slurm.add_argument("--workers", type=int, required=True, help="elements of the array")
     slurm.add_argument(
         "--task",
-        choices=tuple(all_tasks()),
+        choices=[name for name, task in all_tasks().items() if task.is_submitted],
         default="evaluate",
-        help="what to run; default: %(default)s; testset takes testset.documents, testset_check the rows of dataset",
-    )
-    slurm.add_argument(
-        "--runs", nargs=2, type=Path, metavar=("A", "B"), help="with --task duel: the two results folders"
+        help="what to run; default: %(default)s",
     )
     slurm.add_argument("--dry-run", action="store_true", help="show the command, write and submit nothing")
     slurm.add_argument(

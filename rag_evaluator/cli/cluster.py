@@ -4,14 +4,12 @@ import argparse
 from collections.abc import Mapping
 
 from rag_evaluator.cli.options import OK
-from rag_evaluator.config.features import load
 from rag_evaluator.config.schema import Config
 from rag_evaluator.errors import ConfigError, MissingChunksError
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import command
 from rag_evaluator.run.journal import journals_in
 from rag_evaluator.run.workers import run_id
-from rag_evaluator.tasks import all_tasks
 
 OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
 
@@ -59,19 +57,9 @@ def submit(options: argparse.Namespace) -> int:
     config, chosen = read_run(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
-    task = all_tasks()[options.task]
-    if options.runs and not task.takes_runs:
-        raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
-    results, inputs = load(task.inputs)(options, config) if task.inputs else (config.results_dir, None)
+    results = config.results_dir
     submission = slurm.prepare(
-        options.config,
-        results,
-        options.workers,
-        options.set,
-        options.sbatch,
-        options.launcher,
-        task.command or options.task,
-        inputs,
+        options.config, results, options.workers, options.set, options.sbatch, options.launcher, options.task
     )
     if not options.dry_run:
         _refuse_in_vain(options.task, config, chosen)
@@ -89,8 +77,6 @@ def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> 
     from rag_evaluator.dataset.checked import checked_rows
     from rag_evaluator.tasks.question import read_rows
 
-    if all_tasks()[task].inputs is not None:  # it has looked at its inputs
-        return
     of_rows = task in OF_ROWS
     refuse_wrong_paths(config, None if of_rows else chosen)
     if of_rows:

@@ -11,11 +11,9 @@ from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 
 from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, figures_of, shortened, write_to
 
-LONG = frozenset(
-    "evaluate sort generate probe duel testset merge report compare gate certify prompts check bundle".split()
-)
+CONTINUED = frozenset("evaluate,sort,generate,probe,duel,testset make,testset check,prompts,bundle".split(","))
+LONG = CONTINUED | frozenset("merge report compare gate certify check".split())
 """Commands that may take longer than some seconds and ask nothing."""
-CONTINUED = frozenset("evaluate sort generate probe duel testset prompts bundle".split())
 SAFE = "Ctrl-C is safe; the same command continues"
 BAR, NAME = 20, 12  # columns: of the bar, and at least of what is done
 FIRST = 0.7  # seconds: a command that takes less shows no bar

@@ -39,16 +39,11 @@ class Task:
 
     Attributes:
         stage: makes the stage from its journal, to write the results of.
-        command: the command of each worker; None: that of the task's name.
-        takes_runs: whether `submit` hands it two runs, `--runs A B`.
-        inputs: takes the options of `submit` and the configuration, and gives the results folder and the arguments of
-            each worker; None: those of an evaluation.
+        is_submitted: whether `submit` hands it to Slurm: its command has the task's name, and takes a configuration.
     """
 
     stage: str
-    command: str | None = None
-    takes_runs: bool = False
-    inputs: str | None = None
+    is_submitted: bool = True
 
 
 @dataclass(frozen=True)

@@ -54,7 +54,6 @@ def prepare(
     sbatch: Sequence[str],
     launcher: Path | None,
     task: str = "evaluate",
-    inputs: Sequence[str] | None = None,
 ) -> Submission:
     """The call of `sbatch` for an array of workers.
 
@@ -64,17 +63,15 @@ def prepare(
         sbatch: more arguments of `sbatch`.
         launcher: the launcher of the site; None looks in the current folder, beside the configuration, in the package.
         task: command that each element runs.
-        inputs: its arguments before the `--set` values; None: the configuration.
 
     Raises `ConfigError` if there is no launcher.
     """
     launcher, logs = _find_launcher(launcher, config), results / "slurm"
     sets = [part for override in overrides for part in ("--set", override)]
     array = ["--parsable", f"--output={logs}/%x-%A_%a.log", f"--array=0-{workers - 1}", *sbatch, str(launcher)]
-    arguments = [str(config.resolve())] if inputs is None else inputs
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}
     environment |= {name: os.environ[name] for name in environment if name in os.environ}
-    return Submission(launcher, logs, ["sbatch", *array, task, *arguments, *sets], environment)
+    return Submission(launcher, logs, ["sbatch", *array, task, str(config.resolve()), *sets], environment)
 
 
 def submit(submission: Submission) -> str:

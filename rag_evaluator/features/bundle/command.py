@@ -5,7 +5,7 @@ import shlex
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.options import OK, add_json, with_examples
+from rag_evaluator.cli.options import OK, with_examples
 
 EXTRAS = "demo,charts,strings,adapters"
 
@@ -47,16 +47,14 @@ def add_bundle_command(commands: Any) -> None:
         help="of the program, as they cannot be added on the node; testset is another one; default: %(default)s",
     )
     command.add_argument("--wheel", type=Path, metavar="FILE", help="of the program; default: made of the clone")
-    add_json(command)
 
 
 def bundle(options: argparse.Namespace) -> int:
     """`rag-evaluator bundle --out bundle`."""
-    from rag_evaluator.cli.console import print_json, print_parts
+    from rag_evaluator.cli.console import say
     from rag_evaluator.config.schema import load_config
     from rag_evaluator.features.bundle.contents import find_models, make_bundle, models_of
     from rag_evaluator.features.bundle.wheels import program_source
-    from rag_evaluator.results.conclusion import Conclusion
 
     config = load_config(options.config) if options.config else None
     extras = [name for name in options.extras.split(",") if name]
@@ -64,14 +62,6 @@ def bundle(options: argparse.Namespace) -> int:
     torch = make_bundle(options.out, program_source(options.wheel), extras, options.torch, models)
     copied = "".join(f", models/{name}" for name in models)
     install = shlex.join(["bash", f"{options.out.name}/install.sh"])
-    sentences = [
-        f"{options.out}/ has the wheels with torch {torch}{copied}: copy it to the node and run `{install}`.",
-        "Wheels are from the places that pip asks, models from this machine: the Hugging Face Hub was not asked.",
-    ]
-    conclusion = Conclusion(sentences)
-    if options.json:
-        sources = {name: str(place) for name, place in models.items()}
-        print_json({"out": str(options.out), "torch": torch, "models": sources, "conclusion": conclusion.to_json()})
-        return OK
-    print_parts(conclusion.lines())
+    say(f"{options.out}/ has the wheels with torch {torch}{copied}: copy it to the node and run `{install}`.")
+    say("Wheels are from the places that pip asks, models from this machine: the Hugging Face Hub was not asked.")
     return OK

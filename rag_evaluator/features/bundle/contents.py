@@ -43,7 +43,7 @@ def _title(place: Path) -> str:
 def make_bundle(out: Path, source: Path, extras: Sequence[str], torch: str, models: Mapping[str, Path]) -> str:
     """Fill a new folder, which has its name once it is complete; returns the version of torch.
 
-    Raises `ResultsError` if the folder is there, `PipError`.
+    Raises `ResultsError` if the folder is there, or pip gets not all.
     """
     if out.exists():
         raise ResultsError(f"{out}: is there already, and is not overwritten. Choose another folder with --out.")

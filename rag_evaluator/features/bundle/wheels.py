@@ -6,7 +6,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from rag_evaluator.errors import ConfigError, RagEvaluatorError
+from rag_evaluator.errors import ConfigError, ResultsError
 from rag_evaluator.resources import PACKAGE, packaged
 
 FILE = "ragas_offline-*.whl"
@@ -14,10 +14,6 @@ GLIBC = 31  # minor version of the oldest glibc 2 for which all tested versions 
 PLATFORMS = ("linux", "manylinux2014", *(f"manylinux_2_{minor}" for minor in range(5, GLIBC + 1)))
 CPU_INDEX = "https://download.pytorch.org/whl/cpu"
 SOURCE_ONLY = {"strings": "rouge-score"}  # extra -> its package that has no wheel on PyPI, and is built
-
-
-class PipError(RagEvaluatorError):
-    """pip is missing, or did not get what the bundle needs."""
 
 
 def program_source(wheel: Path | None) -> Path:
@@ -42,7 +38,7 @@ def download(folder: Path, source: Path, extras: Sequence[str], torch: str) -> s
         torch: `cpu`, `cuda`, or the index or folder to take it from. It comes alone, so that nothing else comes from
             there.
 
-    Raises `PipError`.
+    Raises `ResultsError` where pip gets not all.
     """
     constraints = ["--constraint", str(packaged("constraints.txt"))]
     build = ["wheel", "--no-deps", "--wheel-dir", str(folder), *constraints]
@@ -62,10 +58,10 @@ def download(folder: Path, source: Path, extras: Sequence[str], torch: str) -> s
 
 
 def _pip(*arguments: str) -> None:
-    """Run pip, which writes to standard error what it does. Raises `PipError`."""
+    """Run pip, which writes to standard error what it does. Raises `ResultsError`."""
     command = [sys.executable, "-m", "pip", *arguments, "--disable-pip-version-check", "--no-input"]
     if subprocess.run(command, stdout=2, check=False).returncode:
-        raise PipError(
+        raise ResultsError(
             f"pip {arguments[0]} failed, see above. A package may have no wheel for Linux on {platform.machine()} with "
             f"glibc 2.{GLIBC}: build it on the node with `pip wheel`, and let pip find it here: PIP_FIND_LINKS=FOLDER."
         )

@@ -5,7 +5,6 @@ import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -57,16 +56,13 @@ def collect(
     rows = _kept(path, reference_of)
     missing = [question for question in reference_of if question not in rows]
     write_lines(path, rows.values())
-    ask = partial(_ask, chain, _key_of(chain), max_concurrency)
+    key = _key_of(chain)
     together = max(max_concurrency, 1) if hasattr(chain, "batch") else 1
     with closing(Appender(path)) as file, shown(progress, "questions") as at:
         at(len(rows), len(reference_of))
         for start in range(0, len(missing), together):
             group = missing[start : start + together]
-            outputs = ask(group)
-            for question, output in zip(group, outputs, strict=True):
-                if isinstance(output, Exception) and sum(other is output for other in outputs) > 1:
-                    [output] = ask([question])  # models fail for a batch as a whole
+            for question, output in zip(group, _ask(chain, key, max_concurrency, group), strict=True):
                 rows[question] = _with_reference(_row(question, output), reference_of[question])
                 file.append(json_line(rows[question]))
                 ACTIVITY.missing += "error" in rows[question]

@@ -5,7 +5,6 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_rows, add_set, with_examples
-from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
 
@@ -22,7 +21,6 @@ def add_duel_command(commands: Any) -> None:
             "rag-evaluator duel results/base results/demo --out results/base-against-demo --on id",
             "rag-evaluator duel results/base results/demo --set judge.model=/models/Qwen3-32B",
             "rag-evaluator duel results/base results/demo --config judge.yaml --worker 0/4",
-            "rag-evaluator submit judge.yaml --workers 16 --task duel --runs results/base results/demo",
             "rag-evaluator status results/duel-base-demo",
             note="exit codes: 0 judged, 1 nothing could be judged, 2 bad input, 75 stopped: run again to continue",
         ),
@@ -60,11 +58,12 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
         from rag_evaluator.tasks.open_run import open_run
         from rag_evaluator.tasks.question import TaskJudge
 
-    places = [_absolute(path) for path in (options.a, options.b)]
-    folder = _absolute(options.out) if options.out else dueling.beside(*places)
+    a, b = places = [path.expanduser().resolve() for path in (options.a, options.b)]
+    folder = options.out.expanduser().resolve() if options.out else a.parent / f"duel-{a.name}-{b.name}"
     runs = [open_run(path.expanduser()) for path in (options.a, options.b)]
     user_config = load_config(options.config, options.set) if options.config else None
-    config = dueling.for_duel(user_config or dueling.recorded_config(runs[0], options.set), folder)
+    config = user_config or dueling.recorded_config(runs[0], options.set)
+    config = config.model_copy(update={"output_dir": folder.parent, "name": folder.name, "dataset": None})
     if config.offline:
         disable_network()
     begun = beginning(options)
@@ -82,24 +81,3 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return code
-
-
-def duel_inputs(options: argparse.Namespace, config: object) -> tuple[Path, list[str]]:
-    """The results folder of a duel that is handed to Slurm, and the arguments of each worker; it needs no more.
-
-    Raises `RagEvaluatorError` if a run is missing.
-    """
-    from rag_evaluator.features.duel.stage import beside
-    from rag_evaluator.tasks.open_run import open_run
-
-    if options.runs is None:
-        raise ConfigError("--task duel: expected the two runs: --runs results/a results/b.")
-    a, b = map(_absolute, options.runs)
-    for folder in (a, b):
-        open_run(folder)
-    out = beside(a, b)
-    return out, [str(a), str(b), "--config", str(_absolute(options.config)), "--out", str(out)]
-
-
-def _absolute(path: Path) -> Path:
-    return path.expanduser().resolve()

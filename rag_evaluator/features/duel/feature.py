@@ -5,8 +5,6 @@ from rag_evaluator.config.features import Command, Feature, Task
 COMMANDS = "rag_evaluator.features.duel.command"
 FEATURE = Feature(
     commands={"duel": Command(f"{COMMANDS}:duel", f"{COMMANDS}:add_duel_command", stoppable=True)},
-    tasks={
-        "duel": Task("rag_evaluator.features.duel.stage:of_journal", takes_runs=True, inputs=f"{COMMANDS}:duel_inputs")
-    },
+    tasks={"duel": Task("rag_evaluator.features.duel.stage:of_journal", is_submitted=False)},
     prompts="rag_evaluator.features.duel.judging:PROMPTS",
 )

@@ -119,9 +119,6 @@ def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> Matc
     Raises `ResultsError` where there is nothing to compare.
     """
     a, b = runs
-    for run in runs:
-        if not any(sample.has("response") for sample in run.samples):
-            raise ResultsError(f"{run.name}: no row has a response, which is what duel compares.")
     on, (in_a, in_b) = match(runs, on)
     partners = sorted(_partners(in_a, in_b))
     if not partners:
@@ -265,7 +262,8 @@ class AnswerComparison:
             return SAME
         contexts = self._fitting(pair)
         prompts = [self._text(pair, contexts, order) for order in ORDERS]
-        a_first, b_shown_first = await asyncio.gather(*map(self._first, prompts))
+        first_place = (log_odds(self.judge, prompt, FIRST, SECOND, "choice") for prompt in prompts)
+        a_first, b_shown_first = await asyncio.gather(*first_place)
         share = round(share_of(a_first, b_shown_first), DECIMALS)
         odds = (a_first, 0.0 - b_shown_first)
         by_place = odds[0] * odds[1] < 0
@@ -275,10 +273,6 @@ class AnswerComparison:
             return replace(outcome, no_reason=BY_PLACE if by_place else NO_WINNER)
         clearer = odds.index(max(odds) if winner == "a" else min(odds))  # the order with more certainty; else the first
         return await self._with_reason(outcome, ORDERS[clearer], prompts[clearer])
-
-    async def _first(self, prompt: PromptText) -> float:
-        """Log odds that the answer in the first place is chosen."""
-        return await log_odds(self.judge, prompt, FIRST, SECOND, "choice")
 
     async def _with_reason(self, outcome: Outcome, order: Order, prompt: PromptText) -> Outcome:
         """The outcome with what the judge says for it; what it says of the other answer would be none."""

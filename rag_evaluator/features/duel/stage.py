@@ -4,7 +4,7 @@ import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,35 +12,24 @@ from rag_evaluator.config.origin import Origin, apply_overrides
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import choice_of
 from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
-from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
+from rag_evaluator.features.duel.conclusion import WIN_RATE
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
 from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
-from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
-from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.manifest import PART, as_written
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, means
+from rag_evaluator.results.overview import Grid, means
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 from rag_evaluator.tasks.open_run import open_run
-from rag_evaluator.tasks.question import (
-    Make,
-    QuestionStage,
-    Settings,
-    TaskJudge,
-    judge_source,
-    plan_of,
-    run_and_keep,
-    settings_of,
-)
+from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, plan_of
 
 
 def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
-    """What became of the rows, the win rate, and how much the judge prefers a place. Any: JSON."""
-    a, b, rows, bias = summary["a"], summary["b"], summary["rows"], summary["position_bias"]
+    """What became of the rows, and the win rate. Any: JSON."""
+    a, b, rows = summary["a"], summary["b"], summary["rows"]
     yield f"{rows['compared']} rows that {a} and {b} both answered, matched by '{summary['on']}'"
     left = {
         f"rows of {a} without a partner": rows["unmatched_a"],
@@ -52,12 +41,6 @@ def duel_overview(summary: Mapping[str, Any]) -> Iterator[Grid | str]:
     yield f"{summary['wins']} wins, {summary['ties']} ties, {summary['losses']} losses of a, by the judge"
     if summary["same"]:
         yield f"{summary['same']} ties without asking the judge: both answers are the same text"
-    if bias["pairs"]:
-        yield (
-            f"position bias: in {bias['first_won_twice']:.0%} of {bias['pairs']} rows the first place won in both "
-            f"orders, in {bias['second_won_twice']:.0%} the second; "
-            f"mean log odds of the first place {bias['log_odds_of_first']:.2f}"
-        )
 
 
 POINTS = {"a": 1.0, "tie": 0.5, "b": 0.0}
@@ -112,20 +95,15 @@ ROWS, SUMMARY, MANIFEST = "duel.json", "duel_summary.json", "duel_manifest.json"
 
 
 class DuelStage(QuestionStage[Pair]):
-    """The stage of `duel`.
-
-    Args:
-        pairs: of the two runs.
-        level: of the win rate's interval.
-    """
+    """The stage of `duel`; its units are the pairs of two runs."""
 
     files = (ROWS, SUMMARY, MANIFEST)
 
     def __init__(
-        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], level: float, asking: TaskJudge | None = None
+        self, pairs: MatchedRows, plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None = None
     ) -> None:
         super().__init__(pairs.units, plan, about, asking)
-        self.pairs, self.level = pairs, level
+        self.pairs = pairs
 
     def make(self, judge: JudgeProtocol) -> Make[Pair]:
         assert self.asking is not None
@@ -140,10 +118,6 @@ class DuelStage(QuestionStage[Pair]):
                 return Record(None, str(error))
 
         return compare
-
-    def check(self, column: str, value: Any) -> None:
-        if not isinstance(value, dict) or set(value) != set(Outcome.__dataclass_fields__):
-            raise ValueError(f"{value!r:.40} is no {column}")
 
     def outcomes(self, table: Table[Pair]) -> Iterator[Ended]:
         for unit, records in table:
@@ -172,7 +146,7 @@ class DuelStage(QuestionStage[Pair]):
             "on": compared["on"],
             "rows": dict(self.pairs.counts),
             **({PART: dict(self.plan.part)} if self.plan.part else {}),
-            **summarise(list(self.outcomes(table)), self.level),
+            **summarise(list(self.outcomes(table)), self.about["config"]["ci_level"]),
         }
 
     def write(self, table: Table[Pair], folder: Path) -> None:
@@ -197,7 +171,7 @@ def of_runs(runs: Sequence[ScoredRows], on: str | None, asking: TaskJudge, place
         **asking.about(TASK, len(pairs.units), part),
         TASK: {"a": str(places[0]), "b": str(places[1]), "on": pairs.on},
     }
-    return DuelStage(pairs, plan, about, config.ci_level, asking)
+    return DuelStage(pairs, plan, about, asking)
 
 
 def of_journal(journal: Journal) -> DuelStage:
@@ -211,7 +185,7 @@ def of_journal(journal: Journal) -> DuelStage:
             f"{' and '.join(places)}: not the rows that were compared: they have changed since. To go on with what "
             f"still holds, {way('update')}."
         )
-    return DuelStage(pairs.choose(journal.plan.part), journal.plan, journal.about, config.ci_level)
+    return DuelStage(pairs.choose(journal.plan.part), journal.plan, journal.about)
 
 
 def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:
@@ -220,81 +194,6 @@ def recorded_config(run: ScoredRows, overrides: Sequence[str] = ()) -> Config:
     if not data:
         raise ConfigError(
             f"{run.name}: nobody knows how it was judged (manifest.json has no configuration). Give the configuration "
-            "with --config (config= in Python)."
+            "with --config."
         )
     return make_config(data, Origin(f"{run.name}/manifest.json", overrides=apply_overrides(data, overrides)))
-
-
-def for_duel(config: Config, folder: Path) -> Config:
-    """The configuration as `duel` needs it: its results go to a folder, and its rows are those of the runs."""
-    return config.model_copy(update={"output_dir": folder.parent, "name": folder.name, "dataset": None})
-
-
-def beside(a: Path, b: Path) -> Path:
-    """Where results go if nobody says: beside a."""
-    return a.parent / f"duel-{a.name}-{b.name}"
-
-
-@dataclass(frozen=True)
-class Duel(WithOverview):
-    """What `duel` gives.
-
-    Attributes:
-        folder: where the files are.
-        summary: as in `duel_summary.json`.
-        rows: as in `duel.json`.
-        conclusion: the sentences.
-    """
-
-    folder: Path
-    summary: Mapping[str, Any]  # Any: JSON
-    rows: list[dict[str, Any]] = field(repr=False)
-    conclusion: Conclusion = field(repr=False)
-
-    def overview(self) -> Overview:
-        return Overview([*self.conclusion.lines(), *duel_overview(self.summary)])
-
-    @property
-    def win_rate(self) -> float | None:
-        """Of a over b, [0, 1], a tie being half a win; None if no row could be judged."""
-        rate: float | None = self.summary["measures"][WIN_RATE]["mean"]
-        return rate
-
-
-def duel(
-    a: str | Path,
-    b: str | Path,
-    *,
-    on: str | None = None,
-    judge: Any = None,
-    language: str | None = None,
-    config: Settings = None,
-    output_dir: str | Path | None = None,
-    fresh: bool = False,
-    progress: Progress = automatic,
-) -> Duel:
-    """Which of two runs answers better, row by row, by the judge; each pair of answers is shown in both orders.
-
-    Args:
-        a, b: results folders.
-        on: the column by which rows are matched; None takes `id` if every row has its own, else the question.
-        judge: a model folder, a `Judge`, a `HuggingFacePipeline` or any ragas LLM; None takes the configured one.
-        language: of the prompt; None takes the configured one.
-        config: a `Config`, a mapping with its keys or a YAML file; None takes the configuration that a was scored with.
-        output_dir: gets `duel.json`, `duel_summary.json` and `duel_manifest.json`, and the judge's answers in
-            `journal`, from which a call that was stopped continues. None: `duel-<a>-<b>` beside the folder of a.
-        fresh: forget answers of earlier calls.
-        progress: called with (rows done, rows); see docs/progress.md. By default lines.
-
-    Raises `RagEvaluatorError` for bad input before a model is loaded.
-    """
-    places = [Path(run).expanduser().resolve() for run in (a, b)]
-    runs = [open_run(place) for place in places]
-    settings = settings_of(recorded_config(runs[0]) if config is None else config, language)
-    folder = beside(*places) if output_dir is None else Path(output_dir).expanduser().resolve()
-    asking = TaskJudge(TASK, for_duel(settings, folder), judge_source(judge, settings))
-    stage = of_runs(runs, on, asking, places)
-    table = run_and_keep(stage, folder, fresh, progress)
-    summary = stage.summary(table)
-    conclusion = duel_conclusion(summary, stage.about["config"], places)
-    return Duel(folder, summary, list(stage.rows(table)), conclusion)

@@ -29,20 +29,18 @@ def probe(options: argparse.Namespace, stop: "Stop") -> int:
         from rag_evaluator.features.probe.stage import run_probe
     from rag_evaluator.cli.console import about_run, print_json, print_part, print_parts, say
     from rag_evaluator.features.probe.figures import probe_overview
-    from rag_evaluator.features.probe.stage import FOLDER, ProbeReport
+    from rag_evaluator.features.probe.stage import FOLDER
 
     with ACTIVITY.counted("scores") as progress:
-        journal = run_probe(
-            RAGEvaluator(config, chosen=chosen), config.results_dir, None, worker, progress, stop, start
-        )
-    report = ProbeReport(config.results_dir, chosen, journal.about["config"])
+        evaluator = RAGEvaluator(config, chosen=chosen)
+        report = run_probe(evaluator, config.results_dir, None, worker, progress, stop, start)
     conclusion = report.conclusion(typed_words(options, "probe."))
     code = OK if any(cell["share"]["n"] for cells in report["metrics"].values() for cell in cells.values()) else FAILED
     if options.json:
-        print_json({**about_run(config, journal.plan), "conclusion": conclusion.to_json(), **report})
+        print_json({**about_run(config, report.plan), "conclusion": conclusion.to_json(), **report})
         return code
     print_parts(conclusion.lines())
     print_parts(probe_overview(report, config.name))
-    print_part(journal.plan)
+    print_part(report.plan)
     say(f"changed rows with both scores: {config.results_dir / FOLDER}")
     return code

@@ -1,7 +1,5 @@
 """`probe` as a task: texts and changed texts, each scored by one metric."""
 
-import json
-import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -26,7 +24,6 @@ from rag_evaluator.features.probe.figures import (
     rows_for_reading,
     units_of,
 )
-from rag_evaluator.features.probe.verdicts import LIMITS
 from rag_evaluator.files.atomic import short_digest, write_json, write_lines
 from rag_evaluator.files.progress import ACTIVITY, CHECKING, Progress, automatic, silent
 from rag_evaluator.files.signals import Stop
@@ -34,7 +31,6 @@ from rag_evaluator.metrics.chosen import chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.hub import is_unnamed
-from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import Conclusion, the_judge
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.results.overview import Overview, WithOverview
@@ -51,7 +47,6 @@ from rag_evaluator.tasks.question import shown
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
 
-logger = logging.getLogger(__name__)
 TASK, STAGE, COLUMN = "probe", "scores", "score"
 FOLDER = Path("probe")
 ROWS, REPORT, MANIFEST = (str(FOLDER / name) for name in ("rows.jsonl", "probe.json", "manifest.json"))
@@ -104,12 +99,19 @@ class ProbeStage:
         return True
 
     def write(self, table: Table[ProbeUnit], folder: Path) -> None:
-        records = {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
-        write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, records))
-        settings = make_config(self.about["config"]).section(ProbeConfig)
-        figures = report(self.pairs, self.metrics, records, settings)
-        write_json(folder / REPORT, {"rows": len(self.rows), **figures, "notes": self._notes(figures)})
+        write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, self._records(table)))
+        write_json(folder / REPORT, self.report(table))
         write_json(folder / MANIFEST, as_written(table.about))
+
+    def report(self, table: Table[ProbeUnit]) -> dict[str, Any]:
+        """What `probe.json` says. Any: JSON."""
+        settings = make_config(self.about["config"]).section(ProbeConfig)
+        figures = report(self.pairs, self.metrics, self._records(table), settings)
+        return {"rows": len(self.rows), **figures, "notes": self._notes(figures)}
+
+    @staticmethod
+    def _records(table: Table[ProbeUnit]) -> dict[tuple[int, str, str], Record]:
+        return {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
 
     def _notes(self, figures: Mapping[str, Any]) -> list[str]:
         """What was not probed, and why."""
@@ -177,18 +179,6 @@ def probe_stage(
     return ProbeStage(drawn, pairs, chosen, plan, about, load)
 
 
-def read_report(results: Path) -> dict[str, Any]:
-    """What `probe.json` of a results folder says. Raises `ResultsError`."""
-    try:
-        report_json: dict[str, Any] = json.loads((results / REPORT).read_bytes())
-        report_json["metrics"], report_json["rows"]
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise ResultsError(
-            f"{results / REPORT}: cannot be read: {error!r}. '{command('merge', results)}' writes it again."
-        ) from error
-    return report_json
-
-
 def of_journal(journal: Journal) -> ProbeStage:
     """The stage of a journal, to write its results. Raises `ResultsError` if its rows are not what was changed."""
     config = make_config(journal.about["config"])
@@ -201,17 +191,12 @@ def of_journal(journal: Journal) -> ProbeStage:
 
 
 class ProbeReport(WithOverview, dict[str, Any]):
-    """What `probe/probe.json` says; printed, and in a notebook, as sentences and a table. Any: JSON.
+    """What `probe.json` says; printed, and in a notebook, as sentences and a table. Any: JSON."""
 
-    Args:
-        folder: of the results.
-        metrics: those of the run.
-        config: of the run.
-    """
-
-    def __init__(self, folder: Path, metrics: Mapping[str, Metric], config: Mapping[str, Any]) -> None:
-        super().__init__(read_report(folder))
-        self.judges = {name: the_judge(config) for name, metric in metrics.items() if metric.judge}
+    def __init__(self, stage: ProbeStage, table: Table[ProbeUnit]) -> None:
+        super().__init__(stage.report(table))
+        judge = the_judge(stage.about["config"])
+        self.plan, self.judges = stage.plan, {name: judge for name, metric in stage.metrics.items() if metric.judge}
 
     def conclusion(self, words: Sequence[object] = ()) -> Conclusion:
         """Its sentences and the next command; `words` as in `probe_conclusion`."""
@@ -230,7 +215,7 @@ def probe(
     progress: Progress = automatic,
     start: Start = "continue",
     verifier: Any = None,
-) -> "ProbeReport":
+) -> ProbeReport:
     """Change rows for the worse, by rules, and look whether the judge notices.
 
     Args:
@@ -250,8 +235,7 @@ def probe(
     evaluator = RAGEvaluator(config, judge, embeddings, verifier=verifier)
     place = evaluator.config.results_dir if folder is None else Path(folder).expanduser()
     with shown(progress, "scores") as at:
-        run_probe(evaluator, place, data, progress=at, start=start)
-    return ProbeReport(place, evaluator.metrics, evaluator.config.model_dump(mode="json"))
+        return run_probe(evaluator, place, data, progress=at, start=start)
 
 
 def run_probe(
@@ -262,30 +246,14 @@ def run_probe(
     progress: Progress = silent,
     stop: Stop | None = None,
     start: Start = "continue",
-) -> Journal:
+) -> ProbeReport:
     """Do one worker's part of a probe in a results folder; the arguments are those of `RAGEvaluator.run`."""
-    began = now()
-    journal = run_stage(probing(evaluator, data), folder, worker, progress, stop, start).journal
-    if outcome(journal, began)[0]:
+    config, metrics, began = evaluator.config, evaluator.metrics, now()
+    with ACTIVITY.phase(CHECKING):
+        rows, lines = evaluator.rows(data), evaluator.signatures_once()
+        about = describe(rows.named_in(config), lines, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
+        stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
+    table = run_stage(stage, folder, worker, progress, stop, start)
+    if outcome(table.journal, began)[0]:
         refresh_report(folder)
-    return journal
-
-
-@ACTIVITY.phase(CHECKING)
-def probing(evaluator: RAGEvaluator, data: Any = None) -> ProbeStage:
-    """What a probe is to do: rows changed for the worse, each side scored by the metrics that it concerns.
-
-    Raises `RagEvaluatorError` for bad input, and where no probe concerns any of the metrics.
-    """
-    config, metrics = evaluator.config, evaluator.metrics
-    rows, signatures = evaluator.rows(data), evaluator.signatures_once()
-    about = describe(rows.named_in(config), signatures, evaluator.prompts, len(rows), about_metrics(metrics), rows.part)
-    stage = probe_stage(rows, config, metrics, about, evaluator.scorer)
-    fewest = int(LIMITS["pairs"])
-    if len(stage.rows) < 2 * fewest:
-        logger.warning(
-            "%d rows are changed: a word other than 'too few' needs %d pairs that count, and a pair whose sides both "
-            "have the worst score does not count. Take --sample %d or more.",
-            len(stage.rows), fewest, 5 * fewest // 2,
-        )  # fmt: skip
-    return stage
+    return ProbeReport(stage, table)

@@ -197,7 +197,7 @@ FLIPS_AT_ONCE = 256  # flips drawn together: at 10,000 units 20 MB
 
 
 def sign_flip_p_value(
-    differences: ArrayLike, units: Sequence[str], seed: int = 0, flips: int = FLIPS, among: Sequence[str] = ()
+    differences: ArrayLike, units: Sequence[str], seed: int = 0, among: Sequence[str] = ()
 ) -> float | None:
     """The two-sided p-value of paired differences; None where no row has one.
 
@@ -211,9 +211,8 @@ def sign_flip_p_value(
             are equal.
         units: per row what it belongs to: its own key, or that of its cluster. Rows of a unit change their sign
             together. The result does not depend on the order of rows, but on the order of these names.
-        seed: of the random flips.
-        flips: random flips where more than `EXACT` units differ; p is then (b + 1) / (flips + 1), where b of them are
-            at least as far from zero (Phipson and Smyth 2010). Fewer units: all flips, the exact p-value.
+        seed: of the `FLIPS` random flips where more than `EXACT` units differ; p is then (b + 1) / (FLIPS + 1), where b
+            of them are at least as far from zero (Phipson and Smyth 2010). Fewer units: all flips, the exact p-value.
         among: names of all units of a family of tests, which then share the flips.
     """
     values = np.asarray(differences, dtype=np.float64)
@@ -227,11 +226,11 @@ def sign_flip_p_value(
         turned = np.arange(2 ** len(moved))[:, None] >> np.arange(len(moved)) & 1
         return _reached(sums.sum(), moved, turned) / len(turned)
     rng, reached = np.random.default_rng(seed), 0
-    for start in range(0, flips, FLIPS_AT_ONCE):
-        rows = min(FLIPS_AT_ONCE, flips - start)
+    for start in range(0, FLIPS, FLIPS_AT_ONCE):
+        rows = min(FLIPS_AT_ONCE, FLIPS - start)
         bits = rng.integers(0, 256, (rows, -(-len(names) // 8)), dtype=np.uint8)
         reached += _reached(sums.sum(), sums, np.unpackbits(bits, axis=1, count=len(names)))
-    return (reached + 1) / (flips + 1)
+    return (reached + 1) / (FLIPS + 1)
 
 
 def _reached(total: float, sums: NDArray[Any], turned: NDArray[Any]) -> int:

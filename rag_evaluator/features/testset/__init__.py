@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "checker": "AgreeOutput CandidateMaker KnownOutput MadeOutput",
-        "corpus": "CHUNKS Document Splitter UnreadFile read_corpus write_corpus",
+        "corpus": "CHUNKS Document chunks_of read_corpus splitter_of write_corpus",
         "readers": "read_documents",
         "selection": "SlotResult duplicates_of",
     },

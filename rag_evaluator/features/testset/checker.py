@@ -284,7 +284,10 @@ class CandidateMaker:
         is_kept, verdicts = await self.checker.verdicts(candidate)
         return Record(
             {
-                **candidate.to_json(),
+                "kind": slot.kind,
+                "question": question,
+                "answer": answer,
+                "chunks": chunks,
                 "keep": is_kept,
                 "verdicts": verdicts,
                 "difficulty": difficulty(verdicts),

@@ -1,75 +1,60 @@
 """`rag-evaluator testset make` and `testset check`: questions from documents, and checks of questions that exist."""
 
 import argparse
-from collections.abc import Mapping
+import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_config, add_rows, add_set, with_examples
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
 
-if TYPE_CHECKING:
-    from rag_evaluator.config.schema import Config
-
 SHOWN = 10  # reasons, documents
-MAKE, CHECK = "make", "check"
-MAKE_CODES = "exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 75 stopped: run again to continue"
-CHECK_CODES = "exit codes: 0 no row is flagged, 1 some are, 2 bad input, 75 stopped: run again to continue"
 
 
-def add_testset_commands(commands: Any) -> None:
-    """Add the commands to the parser. Any: argparse has no public name for a group of subcommands."""
-    testset = commands.add_parser(
-        "testset",
-        help="questions, answers and their contexts from documents; or checks of those that exist",
-        **with_examples(
-            "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set name=questions",
-            "rag-evaluator testset check questions.jsonl --config config.yaml --set name=questions",
-        ),
-    )
-    kinds = testset.add_subparsers(dest="kind", required=True, metavar="COMMAND")
-    make = kinds.add_parser(
-        MAKE,
-        help="make a test set from documents",
+def add_make_command(commands: Any) -> None:
+    """Add `testset make` to the parser. Any: argparse has no public name for a group of subcommands."""
+    command = commands.add_parser(
+        "testset make",
+        help="make a test set from documents: questions, answers and their contexts",
         description="The judge writes questions about chunks of your documents, and filters keep those that can be "
         "answered, cannot be answered by heart, and name what they are about.",
         **with_examples(
             "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set name=questions",
             "rag-evaluator testset make config.yaml --documents docs/ --set name=lists --set testset.kinds='{list: 1}'",
             "rag-evaluator testset make config.yaml --documents docs/ --size 100 --set name=questions --worker 0/4",
-            note=MAKE_CODES,
+            note="exit codes: 0 as many questions as wanted, 1 fewer, 2 bad input, 75 stopped: run again to continue",
         ),
     )
-    add_config(make)
-    make.add_argument(
+    add_config(command)
+    command.add_argument(
         "--documents", type=Path, nargs="+", metavar="PATH", help="files and folders; default: configured"
     )
-    make.add_argument("--size", type=int, metavar="N", help="questions wanted; default: configured, else 100")
-    add_beginning(make)
-    check = kinds.add_parser(
-        CHECK,
-        help="find rows that are too easy, unanswerable, ambiguous, repeated or wrong",
+    command.add_argument("--size", type=int, metavar="N", help="questions wanted; default: configured, else 100")
+    add_beginning(command)
+
+
+def add_check_command(commands: Any) -> None:
+    """Add `testset check` to the parser."""
+    command = commands.add_parser(
+        "testset check",
+        help="find questions that are too easy, unanswerable, copied, repeated or wrong",
         description="Pass the rows of a test set, also one made by people, through the filters of 'testset make'.",
         **with_examples(
             "rag-evaluator testset check questions.jsonl --config config.yaml --set name=questions",
             "rag-evaluator testset check questions.jsonl --config config.yaml --set name=questions --limit 20 --json",
-            note=CHECK_CODES,
+            note="exit codes: 0 no row is flagged, 1 some are, 2 bad input, 75 stopped: run again to continue",
         ),
     )
-    check.add_argument("file", type=Path, help="rows with user_input, reference and reference_contexts")
-    check.add_argument("--config", type=Path, required=True, metavar="FILE", help="judge, embeddings, language")
-    add_set(check)
-    add_rows(check)
-    add_beginning(check)
+    command.add_argument("file", type=Path, help="rows with user_input, reference and reference_contexts")
+    command.add_argument("--config", type=Path, required=True, metavar="FILE", help="judge, embeddings, language")
+    add_set(command)
+    add_rows(command)
+    add_beginning(command)
 
 
-def testset(options: argparse.Namespace, stop: Stop) -> int:
-    """`rag-evaluator testset make config.yaml` and `rag-evaluator testset check rows.jsonl --config config.yaml`."""
-    return {MAKE: _make, CHECK: _check}[options.kind](options, stop)
-
-
-def _make(options: argparse.Namespace, stop: Stop) -> int:
+def make(options: argparse.Namespace, stop: Stop) -> int:
+    """`rag-evaluator testset make config.yaml`."""
     from rag_evaluator.cli.evaluate import beginning, read_config, refuse_wrong_paths
     from rag_evaluator.config.schema import with_arguments
     from rag_evaluator.features.testset.section import TestsetConfig
@@ -81,52 +66,41 @@ def _make(options: argparse.Namespace, stop: Stop) -> int:
     refuse_wrong_paths(config, reads_rows=False)
     worker, start = beginning(options)
     with loading_libraries():
-        from rag_evaluator.cli.console import print_end, print_json, say
+        from rag_evaluator.cli.console import print_end, print_json, print_table, say
         from rag_evaluator.cli.evaluate import run_task
-        from rag_evaluator.features.testset.stage import read_summary, start_of, testset_stage
+        from rag_evaluator.features.testset.stage import SUMMARY, start_of, testset_stage
 
     stage = testset_stage(config)
     if not options.json:
         say(f"{stage.corpus.documents} documents, {len(stage.corpus.chunks)} chunks")
         for entry in stage.corpus.unread[:SHOWN]:
-            say(f"  left out: {entry.id}: {entry.reason}")
+            say(f"  left out: {entry['id']}: {entry['reason']}")
         if len(stage.corpus.unread) > SHOWN:
-            say(f"  left out: {len(stage.corpus.unread) - SHOWN} more, see testset_summary.json")
+            say(f"  left out: {len(stage.corpus.unread) - SHOWN} more, see {SUMMARY}")
     start = start_of(stage, config.results_dir, worker, start)
     _, seconds, wrote, changed = run_task(stage, config, worker, start, stop)
-    summary = read_summary(config.results_dir)
+    summary: dict[str, Any] = json.loads((config.results_dir / SUMMARY).read_bytes())
     code = OK if summary["chosen"] >= section.size else FAILED
     if options.json:
         about = {"name": config.name, "results": str(config.results_dir)}
         print_json({**about, **summary, "judge_calls": stage.asked})
         return code
-    print_made(summary, config.name)
+    chosen = f"{summary['chosen']} of {summary['wanted']} questions"
+    say(f"{config.name}: {chosen}, chosen from {summary['candidates']} candidates")
+    left_out = [(step, reason, str(n)) for step, counts in summary["left_out"].items() for reason, n in counts.items()]
+    if left_out:
+        print_table("left out", [("by", "left"), ("reason", "left"), ("candidates", "right")], left_out[:SHOWN])
+    if summary["chosen"] < summary["wanted"]:
+        say(f"{summary['survived']} survived the filters. More: --set testset.candidates={2 * summary['candidates']}")
+    if without := summary["documents_without_questions"]:
+        say(f"{len(without)} of {summary['documents']} documents have no question, see {SUMMARY}")
     say(f"{stage.asked} judge calls now in {seconds:.1f} s")
     print_end(config, True, wrote, changed)
     return code
 
 
-def print_made(summary: Mapping[str, Any], name: str) -> None:
-    """How many questions survived, of which kinds, why others did not, and what to do if they are too few."""
-    from rag_evaluator.cli.console import print_table, say
-
-    say(f"{name}: {summary['chosen']} of {summary['wanted']} questions, chosen from {summary['candidates']} candidates")
-    if summary["kinds"]:
-        columns = [("kind", "left"), ("questions", "right")]
-        print_table("kinds of questions", columns, [(kind, str(count)) for kind, count in summary["kinds"].items()])
-    reasons = [
-        (step, reason, str(count)) for step, counts in summary["left_out"].items() for reason, count in counts.items()
-    ]
-    if reasons:
-        print_table("left out", [("by", "left"), ("reason", "left"), ("candidates", "right")], reasons[:SHOWN])
-    if summary["chosen"] < summary["wanted"]:
-        say(f"{summary['survived']} survived the filters. More: --set testset.candidates={2 * summary['candidates']}")
-    without = summary["documents_without_questions"]
-    if without:
-        say(f"{len(without)} of {summary['documents']} documents have no question, see testset_summary.json")
-
-
-def _check(options: argparse.Namespace, stop: Stop) -> int:
+def check(options: argparse.Namespace, stop: Stop) -> int:
+    """`rag-evaluator testset check rows.jsonl --config config.yaml`."""
     from rag_evaluator.cli.evaluate import beginning, read_config, refuse_wrong_paths
 
     config = read_config(options)
@@ -157,20 +131,3 @@ def _check(options: argparse.Namespace, stop: Stop) -> int:
     print_part(stage.plan)
     print_end(config, True, wrote, changed)
     return code
-
-
-def make_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
-    """Results folder and arguments of the workers of `submit --task testset`. Raises `ConfigError`: no documents."""
-    from rag_evaluator.features.testset.prepare import sources_of
-
-    sources_of(config)
-    return config.results_dir, [MAKE, str(options.config.resolve())]
-
-
-def check_inputs(options: argparse.Namespace, config: "Config") -> tuple[Path, list[str]]:
-    """The same of `submit --task testset_check`. Raises `ConfigError` without a dataset."""
-    from rag_evaluator.errors import ConfigError
-
-    if config.dataset is None:
-        raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with the rows to check.")
-    return config.results_dir, [CHECK, str(config.dataset), "--config", str(options.config.resolve())]

@@ -3,7 +3,7 @@
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from operator import itemgetter
 from pathlib import Path
@@ -14,33 +14,22 @@ from rag_evaluator.files.atomic import file_digest, short_digest, write_json, wr
 from rag_evaluator.files.jsonl import read_lines
 
 if TYPE_CHECKING:
-    from tokenizers import Tokenizer
+    from semantic_text_splitter import MarkdownSplitter
 
 
 @dataclass(frozen=True)
 class Document:
-    """A text that questions are made from.
+    """A text that questions are made from, or a file, or a row of one, that gives none.
 
     Attributes:
         id: unique in a corpus: the file's path below the folder, with the place of the row in a table of texts.
         text: the whole text, Markdown where the format has headings; offsets count its characters.
+        unread: why there is no text, for people, with what to do; None: there is one.
     """
 
     id: str
-    text: str
-
-
-@dataclass(frozen=True)
-class UnreadFile:
-    """A file, or a row of one, that gives no document.
-
-    Attributes:
-        id: as a document's.
-        reason: for people, with what to do.
-    """
-
-    id: str
-    reason: str
+    text: str = ""
+    unread: str | None = None
 
 
 HEADING = re.compile(  # or code, in which a # begins a comment
@@ -73,31 +62,26 @@ class DocumentChunk:
         return short_digest(f"{self.document}\0{self.start}\0{self.text}")
 
 
-class Splitter:
-    """Cuts documents into chunks.
+def chunks_of(document: Document, splitter: "MarkdownSplitter") -> Iterator[DocumentChunk]:
+    """The chunks of a document in order; they do not overlap."""
+    headings = _headings(document.text)
+    for start, text in splitter.chunk_indices(document.text):
+        _, above = headings[bisect_right(headings, start, key=itemgetter(0)) - 1]
+        yield DocumentChunk(document.id, start, start + len(text), text, above)
 
-    Args:
-        tokenizer: whose tokens are counted.
-        tokens: of a chunk at most.
 
-    Raises `DatasetError` if the library that cuts is not installed.
-    """
+def splitter_of(tokenizer: Path, tokens: int) -> "MarkdownSplitter":
+    """What cuts texts into chunks of at most so many tokens of a tokenizer. Raises `DatasetError` if it is missing."""
+    try:
+        from semantic_text_splitter import MarkdownSplitter
+    except ImportError as error:
+        raise DatasetError(EXTRA) from error
+    from tokenizers import Tokenizer
 
-    def __init__(self, tokenizer: "Tokenizer", tokens: int) -> None:
-        try:
-            from semantic_text_splitter import MarkdownSplitter
-        except ImportError as error:
-            raise DatasetError(EXTRA) from error
-        tokenizer.no_truncation()
-        tokenizer.no_padding()
-        self._splitter = MarkdownSplitter.from_huggingface_tokenizer(tokenizer, tokens)
-
-    def chunks(self, document: Document) -> Iterator[DocumentChunk]:
-        """The chunks of a document in order; they do not overlap."""
-        headings = _headings(document.text)
-        for start, text in self._splitter.chunk_indices(document.text):
-            _, above = headings[bisect_right(headings, start, key=itemgetter(0)) - 1]
-            yield DocumentChunk(document.id, start, start + len(text), text, above)
+    counting = Tokenizer.from_file(str(tokenizer))
+    counting.no_truncation()
+    counting.no_padding()
+    return MarkdownSplitter.from_huggingface_tokenizer(counting, tokens)
 
 
 def _headings(text: str) -> list[tuple[int, tuple[str, ...]]]:
@@ -124,14 +108,14 @@ class Corpus:
         digest: of all chunks.
         documents: their number.
         source: what it was made from, as `write_corpus` was given it.
-        unread: what gave no document.
+        unread: `id` of what gave no document, and the `reason`.
     """
 
     chunks: Sequence[DocumentChunk]
     digest: str
     documents: int
     source: str
-    unread: Sequence[UnreadFile]
+    unread: Sequence[Mapping[str, str]]
 
 
 def read_corpus(folder: Path) -> Corpus:
@@ -139,36 +123,33 @@ def read_corpus(folder: Path) -> Corpus:
     path = folder / CHUNKS
     try:
         about = json.loads((folder / ABOUT).read_bytes())
-        unread = [UnreadFile(**entry) for entry in about.pop("unread")]
         if file_digest(path) != about["digest"]:
             raise DatasetError(f"{path}: not as it was written. Remove the folder {folder}.")
         rows = [row for _, row in read_lines(path, json.loads)]
         chunks = [DocumentChunk(**{**row, "headings": tuple(row["headings"])}) for row in rows]
-        return Corpus(chunks, unread=unread, **about)
+        return Corpus(chunks, **about)
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise DatasetError(f"{folder}: no corpus that can be read: {error!r}. Remove the folder.") from error
 
 
-def write_corpus(
-    folder: Path, documents: Iterable[Document | UnreadFile], splitter: Splitter, source: str = ""
-) -> Corpus:
+def write_corpus(folder: Path, documents: Iterable[Document], splitter: "MarkdownSplitter", source: str = "") -> Corpus:
     """Cut documents into chunks and keep them in a folder. Raises `DatasetError` if there is no text at all.
 
     Args:
         source: names all that the corpus depends on.
     """
     entries = list(documents)
-    read = [entry for entry in entries if isinstance(entry, Document)]
-    unread = [entry for entry in entries if isinstance(entry, UnreadFile)]
+    read = [entry for entry in entries if entry.unread is None]
+    unread = [{"id": entry.id, "reason": entry.unread} for entry in entries if entry.unread is not None]
     if not read:
-        reasons = "".join(f"\n  {entry.id}: {entry.reason}" for entry in unread[:5])
+        reasons = "".join(f"\n  {entry['id']}: {entry['reason']}" for entry in unread[:5])
         raise DatasetError(f"no document with text in it: {len(unread)} could not be read.{reasons}")
-    write_lines(folder / CHUNKS, (asdict(chunk) for document in read for chunk in splitter.chunks(document)))
+    write_lines(folder / CHUNKS, (asdict(chunk) for document in read for chunk in chunks_of(document, splitter)))
     about = {
         "digest": file_digest(folder / CHUNKS),
         "source": source,
         "documents": len(read),
-        "unread": [asdict(entry) for entry in unread],
+        "unread": unread,
     }
     write_json(folder / ABOUT, about)
     return read_corpus(folder)

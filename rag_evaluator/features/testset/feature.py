@@ -4,12 +4,13 @@ from rag_evaluator.config.features import Command, Feature, Task
 
 COMMANDS = "rag_evaluator.features.testset.command"
 FEATURE = Feature(
-    commands={"testset": Command(f"{COMMANDS}:testset", f"{COMMANDS}:add_testset_commands", stoppable=True)},
+    commands={
+        "testset make": Command(f"{COMMANDS}:make", f"{COMMANDS}:add_make_command", stoppable=True),
+        "testset check": Command(f"{COMMANDS}:check", f"{COMMANDS}:add_check_command", stoppable=True),
+    },
     tasks={
-        "testset": Task("rag_evaluator.features.testset.stage:of_journal", inputs=f"{COMMANDS}:make_inputs"),
-        "testset_check": Task(
-            "rag_evaluator.features.testset.check:of_journal", "testset", inputs=f"{COMMANDS}:check_inputs"
-        ),
+        "testset": Task("rag_evaluator.features.testset.stage:of_journal", is_submitted=False),
+        "testset_check": Task("rag_evaluator.features.testset.check:of_journal", is_submitted=False),
     },
     sections={"testset": "rag_evaluator.features.testset.section:TestsetConfig"},
     prompts="rag_evaluator.features.testset.checker:PROMPTS",

@@ -13,9 +13,10 @@ import numpy as np
 from filelock import FileLock
 
 from rag_evaluator.config.schema import Config
+from rag_evaluator.dataset.readers import existing
 from rag_evaluator.errors import ConfigError, DatasetError
-from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, Splitter, read_corpus, write_corpus
-from rag_evaluator.features.testset.readers import existing, read_documents
+from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk, read_corpus, splitter_of, write_corpus
+from rag_evaluator.features.testset.readers import read_documents
 from rag_evaluator.features.testset.section import SHARES, TestsetConfig
 from rag_evaluator.files.atomic import file_digest, short_digest, write_whole
 from rag_evaluator.files.progress import ACTIVITY
@@ -30,10 +31,12 @@ def corpus_of(config: Config) -> Corpus:
 
     Raises `ConfigError` without documents, `DatasetError` where none can be read.
     """
-    sources = sources_of(config)
-    folder = config.results_dir / FOLDER
-    tokenizer = _tokenizer(config)
     settings = config.section(TestsetConfig)
+    if not (sources := settings.documents):
+        raise ConfigError(
+            f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
+        )
+    folder, tokenizer = config.results_dir / FOLDER, _tokenizer(config)
     source = short_digest(
         f"{_digest(sources)}\0{file_digest(tokenizer)}\0{settings.chunk_tokens}\0{settings.text_column}"
     )
@@ -43,20 +46,8 @@ def corpus_of(config: Config) -> Corpus:
             corpus = read_corpus(folder)
             if corpus.source == source:
                 return corpus
-        from tokenizers import Tokenizer
-
-        splitter = Splitter(Tokenizer.from_file(str(tokenizer)), settings.chunk_tokens)
+        splitter = splitter_of(tokenizer, settings.chunk_tokens)
         return write_corpus(folder, read_documents(sources, settings.text_column), splitter, source)
-
-
-def sources_of(config: Config) -> Sequence[Path]:
-    """What a corpus is made of. Raises `ConfigError` without any."""
-    sources = config.section(TestsetConfig).documents
-    if not sources:
-        raise ConfigError(
-            f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
-        )
-    return sources
 
 
 def _tokenizer(config: Config) -> Path:
@@ -190,10 +181,6 @@ class Candidate:
     def is_answerable(self) -> bool:
         """Whether its documents are meant to hold the answer."""
         return self.kind != UNANSWERABLE
-
-    def to_json(self) -> dict[str, Any]:
-        """All but texts and vector, which are kept elsewhere."""
-        return {"kind": self.kind, "question": self.question, "answer": self.answer, "chunks": self.chunks}
 
 
 FEWEST_BYTES = 100  # of a chunk in UTF-8: a heading alone has nothing to ask about

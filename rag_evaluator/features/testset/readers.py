@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.readers import READERS, iterate_records
+from rag_evaluator.dataset.readers import READERS, existing, iterate_records
 from rag_evaluator.dataset.readers.json_files import library_errors, read_text
 from rag_evaluator.errors import DatasetError
-from rag_evaluator.features.testset.corpus import Document, UnreadFile
+from rag_evaluator.features.testset.corpus import Document
 
 TEXT_COLUMNS = ("text", "page_content", "content", "body", "paragraph", "passage", "document", "context")
 ID_COLUMNS = ("id", "doc_id", "document_id", "_id")
@@ -48,7 +48,7 @@ DOCUMENT_READERS: Mapping[str, Callable[[Path], str]] = {
 """Suffix -> what reads a file as one text. Tables of `dataset.readers` give one document a row."""
 
 
-def read_documents(sources: Iterable[str | Path], text_column: str | None = None) -> Iterator[Document | UnreadFile]:
+def read_documents(sources: Iterable[str | Path], text_column: str | None = None) -> Iterator[Document]:
     """The documents of files and folders, in order; a folder's by path.
 
     What cannot be read is reported and left out. Of documents with the same id, as `README.md` of two folders, the
@@ -60,20 +60,12 @@ def read_documents(sources: Iterable[str | Path], text_column: str | None = None
     Raises `DatasetError` for a path that does not exist, or a folder without any file that can be read.
     """
     names: Counter[str] = Counter()
-    for entry in (entry for source in sources for entry in _of_path(existing(source), text_column)):
+    for entry in (entry for source in sources for entry in _of_path(existing(Path(source)), text_column)):
         names[entry.id] += 1
         yield entry if names[entry.id] == 1 else replace(entry, id=f"{entry.id} ({names[entry.id]})")
 
 
-def existing(source: str | Path) -> Path:
-    """The path of a source. Raises `DatasetError` where nothing is."""
-    path = Path(source).expanduser()
-    if not path.exists():
-        raise DatasetError(f"{path}: no such file or folder of documents. Correct the path.")
-    return path
-
-
-def _of_path(path: Path, text_column: str | None) -> Iterator[Document | UnreadFile]:
+def _of_path(path: Path, text_column: str | None) -> Iterator[Document]:
     if path.is_file():
         yield from _of_file(path, path.name, text_column)
         return
@@ -89,30 +81,30 @@ def _of_path(path: Path, text_column: str | None) -> Iterator[Document | UnreadF
         if file.is_file():
             yield from _of_file(file, name.as_posix(), text_column)
         elif file.is_symlink():
-            yield UnreadFile(name.as_posix(), LINK)
+            yield Document(name.as_posix(), unread=LINK)
 
 
-def _of_file(path: Path, name: str, text_column: str | None) -> Iterator[Document | UnreadFile]:
+def _of_file(path: Path, name: str, text_column: str | None) -> Iterator[Document]:
     suffix = path.suffix.lower()
     try:
         if suffix in READERS:
             yield from _rows(path, name, text_column)
         elif suffix in DOCUMENT_READERS:
-            yield _checked(Document(name, DOCUMENT_READERS[suffix](path)))
+            yield _document(name, DOCUMENT_READERS[suffix](path))
         else:
-            yield UnreadFile(name, f"unknown suffix '{path.suffix}'.")
+            yield Document(name, unread=f"unknown suffix '{path.suffix}'.")
     except (DatasetError, OSError) as error:
-        yield UnreadFile(name, str(error))
+        yield Document(name, unread=str(error))
 
 
-def _rows(path: Path, name: str, text_column: str | None) -> Iterator[Document | UnreadFile]:
+def _rows(path: Path, name: str, text_column: str | None) -> Iterator[Document]:
     """A document a row of a table; the first row says which column has the text."""
     column = None
     for place, record in enumerate(iterate_records(path)[1]):
         column = column or _text_column(record.row, text_column, record.where)
         identity = next((record.row[key] for key in ID_COLUMNS if record.row.get(key) not in (None, "")), place)
         value = record.row.get(column)
-        yield _checked(Document(f"{name}#{identity}", "" if value is None else str(value)))
+        yield _document(f"{name}#{identity}", "" if value is None else str(value))
 
 
 def _text_column(row: Mapping[str, Any], text_column: str | None, where: str) -> str:
@@ -127,5 +119,5 @@ def _text_column(row: Mapping[str, Any], text_column: str | None, where: str) ->
     )
 
 
-def _checked(document: Document) -> Document | UnreadFile:
-    return UnreadFile(document.id, NO_TEXT) if is_blank(document.text) else document
+def _document(name: str, text: str) -> Document:
+    return Document(name, unread=NO_TEXT) if is_blank(text) else Document(name, text)

@@ -1,10 +1,8 @@
 """Which of the candidates become the test set: no two alike, the kinds in their shares, in the order of the slots."""
 
-import json
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +14,6 @@ from rag_evaluator.features.testset.corpus import Corpus, DocumentChunk
 from rag_evaluator.features.testset.prepare import UNANSWERABLE, in_turn, unit_vectors
 from rag_evaluator.features.testset.section import TestsetConfig
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.results.xlsx import LINES, OPTIONS, XLSX_DATE, Sheet, formats_of, new_worksheet
 
 AT_ONCE = 256  # questions that are compared with all before them
 SAME_WORDS = 100  # whatever their order
@@ -119,29 +116,13 @@ def why(candidate: SlotResult, selection: Selection) -> tuple[str | None, str]:
     return None, ""
 
 
-def write_sheet(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Write the rows as a workbook that `dataset` can be. Lists are JSON in a cell; no cell is a formula."""
-    import xlsxwriter
-
-    book = xlsxwriter.Workbook(str(path), {**OPTIONS, "tmpdir": str(path.parent)})
-    book.set_properties({"created": XLSX_DATE})
-    columns = list(dict.fromkeys(name for row in rows for name in row))
-    sheet = Sheet(new_worksheet(book, "testset"), formats_of(book), columns, {}, lines=LINES)
-    for row in rows:
-        values = [row.get(column) for column in columns]
-        sheet.add([json.dumps(v, ensure_ascii=False) if isinstance(v, list | dict | bool) else v for v in values])
-    sheet.finish(frozen=1)
-    book.close()
-
-
 Row = dict[str, Any]  # JSON
 
 
 def rows_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequence[DocumentChunk]) -> Iterator[Row]:
     """The rows of the test set."""
-    by_index = {candidate.index: candidate for candidate in made}
     for index in selection.chosen:
-        fields = by_index[index].fields
+        fields = made[index].fields
         assert fields is not None
         chunks = [corpus[place] for place in fields["correct"]["chunks"]]
         yield {
@@ -182,26 +163,26 @@ def details_of(made: Sequence[SlotResult], selection: Selection, corpus: Sequenc
         }
 
 
-def summary_of(made: Sequence[SlotResult], selection: Selection, corpus: Corpus, wanted: int) -> Row:
+def summary_of(details: Sequence[Row], survivors: int, corpus: Corpus, wanted: int) -> Row:
     """What was made of what, and how much of it survived."""
-    chosen = [candidate.fields or {} for candidate in made if candidate.index in set(selection.chosen)]
-    used = {corpus.chunks[place].document for fields in chosen for place in fields["chunks"]}
+    chosen = [candidate for candidate in details if candidate["chosen"]]
+    used = {place["document"] for candidate in chosen for place in candidate["made_from"]}
     documents = dict.fromkeys(chunk.document for chunk in corpus.chunks)
     left_out: dict[str, Counter[str]] = {}
-    for step, reason in (why(candidate, selection) for candidate in made):
-        if step:
-            left_out.setdefault(step, Counter())[reason] += 1
-    kinds, difficulties = (Counter(str(fields[name]) for fields in chosen) for name in ("kind", "difficulty"))
+    for candidate in details:
+        if candidate["left_out_by"]:
+            left_out.setdefault(candidate["left_out_by"], Counter())[candidate["reason"]] += 1
+    kinds, difficulties = (Counter(str(candidate[name]) for candidate in chosen) for name in ("kind", "difficulty"))
     return {
         "wanted": wanted,
         "chosen": len(chosen),
-        "survived": selection.survivors,
-        "candidates": len(made),
+        "survived": survivors,
+        "candidates": len(details),
         "left_out": {step: dict(counter.most_common()) for step, counter in left_out.items()},
         "kinds": dict(kinds.most_common()),
         "difficulty": dict(difficulties.most_common()),
         "documents": corpus.documents,
         "chunks": len(corpus.chunks),
         "documents_without_questions": [document for document in documents if document not in used],
-        "unread": [{"document": entry.id, "reason": entry.reason} for entry in corpus.unread],
+        "unread": [{"document": entry["id"], "reason": entry["reason"]} for entry in corpus.unread],
     }

@@ -44,6 +44,18 @@ OUTPUTS: dict[str, tuple[Any, dict[str, Any]]] = {
         {"messages": [HumanMessage(QUESTION), ToolMessage("x", tool_call_id="1"), AIMessage(ANSWER)], "context": TEXTS},
         ALL,
     ),
+    **{
+        f"messages as dicts with {kind}": (
+            {
+                "messages": [
+                    {kind: name, "content": text, "tool_call_id": "1"}
+                    for name, text in zip(names, (QUESTION, TEXTS[0], ANSWER), strict=True)
+                ]
+            },
+            {**ALL, "retrieved_contexts": TEXTS[:1]},
+        )
+        for kind, names in (("role", ("user", "tool", "assistant")), ("type", ("human", "tool", "ai")))
+    },
     "messages without artifacts": (
         {"messages": [HumanMessage(QUESTION), *(ToolMessage(t, tool_call_id="1") for t in TEXTS), AIMessage(ANSWER)]},
         ALL,

@@ -15,7 +15,6 @@ from rag_evaluator import (
     ConfigError,
     CustomMetric,
     DatasetError,
-    RAGEvaluator,
     ResultsError,
     ScriptedJudge,
     load_dataset,
@@ -30,7 +29,6 @@ from rag_evaluator.features.probe import (
     Word,
     normalised,
     pairs_of,
-    probing,
     report,
     units_of,
 )
@@ -220,16 +218,6 @@ def test_bad_input_is_said_before_a_model_is_loaded(
 ) -> None:
     with pytest.raises(error, match=message):
         probe(config, rows, tmp_path, ScriptedJudge(model_id="none"))
-
-
-@pytest.mark.parametrize(("sample", "is_said"), [(39, True), (40, False)])
-def test_a_sample_that_may_give_no_word_is_said_before_it_is_judged(
-    sample: int, is_said: bool, caplog: pytest.LogCaptureFixture
-) -> None:
-    """20 pairs must count; how many are at the floor only the judge shows."""
-    config = {"metrics": ["context_recall"], "probe": {"sample": sample}}
-    probing(RAGEvaluator(config, judge=judge_of(*JUDGES["perfect"])), rows_of(40))
-    assert any("needs 20 pairs" in line for line in caplog.messages) == is_said
 
 
 def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path) -> None:

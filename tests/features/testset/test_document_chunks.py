@@ -8,7 +8,7 @@ from tokenizers import Tokenizer
 
 from rag_evaluator import DatasetError
 from rag_evaluator.demo import DEMO_JUDGE
-from rag_evaluator.features.testset import CHUNKS, Document, Splitter, UnreadFile, read_corpus, write_corpus
+from rag_evaluator.features.testset import CHUNKS, Document, chunks_of, read_corpus, splitter_of, write_corpus
 
 TOKENS = 40
 TEXT = (
@@ -33,18 +33,12 @@ Hay dos 😀 más.
 )
 
 
-@pytest.fixture(scope="module")
-def tokenizer() -> Tokenizer:
-    return Tokenizer.from_file(str(DEMO_JUDGE / "tokenizer.json"))
+SPLITTER = splitter_of(DEMO_JUDGE / "tokenizer.json", TOKENS)
 
 
-@pytest.fixture(scope="module")
-def splitter(tokenizer: Tokenizer) -> Splitter:
-    return Splitter(tokenizer, TOKENS)
-
-
-def test_chunks_are_the_text_between_their_offsets(splitter: Splitter, tokenizer: Tokenizer) -> None:
-    chunks = list(splitter.chunks(Document("a", TEXT)))
+def test_chunks_are_the_text_between_their_offsets() -> None:
+    tokenizer = Tokenizer.from_file(str(DEMO_JUDGE / "tokenizer.json"))
+    chunks = list(chunks_of(Document("a", TEXT), SPLITTER))
     assert all(TEXT[chunk.start : chunk.end] == chunk.text for chunk in chunks)
     assert all(len(tokenizer.encode(chunk.text, add_special_tokens=False)) <= TOKENS for chunk in chunks)
     assert all(first.end <= second.start for first, second in itertools.pairwise(chunks))
@@ -60,17 +54,17 @@ def test_chunks_are_the_text_between_their_offsets(splitter: Splitter, tokenizer
         ("azul. El mar es grande", ("Mar",)),
     ],
 )
-def test_a_chunk_has_the_headings_that_it_is_under(splitter: Splitter, text: str, headings: tuple[str, ...]) -> None:
+def test_a_chunk_has_the_headings_that_it_is_under(text: str, headings: tuple[str, ...]) -> None:
     place = TEXT.index(text)
-    (chunk,) = (chunk for chunk in splitter.chunks(Document("a", TEXT)) if chunk.start <= place < chunk.end)
+    (chunk,) = (chunk for chunk in chunks_of(Document("a", TEXT), SPLITTER) if chunk.start <= place < chunk.end)
     assert chunk.headings == headings
 
 
-def test_a_corpus_is_read_as_it_was_written_and_refused_if_it_was_changed(tmp_path: Path, splitter: Splitter) -> None:
+def test_a_corpus_is_read_as_it_was_written_and_refused_if_it_was_changed(tmp_path: Path) -> None:
     first, last = Document("a", TEXT), Document("c", "fin")
-    corpus = write_corpus(tmp_path, [first, UnreadFile("b", "why"), last], splitter)
-    assert corpus.chunks == [*splitter.chunks(first), *splitter.chunks(last)]
-    assert (corpus.documents, corpus.unread) == (2, [UnreadFile("b", "why")])
+    corpus = write_corpus(tmp_path, [first, Document("b", unread="why"), last], SPLITTER)
+    assert corpus.chunks == [*chunks_of(first, SPLITTER), *chunks_of(last, SPLITTER)]
+    assert (corpus.documents, corpus.unread) == (2, [{"id": "b", "reason": "why"}])
     assert read_corpus(tmp_path) == corpus
     with (tmp_path / CHUNKS).open("a") as file:
         file.write("{}\n")
@@ -78,13 +72,13 @@ def test_a_corpus_is_read_as_it_was_written_and_refused_if_it_was_changed(tmp_pa
         read_corpus(tmp_path)
 
 
-def test_ids_of_chunks_do_not_depend_on_the_rest_of_the_corpus(tmp_path: Path, splitter: Splitter) -> None:
-    first = write_corpus(tmp_path / "1", [Document("a", TEXT)], splitter)
-    second = write_corpus(tmp_path / "2", [Document("z", "zzz"), Document("a", TEXT)], splitter)
+def test_ids_of_chunks_do_not_depend_on_the_rest_of_the_corpus(tmp_path: Path) -> None:
+    first = write_corpus(tmp_path / "1", [Document("a", TEXT)], SPLITTER)
+    second = write_corpus(tmp_path / "2", [Document("z", "zzz"), Document("a", TEXT)], SPLITTER)
     assert [chunk.id for chunk in first.chunks] == [chunk.id for chunk in second.chunks if chunk.document == "a"]
     assert len({chunk.id for chunk in first.chunks}) == len(first.chunks)
 
 
-def test_a_corpus_without_text_is_an_error_with_the_reasons(tmp_path: Path, splitter: Splitter) -> None:
+def test_a_corpus_without_text_is_an_error_with_the_reasons(tmp_path: Path) -> None:
     with pytest.raises(DatasetError, match=r"no document with text in it: 1 could not be read.\n  b: why"):
-        write_corpus(tmp_path, [UnreadFile("b", "why")], splitter)
+        write_corpus(tmp_path, [Document("b", unread="why")], SPLITTER)

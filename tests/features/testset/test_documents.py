@@ -5,16 +5,16 @@ from pathlib import Path
 import pytest
 
 from rag_evaluator import DatasetError
-from rag_evaluator.features.testset import Document, UnreadFile, read_documents
+from rag_evaluator.features.testset import read_documents
 from tests.features.testset.document_files import write_docx, write_pdf
 
 
 def read(folder: Path, **options: str) -> dict[str, str]:
-    return {entry.id: entry.text for entry in read_documents([folder], **options) if isinstance(entry, Document)}
+    return {entry.id: entry.text for entry in read_documents([folder], **options) if entry.unread is None}
 
 
 def unread(folder: Path, **options: str) -> dict[str, str]:
-    return {entry.id: entry.reason for entry in read_documents([folder], **options) if isinstance(entry, UnreadFile)}
+    return {entry.id: entry.unread for entry in read_documents([folder], **options) if entry.unread}
 
 
 def test_each_format_gives_its_text_and_headings(tmp_path: Path) -> None:
@@ -82,7 +82,7 @@ def test_links_that_are_not_followed_are_named_and_hidden_files_and_office_locks
 
 @pytest.mark.parametrize("make", [lambda folder: folder / "no", lambda folder: folder])
 def test_a_folder_without_documents_is_an_error(tmp_path: Path, make: object) -> None:
-    with pytest.raises(DatasetError, match=r"no such file|no documents here. Expected files with one of .txt"):
+    with pytest.raises(DatasetError, match=r"no such file or folder|no documents here. Expected files with one of"):
         list(read_documents([make(tmp_path)]))  # type: ignore[operator]
 
 

@@ -12,7 +12,7 @@ from rag_evaluator import ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.judge import source_of
 from tests.features.testset.document_files import write_pdf
-from tests.features.testset.testset_world import Knowing, rows_of, write_documents, write_rows
+from tests.features.testset.testset_world import Knowing, write_documents, write_rows
 
 CONFIG = """\
 metrics: [faithfulness]
@@ -133,15 +133,3 @@ def test_documents_of_the_command_are_relative_to_where_it_is_typed_those_of_the
     assert run("testset make ../config.yaml")[0] == 0, "documents beside the configuration"
     assert run("testset make ../config.yaml --documents others --set name=others")[0] == 0
     assert run("testset make ../config.yaml --documents documents")[0] == 2
-
-
-def test_submit_runs_the_commands_that_a_user_would_type(run: Run, project: Path) -> None:
-    write_rows(project / "rows.jsonl", rows_of("english", ["Arlen"]))
-    code, out, _ = run("submit config.yaml --workers 4 --task testset --set testset.size=3 --dry-run")
-    assert code == 0
-    assert out.endswith(f"launcher.sh testset make {project / 'config.yaml'} --set testset.size=3\n")
-    code, out, _ = run("submit config.yaml --workers 4 --task testset_check --set dataset=rows.jsonl --dry-run")
-    check = f"testset check {project / 'rows.jsonl'} --config {project / 'config.yaml'} --set dataset=rows.jsonl"
-    assert code == 0 and out.endswith(f"launcher.sh {check}\n")
-    for refused in ("testset --set testset.documents=[]", "testset_check"):
-        assert run(f"submit config.yaml --workers 2 --dry-run --task {refused}")[0] == 2

@@ -12,7 +12,7 @@ from rag_evaluator.cli.main import main
 from tests.features.testset.testset_world import write_documents
 
 CANDIDATES = 16
-FILES = ("testset.jsonl", "testset.xlsx", "testset_details.jsonl", "testset_summary.json")
+FILES = ("testset.jsonl", "testset_details.jsonl", "testset_summary.json")
 
 
 def write_config(folder: Path, model: Path) -> Path:

@@ -1,4 +1,4 @@
-"""A small world in three languages, planted faults, and a judge that knows it: for exact expectations of test sets."""
+"""A small world in two languages, planted faults, and a judge that knows it: for exact expectations of test sets."""
 
 import json
 import re
@@ -36,15 +36,6 @@ LANGUAGES: Mapping[str, Words] = {
         "How wide is the bridge of {town} near the old market?",
         "It is {length} metres long, so the chronicle of the town says.",
         "The documents do not say how wide the bridge of {town} is.",
-    ),
-    "spanish": Words(
-        "El puente de {town} cruza el río junto al mercado viejo y mide {length} metros de largo. Lo construyeron con "
-        "piedra los vecinos de la ciudad, que estaban orgullosos de él.",
-        "¿Cuántos metros de largo mide el puente de {town} junto al mercado viejo?",
-        "¿Cuántos metros de largo mide el puente que está junto al mercado viejo?",
-        "¿Cuántos metros de ancho mide el puente de {town} junto al mercado viejo?",
-        "Mide {length} metros, según la crónica de la ciudad que lo construyó.",
-        "Los documentos no dicen cuánto mide de ancho el puente de {town}.",
     ),
     "chinese": Words(
         "{town}大桥在老市场旁边横跨河流,全长{length}米。这座桥是由当地居民用石头建造的,他们为此感到非常自豪,每年都会在桥上举行盛大的庆祝活动。",
@@ -188,4 +179,4 @@ class Knowing:
         return min((town for town in TOWNS if town in text), key=text.index, default=None)
 
     def _is_width(self, question: str) -> bool:
-        return any(word in question for word in ("wide", "ancho", "多宽"))
+        return any(word in question for word in ("wide", "多宽"))

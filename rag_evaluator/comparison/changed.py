@@ -1,4 +1,4 @@
-"""Which rows changed most between two runs, and how many changed."""
+"""Which rows changed most between two runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,6 @@ from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.results.aligned import QUESTION, Aligned
 from rag_evaluator.results.changes import (
     DIRECTIONS,
-    ChangedRows,
     ChangedScore,
     Direction,
     Record,
@@ -22,7 +21,6 @@ from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import Paired
 
 SHOWN = 5  # of each direction
-NEAR = 1e-9  # what a score may be beyond a bound of the table of rows
 
 
 @dataclass(frozen=True)
@@ -147,15 +145,6 @@ def _of_only_row(side: Aligned, at: int, column: str) -> Any:
     """The value of the only row with a key; None where there are several. Any: JSON."""
     rows = side.rows(at)
     return value_of(side.run.samples[rows[0]], column) if len(rows) == 1 else None
-
-
-def changed_rows(a: Aligned, b: Aligned, metric: str) -> ChangedRows:
-    """How many rows fell and rose, as the table of rows filters them: by scores as they were written."""
-    places = [pair for at in range(len(a.keys)) for pair in zip(a.rows(at), b.rows(at), strict=False)]
-    scores = [np.asarray(side.run.scores[metric], np.float64) for side in (a, b)]
-    gains = np.array([scores[1][row_b] - scores[0][row_a] for row_a, row_b in places], np.float64)
-    fell, rose = (int(np.count_nonzero(sign * gains >= TIE - NEAR)) for sign in (-1, 1))
-    return ChangedRows(b.run.name, metric, fell, rose)
 
 
 def _or_none(value: float) -> float | None:

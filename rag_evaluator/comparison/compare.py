@@ -1,6 +1,6 @@
 """`compare`: what runs over the same questions differ in, and how sure that is; `write_report` of runs."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import ceil, inf
@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.comparison.changed import changed_rows, changed_scores
+from rag_evaluator.comparison.changed import changed_scores
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, ResultsError
@@ -32,16 +32,10 @@ from rag_evaluator.results.aligned import (
     row_match,
     weights_of,
 )
-from rag_evaluator.results.certificate import CERTIFICATE, KeptLabels, kept_labels, read_certificate, standing_of
-from rag_evaluator.results.comparison import (
-    ComparedMetric,
-    Comparison,
-    JudgeStanding,
-    LabelDifference,
-    word,
-)
+from rag_evaluator.results.certificate import KeptLabels, do_not_rely, kept_labels
+from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
 from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
-from rag_evaluator.results.run import Run, ScoredRows
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
@@ -144,6 +138,7 @@ def compare(
         on=on,
         effect=effect,
         caveats=(
+            *(f"{run.name}: {doubt}" for run in runs for doubt in do_not_rely(run, metrics)),
             *dict.fromkeys(warnings),
             *clustered,
             *(f"{words}." for words in equal if words),
@@ -159,9 +154,7 @@ def compare(
             for line in compared(places, group_by=column, group=value)
         ),
         changed=changed,
-        changed_rows=tuple(changed_rows(first, side, pair.metric) for side, pair in pairs),
         labels=labels,
-        judges=tuple(line for run in runs for line in _standings(run, metrics)),
         conclusion=conclude_comparison(first, rest, lines, effect, level, labels),
         decisions=tuple(decisions_of(names, lines, changed, meanings)),
     )
@@ -187,20 +180,6 @@ def _check_margins(margins: Mapping[str, float], scales: Mapping[str, Scale]) ->
                     f"margin {number:g}: {metric} goes from {scale.low:g} to {scale.high:g}; expected less than "
                     f"{scale.width:g}."
                 )
-
-
-def _standings(run: ScoredRows, metrics: Collection[str]) -> Iterator[JudgeStanding]:
-    """What the certificate in a run's folder says of the judge of these metrics; nothing where nobody gave labels."""
-    if not isinstance(run, Run) or not (run.folder / CERTIFICATE).is_file():
-        return
-    try:
-        certificate = read_certificate(run.folder / CERTIFICATE)
-    except ResultsError as error:
-        yield JudgeStanding(run.name, None, str(error))
-        return
-    for metric, words in standing_of(certificate, run).items():
-        if metric in metrics and metric in certificate["metrics"]:
-            yield JudgeStanding(run.name, metric, words)
 
 
 def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: Sequence[ComparedMetric]) -> list[str]:

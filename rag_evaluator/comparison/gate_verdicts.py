@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.results.conclusion import Conclusion, with_ends_beside
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
+from rag_evaluator.results.overview import Grid, WithOverview, counted
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.rules import Rule
 
@@ -230,7 +230,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
         first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
         return [first, *(f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed)]
 
-    def overview(self) -> Overview:
+    def overview(self) -> list[Grid | str]:
         rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]
         grid = Grid("rules", [("", "left"), ("rule", "left"), ("measured", "left")], rows)
-        return Overview([*self.conclusion.lines(), grid])
+        return [*self.conclusion.lines(), grid]

@@ -15,7 +15,7 @@ __getattr__, __dir__, __all__ = facade(
             "FACTS GRADES Judgement SIGNS explained few_lines is_marked judgements_of meaning_of numbers_of tone_of"
         ),
         "manifest": "judge_of",
-        "overview": "Grid Overview interval means",
+        "overview": "Grid WithOverview interval means",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
         "rows": "Add Heading LABELS Row Score cells_of",

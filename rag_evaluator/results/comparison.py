@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.results.changes import ChangedScore
 from rag_evaluator.results.conclusion import NOTHING, Conclusion, with_ends, with_interval
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
+from rag_evaluator.results.overview import Grid, WithOverview, counted
 from rag_evaluator.statistics.paired import MetricComparison
 from rag_evaluator.statistics.ppi import LabelMean
 
@@ -169,8 +169,8 @@ class Comparison(WithOverview):
         rows = ", ".join(counted(match.matched, "row") for match in self.matches)
         return f"Comparison({' → '.join(self.runs)}: {rows})"
 
-    def overview(self) -> Overview:
-        return Overview(list(tables_of(self)))
+    def overview(self) -> Iterator[Grid | str]:
+        return tables_of(self)
 
     def records(self) -> list[dict[str, Any]]:
         """One flat object per line of the table, groups last."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.results.overview import Overview, WithOverview, counted, means
+from rag_evaluator.results.overview import Grid, WithOverview, counted, means
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary, reporting_of
@@ -40,11 +40,11 @@ class Results(WithOverview):
     def __repr__(self) -> str:
         return f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')})"
 
-    def overview(self) -> Overview:
+    def overview(self) -> list[Grid | str]:
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
         conclusion = conclude(self.manifest, summary, self._tally(), self.name_of)
-        return Overview([*conclusion.lines(), *table])
+        return [*conclusion.lines(), *table]
 
     def name_of(self, place: int) -> str:
         """What a row is called, see `row_name`."""
@@ -59,7 +59,7 @@ class Results(WithOverview):
             yield from self._in_memory()
             return
         for row, judged in zip(self._in_memory(), self.judged, strict=True):
-            yield replace(row, judged=judged)
+            yield replace(row, scores=dict(zip(row.scores, judged.scores.values(), strict=True)))  # names may differ
 
     def _in_memory(self) -> Iterator[Row]:
         for position, sample in enumerate(self.samples):

@@ -180,7 +180,7 @@ def judgement_rows(scored: Row) -> Iterator[Cells]:
     question = scored.sample.columns.get("user_input")
     text = question[: 4 * QUESTION] if isinstance(question, str) else ""
     short = shortened(" ".join(text.split()), QUESTION) or None
-    for metric, score in scored.judged_scores().items():
+    for metric, score in scored.scores.items():
         for repeat, made in enumerate(score.repeated or [score]):
             about = {"row": scored.sample.index, "question": short, "metric": metric, "repeat": repeat}
             for judgement in map(Judgement.from_json, made.judgements):

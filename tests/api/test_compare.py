@@ -160,7 +160,7 @@ def test_a_metric_whose_direction_nobody_has_said_differs(
     assert verdict_words(line.figures) == words
     assert line.to_json()["better"] == better
     assert {change.direction for change in comparison.changed} == {direction}
-    assert f" {counts} " in f" {' '.join(str(comparison.overview()).split())} "
+    assert f" {counts} " in f" {' '.join(str(comparison).split())} "
     assert ("--better toxicity=lower" in " ".join(comparison.caveats)) == (better is None)
 
 

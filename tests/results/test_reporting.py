@@ -69,7 +69,7 @@ def test_rows_that_repeat_an_earlier_row_are_said(
     ]
     results = run_of([0.0, 1.0] * 250, rows=rows, **keys)
     results.write(tmp_path)
-    for sentences in (conclude_run(Run(tmp_path)).sentences, map(str, results.overview().parts)):
+    for sentences in (conclude_run(Run(tmp_path)).sentences, map(str, results.overview())):
         said = [sentence for sentence in sentences if "of an earlier row" in sentence]
         assert [sentence.partition(" of 500 rows ")[0] for sentence in said] == [f"{repeats}"] * bool(repeats)
 

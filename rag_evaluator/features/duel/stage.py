@@ -19,7 +19,7 @@ from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.results.conclusion import Conclusion
 from rag_evaluator.results.manifest import PART, as_written
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, means
+from rag_evaluator.results.overview import Grid, WithOverview, means
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.task import Plan, Record, Table
@@ -251,8 +251,8 @@ class Duel(WithOverview):
     rows: list[dict[str, Any]] = field(repr=False)
     conclusion: Conclusion = field(repr=False)
 
-    def overview(self) -> Overview:
-        return Overview([*self.conclusion.lines(), *duel_overview(self.summary)])
+    def overview(self) -> list[Grid | str]:
+        return [*self.conclusion.lines(), *duel_overview(self.summary)]
 
     @property
     def win_rate(self) -> float | None:

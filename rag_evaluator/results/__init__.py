@@ -21,7 +21,7 @@ __getattr__, __dir__, __all__ = facade(
         "rows": "Add Heading LABELS Row Score cells_of",
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
-        "summary": "MetricScores REPORTED_BY Remark figures thought_figures",
+        "summary": "REPORTED_BY Remark figures thought_figures",
         "verified": "VERIFIED",
         "worst": "worst_rows",
         "writers": "WRITERS",

@@ -10,7 +10,7 @@ from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Grid, WithOverview, counted, means
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude
-from rag_evaluator.results.summary import Summary, reporting_of
+from rag_evaluator.results.summary import Summary
 from rag_evaluator.results.tally import Tally, tally_of
 from rag_evaluator.results.worst import Texts, WorstRow, worst_of
 from rag_evaluator.results.writers import write_table
@@ -100,7 +100,7 @@ class Results(WithOverview):
         `thinking`, of a judge that thinks: how many thoughts were cut; `kind`, `stage`, `better`; `pass_rate` and
         `groups` where the configuration asks for them. See docs/formulas.md.
         """
-        summary = Summary(self.scores, reporting_of(self.manifest))
+        summary = Summary(self.scores, self.manifest)
         for row in self._in_memory():
             summary.add(row)
         return summary.to_json()

@@ -32,15 +32,13 @@ from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import clusters_at
 from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
-from rag_evaluator.statistics.intervals import mean_interval
+from rag_evaluator.statistics.intervals import PASS, mean_interval
 
 Json = Mapping[str, Any]  # Any: JSON
 Flags = NDArray[np.bool_]  # one a row
-SHARE = Scale(0.0, 1.0, "judged", "higher")
 NAMED = 5  # worst rows in a sentence
 SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of those that `init --sample` writes
 MANY = 10  # scores: fewer may be equal by chance
@@ -266,7 +264,8 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
     """
     places = np.flatnonzero(chosen).tolist()
     values = flags[places].astype(np.float64)
-    estimate = mean_interval(values, SHARE, rows.level, clusters_at(rows.clusters, places))
+    clusters = None if rows.clusters is None else [rows.clusters[place] for place in places]
+    estimate = mean_interval(values, PASS, rows.level, clusters)
     mean, low, high = (_percent(end or 0.0) for end in (estimate.mean, estimate.ci_low, estimate.ci_high))
     share = f"{mean} % [{low}, {high}]{more}"
     count = int(values.sum())

@@ -10,7 +10,7 @@ from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
 from rag_evaluator.results.judgement import Judgement
 from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading, shortened
 from rag_evaluator.results.rows import DETAILS, Add, Heading, Row, cells_of
-from rag_evaluator.results.summary import Summary, flat_rows, reporting_of
+from rag_evaluator.results.summary import Summary, flat_rows
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
 XLSX_INTEGER = 10**15  # numbers have 15 digits there
@@ -148,7 +148,7 @@ def _workbook(path: Path, heading: Heading, names: Sequence[str]) -> Iterator[Ad
     book = xlsxwriter.Workbook(path, {**OPTIONS, "tmpdir": str(path.parent)})
     book.set_properties({"created": XLSX_DATE})
     worksheets, formats = {name: new_worksheet(book, name) for name in names}, formats_of(book)
-    summary = Summary(heading.metrics, reporting_of(heading.manifest))
+    summary = Summary(heading.metrics, heading.manifest)
     numbers = dict.fromkeys(heading.metrics, SCORE)
     scores = Sheet(worksheets[SCORES], formats, heading.columns, numbers, lines=LINES)
     is_repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1

@@ -41,6 +41,7 @@ from rag_evaluator.results.rows import (
     Record,
     row_name,
 )
+from rag_evaluator.results.tally import Tally, tally_of
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
@@ -222,6 +223,11 @@ class Run:
             for metric, values in scores.items():
                 values.append(score_of(sample, metric))
         return scores
+
+    @cached_property
+    def tally(self) -> Tally:
+        """What the rows come to."""
+        return tally_of(self.scores, self.samples, self.manifest)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""

@@ -32,7 +32,7 @@ from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
+from rag_evaluator.results.tally import Floats, Tally, scales_of
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.intervals import PASS, mean_interval
@@ -60,21 +60,17 @@ CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITH
 LOW = 0.5  # below it a row scores low
 
 
-def conclude_run(
-    run: Run, rows: Tally | None = None, folder: str | None = None, words: Sequence[object] = ("CONFIG",)
-) -> Conclusion:
+def conclude_run(run: Run, folder: str | None = None, words: Sequence[object] = ("CONFIG",)) -> Conclusion:
     """The sentences about a finished evaluation, from its summary and the scores of its rows.
 
     Args:
-        rows: of the run; None reads them.
         folder: what the next command calls the folder of the run; None: by its path.
         words: the configuration and the keys of the command that was typed, without those for which rows are taken.
 
     Raises `ResultsError` if a file cannot be read.
     """
-    rows = whole_tally(run) if rows is None else rows
     useful = useful_metrics(run)
-    conclusion = conclude(run.manifest, run.summary, rows, run.name_of, useful)
+    conclusion = conclude(run.manifest, run.summary, run.tally, run.name_of, useful)
     sentences = [*do_not_rely(run), *conclusion.sentences]
     return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 

@@ -1,4 +1,4 @@
-"""The rows of a run as numbers: scores, lengths of responses and clusters; read once."""
+"""The rows of a run as numbers: scores and clusters."""
 
 import sys
 from array import array
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures, counted
-from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
 from rag_evaluator.statistics.formulas import Scale
 
@@ -40,11 +39,6 @@ class Tally:
 
 NOTABLE = 0.01  # share of rows that may repeat another before it is said
 REPEATED = ("user_input", "retrieved_contexts", "response")
-
-
-def whole_tally(run: Run) -> Tally:
-    """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
-    return tally_of(run.scores, run.samples, run.manifest)
 
 
 def tally_of(scores: Mapping[str, Sequence[float]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:

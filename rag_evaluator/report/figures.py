@@ -23,7 +23,7 @@ from rag_evaluator.report.facts import MetricLine, certified, line, probed
 from rag_evaluator.report.pages import render
 from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
-from rag_evaluator.results.conclusion import asks_judge, asks_verifier
+from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
 from rag_evaluator.results.tally import Floats, Tally, scales_of
@@ -112,10 +112,10 @@ def figures_html(run: Run) -> str:
 
 def _judged_by(run: Run) -> str:
     """Who decided on the rows: judge, verifier, or both."""
-    is_verified = any(asks_verifier(run.manifest, metric) for metric in run.metrics)
-    is_judged = any(asks_judge(run.manifest, metric) for metric in run.metrics)
-    names = {"judge": is_judged or not is_verified, "verifier": is_verified}
-    return " and ".join(name for name, asked in names.items() if asked)
+    kinds = [
+        kind for kind in ("judge", "verifier") if any(is_judged(run.manifest, name, [kind]) for name in run.metrics)
+    ]
+    return " and ".join(kinds or ["judge"])
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain, takewhile
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, accepted_names
@@ -231,7 +231,7 @@ class Run:
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""
-        with self._scores() as path, path.open("rb") as file:
+        with self._scores() as file:
             for line in file:
                 yield dict(json.loads(line))
 
@@ -239,7 +239,7 @@ class Run:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""
         if not 0 <= number < len(self._offsets):
             raise IndexError(number)
-        with self._scores() as path, path.open("rb") as file:
+        with self._scores() as file:
             file.seek(self._offsets[number])
             return dict(json.loads(file.readline()))
 
@@ -293,18 +293,18 @@ class Run:
     def _offsets(self) -> "array[int]":
         """Where the line of each row begins in the file of scores."""
         offsets, place = array("q"), 0
-        with self._scores() as path, path.open("rb") as file:
+        with self._scores() as file:
             for line in file:
                 offsets.append(place)
                 place += len(line)
         return offsets
 
     @contextmanager
-    def _scores(self) -> Iterator[Path]:
+    def _scores(self) -> Iterator[BinaryIO]:
         """The file of scores, which is as it was written."""
         self.check()
-        with _reading(self.folder / SCORES) as path:
-            yield path
+        with _reading(self.folder / SCORES) as path, path.open("rb") as file:
+            yield file
 
 
 def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:

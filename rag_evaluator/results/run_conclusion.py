@@ -13,7 +13,6 @@ from rag_evaluator.config.sections import DEMO
 from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
     Conclusion,
-    asks_judge,
     figure,
     is_judged,
     judge_model,
@@ -118,7 +117,7 @@ def _nothing(summary: Mapping[str, Figures]) -> str:
 def _next(run: Run, useful: Collection[str], folder: str, words: Sequence[object]) -> str:
     if not any(row["scored"] for row in run.summary.values()):
         return next_command(("status", folder))
-    asks = any(asks_judge(run.manifest, metric) for metric in run.metrics)
+    asks = any(is_judged(run.manifest, metric, ["judge"]) for metric in run.metrics)
     if asks and judge_model(judged_config(run.manifest)) == DEMO:
         if Path(run.config.get("dataset") or "").name in SAMPLES:
             return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))

@@ -217,10 +217,10 @@ class Summary:
         scale = by.scales.get(name) or scale_seen(values)
 
         def of(places: Sequence[int]) -> dict[str, Any]:
-            remarks, repeats = ([column[name][at] for at in places] for column in (self._remarks, self._repeats))
+            remarks = [self._remarks[name][at] for at in places]
             clusters = None if by.cluster is None else [self._clusters[at] for at in places]
             known = figures(values[places], remarks, clusters, scale, by.ci_level, by.thresholds.get(name))
-            return {**known, **_noise(repeats)}
+            return {**known, **_noise([self._repeats[name][at] for at in places])}
 
         whole = {
             **of(range(len(values))),

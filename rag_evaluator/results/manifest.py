@@ -19,20 +19,11 @@ from rag_evaluator.results.rows import Add, Heading, Row, ignore
 
 # Any in this module: JSON.
 
-FIGURES = {"mean", "scored", "count", "reasons"}  # that every metric of a summary has
-
 
 def check_manifest(manifest: Any) -> None:
     """Raises `ValueError` for what is no manifest of a run."""
     if not isinstance(manifest, dict) or not _names_us(manifest):
         raise ValueError("it has neither 'program' nor 'signatures', which every run writes")
-
-
-def check_summary(summary: Any) -> None:
-    """Raises `ValueError` for what is no summary of a run."""
-    rows = list(summary.values()) if isinstance(summary, dict) else []
-    if not rows or not all(isinstance(row, dict) and row.keys() >= FIGURES for row in rows):
-        raise ValueError(f"expected {', '.join(sorted(FIGURES))} for each metric")
 
 
 def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
@@ -87,12 +78,7 @@ def changed(path: Path, what: str) -> ResultsError:
 
 def again(folder: Path) -> str:
     """What writes the files of a results folder again, as a sentence."""
-    if (folder / "journal" / "manifest.json").is_file():
-        return f"'{command('merge', folder)}' writes it again."
-    return (
-        f"There is no journal from which '{command('merge', folder)}' could write it again: copy the folder anew from "
-        "where it was made, or evaluate again."
-    )
+    return f"'{command('merge', folder)}' writes it again, from the folder's journal."
 
 
 def rows_of(manifest: Mapping[str, Any]) -> str:

@@ -97,7 +97,8 @@ def compare(
     metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
     scales, remarks = scales_for(metrics, runs, better)
     pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
-    _check_margins(margins, scales)
+    if unknown := [name for name in margins if name and name not in scales]:
+        raise ConfigError(f"margin: '{unknown[0]}' is not compared here. Compared: {', '.join(scales)}.")
     config = runs[0].config
     cluster, clustered = cluster_column(runs, cluster)
     columns = (config.get("group_by") or ()) if group_by is None else group_by
@@ -167,19 +168,6 @@ def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
         if not 0 < number < inf:
             raise ConfigError(f"margin{f' of {name}' if name else ''} is {number}: expected a difference above 0.")
     return {canonical_name(name) or name: number for name, number in margins.items()}
-
-
-def _check_margins(margins: Mapping[str, float], scales: Mapping[str, Scale]) -> None:
-    """Raises `ConfigError` for a margin of a metric that is not compared, or as wide as a metric's whole range."""
-    for name, number in margins.items():
-        if name and name not in scales:
-            raise ConfigError(f"margin: '{name}' is not compared here. Compared: {', '.join(scales)}.")
-        for metric, scale in scales.items():
-            if name in ("", metric) and metric not in margins.keys() - {name} and number >= scale.width:
-                raise ConfigError(
-                    f"margin {number:g}: {metric} goes from {scale.low:g} to {scale.high:g}; expected less than "
-                    f"{scale.width:g}."
-                )
 
 
 def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: Sequence[ComparedMetric]) -> list[str]:

@@ -183,8 +183,6 @@ BAD: list[tuple[list[str], str]] = [
     (["compare", "a"], "expected two runs or more"),
     (["compare", "a", "b", "--group-by", "tpic"], "no row has something in 'tpic'.*Did you mean 'topic'"),
     (["compare", "a", "b", "--csv", "/dev/null/out.csv"], "cannot be written"),
-    (["gate", "b"], "no rule to check: give --min"),
-    (["gate", "b", "--min", "exact_mach=0.5"], "no scores of 'exact_mach'. Did you mean 'exact_match'"),
     (["gate", "b", "--min", "faithfulness=0.5"], "no scores of 'faithfulness'. Known: exact_match, chrf_score"),
     (["gate", "b", "--min", "exact_match=high"], "expected METRIC=NUMBER"),
     (["gate", "b", "--not-worse-than", "a", "--margin", "much"], "--margin"),

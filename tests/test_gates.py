@@ -116,7 +116,9 @@ CASES: dict[str, Case] = {
     ),
     "a run that lost its scores": Case(WORSE, table(without(10, 40)), table(good(40)), said="coverage is 0.750"),
     "a real drop": Case(MARGIN, table(FALLEN), table(good())),
-    "all scores missing": Case(["--min-coverage", "0.5"], table([1.0, *[None] * (N - 1)])),
+    "all scores missing": Case(
+        [*MIN, "--min-coverage", "0.5"], table([1.0, *[None] * (N - 1)]), said="coverage is 0.003"
+    ),
     "too few perfect rows": Case(MIN, table(good(10)), said="not settled"),
     "equal to its baseline": Case(MARGIN, table(good()), table(good()), code=PASSED),
     "several answers, file reversed": Case(

@@ -139,7 +139,7 @@ def gate(
     not_worse_than: Any = None,
     fail_if_worse: Any = None,
     margin: float | Mapping[str, float] | None = None,
-    min_coverage: float | None = None,
+    min_coverage: float = COVERAGE,
     better: Mapping[str, str] | None = None,
     on: str | None = None,
     cluster: str | None = None,
@@ -155,8 +155,7 @@ def gate(
         fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails, see `compare`.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared. A metric that only the baseline has fails.
-        min_coverage: share of rows that must have a score, for every rule; given without other rules, for
-            every metric. None is 0.95.
+        min_coverage: share of rows that must have a score, for every rule.
         better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
         on: see `compare`.
         cluster: a column; rows with the same value depend on each other. None takes that of the configuration.
@@ -166,9 +165,8 @@ def gate(
 
     Raises `RagEvaluatorError` where a rule cannot be checked, saying why.
     """
-    least = COVERAGE if min_coverage is None else min_coverage
-    if not 0 <= least <= 1:
-        raise ConfigError(f"the minimum of coverage is {least:g}: expected a number from 0 to 1.")
+    if not 0 <= min_coverage <= 1:
+        raise ConfigError(f"the minimum of coverage is {min_coverage:g}: expected a number from 0 to 1.")
     not_scores = [column for column in (on, cluster) if column is not None]
     scores = read_scores(run, 1, not_scores)
     if not_worse_than is not None and fail_if_worse is not None:
@@ -194,25 +192,18 @@ def gate(
             p_values = {line.figures.metric: line.figures.p_holm for line in tested.metrics}
             differences = {name: replace(line, p_holm=p_values.get(name)) for name, line in differences.items()}
             parsed += [Rule(metric, "worse", 0.0) for metric in differences]
-    if min_coverage is not None:
-        parsed += [
-            Rule(metric, "coverage", min_coverage)
-            for metric in measured
-            if all(rule.metric != metric for rule in parsed)
-        ]
     if not parsed:
         raise ConfigError(
-            "no rule to check: give --min, --max, --fail-if-worse, --not-worse-than or --min-coverage, or require in "
-            "the configuration."
+            "no rule to check: give --min, --max, --fail-if-worse or --not-worse-than, or require in the configuration."
         )
     for rule in parsed:
-        if rule.limit != "coverage" and rule.metric in scales:
+        if rule.metric in scales:
             check_direction(rule.metric, scales[rule.metric], f"rule '{rule}'")
-    of_scores = {rule.metric for rule in parsed if rule.limit != "coverage"}
+    of_scores = {rule.metric for rule in parsed}
     folders = [each.folder for each in reversed(runs)]
     following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
-        check_rules(parsed, measured, differences, least),
+        check_rules(parsed, measured, differences, min_coverage),
         judged_by([scores.manifest], of_scores, useful_metrics(scores)),
         following,
         do_not_rely(scores, of_scores),

@@ -147,11 +147,6 @@ def test_a_margin_that_cannot_be_is_refused(margin: str, message: str, folder: P
                 "Next: rag-evaluator compare ",
             ],
         ),
-        (
-            ["--min-coverage", "1"],
-            0,
-            ["Passed: all 2 rules; the closest is exact_match: coverage 1.000, the"],
-        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )

@@ -16,10 +16,9 @@ def measured(
     rows: int = 60,
     scale: Scale | None = None,
     coverage: float = 1.0,
-    fault: str | None = None,
 ) -> Measured:
     estimate = Estimate(rows, mean, mean, None, None, low, high, 0.95, "made by hand")
-    return Measured(scale or Scale(), estimate, coverage, fault=fault)
+    return Measured(scale or Scale(), estimate, coverage)
 
 
 FAITHFUL = measured(0.86, 0.81, 0.9)

@@ -82,13 +82,6 @@ def test_a_rule_fails_where_too_few_rows_were_scored() -> None:
     assert verdict("mean:m >= 0.8", [1.0] * 30, coverage=0.95).passed
 
 
-def test_coverage_may_be_a_rule_of_its_own() -> None:
-    measured = {"m": Measured(JUDGED, mean_interval([1.0] * 30, JUDGED), 0.75)}
-    assert [check.passed for check in check_rules([Rule("m", "coverage", 0.5)], measured, min_coverage=0.5)] == [True]
-    (failed,) = check_rules([Rule("m", "coverage", 0.8)], measured, min_coverage=0.8)
-    assert str(failed) == "m coverage >= 0.8: coverage 0.750, the rule needs at least 0.8"
-
-
 FEWEST = re.findall(r"^\| `?(.+?)`? \| (\d+) \|$", CI, flags=re.MULTILINE)
 assert len(FEWEST) == 5
 

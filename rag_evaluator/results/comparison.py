@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.results.changes import ChangedScore
-from rag_evaluator.results.conclusion import NOTHING, Conclusion, with_ends, with_interval
+from rag_evaluator.results.conclusion import Conclusion, with_ends, with_interval
 from rag_evaluator.results.overview import Grid, WithOverview, counted
 from rag_evaluator.statistics.paired import MetricComparison
 from rag_evaluator.statistics.ppi import LabelMean
@@ -161,9 +161,9 @@ class Comparison(WithOverview):
     metrics: tuple[ComparedMetric, ...]
     groups: tuple[ComparedMetric, ...]
     changed: tuple[ChangedScore, ...]
-    labels: tuple[LabelDifference, ...] = ()
-    conclusion: Conclusion = NOTHING
-    decisions: tuple[Decision, ...] = ()
+    labels: tuple[LabelDifference, ...]
+    conclusion: Conclusion
+    decisions: tuple[Decision, ...]
 
     def __repr__(self) -> str:
         rows = ", ".join(counted(match.matched, "row") for match in self.matches)

@@ -43,9 +43,6 @@ class Conclusion:
         return asdict(self)
 
 
-NOTHING = Conclusion(())
-
-
 def next_command(*choices: Sequence[object]) -> str:
     """The first of these commands that is there, as it is typed: a feature may have been deleted.
 

@@ -182,14 +182,9 @@ def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: 
 
 def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
     """The runs under names that differ: a run may be compared with itself."""
-    names: list[str] = []
-    for run in runs:
-        number, name = 1, run.name
-        while name in names:
-            number += 1
-            name = f"{run.name} ({number})"
-        names.append(name)
-    return [run.named(name) for run, name in zip(runs, names, strict=True)]
+    names = [run.name for run in runs]
+    before = [names[:place].count(name) for place, name in enumerate(names)]
+    return [run.named(f"{run.name} ({n + 1})") if n else run for run, n in zip(runs, before, strict=True)]
 
 
 def adjusted(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:

@@ -93,12 +93,10 @@ def test_the_verdict_is_by_the_95_per_cent_interval_whatever_the_run_reports(tmp
     assert part["verdict"]["word"] == "better than chance, quality not settled"
 
 
-def test_a_certificate_without_a_verdict_is_not_believed(tmp_path: Path) -> None:
+def test_a_certificate_of_another_version_is_not_believed(tmp_path: Path) -> None:
     folder = run_with(tmp_path / "run", PEOPLE["useful"])
     certify(folder, label={"exact_match": "human"})
     path = folder / CERTIFICATE
-    old = json.loads(path.read_bytes())
-    for change in ({"certificate": 1}, {"metrics": {"exact_match": {"signature": ""}}}, {"metrics": []}):
-        path.write_text(json.dumps({**old, **change}), encoding="utf-8")
-        with pytest.raises(ResultsError, match=r"no certificate of this version\. .*certify .* writes one"):
-            read_certificate(path)
+    path.write_text(json.dumps({**json.loads(path.read_bytes()), "certificate": 1}), encoding="utf-8")
+    with pytest.raises(ResultsError, match=r"no certificate of this version\. .*certify .* writes one"):
+        read_certificate(path)

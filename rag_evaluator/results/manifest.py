@@ -5,17 +5,14 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import file_digest, json_text
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import Add, Heading, Row, ignore
 
 # Any in this module: JSON.
 
@@ -43,27 +40,6 @@ WRITTEN = "written"  # of a manifest: how many rows were written, and the SHA-25
 SEALED = (SCORES, "scores.csv")
 PART = "part"  # which rows of the dataset were taken, where it is not all
 PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file of its own
-
-
-@contextmanager
-def manifest_json(path: Path, heading: Heading) -> Iterator[Add]:
-    """Ends after the files whose digests it holds."""
-    rows = 0
-
-    def add(scored: Row) -> None:
-        nonlocal rows
-        rows += 1
-
-    yield add
-    digests = {name: file_digest(path.parent / name) for name in SEALED}
-    manifest = {**as_written(heading.manifest), WRITTEN: {"rows": rows, "sha256": digests}}
-    path.write_text(json_text(manifest), encoding="utf-8")
-
-
-@contextmanager
-def prompts_json(path: Path, heading: Heading) -> Iterator[Add]:
-    yield ignore
-    path.write_text(json_text(heading.manifest.get(PROMPT_TEXTS, {})), encoding="utf-8")
 
 
 def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:

@@ -3,10 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.columns import ID, as_key
@@ -164,14 +162,6 @@ class Heading:
     manifest: Mapping[str, Any]
 
 
-Add = Callable[[Row], object]  # takes each row, in order
-Writer = Callable[[Path, Heading], AbstractContextManager[Add]]  # the file is whole when the context ends without error
-
-
-def ignore(scored: Row) -> None:
-    """For a file that holds nothing of the rows."""
-
-
 def dropped_contexts(scored: Row) -> dict[str, list[int]]:
     """Metric -> positions of the contexts that were left out, as they did not fit into the judge's window."""
     count = len(scored.sample.columns.get("retrieved_contexts", ()))
@@ -205,10 +195,3 @@ Record = Mapping[str, Any]  # a line of the file; Any: JSON
 Cell = tuple[int, str]  # place of the row, metric
 Details = Mapping[Cell, Sequence[Record]]  # several records where a score was made several times
 HEAD = re.compile(rb'\{"row": (\d+),(?: "sample": "(\w*)", "metric": ("(?:[^"\\]|\\.)*"))?')  # row, digest, metric
-
-
-@contextmanager
-def details_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
-    """The writer of the file."""
-    with path.open("wb") as file:
-        yield lambda scored: file.writelines(scored.details())

@@ -3,10 +3,8 @@
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,9 +12,8 @@ from numpy.typing import NDArray
 
 from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
-from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import config_of
-from rag_evaluator.results.rows import Add, Heading, Row, dropped_contexts
+from rag_evaluator.results.rows import Row, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
@@ -256,13 +253,6 @@ def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:
     """How often scores were made, and the fields of `RerunNoise`; nothing of scores that were made once."""
     count = max(map(len, repeats), default=0)
     return {"repeats": count, **asdict(rerun_noise(repeats))} if count else {}
-
-
-@contextmanager
-def summary_json(path: Path, heading: Heading) -> Iterator[Add]:
-    summary = Summary(heading.metrics, heading.manifest)
-    yield summary.add
-    path.write_text(json_text(summary.to_json()), encoding="utf-8")
 
 
 MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would

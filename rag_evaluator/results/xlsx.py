@@ -1,14 +1,14 @@
 """The workbook of a run: its summary and the scored rows; written row by row."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
 from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading
-from rag_evaluator.results.rows import Add, Heading, Row, cells_of
+from rag_evaluator.results.rows import Heading, Row, cells_of
 from rag_evaluator.results.summary import Summary, flat_rows
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
@@ -121,34 +121,31 @@ OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_e
 
 def write_xlsx(heading: Heading, rows: Iterable[Row], path: Path) -> None:
     """The workbook of some results with their rows in front, where a plain `pandas.read_excel` finds them."""
-    with _workbook(path, heading, (SCORES, SUMMARY)) as add:
+    summary = Summary(heading.metrics, heading.manifest)
+    with run_workbook(path, heading, summary, (SCORES, SUMMARY)) as sheet:
         for scored in rows:
-            add(scored)
-
-
-def scores_xlsx(path: Path, heading: Heading) -> AbstractContextManager[Add]:
-    """The workbook of a run with its summary in front."""
-    return _workbook(path, heading, (SUMMARY, SCORES))
+            summary.add(scored)
+            sheet.add(cells_of(scored, heading.columns))
 
 
 @contextmanager
-def _workbook(path: Path, heading: Heading, names: Sequence[str]) -> Iterator[Add]:
-    """The sheets, in the order of their names; the summary shows what is known at the end only."""
+def run_workbook(
+    path: Path, heading: Heading, summary: Summary, names: Sequence[str] = (SUMMARY, SCORES)
+) -> Iterator[Sheet]:
+    """The sheet of scores in a workbook, whose rows come one by one.
+
+    Args:
+        summary: of these rows, whose figures are written at the end.
+        names: of the sheets, in order.
+    """
     import xlsxwriter
     from xlsxwriter.exceptions import XlsxWriterException
 
     book = xlsxwriter.Workbook(path, {**OPTIONS, "tmpdir": str(path.parent)})
     book.set_properties({"created": XLSX_DATE})
     worksheets, formats = {name: new_worksheet(book, name) for name in names}, formats_of(book)
-    summary = Summary(heading.metrics, heading.manifest)
-    numbers = dict.fromkeys(heading.metrics, SCORE)
-    scores = Sheet(worksheets[SCORES], formats, heading.columns, numbers, lines=LINES)
-
-    def add(scored: Row) -> None:
-        scores.add(cells_of(scored, heading.columns))
-        summary.add(scored)
-
-    yield add
+    scores = Sheet(worksheets[SCORES], formats, heading.columns, dict.fromkeys(heading.metrics, SCORE), lines=LINES)
+    yield scores
     add_summary(worksheets[SUMMARY], formats, summary.to_json())
     scores.finish()
     try:

@@ -218,7 +218,7 @@ def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:
     recall, faithfulness = (rows.scores.get(metric) for metric in (RECALL, FAITHFULNESS))
     if recall is None or faithfulness is None:
         return
-    refused = np.zeros(rows.length, dtype=np.bool_)
+    refused = np.zeros(len(recall), dtype=np.bool_)
     if "answer_relevancy" in rows.scores:
         refused = np.abs(rows.scores["answer_relevancy"]) <= TIE
     have_both = ~np.isnan(recall) & ~np.isnan(faithfulness)

@@ -13,7 +13,7 @@ import numpy as np
 from rag_evaluator.comparison.changed import changed_scores
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
 from rag_evaluator.dataset.values import READ
-from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import METRICS, canonical_name
@@ -331,13 +331,9 @@ def write_report(
         raise ConfigError("report: expected a results folder, received none.")
     folders = [Path(run).expanduser() for run in runs]
     for folder in folders:
-        if folder.is_file():
-            raise ResultsError(f"{folder}: is a file, expected the results folder of a run, <output_dir>/<name>.")
         open_run(folder)
     default = folders[0] / REPORT
     path = Path(out).expanduser() if out is not None else default if len(folders) == 1 else Path(REPORT)
-    if path.is_dir():
-        raise ConfigError(f"--out {path}: is a folder, expected a file such as {path / REPORT}.")
     if path != default or len(folders) > 1:
         check_replaceable(path, document.MARK, force, folders)
     document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None, title)

@@ -18,7 +18,7 @@ __getattr__, __dir__, __all__ = facade(
         "overview": "Grid WithOverview interval means",
         "questions": "put_together questions_of refer references resolve",
         "results": "Results",
-        "rows": "Heading LABELS Row Score cells_of",
+        "rows": "LABELS Score cells_of",
         "run": "Run ScoreTable",
         "run_conclusion": "conclude_run",
         "summary": "REPORTED_BY Remark figures thought_figures",

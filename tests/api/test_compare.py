@@ -218,37 +218,29 @@ def test_a_score_that_one_side_lacks_is_counted_and_shown_with_its_reason() -> N
     assert (change.response_a, change.response_b) == ("He lives. She lives.", None)
 
 
-def test_a_cluster_of_the_configuration_counts_unless_another_is_given() -> None:
-    a = evaluated(rows_of())
-    by_topic = with_cluster(a, "topic")
-    b = evaluated(rows_of(CHANGED))
-    assert compare(a, b, cluster="topic").metrics[0].figures.difference.ci_method.endswith("clustered")
-    assert compare(by_topic, b).metrics == compare(a, b, cluster="topic").metrics
-    assert compare(by_topic, b).metrics != compare(a, b).metrics
-
-
 def with_cluster(results: Results, cluster: str) -> Results:
     return replace(results, manifest={**results.manifest, "config": {**results.manifest["config"], "cluster": cluster}})
 
 
-def test_a_cluster_that_only_the_second_run_names_counts_and_is_said() -> None:
-    plain = [{name: value for name, value in row.items() if name != "topic"} for row in rows_of()]
-    b = evaluated(rows_of(CHANGED))
-    for baseline in (evaluated(rows_of()), evaluated(plain)):
-        comparison = compare(baseline, with_cluster(b, "topic"))
-        assert comparison.metrics == compare(evaluated(rows_of()), b, cluster="topic").metrics
-        [remark] = comparison.caveats
+def test_a_cluster_of_either_configuration_counts_and_two_that_disagree_are_refused_unless_one_is_asked_for() -> None:
+    a, b = evaluated(rows_of()), evaluated(rows_of(CHANGED))
+    asked = compare(a, b, cluster="topic")
+    assert asked.metrics[0].figures.difference.ci_method.endswith("clustered")
+    assert asked.metrics != compare(a, b).metrics
+    by_topic = with_cluster(a, "topic")
+    assert compare(by_topic, b).metrics == asked.metrics
+    plain = evaluated([{name: value for name, value in row.items() if name != "topic"} for row in rows_of()])
+    for baseline in (a, plain):
+        of_second = compare(baseline, with_cluster(b, "topic"))
+        assert of_second.metrics == asked.metrics
+        [remark] = of_second.caveats
         assert "run (2) puts rows together by 'topic'" in remark
-        assert comparison.metrics != compare(baseline, b).metrics
-
-
-def test_clusters_that_disagree_are_refused_unless_one_is_asked_for() -> None:
-    a, b = with_cluster(evaluated(rows_of()), "topic"), with_cluster(evaluated(rows_of(CHANGED)), "question")
+    by_question = with_cluster(b, "question")
     with pytest.raises(RagEvaluatorError, match=r"'topic' in run, 'question' in run \(2\).*--cluster"):
-        compare(a, b)
+        compare(by_topic, by_question)
     with pytest.raises(RagEvaluatorError, match=r"'topic' in .*, 'question' in .*--cluster"):
-        gate(b, not_worse_than=a, margin=0.5)
-    assert compare(a, b, cluster="topic").metrics == compare(a, with_cluster(b, "topic")).metrics
+        gate(by_question, not_worse_than=by_topic, margin=0.5)
+    assert compare(by_topic, by_question, cluster="topic").metrics == asked.metrics
 
 
 def test_the_largest_changes_of_each_direction_come_first() -> None:

@@ -77,7 +77,7 @@ def test_no_order_of_rows_changes_a_verdict(rows: list[tuple[str, float, float]]
     assert verdicts[0].passed == verdicts[1].passed
 
 
-def test_a_missing_row_counts_as_the_worst_score_row_by_row(self) -> None:
+def test_a_missing_row_counts_as_the_worst_score_row_by_row() -> None:
     """The same interval as that of a run in which these rows have the score 0."""
     base = [(f"Q{place // 5}", 1.0) for place in range(100)]
     lost = [(question, NAN if place % 10 == 0 else 1.0) for place, (question, _) in enumerate(base)]
@@ -86,7 +86,7 @@ def test_a_missing_row_counts_as_the_worst_score_row_by_row(self) -> None:
     assert ends(verdict(run_of(lost), **options)) == ends(verdict(run_of(zero), **options))
 
 
-def test_a_key_whose_rows_differ_in_group_is_refused(self) -> None:
+def test_a_key_whose_rows_differ_in_group_is_refused() -> None:
     rows = [("A", 1.0), ("A", 0.0), ("B", 1.0), ("B", 0.0)]
     run = run_of(rows, model=["x", "y"] * 2)
     with pytest.raises(RagEvaluatorError, match=r"the rows of 'A' differ in 'model' \('x', 'y'\).*--on"):
@@ -97,14 +97,14 @@ def test_a_key_whose_rows_differ_in_group_is_refused(self) -> None:
     }
 
 
-def test_the_clusters_of_the_baseline_count(self) -> None:
+def test_the_clusters_of_the_baseline_count() -> None:
     a = run_of(questions([1.0] * 300), document=["one"] * 150 + ["two"] * 150)
     b = run_of(questions([1.0] * 300), document=[f"d{place}" for place in range(300)])
     assert not verdict(b, not_worse_than=a, margin=0.05, cluster="document").passed
     assert verdict(a, not_worse_than=b, margin=0.05, cluster="document").passed
 
 
-def test_copied_questions_are_said_with_the_remedy(self) -> None:
+def test_copied_questions_are_said_with_the_remedy() -> None:
     rows = questions([1.0] * 27 + [0.0] * 3) * 20
     run = run_of(rows, id=list(range(600)))
     found = verdict(run, "faithfulness >= 0.5")
@@ -117,7 +117,7 @@ def test_copied_questions_are_said_with_the_remedy(self) -> None:
     assert "570 of 600 rows" not in " ".join(rag_evaluator.compare(run, run, on="question").caveats)
 
 
-def test_rows_without_a_question_are_not_called_equal(self) -> None:
+def test_rows_without_a_question_are_not_called_equal() -> None:
     frame = pd.DataFrame({"id": range(30), "faithfulness": [1.0] * 30})
     assert not verdict(frame, "faithfulness >= 0.8").measured.notes
 

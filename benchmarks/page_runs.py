@@ -5,7 +5,6 @@ Words are drawn by Zipf's law from a vocabulary, so that texts compress about as
 
 import random
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cache
 from itertools import accumulate, cycle
@@ -18,7 +17,7 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.results.manifest import PROMPT_TEXTS
 from rag_evaluator.results.questions import Frame, put_together, resolve
 from rag_evaluator.results.rows import Heading, Row, Score
-from rag_evaluator.results.writers import WRITERS
+from rag_evaluator.results.writers import write_table
 
 METRICS = (
     "context_precision_with_reference",
@@ -28,7 +27,6 @@ METRICS = (
     "answer_accuracy",
     "rouge_score",
 )
-WRITTEN = ("manifest.json", "prompts.json", "summary.json", "scores.jsonl", "scores.csv", "details.jsonl")
 CONTEXTS = 5
 VOCABULARY = 20_000
 MISSING = 0.03  # share of scores
@@ -43,13 +41,7 @@ def write_run(folder: Path, count: int, seed: int = 0, better: float = 0.0) -> P
     the share of good verdicts.
     """
     table = MadeTable(count, seed, better)
-    heading = Heading(table.columns(), table.metrics, table.manifest)
-    folder.mkdir(parents=True)
-    with ExitStack() as stack:
-        files = [stack.enter_context(WRITERS[name](folder / name, heading)) for name in WRITTEN]
-        for scored in table:
-            for add in files:
-                add(scored)
+    write_table(Heading(table.columns(), table.metrics, table.manifest), table, folder)
     return folder
 
 

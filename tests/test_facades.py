@@ -22,7 +22,6 @@ PATCHED = {
     "rag_evaluator.models.hub",
     "rag_evaluator.report.document",
     "rag_evaluator.results.overview",
-    "rag_evaluator.results.xlsx",
     "rag_evaluator.tasks.evaluation",
     "rag_evaluator.tasks.manifest",
     "rag_evaluator.tasks.question",

@@ -166,7 +166,11 @@ def add_gate_command(commands: Any) -> None:
         "--not-worse-than", type=Path, metavar="RUN", help="a baseline; fails unless it is shown to be no worse"
     )
     command.add_argument(
-        "--min-coverage", type=float, metavar="SHARE", help="rows that must have a score; default: 0.95 for each rule"
+        "--min-coverage",
+        type=float,
+        default=0.95,
+        metavar="SHARE",
+        help="rows that must have a score, for each rule; default: %(default)s",
     )
     _add_pairing(command)
     add_json(command)

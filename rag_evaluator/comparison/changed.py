@@ -1,8 +1,7 @@
-"""Which rows changed most between two runs, and how many changed."""
+"""Which rows changed most between two runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -10,7 +9,6 @@ from rag_evaluator.dataset.columns import value_of
 from rag_evaluator.results.aligned import QUESTION, Aligned
 from rag_evaluator.results.changes import (
     DIRECTIONS,
-    ChangedRows,
     ChangedScore,
     Direction,
     Record,
@@ -22,7 +20,6 @@ from rag_evaluator.statistics.formulas import TIE
 from rag_evaluator.statistics.paired import Paired
 
 SHOWN = 5  # of each direction
-NEAR = 1e-9  # what a score may be beyond a bound of the table of rows
 
 
 @dataclass(frozen=True)
@@ -35,7 +32,7 @@ class _Change:
         is_shown: whether it goes the way of a difference that is shown.
     """
 
-    pair: Paired
+    scores: ScorePair
     at: int
     direction: Direction
     share: float
@@ -45,10 +42,6 @@ class _Change:
     def rank(self) -> tuple[bool, float]:
         """The lowest comes first."""
         return not self.is_shown, -self.share
-
-    @property
-    def scores(self) -> ScorePair:
-        return ScorePair(self.pair.metric, _or_none(self.pair.a[self.at]), _or_none(self.pair.b[self.at]))
 
 
 def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[ChangedScore]:
@@ -67,21 +60,25 @@ def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mappi
     chosen: list[list[_Change]] = []
     for direction in DIRECTIONS:
         chosen += [changes for changes in rows if changes[0].direction == direction][:SHOWN]
-    places = [changes[0] for changes in chosen]
-    for changes, *said in zip(chosen, _records(a, places), _records(b, places), strict=True):
+    firsts = [changes[0] for changes in chosen]
+    for changes, *said in zip(chosen, _records(a, firsts), _records(b, firsts), strict=True):
         yield _changed_score(a, b, changes, *said)
 
 
 def _changes(pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[_Change]:
     for pair in pairs:
         gains = (pair.b - pair.a) * (1 if pair.scale.better == "higher" else -1)
-        for at in np.flatnonzero(np.abs(gains) > TIE).tolist():
+        is_missing = np.isnan(pair.a) != np.isnan(pair.b)
+        for at in np.flatnonzero((np.abs(gains) > TIE) | is_missing).tolist():
+            a, b = (None if np.isnan(side[at]) else float(side[at]) for side in (pair.a, pair.b))
+            scores = ScorePair(pair.metric, a, b)
+            if is_missing[at]:
+                yield _Change(scores, at, "missing", 0.0, words[pair.metric] in DIRECTIONS)
+                continue
             direction: Direction = "better" if gains[at] > 0 else "worse"
             direction = direction if pair.scale.is_directed else "differs"
             share = float(abs(gains[at]) / pair.scale.width)
-            yield _Change(pair, at, direction, share, words[pair.metric] == direction)
-        for at in np.flatnonzero(np.isnan(pair.a) != np.isnan(pair.b)).tolist():
-            yield _Change(pair, at, "missing", 0.0, words[pair.metric] in DIRECTIONS)
+            yield _Change(scores, at, direction, share, words[pair.metric] == direction)
 
 
 def _in_order(changes: Sequence[_Change]) -> list[_Change]:
@@ -95,68 +92,45 @@ def _changed_score(
 ) -> ChangedScore:
     """A row with its changes, of which the first one is shown."""
     first, *others = changes
-    at, rows = first.at, (a.rows(first.at), b.rows(first.at))
+    at, scores, direction = first.at, first.scores, first.direction
+    rows = a.rows(at), b.rows(at)
     sample = a.run.samples[rows[0][0]]
     question = value_of(sample, QUESTION)
-    is_missing = first.direction == "missing"
-    scores = first.scores
+    reasons = [record["reason"] for record in (records_a if scores.a is None else records_b) if record.get("reason")]
+    is_missing = direction == "missing"
+    (response_a, contexts_a), (response_b, contexts_b) = (_texts(side, at) for side in (a, b))
     return ChangedScore(
         run=b.run.name,
         metric=scores.metric,
         key=a.keys[at],
         question=question if isinstance(question, str) else None,
-        direction=first.direction,
+        direction=direction,
         a=scores.a,
         b=scores.b,
         also=tuple(other.scores for other in others),
-        verdicts=() if is_missing else verdict_changes(records_a, records_b, first.direction == "worse"),
-        reason=_reason(records_a if scores.a is None else records_b) if is_missing else "",
-        response_a=_response(a, at),
-        response_b=_response(b, at),
-        contexts_a=_contexts(a, at),
-        contexts_b=_contexts(b, at),
+        verdicts=() if is_missing else verdict_changes(records_a, records_b, direction == "worse"),
+        reason=str(reasons[0]) if is_missing and reasons else "",
+        response_a=response_a,
+        response_b=response_b,
+        contexts_a=contexts_a,
+        contexts_b=contexts_b,
         row_a=next(iter(rows[0]), None),
         row_b=next(iter(rows[1]), None),
         name=row_name(rows[0][0], sample.row),
     )
 
 
-def _reason(records: Sequence[Record]) -> str:
-    """Why a score is missing; empty where nobody has recorded it."""
-    return next((str(record["reason"]) for record in records if record.get("reason")), "")
-
-
 def _records(side: Aligned, changes: Sequence[_Change]) -> list[list[Record]]:
     """What was recorded of these scores on one side."""
-    cells = [[(row, change.pair.metric) for row in side.rows(change.at)] for change in changes]
+    cells = [[(row, change.scores.metric) for row in side.rows(change.at)] for change in changes]
     details = side.run.records({cell for of_change in cells for cell in of_change})
     return [[record for cell in of_change for record in details.get(cell, ())] for of_change in cells]
 
 
-def _response(side: Aligned, at: int) -> str | None:
-    text = _of_only_row(side, at, "response")
-    return text if isinstance(text, str) else None
-
-
-def _contexts(side: Aligned, at: int) -> tuple[str, ...]:
-    contexts = _of_only_row(side, at, "retrieved_contexts")
-    return tuple(map(str, contexts)) if isinstance(contexts, list) else ()
-
-
-def _of_only_row(side: Aligned, at: int, column: str) -> Any:
-    """The value of the only row with a key; None where there are several. Any: JSON."""
-    rows = side.rows(at)
-    return value_of(side.run.samples[rows[0]], column) if len(rows) == 1 else None
-
-
-def changed_rows(a: Aligned, b: Aligned, metric: str) -> ChangedRows:
-    """How many rows fell and rose, as the table of rows filters them: by scores as they were written."""
-    places = [pair for at in range(len(a.keys)) for pair in zip(a.rows(at), b.rows(at), strict=False)]
-    scores = [np.asarray(side.run.scores[metric], np.float64) for side in (a, b)]
-    gains = np.array([scores[1][row_b] - scores[0][row_a] for row_a, row_b in places], np.float64)
-    fell, rose = (int(np.count_nonzero(sign * gains >= TIE - NEAR)) for sign in (-1, 1))
-    return ChangedRows(b.run.name, metric, fell, rose)
-
-
-def _or_none(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def _texts(side: Aligned, at: int) -> tuple[str | None, tuple[str, ...]]:
+    """Response and contexts of the only row with a key; nothing where there are several."""
+    if len(rows := side.rows(at)) != 1:
+        return None, ()
+    response, contexts = (value_of(side.run.samples[rows[0]], name) for name in ("response", "retrieved_contexts"))
+    texts = tuple(map(str, contexts)) if isinstance(contexts, list) else ()
+    return response if isinstance(response, str) else None, texts

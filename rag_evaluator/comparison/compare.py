@@ -1,6 +1,6 @@
 """`compare`: what runs over the same questions differ in, and how sure that is; `write_report` of runs."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from math import ceil, inf
@@ -10,10 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.comparison.changed import changed_rows, changed_scores
+from rag_evaluator.comparison.changed import changed_scores
 from rag_evaluator.comparison.saved_scores import read_scores, scales_for
 from rag_evaluator.dataset.values import READ
-from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import METRICS, canonical_name
@@ -32,16 +32,10 @@ from rag_evaluator.results.aligned import (
     row_match,
     weights_of,
 )
-from rag_evaluator.results.certificate import CERTIFICATE, KeptLabels, kept_labels, read_certificate, standing_of
-from rag_evaluator.results.comparison import (
-    ComparedMetric,
-    Comparison,
-    JudgeStanding,
-    LabelDifference,
-    word,
-)
+from rag_evaluator.results.certificate import KeptLabels, do_not_rely, kept_labels
+from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
 from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
-from rag_evaluator.results.run import Run, ScoredRows
+from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
@@ -103,7 +97,8 @@ def compare(
     metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
     scales, remarks = scales_for(metrics, runs, better)
     pairs = [(side, paired(first, side, metric, scales[metric])) for side in rest for metric in common[side.run.name]]
-    _check_margins(margins, scales)
+    if unknown := [name for name in margins if name and name not in scales]:
+        raise ConfigError(f"margin: '{unknown[0]}' is not compared here. Compared: {', '.join(scales)}.")
     config = runs[0].config
     cluster, clustered = cluster_column(runs, cluster)
     columns = (config.get("group_by") or ()) if group_by is None else group_by
@@ -144,6 +139,7 @@ def compare(
         on=on,
         effect=effect,
         caveats=(
+            *(f"{run.name}: {doubt}" for run in runs for doubt in do_not_rely(run, metrics)),
             *dict.fromkeys(warnings),
             *clustered,
             *(f"{words}." for words in equal if words),
@@ -159,9 +155,7 @@ def compare(
             for line in compared(places, group_by=column, group=value)
         ),
         changed=changed,
-        changed_rows=tuple(changed_rows(first, side, pair.metric) for side, pair in pairs),
         labels=labels,
-        judges=tuple(line for run in runs for line in _standings(run, metrics)),
         conclusion=conclude_comparison(first, rest, lines, effect, level, labels),
         decisions=tuple(decisions_of(names, lines, changed, meanings)),
     )
@@ -176,33 +170,6 @@ def _margins(margin: float | Mapping[str, float] | None) -> dict[str, float]:
     return {canonical_name(name) or name: number for name, number in margins.items()}
 
 
-def _check_margins(margins: Mapping[str, float], scales: Mapping[str, Scale]) -> None:
-    """Raises `ConfigError` for a margin of a metric that is not compared, or as wide as a metric's whole range."""
-    for name, number in margins.items():
-        if name and name not in scales:
-            raise ConfigError(f"margin: '{name}' is not compared here. Compared: {', '.join(scales)}.")
-        for metric, scale in scales.items():
-            if name in ("", metric) and metric not in margins.keys() - {name} and number >= scale.width:
-                raise ConfigError(
-                    f"margin {number:g}: {metric} goes from {scale.low:g} to {scale.high:g}; expected less than "
-                    f"{scale.width:g}."
-                )
-
-
-def _standings(run: ScoredRows, metrics: Collection[str]) -> Iterator[JudgeStanding]:
-    """What the certificate in a run's folder says of the judge of these metrics; nothing where nobody gave labels."""
-    if not isinstance(run, Run) or not (run.folder / CERTIFICATE).is_file():
-        return
-    try:
-        certificate = read_certificate(run.folder / CERTIFICATE)
-    except ResultsError as error:
-        yield JudgeStanding(run.name, None, str(error))
-        return
-    for metric, words in standing_of(certificate, run).items():
-        if metric in metrics and metric in certificate["metrics"]:
-            yield JudgeStanding(run.name, metric, words)
-
-
 def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: Sequence[ComparedMetric]) -> list[str]:
     """Return a sentence for each run and metric whose scores pile up where Student's t made the interval."""
     warnings = (
@@ -215,14 +182,9 @@ def _tied(baseline: ScoredRows, pairs: Sequence[tuple[Aligned, Paired]], lines: 
 
 def _named_apart(runs: Sequence[ScoredRows]) -> list[ScoredRows]:
     """The runs under names that differ: a run may be compared with itself."""
-    names: list[str] = []
-    for run in runs:
-        number, name = 1, run.name
-        while name in names:
-            number += 1
-            name = f"{run.name} ({number})"
-        names.append(name)
-    return [run.named(name) for run, name in zip(runs, names, strict=True)]
+    names = [run.name for run in runs]
+    before = [names[:place].count(name) for place, name in enumerate(names)]
+    return [run.named(f"{run.name} ({n + 1})") if n else run for run, n in zip(runs, before, strict=True)]
 
 
 def adjusted(labels: Sequence[LabelDifference]) -> tuple[LabelDifference, ...]:
@@ -369,13 +331,9 @@ def write_report(
         raise ConfigError("report: expected a results folder, received none.")
     folders = [Path(run).expanduser() for run in runs]
     for folder in folders:
-        if folder.is_file():
-            raise ResultsError(f"{folder}: is a file, expected the results folder of a run, <output_dir>/<name>.")
         open_run(folder)
     default = folders[0] / REPORT
     path = Path(out).expanduser() if out is not None else default if len(folders) == 1 else Path(REPORT)
-    if path.is_dir():
-        raise ConfigError(f"--out {path}: is a folder, expected a file such as {path / REPORT}.")
     if path != default or len(folders) > 1:
         check_replaceable(path, document.MARK, force, folders)
     document.write_report(folders, path, compare(*folders, on=on) if len(folders) > 1 else None, title)

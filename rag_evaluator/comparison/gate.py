@@ -2,8 +2,8 @@
 
 import logging
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -79,77 +79,52 @@ def _differences(
         "same rows. Choose another column with --on (on= in Python)"
     )
 
-    def measured(metric: str, scale: Scale) -> Measured:
+    def measured(metric: str) -> Measured:
         if metric not in b.scores:
             absent = f"{run.name} has no scores of {metric}, which {baseline.name} has"
-            return Measured(scale, difference_interval([], scale, LEVEL), 0.0, fault=absent)
-        rows, worst = row_counts(a, b, metric), scale.low if scale.better == "higher" else scale.high
-        first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
-        difference = difference_interval(rows.with_lost(second, worst) - first, scale, LEVEL, labels, weights)
-        tied = ((side.name, tie_warning(x, scale, difference)) for side, x in ((run, second), (baseline, first)))
-        notes = [*rows.notes(worst), *(f"{name}: {words}" for name, words in tied if words is not None)]
-        return Measured(
-            scale,
-            difference,
-            int(rows.compared.sum()) / (len(baseline.samples) + rows.further),
-            (*notes, *filter(None, [equal])),
-            fault if other and other >= MOST * known else None,
-        )
+            return Measured(scales[metric], difference_interval([], scales[metric], LEVEL), 0.0, fault=absent)
+        line = _difference(a, b, metric, scales[metric], labels, weights)
+        notes = (*line.notes, *filter(None, [equal]))
+        return replace(line, notes=notes, fault=fault if other and other >= MOST * known else None)
 
-    return {metric: measured(metric, scales[metric]) for metric in a.scores}
+    return {metric: measured(metric) for metric in a.scores}
 
 
-Counts = NDArray[np.int64]
+def _difference(
+    a: Aligned, b: Aligned, metric: str, scale: Scale, labels: Sequence[str | None] | None, weights: Floats | None
+) -> Measured:
+    """A run minus its baseline, which are aligned with all keys of the baseline.
 
-
-@dataclass(frozen=True)
-class RowCounts:
-    """How many rows of each key a baseline and a run have, for one metric. *Shape:* (keys,).
-
-    Attributes:
-        held: rows of the run that are scored.
-        compared: rows that both scored.
-        lost: rows that the baseline alone scored.
-        further: rows of the run that the baseline does not have; those that share a key with it only if not scored.
-        without: rows of the baseline that have no key.
+    Rows that the baseline alone scored count as the worst score; its rows without a key, and rows of the run that it
+    does not have, count as not scored.
     """
-
-    held: Counts
-    compared: Counts
-    lost: Counts
-    further: int
-    without: int
-
-    def with_lost(self, scores: Floats, value: float) -> Floats:
-        """Return the run's scores by key, with a value in each row that it lost."""
-        total = np.nan_to_num(scores) * self.held + value * self.lost
-        return np.where(self.lost > 0, total / np.maximum(self.held + self.lost, 1), scores)
-
-    def notes(self, worst: float) -> Iterator[str]:
-        """Yield what is missing; `worst`: what lost rows count as."""
-        if self.lost.any():
-            rows = counted(int(self.lost.sum()), "row")
-            what = f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
-            yield f"{what}: first score them, the command of the run with --update"
-        if self.without:
-            yield f"{self.without} rows of the baseline have no key"
-        if self.further:
-            yield f"{self.further} rows of the run have no partner"
-
-
-def row_counts(a: Aligned, b: Aligned, metric: str) -> RowCounts:
-    """Count the rows of a baseline, aligned with all of its keys, and of another run."""
     (rows_a, scored_a), (rows_b, scored_b) = (_counts(side, metric) for side in (a, b))
     compared = np.minimum(scored_a, scored_b)
     lost, gained = scored_a - compared, np.maximum(np.minimum(scored_b, rows_a) - scored_a, 0)
     neither = rows_a - compared - lost - gained
-    beside = int(np.maximum(rows_b - scored_b - lost - neither, 0).sum())
+    beside = int(np.maximum(rows_b - scored_b - lost - neither, 0).sum())  # of these keys, and not scored
     unknown = [len(places) for key, places in b.matched.places.items() if key not in a.matched.places]
-    further = sum(unknown) + b.matched.without + beside
-    return RowCounts(scored_b, compared, lost, further, a.matched.without)
+    further, without = sum(unknown) + b.matched.without + beside, a.matched.without
+    worst = scale.low if scale.better == "higher" else scale.high
+    first, second = (np.clip(side.scores[metric], scale.low, scale.high) for side in (a, b))
+    total = np.nan_to_num(second) * scored_b + worst * lost
+    with_lost = np.where(lost > 0, total / np.maximum(scored_b + lost, 1), second)
+    difference = difference_interval(with_lost - first, scale, LEVEL, labels, weights)
+    notes = []
+    if lost.any():
+        rows = counted(int(lost.sum()), "row")
+        what = f"{rows} scored in the baseline and not in this run, counted as {worst:g}"
+        notes.append(f"{what}: first score them, the command of the run with --update")
+    if without:
+        notes.append(f"{without} rows of the baseline have no key")
+    if further:
+        notes.append(f"{further} rows of the run have no partner")
+    tied = ((side.run.name, tie_warning(x, scale, difference)) for side, x in ((b, second), (a, first)))
+    notes += [f"{name}: {words}" for name, words in tied if words is not None]
+    return Measured(scale, difference, int(compared.sum()) / (len(a.run.samples) + further), tuple(notes))
 
 
-def _counts(side: Aligned, metric: str) -> Counts:
+def _counts(side: Aligned, metric: str) -> NDArray[np.int64]:
     """Return by key how many rows a run has, and how many of them are scored. *Shape:* (2, keys)."""
     is_scored = ~np.isnan(np.asarray(side.run.scores[metric], np.float64))
     rows = [side.rows(place) for place in range(len(side.keys))]
@@ -164,7 +139,7 @@ def gate(
     not_worse_than: Any = None,
     fail_if_worse: Any = None,
     margin: float | Mapping[str, float] | None = None,
-    min_coverage: float | None = None,
+    min_coverage: float = COVERAGE,
     better: Mapping[str, str] | None = None,
     on: str | None = None,
     cluster: str | None = None,
@@ -180,8 +155,7 @@ def gate(
         fail_if_worse: a baseline, too; only a metric that is shown to be worse than in it fails, see `compare`.
         margin: how much worse than the baseline each metric may be, in its units; or metric -> margin, then only these
             metrics are compared. A metric that only the baseline has fails.
-        min_coverage: share of rows that must have a score, for every rule; given without other rules, for
-            every metric. None is 0.95.
+        min_coverage: share of rows that must have a score, for every rule.
         better: metric -> `higher` or `lower`, for metrics of which nobody has said it.
         on: see `compare`.
         cluster: a column; rows with the same value depend on each other. None takes that of the configuration.
@@ -191,9 +165,8 @@ def gate(
 
     Raises `RagEvaluatorError` where a rule cannot be checked, saying why.
     """
-    least = COVERAGE if min_coverage is None else min_coverage
-    if not 0 <= least <= 1:
-        raise ConfigError(f"the minimum of coverage is {least:g}: expected a number from 0 to 1.")
+    if not 0 <= min_coverage <= 1:
+        raise ConfigError(f"the minimum of coverage is {min_coverage:g}: expected a number from 0 to 1.")
     not_scores = [column for column in (on, cluster) if column is not None]
     scores = read_scores(run, 1, not_scores)
     if not_worse_than is not None and fail_if_worse is not None:
@@ -219,25 +192,18 @@ def gate(
             p_values = {line.figures.metric: line.figures.p_holm for line in tested.metrics}
             differences = {name: replace(line, p_holm=p_values.get(name)) for name, line in differences.items()}
             parsed += [Rule(metric, "worse", 0.0) for metric in differences]
-    if min_coverage is not None:
-        parsed += [
-            Rule(metric, "coverage", min_coverage)
-            for metric in measured
-            if all(rule.metric != metric for rule in parsed)
-        ]
     if not parsed:
         raise ConfigError(
-            "no rule to check: give --min, --max, --fail-if-worse, --not-worse-than or --min-coverage, or require in "
-            "the configuration."
+            "no rule to check: give --min, --max, --fail-if-worse or --not-worse-than, or require in the configuration."
         )
     for rule in parsed:
-        if rule.limit != "coverage" and rule.metric in scales:
+        if rule.metric in scales:
             check_direction(rule.metric, scales[rule.metric], f"rule '{rule}'")
-    of_scores = {rule.metric for rule in parsed if rule.limit != "coverage"}
+    of_scores = {rule.metric for rule in parsed}
     folders = [each.folder for each in reversed(runs)]
     following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
-        check_rules(parsed, measured, differences, least),
+        check_rules(parsed, measured, differences, min_coverage),
         judged_by([scores.manifest], of_scores, useful_metrics(scores)),
         following,
         do_not_rely(scores, of_scores),

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 from rag_evaluator.errors import ConfigError, did_you_mean
 from rag_evaluator.results.conclusion import Conclusion, with_ends_beside
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
+from rag_evaluator.results.overview import Grid, WithOverview, counted
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 from rag_evaluator.statistics.rules import Rule
 
@@ -23,7 +23,6 @@ NEEDS = {
     "min": "the rule needs at least {0:g}",
     "max": "the rule allows at most {0:g}",
     "not worse": "the rule allows at most {0:g} worse",
-    "coverage": "the rule needs at least {0:g}",
 }
 """Limit of a rule -> what it says."""
 NOT_SETTLED = "; not settled: the interval is on both sides of it"
@@ -95,7 +94,7 @@ class Verdict:
         rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
         if rule.limit == "worse":
             return estimate.mean is not None and not self.measured.is_worse
-        return rule.limit == "coverage" or rule.is_kept(scale, rule.worse_end(scale, estimate))
+        return rule.is_kept(scale, rule.worse_end(scale, estimate))
 
     @property
     def figures(self) -> str:
@@ -104,8 +103,6 @@ class Verdict:
         if self.measured.fault is not None:
             return self.measured.fault
         needs = "worse is shown" if rule.limit == "worse" else NEEDS[rule.limit].format(rule.number)
-        if rule.limit == "coverage":
-            return f"coverage {self.measured.coverage:.3f}, {needs}"
         text = f"no row has a score, {needs}"
         if estimate.mean is not None and estimate.ci_low is not None and estimate.ci_high is not None:
             ends = with_ends_beside([rule.limit_of(scale)], estimate.mean, estimate.ci_low, estimate.ci_high)
@@ -125,7 +122,7 @@ class Verdict:
     def state(self) -> str:
         """Whether it is settled that the rule is broken; empty where the rule is kept, or not about an interval."""
         rule, measured = self.rule, self.measured
-        is_about_interval = rule.limit not in ("coverage", "worse") and not rule.of_mean
+        is_about_interval = rule.limit != "worse" and not rule.of_mean
         is_known = measured.fault is None and measured.estimate.mean is not None and self._is_covered
         if self.passed or not is_known or not is_about_interval:
             return ""
@@ -140,8 +137,6 @@ class Verdict:
     def distance(self) -> float:
         """How far a rule that is kept is from being broken, as a share of the metric's range."""
         rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
-        if rule.limit == "coverage":
-            return self.measured.coverage - rule.number
         end = self.measured.better_end if rule.limit == "worse" else rule.worse_end(scale, estimate)
         assert end is not None  # without it no rule is kept
         return abs(end - rule.limit_of(scale)) / scale.width
@@ -179,7 +174,7 @@ def check_rules(
                 f"rule '{rule}': there are no scores of '{rule.metric}'.{did_you_mean(rule.metric, known)}"
             )
         rule.refuse_senseless(known[rule.metric].scale)
-        verdicts.append(Verdict(rule, known[rule.metric], rule.number if rule.limit == "coverage" else min_coverage))
+        verdicts.append(Verdict(rule, known[rule.metric], min_coverage))
     return verdicts
 
 
@@ -230,7 +225,7 @@ class GateVerdicts(WithOverview, list[Verdict]):
         first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
         return [first, *(f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed)]
 
-    def overview(self) -> Overview:
+    def overview(self) -> list[Grid | str]:
         rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]
         grid = Grid("rules", [("", "left"), ("rule", "left"), ("measured", "left")], rows)
-        return Overview([*self.conclusion.lines(), grid])
+        return [*self.conclusion.lines(), grid]

@@ -28,7 +28,7 @@ from rag_evaluator.models.ragas_library import SingleTurnSample as SingleTurnSam
 from rag_evaluator.ragas.names import CHATS, METRIC_CLASSES, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
 from rag_evaluator.results.conclusion import why_of
-from rag_evaluator.results.results import Results, side_by_side
+from rag_evaluator.results.results import Results, joined
 from rag_evaluator.tasks.question import Settings, judge_source, settings_of, warned_once
 
 # Any in this module: models, datasets and metrics of users' scripts.
@@ -103,7 +103,7 @@ def evaluate(
         for evaluator, scored in runs
     ]
     names = list(dict.fromkeys(_key(metric) for metric in listed))
-    result = EvaluationResult(side_by_side(tables, names))
+    result = EvaluationResult(joined(tables, {name: name for name in names}))
     if raise_exceptions:
         _raise_first(result.results)
     _say_missing(result.results)

@@ -79,16 +79,16 @@ def _changed(
         lower: metrics of which lower is better.
     """
     links: dict[Direction, list[tuple[str, int | None, str]]] = {}
-    for rows in comparison.changed_rows:
-        key = difference_key(rows.metric, comparison.runs.index(rows.run))
-        fell = rows.fell, {"max": f"{-TIE:f}", "sort": key}
-        rose = rows.rose, {"min": f"{TIE:f}", "sort": key, "descending": "1"}
-        worse, better = (rose, fell) if rows.metric in lower else (fell, rose)
-        of_directions: Mapping[Direction, tuple[int, Mapping[str, str]]] = {"worse": worse, "better": better}
-        for direction, (count, bound) in of_directions.items():
-            if rows.run == run and count:
+    is_known = whole_table and not any(match.repeated for match in comparison.matches if match.run == run)
+    for line in (line.figures for line in comparison.metrics if line.run == run):
+        key = difference_key(line.metric, comparison.runs.index(run))
+        fell, rose = {"max": f"{-TIE:f}", "sort": key}, {"min": f"{TIE:f}", "sort": key, "descending": "1"}
+        bounds = (rose, fell) if line.metric in lower else (fell, rose)
+        of_directions: Mapping[Direction, int] = {"worse": line.losses, "better": line.wins}
+        for (direction, count), bound in zip(of_directions.items(), bounds, strict=True):
+            if count:
                 href = f"#{urlencode({'metric': key, **bound})}"
-                links.setdefault(direction, []).append((rows.metric, count if whole_table else None, href))
+                links.setdefault(direction, []).append((line.metric, count if is_known else None, href))
     for direction, title in TITLES.items():
         changes = [change for change in comparison.changed if (change.run, change.direction) == (run, direction)]
         if changes or direction in links:

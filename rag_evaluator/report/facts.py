@@ -11,7 +11,7 @@ from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
 from rag_evaluator.report.pages import number, render
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
-from rag_evaluator.results.conclusion import asks_judge, asks_verifier
+from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import LABELS
@@ -117,10 +117,10 @@ def _is_absolute(path: str) -> bool:
 
 def judged_by(run: Run) -> str:
     """Who decided on the rows: judge, verifier, or both."""
-    is_verified = any(asks_verifier(run.manifest, metric) for metric in run.metrics)
-    is_judged = any(asks_judge(run.manifest, metric) for metric in run.metrics)
-    names = {"judge": is_judged or not is_verified, "verifier": is_verified}
-    return " and ".join(name for name, asked in names.items() if asked)
+    kinds = [
+        kind for kind in ("judge", "verifier") if any(is_judged(run.manifest, name, [kind]) for name in run.metrics)
+    ]
+    return " and ".join(kinds or ["judge"])
 
 
 def certified(run: Run) -> tuple[str, list[dict[str, str]]]:

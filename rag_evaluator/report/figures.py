@@ -24,7 +24,7 @@ from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
-from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
+from rag_evaluator.results.tally import Floats, Tally, scales_of
 from rag_evaluator.results.worst import WorstRow, worst_rows
 from rag_evaluator.statistics.formulas import TIE, Scale
 
@@ -89,14 +89,14 @@ def figures_html(run: Run) -> str:
     """The charts of a run, and what is known of its judge, as a fragment of a page. Scores lead to their rows, by
     `#metric=faithfulness&min=0.2&max=0.3`. Raises `ResultsError` for files that cannot be read.
     """
-    rows, scales = whole_tally(run), scales_of(run.manifest, run.summary)
+    scales = scales_of(run.manifest, run.summary)
     return render(
         "figures.html",
         judged_by=judged_by(run),
         certificate=certified(run),
         probes=probed(run),
         groups=list(groups_of(run.summary, scales)),
-        spreads=list(spreads_of(rows, scales)),
+        spreads=list(spreads_of(run.tally, scales)),
         no_charts=why_no_charts(),
     )
 
@@ -148,8 +148,7 @@ LINES = 3  # of scores, or of how many more there are: all are in the row itself
 
 def answer_html(run: Run) -> str:
     """Sentences and worst rows as a fragment of a page; rows lead to `#row=N`. Raises `ResultsError`."""
-    rows = whole_tally(run)
-    worst, conclusion = worst_rows(run, rows), conclude_run(run, rows, shown_folder(run))
+    worst, conclusion = worst_rows(run), conclude_run(run, shown_folder(run))
     return render(
         "answer.html",
         conclusion=conclusion,
@@ -166,11 +165,12 @@ def worst_html(runs: Sequence[Run], on: str) -> str:
     Args:
         on: the column by which rows belong together.
     """
+    table = enumerate(rows_of(runs, on))
+    numbers = {(place, own): number for number, row in table for place, own in enumerate(row.numbers)}
     parts = []
     for place, (run, name) in enumerate(list(zip(runs, names_of(runs), strict=True))[1:], start=1):
         worst = worst_rows(run)
-        numbers = {row.numbers[place]: number for number, row in enumerate(rows_of(runs, on))} if worst else {}
-        shown = [_shown(row, numbers.get(row.number)) for row in worst]
+        shown = [_shown(row, numbers.get((place, row.number))) for row in worst]
         parts.append(render("worst.html", of=name, place=f"worst-{place}", worst=shown))
     return "\n".join(parts)
 

@@ -13,7 +13,7 @@ from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results.rows import own_name
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import NO_VALUE, WORST_QUARTER, reporting_of
-from rag_evaluator.results.tally import as_score, cell, whole_tally
+from rag_evaluator.results.tally import as_score, cell
 from rag_evaluator.results.worst import ranked_scores, worst_first
 from rag_evaluator.statistics.formulas import Scale
 
@@ -141,7 +141,7 @@ def texts_of(runs: Sequence[Run]) -> dict[str, str]:
 
 def worst_places(run: Run) -> list[int]:
     """Return the place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
-    rows, known = whole_tally(run), reporting_of(run.manifest).scales
+    rows, known = run.tally, reporting_of(run.manifest).scales
     scales = {metric: known.get(metric) or Scale() for metric in rows.scores}
     places: list[int] = np.argsort(worst_first(ranked_scores(run.manifest, rows), scales)).tolist()
     return places

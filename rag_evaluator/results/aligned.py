@@ -351,8 +351,7 @@ def _mean_pieces(outcomes: Mapping[str, int]) -> float | None:
 
 def equal_rows(run: ScoredRows, labels: Sequence[str | None] | None) -> str:
     """The words about equal rows that count as independent, see `repeated_rows`; `labels`: of clusters, if any."""
-    own = [("row", place) for place in range(len(run.samples))]
-    clusters = own if labels is None else [own if key is None else key for own, key in zip(own, labels, strict=True)]
+    clusters = [None] * len(run.samples) if labels is None else labels
     return repeated_rows(run.samples, clusters, f" of {run.name}")
 
 

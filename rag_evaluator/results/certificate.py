@@ -28,20 +28,9 @@ def read_certificate(path: Path) -> dict[str, Any]:
         certificate = json.loads(path.read_bytes())
     except (OSError, ValueError) as error:
         raise ResultsError(f"{path}: cannot be read as a certificate: {error}. '{certify}' writes one.") from error
-    if not isinstance(certificate, dict) or certificate.get("certificate") != FORMAT or not _is_whole(certificate):
+    if not isinstance(certificate, dict) or certificate.get("certificate") != FORMAT:
         raise ResultsError(f"{path}: no certificate of this version. '{certify}' writes one.")
     return certificate
-
-
-def _is_whole(certificate: Certificate) -> bool:
-    """Whether it has a verdict and a signature for each metric."""
-    metrics = certificate.get("metrics")
-    return isinstance(metrics, dict) and all(
-        isinstance(part, dict)
-        and {"word", "reason"} <= set(part.get("verdict") or {})
-        and isinstance(part.get("signature"), str | None)
-        for part in metrics.values()
-    )
 
 
 def with_labels(run: Run, certificate: Certificate) -> dict[str, dict[str, Any]]:

@@ -113,19 +113,6 @@ class ChangedScore:
         return {**objects, "verdicts": [change.to_json() for change in self.verdicts]}
 
 
-@dataclass(frozen=True)
-class ChangedRows:
-    """How many rows of a run have a lower, or a higher score of a metric than the row of the baseline.
-
-    Rows that share a key are taken in their order, as in the table of rows of a report.
-    """
-
-    run: str
-    metric: str
-    fell: int
-    rose: int
-
-
 Record = Mapping[str, Any]  # Any: JSON
 
 

@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from rag_evaluator.results.changes import ChangedRows, ChangedScore
-from rag_evaluator.results.conclusion import NOTHING, Conclusion, with_ends, with_interval
-from rag_evaluator.results.overview import Grid, Overview, WithOverview, counted
+from rag_evaluator.results.changes import ChangedScore
+from rag_evaluator.results.conclusion import Conclusion, with_ends, with_interval
+from rag_evaluator.results.overview import Grid, WithOverview, counted
 from rag_evaluator.statistics.paired import MetricComparison
 from rag_evaluator.statistics.ppi import LabelMean
 
@@ -122,20 +122,6 @@ class LabelDifference:
 
 
 @dataclass(frozen=True)
-class JudgeStanding:
-    """What the certificate of a run says of the judge that gave its scores.
-
-    Attributes:
-        metric: None where the certificate cannot be read.
-        words: the verdict, the rows that it is of, and the AUC; or why the certificate cannot be read.
-    """
-
-    run: str
-    metric: str | None
-    words: str
-
-
-@dataclass(frozen=True)
 class Decision:
     """What is to be done after a comparison with the baseline, see `comparison_conclusion`.
 
@@ -162,9 +148,7 @@ class Comparison(WithOverview):
         metrics: per run and metric, tested; `groups` the same per group of rows, without tests.
         changed: rows that changed most, each once: first those that became worse, then better, then those that only
             one run scored.
-        changed_rows: per run and metric, how many rows there are of which the score fell, and rose.
         labels: what people's labels say of the difference, for metrics that have labels in both runs.
-        judges: what people's labels say of the judge, for each run and metric that has labels.
         conclusion: the sentences that answer which run is better.
         decisions: per run.
     """
@@ -177,18 +161,16 @@ class Comparison(WithOverview):
     metrics: tuple[ComparedMetric, ...]
     groups: tuple[ComparedMetric, ...]
     changed: tuple[ChangedScore, ...]
-    changed_rows: tuple[ChangedRows, ...] = ()
-    labels: tuple[LabelDifference, ...] = ()
-    judges: tuple[JudgeStanding, ...] = ()
-    conclusion: Conclusion = NOTHING
-    decisions: tuple[Decision, ...] = ()
+    labels: tuple[LabelDifference, ...]
+    conclusion: Conclusion
+    decisions: tuple[Decision, ...]
 
     def __repr__(self) -> str:
         rows = ", ".join(counted(match.matched, "row") for match in self.matches)
         return f"Comparison({' → '.join(self.runs)}: {rows})"
 
-    def overview(self) -> Overview:
-        return Overview(list(tables_of(self)))
+    def overview(self) -> Iterator[Grid | str]:
+        return tables_of(self)
 
     def records(self) -> list[dict[str, Any]]:
         """One flat object per line of the table, groups last."""
@@ -207,9 +189,7 @@ class Comparison(WithOverview):
             "metrics": [line.to_json() for line in self.metrics],
             "groups": [line.to_json() for line in self.groups],
             "changed": [change.to_json() for change in self.changed],
-            "changed_rows": list(map(asdict, self.changed_rows)),
             "labels": [line.to_json() for line in self.labels],
-            "judges": list(map(asdict, self.judges)),
         }
 
     def to_pandas(self) -> "pd.DataFrame":
@@ -245,8 +225,6 @@ def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
     in_rows = [it.in_rows for it in decisions if it.in_rows]
     yield from replace(conclusion, sentences=(*conclusion.sentences, *decided, *in_rows)).lines()
     yield from comparison.caveats
-    for judge in comparison.judges:
-        yield f"{judge.run}, judge{'' if judge.metric is None else f' of {judge.metric}'}: {judge.words}"
     for match in comparison.matches:
         yield from match_lines(comparison, match)
         title, needed = f"{comparison.runs[0]} → {match.run}", f"rows to show {comparison.effect:g}"

@@ -75,9 +75,8 @@ def conclude_comparison(
         if any(line.run == side.run.name for line in labels):
             judging = replace(judging, scores=" by the scores")
         matched = row_match(first, side).matched
-        pair = names[first.run.name], names[side.run.name]
-        said = conclude_pair(*pair, figures, matched, effect, judging)
         several, name = len(others) > 1, names[side.run.name]
+        said = conclude_pair(name, figures, matched, effect, judging)
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
@@ -177,12 +176,7 @@ def difference_rule(level: float, tests: int) -> str:
 
 
 def conclude_pair(
-    baseline: str,
-    run: str,
-    lines: Sequence[MetricComparison],
-    matched: int,
-    effect: float,
-    judging: Judging,
+    run: str, lines: Sequence[MetricComparison], matched: int, effect: float, judging: Judging
 ) -> Iterator[str]:
     """The sentences about a run against the baseline.
 
@@ -192,11 +186,6 @@ def conclude_pair(
         effect: what `rows_needed` is for.
     """
     known = [line for line in lines if line.difference.mean is not None]
-    if judging.differing:
-        yield (
-            f"{baseline} and {run} were judged differently ({listed(judging.differing)}): what differs may be the "
-            "judging, not the systems."
-        )
     shown = [line for line in known if line.verdict == "shown"]
     if shown:
         yield f"{run} {listed(_shown(shown, judging), most=len(shown))}{judging.of(shown)}."

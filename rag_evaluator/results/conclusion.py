@@ -43,9 +43,6 @@ class Conclusion:
         return asdict(self)
 
 
-NOTHING = Conclusion(())
-
-
 def next_command(*choices: Sequence[object]) -> str:
     """The first of these commands that is there, as it is typed: a feature may have been deleted.
 
@@ -59,19 +56,13 @@ def next_command(*choices: Sequence[object]) -> str:
     return ""
 
 
-def asks_judge(manifest: Mapping[str, Any], metric: str) -> bool:
-    """Whether a language model judged, by the signature. Any: JSON."""
-    return "|judge:" in (manifest.get("signatures") or {}).get(metric, "")
+def is_judged(manifest: Mapping[str, Any], metric: str, by: Sequence[str] = ("judge", "verifier")) -> bool:
+    """Whether a model judged, by the signature: a language model, or a verifier, which may read what one wrote.
 
-
-def asks_verifier(manifest: Mapping[str, Any], metric: str) -> bool:
-    """Whether a verifier judged, by the signature; a language model may have written what it judged. Any: JSON."""
-    return "|verifier:" in (manifest.get("signatures") or {}).get(metric, "")
-
-
-def is_judged(manifest: Mapping[str, Any], metric: str) -> bool:
-    """Whether a model judged: a language model or a verifier. Any: JSON."""
-    return asks_judge(manifest, metric) or asks_verifier(manifest, metric)
+    Any: JSON.
+    """
+    signature = (manifest.get("signatures") or {}).get(metric, "")
+    return any(f"|{kind}:" in signature for kind in by)
 
 
 def judged_config(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -122,7 +113,7 @@ def judged_by(manifests: Sequence[Mapping[str, Any]], metrics: Iterable[str], us
     names = list(dict.fromkeys(metrics))
     judged = [name for name in names if name not in useful and any(is_judged(each, name) for each in manifests)]
     by_judge, by_verifier = (
-        any(asks(each, name) for each in manifests for name in judged) for asks in (asks_judge, asks_verifier)
+        any(is_judged(each, name, [kind]) for each in manifests for name in judged) for kind in ("judge", "verifier")
     )
     words = judge_words(*map(judged_config, manifests)) if by_judge else ""
     if by_verifier:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.results.overview import shortened
@@ -14,8 +14,7 @@ Tone = Literal["good", "middle", "bad", "plain"]
 SIGNS: Mapping[Tone, str] = {"good": "✓", "middle": "◐", "bad": "✗", "plain": "•"}
 
 
-@dataclass(frozen=True)
-class Meaning:
+class Meaning(NamedTuple):
     """What a verdict says of a row, in words."""
 
     tone: Tone

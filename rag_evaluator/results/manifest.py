@@ -5,34 +5,22 @@
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.sample import RowChoice
 from rag_evaluator.errors import ResultsError
-from rag_evaluator.files.atomic import file_digest, json_text
 from rag_evaluator.resources import command
-from rag_evaluator.results.rows import Add, Heading, Row, ignore
 
 # Any in this module: JSON.
-
-FIGURES = {"mean", "scored", "count", "reasons"}  # that every metric of a summary has
 
 
 def check_manifest(manifest: Any) -> None:
     """Raises `ValueError` for what is no manifest of a run."""
     if not isinstance(manifest, dict) or not _names_us(manifest):
         raise ValueError("it has neither 'program' nor 'signatures', which every run writes")
-
-
-def check_summary(summary: Any) -> None:
-    """Raises `ValueError` for what is no summary of a run."""
-    rows = list(summary.values()) if isinstance(summary, dict) else []
-    if not rows or not all(isinstance(row, dict) and row.keys() >= FIGURES for row in rows):
-        raise ValueError(f"expected {', '.join(sorted(FIGURES))} for each metric")
 
 
 def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
@@ -54,27 +42,6 @@ PART = "part"  # which rows of the dataset were taken, where it is not all
 PROMPT_TEXTS = "prompt_texts"  # part of the manifest that is written to a file of its own
 
 
-@contextmanager
-def manifest_json(path: Path, heading: Heading) -> Iterator[Add]:
-    """Ends after the files whose digests it holds."""
-    rows = 0
-
-    def add(scored: Row) -> None:
-        nonlocal rows
-        rows += 1
-
-    yield add
-    digests = {name: file_digest(path.parent / name) for name in SEALED}
-    manifest = {**as_written(heading.manifest), WRITTEN: {"rows": rows, "sha256": digests}}
-    path.write_text(json_text(manifest), encoding="utf-8")
-
-
-@contextmanager
-def prompts_json(path: Path, heading: Heading) -> Iterator[Add]:
-    yield ignore
-    path.write_text(json_text(heading.manifest.get(PROMPT_TEXTS, {})), encoding="utf-8")
-
-
 def as_written(manifest: Mapping[str, Any]) -> dict[str, Any]:
     """What a manifest file says: the program, and all but the texts of the prompts."""
     return {"program": PROGRAM, **{name: part for name, part in manifest.items() if name != PROMPT_TEXTS}}
@@ -87,12 +54,7 @@ def changed(path: Path, what: str) -> ResultsError:
 
 def again(folder: Path) -> str:
     """What writes the files of a results folder again, as a sentence."""
-    if (folder / "journal" / "manifest.json").is_file():
-        return f"'{command('merge', folder)}' writes it again."
-    return (
-        f"There is no journal from which '{command('merge', folder)}' could write it again: copy the folder anew from "
-        "where it was made, or evaluate again."
-    )
+    return f"'{command('merge', folder)}' writes it again, from the folder's journal."
 
 
 def rows_of(manifest: Mapping[str, Any]) -> str:

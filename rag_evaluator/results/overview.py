@@ -95,45 +95,30 @@ def show(parts: Iterable[Grid | str], console: "Console", lines: bool = True) ->
             console.print(part, markup=False, highlight=False, soft_wrap=True)
 
 
-@dataclass(frozen=True)
-class Overview:
-    """Sentences and tables, one below the other."""
-
-    parts: Sequence[Grid | str]
-
-    def __str__(self) -> str:
-        console = _recorder()
-        show(self.parts, console, lines=False)
-        return "\n".join(line.rstrip() for line in console.export_text().splitlines())
-
-    def html(self) -> str:
-        """Without scripts and colours of its own, so that it fits a light and a dark page."""
-        console = _recorder()
-        show(self.parts, console)
-        return console.export_html(inline_styles=True, code_format=PRE)
-
-
-def _recorder() -> "Console":
-    """A console that prints nowhere."""
-    from io import StringIO
-
-    from rich.console import Console
-
-    return Console(record=True, file=StringIO(), width=ENDLESS, force_jupyter=False)
-
-
 class WithOverview:
     """A value that is printed as its overview, and shown as it in a notebook."""
 
-    def overview(self) -> Overview:
-        """What it comes to."""
+    def overview(self) -> Iterable[Grid | str]:
+        """What it comes to: sentences and tables, one below the other."""
         raise NotImplementedError
 
     def __str__(self) -> str:
-        return str(self.overview())
+        text = self._shown(lines=False).export_text()
+        return "\n".join(line.rstrip() for line in text.splitlines())
 
     def _repr_html_(self) -> str:
-        return self.overview().html()
+        """Without scripts and colours of its own, so that it fits a light and a dark page."""
+        return self._shown(lines=True).export_html(inline_styles=True, code_format=PRE)
+
+    def _shown(self, lines: bool) -> "Console":
+        """A console that prints nowhere, and keeps what it was shown."""
+        from io import StringIO
+
+        from rich.console import Console
+
+        console = Console(record=True, file=StringIO(), width=ENDLESS, force_jupyter=False)
+        show(self.overview(), console, lines)
+        return console
 
 
 def means(

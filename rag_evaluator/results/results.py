@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.results.overview import Overview, WithOverview, counted, means
+from rag_evaluator.results.overview import Grid, WithOverview, counted, means
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude
-from rag_evaluator.results.summary import Summary, reporting_of
+from rag_evaluator.results.summary import Summary
 from rag_evaluator.results.tally import Tally, tally_of
 from rag_evaluator.results.worst import Texts, WorstRow, worst_of
 from rag_evaluator.results.writers import write_table
@@ -40,11 +40,11 @@ class Results(WithOverview):
     def __repr__(self) -> str:
         return f"Results({counted(len(self.samples), 'row')}, {counted(len(self.scores), 'metric')})"
 
-    def overview(self) -> Overview:
+    def overview(self) -> list[Grid | str]:
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
         conclusion = conclude(self.manifest, summary, self._tally(), self.name_of)
-        return Overview([*conclusion.lines(), *table])
+        return [*conclusion.lines(), *table]
 
     def name_of(self, place: int) -> str:
         """What a row is called, see `row_name`."""
@@ -55,11 +55,8 @@ class Results(WithOverview):
         return list(self.scores)
 
     def __iter__(self) -> Iterator[Row]:
-        if self.judged is None:
-            yield from self._in_memory()
-            return
-        for row, judged in zip(self._in_memory(), self.judged, strict=True):
-            yield replace(row, judged=judged)
+        """The rows with their judgements."""
+        yield from self._in_memory() if self.judged is None else self.judged
 
     def _in_memory(self) -> Iterator[Row]:
         for position, sample in enumerate(self.samples):
@@ -100,7 +97,7 @@ class Results(WithOverview):
         `thinking`, of a judge that thinks: how many thoughts were cut; `kind`, `stage`, `better`; `pass_rate` and
         `groups` where the configuration asks for them. See docs/formulas.md.
         """
-        summary = Summary(self.scores, reporting_of(self.manifest))
+        summary = Summary(self.scores, self.manifest)
         for row in self._in_memory():
             summary.add(row)
         return summary.to_json()
@@ -126,13 +123,7 @@ class Results(WithOverview):
         Args:
             names: new name -> metric; several may name one.
         """
-        about = self.manifest.get("metrics", {})
-        return replace(
-            self,
-            scores={name: self.scores[metric] for name, metric in names.items()},
-            signatures={name: self.signatures[metric] for name, metric in names.items()},
-            manifest={**self.manifest, "metrics": {n: about[metric] for n, metric in names.items() if metric in about}},
-        )
+        return joined([self], names)
 
     def details(self) -> Iterator[dict[str, Any]]:
         """One record per score, or per repeat of it, sample by sample, from which the number can be followed."""
@@ -146,14 +137,37 @@ class Results(WithOverview):
         return folder
 
 
-def side_by_side(tables: Sequence[Results], metrics: Sequence[str]) -> Results:
-    """Results of the same rows as one, with these metrics in this order; what is said of the run is the first's."""
+def joined(tables: Sequence[Results], names: Mapping[str, str]) -> Results:
+    """Results of the same rows as one; what is said of the run is the first's.
+
+    Args:
+        names: of a metric, in order -> its name in one of the tables.
+    """
     scores = {name: row for table in tables for name, row in table.scores.items()}
-    signatures = {name: line for table in tables for name, line in table.signatures.items()}
+    lines = {name: line for table in tables for name, line in table.signatures.items()}
     about = {name: row for table in tables for name, row in table.manifest.get("metrics", {}).items()}
+    signatures = {name: lines[metric] for name, metric in names.items()}
     return replace(
         tables[0],
-        scores={name: scores[name] for name in metrics},
-        signatures={name: signatures[name] for name in metrics},
-        manifest={**tables[0].manifest, "metrics": {name: about[name] for name in metrics if name in about}},
+        scores={name: scores[metric] for name, metric in names.items()},
+        signatures=signatures,
+        manifest={
+            **tables[0].manifest,
+            "metrics": {n: about[metric] for n, metric in names.items() if metric in about},
+        },
+        judged=_JoinedRows(tables, names, signatures),
     )
+
+
+@dataclass(frozen=True)
+class _JoinedRows:
+    """The rows of joined results, with their judgements; read anew by each iteration."""
+
+    tables: Sequence[Results]
+    names: Mapping[str, str]
+    signatures: Mapping[str, str]
+
+    def __iter__(self) -> Iterator[Row]:
+        for rows in zip(*self.tables, strict=True):
+            scores = {name: score for row in rows for name, score in row.scores.items()}
+            yield Row(rows[0].sample, {n: scores[metric] for n, metric in self.names.items()}, self.signatures)

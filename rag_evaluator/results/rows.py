@@ -3,10 +3,8 @@
 import json
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.columns import ID, as_key
@@ -128,24 +126,21 @@ LABELS = "labels"  # of a metric in `summary.json`
 
 @dataclass(frozen=True)
 class Row:
-    """A row with its scores, as it is written; `judged` is the same with judgements, if these are not in the scores."""
+    """A row with its scores, as it is written."""
 
     sample: Sample
     scores: Mapping[str, Score]
     signatures: Mapping[str, str]
-    judged: "Row | None" = None
 
     def details(self) -> Iterator[bytes]:
-        if self.judged is not None:
-            yield from self.judged.details()
-            return
+        """The lines of `details.jsonl`: one of a score, or one for each repeat."""
         for name, score in self.scores.items():
-            yield from details_lines(self.sample, name, score, self.signatures.get(name))
-
-    def judged_scores(self) -> Mapping[str, Score]:
-        if self.judged is None:
-            return self.scores
-        return dict(zip(self.scores, self.judged.judged_scores().values(), strict=True))  # metrics may have other names
+            key = {"row": self.sample.index, "sample": self.sample.digest, "metric": name}
+            signature = self.signatures.get(name)
+            if not score.repeated:
+                yield json_line({**key, **score.to_json(), "signature": signature})
+            for repeat, made in enumerate(score.repeated):
+                yield json_line({**key, "repeat": repeat, **made.to_json(), "signature": signature})
 
     def says(self, metric: str) -> list[str]:
         """What the judge says of a score, as the report shows it: `not supported: “He was a king.” The reason.`
@@ -154,8 +149,7 @@ class Row:
         """
         if metric not in self.scores:
             raise ConfigError(f"no scores of '{metric}'.{did_you_mean(metric, self.scores)}")
-        judged = dict(zip(self.scores, (self.judged or self).scores, strict=True))[metric]  # may have another name
-        records = [record for record in map(json.loads, self.details()) if record["metric"] == judged]
+        records = [record for record in map(json.loads, self.details()) if record["metric"] == metric]
         return [verdict.says() for verdict in explained(records)]
 
 
@@ -166,14 +160,6 @@ class Heading:
     columns: Sequence[str]
     metrics: Sequence[str]
     manifest: Mapping[str, Any]
-
-
-Add = Callable[[Row], object]  # takes each row, in order
-Writer = Callable[[Path, Heading], AbstractContextManager[Add]]  # the file is whole when the context ends without error
-
-
-def ignore(scored: Row) -> None:
-    """For a file that holds nothing of the rows."""
 
 
 def dropped_contexts(scored: Row) -> dict[str, list[int]]:
@@ -209,19 +195,3 @@ Record = Mapping[str, Any]  # a line of the file; Any: JSON
 Cell = tuple[int, str]  # place of the row, metric
 Details = Mapping[Cell, Sequence[Record]]  # several records where a score was made several times
 HEAD = re.compile(rb'\{"row": (\d+),(?: "sample": "(\w*)", "metric": ("(?:[^"\\]|\\.)*"))?')  # row, digest, metric
-
-
-def details_lines(sample: Sample, metric: str, score: Score, signature: str | None) -> Iterator[bytes]:
-    """A score as its lines: one, or one for each repeat."""
-    key = {"row": sample.index, "sample": sample.digest, "metric": metric}
-    if not score.repeated:
-        yield json_line({**key, **score.to_json(), "signature": signature})
-    for repeat, made in enumerate(score.repeated):
-        yield json_line({**key, "repeat": repeat, **made.to_json(), "signature": signature})
-
-
-@contextmanager
-def details_jsonl(path: Path, heading: Heading) -> Iterator[Add]:
-    """The writer of the file."""
-    with path.open("wb") as file:
-        yield lambda scored: file.writelines(scored.details())

@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import chain, takewhile
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, accepted_names
@@ -28,7 +28,6 @@ from rag_evaluator.results.manifest import (
     again,
     changed,
     check_manifest,
-    check_summary,
     config_of,
     misfit,
 )
@@ -41,6 +40,7 @@ from rag_evaluator.results.rows import (
     Record,
     row_name,
 )
+from rag_evaluator.results.tally import Tally, tally_of
 
 Canonical = Callable[[str], str | None]  # the name of a metric by any of its names; None for what is no metric
 INPUT = {"id", DROPPED, *chain.from_iterable(accepted_names(name) for name in ALIASES)}  # never a score
@@ -176,8 +176,8 @@ class Run:
     def summary(self) -> Mapping[str, dict[str, Any]]:
         with _reading(self.folder / "summary.json") as path:
             summary: Mapping[str, dict[str, Any]] = json.loads(path.read_bytes())
-            check_summary(summary)
-        if fault := misfit(summary, self.manifest):
+            fault = misfit(summary, self.manifest)
+        if fault:
             raise changed(path, fault)
         return summary
 
@@ -223,9 +223,14 @@ class Run:
                 values.append(score_of(sample, metric))
         return scores
 
+    @cached_property
+    def tally(self) -> Tally:
+        """What the rows come to."""
+        return tally_of(self.scores, self.samples, self.manifest)
+
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""
-        with self._scores() as path, path.open("rb") as file:
+        with self._scores() as file:
             for line in file:
                 yield dict(json.loads(line))
 
@@ -233,7 +238,7 @@ class Run:
         """One scored row. Raises `IndexError` if there is none of this number, from 0."""
         if not 0 <= number < len(self._offsets):
             raise IndexError(number)
-        with self._scores() as path, path.open("rb") as file:
+        with self._scores() as file:
             file.seek(self._offsets[number])
             return dict(json.loads(file.readline()))
 
@@ -287,18 +292,18 @@ class Run:
     def _offsets(self) -> "array[int]":
         """Where the line of each row begins in the file of scores."""
         offsets, place = array("q"), 0
-        with self._scores() as path, path.open("rb") as file:
+        with self._scores() as file:
             for line in file:
                 offsets.append(place)
                 place += len(line)
         return offsets
 
     @contextmanager
-    def _scores(self) -> Iterator[Path]:
+    def _scores(self) -> Iterator[BinaryIO]:
         """The file of scores, which is as it was written."""
         self.check()
-        with _reading(self.folder / SCORES) as path:
-            yield path
+        with _reading(self.folder / SCORES) as path, path.open("rb") as file:
+            yield file
 
 
 def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:

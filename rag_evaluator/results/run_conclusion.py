@@ -13,7 +13,6 @@ from rag_evaluator.config.sections import DEMO
 from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import (
     Conclusion,
-    asks_judge,
     figure,
     is_judged,
     judge_model,
@@ -32,15 +31,13 @@ from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import clusters_at
-from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
+from rag_evaluator.results.tally import Floats, Tally, scales_of
 from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
 from rag_evaluator.statistics.formulas import TIE, Scale
-from rag_evaluator.statistics.intervals import mean_interval
+from rag_evaluator.statistics.intervals import PASS, mean_interval
 
 Json = Mapping[str, Any]  # Any: JSON
 Flags = NDArray[np.bool_]  # one a row
-SHARE = Scale(0.0, 1.0, "judged", "higher")
 NAMED = 5  # worst rows in a sentence
 SAMPLES = ("dataset.jsonl", "sample.jsonl")  # names of the bundled rows, and of those that `init --sample` writes
 MANY = 10  # scores: fewer may be equal by chance
@@ -62,21 +59,17 @@ CORRECT = ("answer_accuracy", "factual_correctness", "answer_correctness", FAITH
 LOW = 0.5  # below it a row scores low
 
 
-def conclude_run(
-    run: Run, rows: Tally | None = None, folder: str | None = None, words: Sequence[object] = ("CONFIG",)
-) -> Conclusion:
+def conclude_run(run: Run, folder: str | None = None, words: Sequence[object] = ("CONFIG",)) -> Conclusion:
     """The sentences about a finished evaluation, from its summary and the scores of its rows.
 
     Args:
-        rows: of the run; None reads them.
         folder: what the next command calls the folder of the run; None: by its path.
         words: the configuration and the keys of the command that was typed, without those for which rows are taken.
 
     Raises `ResultsError` if a file cannot be read.
     """
-    rows = whole_tally(run) if rows is None else rows
     useful = useful_metrics(run)
-    conclusion = conclude(run.manifest, run.summary, rows, run.name_of, useful)
+    conclusion = conclude(run.manifest, run.summary, run.tally, run.name_of, useful)
     sentences = [*do_not_rely(run), *conclusion.sentences]
     return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
@@ -124,7 +117,7 @@ def _nothing(summary: Mapping[str, Figures]) -> str:
 def _next(run: Run, useful: Collection[str], folder: str, words: Sequence[object]) -> str:
     if not any(row["scored"] for row in run.summary.values()):
         return next_command(("status", folder))
-    asks = any(asks_judge(run.manifest, metric) for metric in run.metrics)
+    asks = any(is_judged(run.manifest, metric, ["judge"]) for metric in run.metrics)
     if asks and judge_model(judged_config(run.manifest)) == DEMO:
         if Path(run.config.get("dataset") or "").name in SAMPLES:
             return next_command(("init", "ROWS", "--judge", "MODEL"), ("report", folder))
@@ -225,7 +218,7 @@ def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:
     recall, faithfulness = (rows.scores.get(metric) for metric in (RECALL, FAITHFULNESS))
     if recall is None or faithfulness is None:
         return
-    refused = np.zeros(rows.length, dtype=np.bool_)
+    refused = np.zeros(len(recall), dtype=np.bool_)
     if "answer_relevancy" in rows.scores:
         refused = np.abs(rows.scores["answer_relevancy"]) <= TIE
     have_both = ~np.isnan(recall) & ~np.isnan(faithfulness)
@@ -266,7 +259,8 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
     """
     places = np.flatnonzero(chosen).tolist()
     values = flags[places].astype(np.float64)
-    estimate = mean_interval(values, SHARE, rows.level, clusters_at(rows.clusters, places))
+    clusters = None if rows.clusters is None else [rows.clusters[place] for place in places]
+    estimate = mean_interval(values, PASS, rows.level, clusters)
     mean, low, high = (_percent(end or 0.0) for end in (estimate.mean, estimate.ci_low, estimate.ci_high))
     share = f"{mean} % [{low}, {high}]{more}"
     count = int(values.sum())

@@ -3,11 +3,8 @@
 from array import array
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
-from functools import cached_property, partial
 from itertools import chain
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,9 +12,8 @@ from numpy.typing import NDArray
 
 from rag_evaluator.dataset.columns import as_key, value_of
 from rag_evaluator.dataset.sample import IN_ROW, Sample
-from rag_evaluator.files.atomic import json_text
 from rag_evaluator.results.manifest import config_of
-from rag_evaluator.results.rows import Add, Heading, Row, dropped_contexts
+from rag_evaluator.results.rows import Row, dropped_contexts
 from rag_evaluator.statistics.formulas import Estimate, Scale
 from rag_evaluator.statistics.intervals import mean_interval, missing_bounds, pass_rate, rerun_noise, tie_warning
 
@@ -87,12 +83,6 @@ def unit_of(sample: Sample, reporting: Reporting) -> str:
     return f"row {sample.digest}" if cluster is None else f"cluster {cluster}"
 
 
-def group_of(sample: Sample, column: str) -> str:
-    """The group of a row."""
-    key = as_key(value_of(sample, column))
-    return NO_VALUE if key is None else key
-
-
 WORST_QUARTER = "worst_quarter"
 NUMBERS = ("mean", "std", "stderr", "median", "ci_low", "ci_high")
 INTERVAL = (*NUMBERS, "ci_level", "ci_method")
@@ -100,11 +90,6 @@ NO_FIGURE: Mapping[str, Any] = {**dict.fromkeys(NUMBERS), "ci_method": "none: fe
 
 
 Clusters = Sequence[Hashable]  # a label a row; None in its place: rows do not depend on each other
-
-
-def clusters_at(clusters: Clusters | None, places: Sequence[int]) -> Clusters | None:
-    """Those of some of the rows."""
-    return None if clusters is None else [clusters[place] for place in places]
 
 
 class Remark(NamedTuple):
@@ -123,42 +108,33 @@ class Remark(NamedTuple):
     flags: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
-class MetricScores:
-    """The scores of one metric.
-
-    Attributes:
-        values: by row, NaN where a score is missing.
-        remarks: row -> remark, where there is one.
-    """
-
-    values: NDArray[np.float64]
-    remarks: Mapping[int, Remark]
-
-    def of(self, places: Sequence[int]) -> "MetricScores":
-        """Those of some rows."""
-        remarks = {new: self.remarks[old] for new, old in enumerate(places) if old in self.remarks}
-        return MetricScores(self.values[places], remarks)
-
-    @cached_property
-    def reasons(self) -> Counter[str]:
-        return Counter(remark.reason for remark in self.remarks.values() if remark.reason is not None)
+NOTHING = Remark()
 
 
 def figures(
-    scores: MetricScores,
+    values: NDArray[np.float64],
+    remarks: Sequence[Remark],
     clusters: Clusters | None,
     scale: Scale,
     level: float,
     threshold: float | None = None,
 ) -> dict[str, Any]:
-    """What `summary.json` says of a metric, as JSON; None where there is no such number."""
-    estimate = mean_interval(scores.values, scale, level, clusters)
-    none = NO_FIGURE if has_no_figure(scores) else {}
-    low, high = missing_bounds(scores.values, scale)
-    count, scored = len(scores.values), len(scores.values) - scores.reasons.total()
-    outcomes = Counter(remark.outcome for remark in scores.remarks.values() if remark.outcome is not None)
-    flagged = [remark.flags for remark in scores.remarks.values() if remark.flags]
+    """What `summary.json` says of a metric, as JSON; None where there is no such number.
+
+    There is no mean where fewer than half of the rows that have the metric's columns have a score.
+
+    Args:
+        values: of each row, NaN where a score is missing.
+        remarks: of each row.
+    """
+    estimate = mean_interval(values, scale, level, clusters)
+    low, high = missing_bounds(values, scale)
+    reasons = Counter(remark.reason for remark in remarks if remark.reason is not None)
+    outcomes = Counter(remark.outcome for remark in remarks if remark.outcome is not None)
+    flagged = [remark.flags for remark in remarks if remark.flags]
+    count, scored = len(values), len(values) - reasons.total()
+    judged = count - sum(number for reason, number in reasons.items() if IN_ROW in reason)
+    none = NO_FIGURE if 0 < 2 * scored < judged else {}
     row = {
         **_json(estimate),
         **none,
@@ -167,17 +143,17 @@ def figures(
         "coverage": scored / count if count else 0.0,
         "scored": scored,
         "count": count,
-        "reasons": dict(sorted(scores.reasons.items(), key=lambda item: (-item[1], item[0]))),
-        "dropped": sum(remark.is_dropped for remark in scores.remarks.values()),
+        "reasons": dict(sorted(reasons.items(), key=lambda item: (-item[1], item[0]))),
+        "dropped": sum(remark.is_dropped for remark in remarks),
     }
-    if warning := tie_warning(scores.values, scale, estimate):
+    if warning := tie_warning(values, scale, estimate):
         row["ci_warning"] = warning
     if outcomes:
         row["outcomes"] = dict(sorted(outcomes.items()))
     if flagged:
         row |= {"flagged": len(flagged), "flags": dict(sorted(Counter(chain.from_iterable(flagged)).items()))}
     if threshold is not None:
-        passes = pass_rate(scores.values, threshold, scale, level, clusters)
+        passes = pass_rate(values, threshold, scale, level, clusters)
         row["pass_rate"] = {"threshold": threshold, **_json(passes), **none}
     return row
 
@@ -186,12 +162,6 @@ def worst_quarter(values: NDArray[np.float64], scale: Scale) -> float | None:
     """The quartile that a quarter of the scores is worse than; None without scores."""
     seen = values[~np.isnan(values)]
     return float(np.quantile(seen, 0.25 if scale.better == "higher" else 0.75)) if len(seen) else None
-
-
-def has_no_figure(scores: MetricScores) -> bool:
-    """Whether fewer than half of the rows that have the metric's columns have a score: there is no mean then."""
-    judged = len(scores.values) - sum(count for reason, count in scores.reasons.items() if IN_ROW in reason)
-    return 0 < 2 * (len(scores.values) - scores.reasons.total()) < judged
 
 
 def scale_seen(values: NDArray[np.float64]) -> Scale:
@@ -207,25 +177,18 @@ def _json(estimate: Estimate) -> dict[str, Any]:
 
 
 class Summary:
-    """The figures of each metric, from rows that come one by one.
+    """The figures of each metric, from rows that come one by one; the manifest says how they are reported."""
 
-    Args:
-        metrics: their names.
-        reporting: intervals, groups and thresholds.
-    """
-
-    def __init__(self, metrics: Iterable[str], reporting: Reporting | None = None) -> None:
-        self.reporting = reporting or Reporting()
+    def __init__(self, metrics: Iterable[str], manifest: Mapping[str, Any]) -> None:
+        self.reporting = reporting_of(manifest)
         self._values = {name: array("d") for name in metrics}
-        self._remarks: dict[str, dict[int, Remark]] = {name: {} for name in self._values}
+        self._remarks: dict[str, list[Remark]] = {name: [] for name in self._values}
         self._repeats: dict[str, list[tuple[float, ...]]] = {name: [] for name in self._values}
         self._thoughts, self._cut = Counter[str](), Counter[str]()
         self._clusters: list[str | None] = []
-        self._rows = 0
         self._groups: dict[str, dict[str, list[int]]] = {column: {} for column in self.reporting.group_by}
 
     def add(self, scored: Row) -> None:
-        place, self._rows = self._rows, self._rows + 1
         dropped = dropped_contexts(scored)
         for name, values in self._values.items():
             score = scored.scores[name]
@@ -236,40 +199,36 @@ class Summary:
             self._cut[name] += cut
             reason = (score.reason or "unknown") if score.missing else None
             remark = Remark(reason, name in dropped, score.outcome, tuple(sorted(score.flags)))
-            if any(remark):
-                self._remarks[name][place] = remark
-        if self.reporting.cluster is not None:
-            self._clusters.append(cluster_of(scored.sample, self.reporting))
+            self._remarks[name].append(NOTHING if remark == NOTHING else remark)  # a million rows share one
         for column, groups in self._groups.items():
-            groups.setdefault(group_of(scored.sample, column), []).append(place)
+            key = as_key(value_of(scored.sample, column))
+            groups.setdefault(NO_VALUE if key is None else key, []).append(len(self._clusters))
+        self._clusters.append(cluster_of(scored.sample, self.reporting))
 
     def to_json(self) -> dict[str, dict[str, Any]]:
         """Metric -> its figures; with `group_by` also `groups`: column -> value -> the same figures."""
-        clusters = None if self.reporting.cluster is None else self._clusters
-        return {name: self._of(name, clusters) for name in self._values}
+        return {name: self._of(name) for name in self._values}
 
-    def _of(self, name: str, clusters: Clusters | None) -> dict[str, Any]:
-        by = self.reporting
-        scores = MetricScores(np.array(self._values[name]), self._remarks[name])
-        scale = by.scales.get(name) or scale_seen(scores.values)
-        of = partial(figures, scale=scale, level=by.ci_level, threshold=by.thresholds.get(name))
-        about = {"kind": scale.kind, "stage": by.stages.get(name), "better": scale.better}
-        repeats = self._repeats[name]
+    def _of(self, name: str) -> dict[str, Any]:
+        by, values = self.reporting, np.array(self._values[name])
+        scale = by.scales.get(name) or scale_seen(values)
+
+        def of(places: Sequence[int]) -> dict[str, Any]:
+            remarks = [self._remarks[name][at] for at in places]
+            clusters = None if by.cluster is None else [self._clusters[at] for at in places]
+            known = figures(values[places], remarks, clusters, scale, by.ci_level, by.thresholds.get(name))
+            return {**known, **_noise([self._repeats[name][at] for at in places])}
+
         whole = {
-            **of(scores, clusters),
-            **_noise(repeats),
-            **about,
+            **of(range(len(values))),
+            "kind": scale.kind,
+            "stage": by.stages.get(name),
+            "better": scale.better,
             **thought_figures(self._thoughts[name], self._cut[name]),
-            WORST_QUARTER: worst_quarter(scores.values, scale),
+            WORST_QUARTER: worst_quarter(values, scale),
         }
         groups = {
-            column: {
-                value: {
-                    **of(scores.of(places), clusters_at(clusters, places)),
-                    **_noise([repeats[place] for place in places]),
-                }
-                for value, places in sorted(groups.items())
-            }
+            column: {value: of(places) for value, places in sorted(groups.items())}
             for column, groups in self._groups.items()
         }
         return {**whole, "groups": groups} if groups else whole
@@ -294,13 +253,6 @@ def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:
     """How often scores were made, and the fields of `RerunNoise`; nothing of scores that were made once."""
     count = max(map(len, repeats), default=0)
     return {"repeats": count, **asdict(rerun_noise(repeats))} if count else {}
-
-
-@contextmanager
-def summary_json(path: Path, heading: Heading) -> Iterator[Add]:
-    summary = Summary(heading.metrics, reporting_of(heading.manifest))
-    yield summary.add
-    path.write_text(json_text(summary.to_json()), encoding="utf-8")
 
 
 MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would

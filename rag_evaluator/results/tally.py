@@ -1,4 +1,4 @@
-"""The rows of a run as numbers: scores, lengths of responses and clusters; read once."""
+"""The rows of a run as numbers: scores and clusters."""
 
 import sys
 from array import array
@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from rag_evaluator.dataset.columns import ALIASES, accepted_names
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.results.overview import Figures, counted
-from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import Clusters, cluster_of, reporting_of
 from rag_evaluator.statistics.formulas import Scale
 
@@ -25,14 +24,12 @@ class Tally:
 
     Attributes:
         scores: metric -> a number per row, NaN where it is missing.
-        length: number of rows.
         clusters: of the rows; None: rows do not depend on each other.
         level: of intervals.
         repeats: see `repeated_rows`.
     """
 
     scores: Mapping[str, Floats]
-    length: int
     clusters: Clusters | None
     level: float
     repeats: str = ""
@@ -42,21 +39,12 @@ NOTABLE = 0.01  # share of rows that may repeat another before it is said
 REPEATED = ("user_input", "retrieved_contexts", "response")
 
 
-def whole_tally(run: Run) -> Tally:
-    """What a run's rows come to. Raises `ResultsError` if its files cannot be read."""
-    return tally_of(run.scores, run.samples, run.manifest)
-
-
 def tally_of(scores: Mapping[str, Sequence[float]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
     """The tally of rows; of their texts only a hash is kept, so that a million rows fit. Any: JSON."""
-    reporting, clusters = reporting_of(manifest), array("q")
-    numbers: dict[str, int] = {}  # of a cluster, by its name
-    for place, sample in enumerate(samples):
-        key = cluster_of(sample, reporting)
-        clusters.append(-place - 1 if key is None else numbers.setdefault(key, len(numbers)))
+    reporting = reporting_of(manifest)
+    clusters = [cluster_of(sample, reporting) for sample in samples]
     return Tally(
         {metric: np.array(values, np.float64) for metric, values in scores.items()},
-        len(clusters),
         clusters if reporting.cluster else None,
         reporting.ci_level,
         repeated_rows(samples, clusters),
@@ -67,15 +55,15 @@ def repeated_rows(samples: Sequence[Sample], clusters: Clusters, of: str = "") -
     """The words about rows that intervals count as independent, and that repeat earlier ones; empty: hardly any do.
 
     Args:
-        clusters: in which the rows are; a row of none is in one of its own.
+        clusters: in which the rows are; a row of none, None, is in one of its own.
         of: the run, ` of results/demo`.
     """
     texts, apart = array("q"), array("q")
-    for sample, cluster in zip(samples, clusters, strict=True):
+    for place, (sample, cluster) in enumerate(zip(samples, clusters, strict=True)):
         if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
             text = repr([sample.columns.get(name) for name in REPEATED])
             texts.append(hash(text))
-            apart.append(hash((text, cluster)))
+            apart.append(hash((text, place if cluster is None else cluster)))
     count = len(np.unique(apart)) - len(np.unique(texts))
     if not count or count < NOTABLE * len(samples):
         return ""

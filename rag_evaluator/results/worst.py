@@ -13,7 +13,7 @@ from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run, samples_of
 from rag_evaluator.results.summary import WORST_QUARTER
-from rag_evaluator.results.tally import Floats, Tally, scales_of, whole_tally
+from rag_evaluator.results.tally import Floats, Tally, scales_of
 from rag_evaluator.statistics.formulas import TIE, Scale
 
 RANK_RULE = (
@@ -113,7 +113,7 @@ def ranked_scores(manifest: Mapping[str, Any], rows: Tally) -> dict[str, Floats]
     return {metric: rows.scores[metric] for metric in judged or rows.scores}
 
 
-def worst_rows(run: Run, rows: Tally | None = None) -> list[WorstRow]:
+def worst_rows(run: Run) -> list[WorstRow]:
     """The worst rows of a results folder, see `worst_of`. Raises `ResultsError` if a file cannot be read."""
 
     def texts_of(places: Sequence[int]) -> Iterator[Texts]:
@@ -123,7 +123,7 @@ def worst_rows(run: Run, rows: Tally | None = None) -> list[WorstRow]:
             for place, sample in zip(places, samples, strict=True)
         )
 
-    return worst_of(run.manifest, run.summary, whole_tally(run) if rows is None else rows, texts_of)
+    return worst_of(run.manifest, run.summary, run.tally, texts_of)
 
 
 def worst_of(

@@ -9,7 +9,7 @@ __getattr__, __dir__, __all__ = facade(
             "Array Estimate Scale Units difference_bounds mean_bounds moments wilson_of_counts with_pseudo_units"
         ),
         "intervals": (
-            "PASS RerunNoise difference_interval difference_p_value mean_interval missing_bounds pass_rate rerun_noise "
+            "PASS RerunNoise difference_interval difference_test mean_interval missing_bounds pass_rate rerun_noise "
             "tie_warning"
         ),
         "labelled": "dealt",

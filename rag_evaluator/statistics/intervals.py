@@ -231,34 +231,34 @@ def tie_warning(values: ArrayLike, scale: Scale, estimate: Estimate) -> str | No
     return f"of {len(scores)} scores {tied}: {TIED}" if tied else None
 
 
-def difference_p_value(
+class DifferenceTest(NamedTuple):
+    """What belongs to the interval of `difference_interval`.
+
+    Attributes:
+        p: two-sided p-value of a mean difference of 0: below 0.05 exactly where the 95 % interval excludes 0, and so
+            for any level. 1 with one row or one cluster, None without a row that counts.
+        units: the `effective_units`, rows or clusters; 0 without a row that counts.
+        squares: what is added to the sum of squares of their differences, see `pseudo_squares`.
+    """
+
+    p: float | None
+    units: float
+    squares: float
+
+
+def difference_test(
     differences: ArrayLike,
     scale: Scale,
     clusters: Sequence[Hashable] | None = None,
     weights: ArrayLike | None = None,
-) -> float | None:
-    """Two-sided p-value of a mean difference of 0: below 0.05 exactly where the 95 % interval of `difference_interval`
-    excludes 0, and so for any level. 1 with one row or one cluster, None without a row that counts."""
+) -> DifferenceTest:
+    """The test of a mean difference; the arguments are those of `difference_interval`."""
     rows = _difference_rows(differences, scale, clusters, weights)
     if not len(rows.values):
-        return None
+        return DifferenceTest(None, 0.0, 0.0)
     units = rows.units(DIFFERENCE.points(scale))
-    return 1.0 if has_one_unit(units.shares) else float(difference_p(units, scale))
-
-
-def difference_units(
-    differences: ArrayLike,
-    scale: Scale,
-    clusters: Sequence[Hashable] | None = None,
-    weights: ArrayLike | None = None,
-) -> tuple[float, float]:
-    """Of the interval of `difference_interval`: the `effective_units`, rows or clusters, and what is added to the sum
-    of squares of their differences, see `pseudo_squares`. Both are 0 without a row that counts."""
-    rows = _difference_rows(differences, scale, clusters, weights)
-    if not len(rows.values):
-        return 0.0, 0.0
-    units = rows.units(DIFFERENCE.points(scale))
-    return float(effective_units(units.shares)), float(pseudo_squares(units, scale))
+    p = 1.0 if has_one_unit(units.shares) else float(difference_p(units, scale))
+    return DifferenceTest(p, float(effective_units(units.shares)), float(pseudo_squares(units, scale)))
 
 
 def _difference_rows(

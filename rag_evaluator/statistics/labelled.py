@@ -108,12 +108,8 @@ def make_labelled_rows(
     groups = np.zeros(len(judged), np.int64) if strata is None else np.asarray(strata, dtype=np.int64)
     keys = np.arange(len(judged)) if units is None else np.asarray(units, dtype=object)
     plain = people if plain_labels is None else np.asarray(plain_labels, dtype=np.float64)
-    lengths = {len(judged), len(people), len(asked), len(chances), len(groups), len(keys), len(plain)}
-    if len(lengths) > 1:
-        raise ValueError(
-            f"scores, labels, strata, probabilities, drawn, units and plain_labels have different lengths: "
-            f"{sorted(lengths)}"
-        )
+    if len({len(judged), len(people), len(asked), len(chances), len(groups), len(keys), len(plain)}) > 1:
+        raise ValueError("scores, labels and what is said of each row have different lengths")
     if not np.all((chances > 0) & (chances <= 1)):
         raise ValueError("probabilities must be above 0 and at most 1: a row that cannot be drawn is not represented")
     labelled = asked & ~np.isnan(people)

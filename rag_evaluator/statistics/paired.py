@@ -10,11 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
-from rag_evaluator.statistics.intervals import (
-    difference_interval,
-    difference_p_value,
-    difference_units,
-)
+from rag_evaluator.statistics.intervals import difference_interval, difference_test
 
 Floats = NDArray[np.float64]
 
@@ -56,7 +52,7 @@ def smallest_difference(std: float | None, n: int, design_effect: float = 1.0, s
     Args:
         std: standard deviation of the differences between rows, or between the means of clusters.
         design_effect: how many rows there are for each of these.
-        squares: what pseudo-pairs add to the sum of squares, see `difference_units`.
+        squares: what pseudo-pairs add to the sum of squares, see `pseudo_squares`.
     """
     from scipy.special import nctdtrinc, stdtrit
 
@@ -183,39 +179,23 @@ def compare_scores(
         tested: whether p-values are wanted.
         margins: metric -> a difference that does not matter.
     """
-    differences = [pair.b - pair.a for pair in pairs]
-    counted = np.ones(len(differences[0]) if differences else 0) if weights is None else weights
-    compared = [
-        _described(
-            pair,
-            values,
-            difference_interval(values, pair.scale, level, clusters, weights),
-            *difference_units(values, pair.scale, clusters, weights),
-            counted,
-            effect,
-        )
-        for pair, values in zip(pairs, differences, strict=True)
-    ]
-    tests = [
-        difference_p_value(values, pair.scale, clusters, weights) if tested else None
-        for pair, values in zip(pairs, differences, strict=True)
-    ]
+    rows = [_compared(pair, clusters, weights, effect, level) for pair in pairs]
+    tests = [row.p if tested else None for row in rows]
     return [
         replace(row, p=p, p_holm=adjusted, margin=(margins or {}).get(row.metric))
-        for row, p, adjusted in zip(compared, tests, holm(tests), strict=True)
+        for row, p, adjusted in zip(rows, tests, holm(tests), strict=True)
     ]
 
 
-def _described(
-    pair: Paired,
-    differences: Floats,
-    difference: Estimate,
-    units: float,
-    squares: float,
-    weights: Floats,
-    effect: float,
+def _compared(
+    pair: Paired, clusters: Sequence[str | None] | None, weights: Floats | None, effect: float, level: float
 ) -> MetricComparison:
-    a, b, both = pair.a, pair.b, ~np.isnan(differences)
+    """A pair with its own p-value; the arguments are those of `compare_scores`."""
+    a, b, differences = pair.a, pair.b, pair.b - pair.a
+    difference = difference_interval(differences, pair.scale, level, clusters, weights)
+    p, units, squares = difference_test(differences, pair.scale, clusters, weights)
+    both = ~np.isnan(differences)
+    counted = np.ones(len(differences)) if weights is None else weights
     gains = differences[both] if pair.scale.better == "higher" else -differences[both]
     design = difference.n / units if units else 1.0
     # of rows or clusters; one cluster says nothing of others
@@ -225,10 +205,10 @@ def _described(
     return MetricComparison(
         metric=pair.metric,
         scale=pair.scale,
-        mean_a=_mean(a[both], weights[both]),
-        mean_b=_mean(b[both], weights[both]),
+        mean_a=_mean(a[both], counted[both]),
+        mean_b=_mean(b[both], counted[both]),
         difference=difference,
-        p=None,
+        p=p,
         p_holm=None,
         wins=int(np.count_nonzero(gains > TIE)),
         ties=int(np.count_nonzero(np.abs(gains) <= TIE)),

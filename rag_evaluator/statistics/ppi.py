@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -149,20 +149,6 @@ def interval_p_value(estimate_at: Callable[[float], LabelMean]) -> float | None:
     return high
 
 
-class _Residuals(NamedTuple):
-    """What labels differ by from what the scores predict for them.
-
-    Attributes:
-        mean: of the residuals with one more at each end; without these it is 0.
-        variance: of the estimate, from the draw of the labels.
-        drawn_from: share of the rows without a label, by which the draw matters: 0 if all rows have a label.
-    """
-
-    mean: float
-    variance: float
-    drawn_from: float
-
-
 def _estimated(sample: LabelledRows, scale: Scale, most: float, level: float) -> LabelMean:
     """The mean label; `most` is the greatest size of the residuals that are added."""
     from scipy.special import stdtrit
@@ -177,15 +163,15 @@ def _estimated(sample: LabelledRows, scale: Scale, most: float, level: float) ->
         return replace(empty, ci_method=why)
     slopes, lacking = _slopes(sample)
     corrected = sample.labels - slopes * (sample.scores - _means(sample))
-    residuals = _residuals(sample, corrected, scale, most)
+    residual, of_draw, drawn_from = _residuals(sample, corrected, scale, most)
     shares, labels = sample.shares[sample.labelled], sample.labels[sample.labelled]
     middle, variance = _spread(shares, labels, scale)
     mean = float(np.sum(shares * labels))
     estimate = min(max(float(np.sum(sample.shares * corrected)), scale.low), scale.high)
-    total = variance / empty.rows + residuals.variance
+    total = variance / empty.rows + of_draw
     free = empty.labels - len(sample.sizes())
     half = float(stdtrit(free, (1 + empty.ci_level) / 2)) * total**0.5
-    centre = estimate + residuals.drawn_from * residuals.mean + (1 - residuals.drawn_from) * (middle - mean)
+    centre = estimate + drawn_from * residual + (1 - drawn_from) * (middle - mean)
     return replace(
         empty,
         label_mean=estimate,
@@ -262,8 +248,15 @@ def _design(sample: LabelledRows) -> Array:
     return (1 - sample.probabilities) * sample.shares**2 / np.where(sample.within < 1, 1 - sample.within, np.inf)
 
 
-def _residuals(sample: LabelledRows, corrected: Array, scale: Scale, most: float) -> _Residuals:
-    """Of the labels as they are and as the scores correct them, `corrected`."""
+def _residuals(sample: LabelledRows, corrected: Array, scale: Scale, most: float) -> tuple[float, float, float]:
+    """What labels differ by from what the scores predict for them: their mean, and the variance of the estimate from
+    the draw of the labels; and the share of the rows without a label, by which the draw matters.
+
+    The mean is that of residuals with one more at each end; without these it is 0.
+
+    Args:
+        corrected: the labels as the scores correct them.
+    """
     has_label, residuals = sample.labelled, corrected - sample.label_means(corrected)
     predicted = np.clip(sample.labels - residuals, scale.low, scale.high)[has_label]
     residuals, shares = residuals[has_label], sample.shares[has_label]
@@ -273,7 +266,7 @@ def _residuals(sample: LabelledRows, corrected: Array, scale: Scale, most: float
     drawn_from = float(np.sum((1 - sample.probabilities[has_label]) * shares**2) / np.sum(shares**2))
     of_labels = (1 - 2 / units) ** 2 * np.sum(_design(sample)[has_label] * (residuals - mean) ** 2)
     extra = drawn_from * np.sum((ends - mean) ** 2) / units**2 / (1 - 1 / units)
-    return _Residuals(mean, float(of_labels + extra), drawn_from)
+    return mean, float(of_labels + extra), drawn_from
 
 
 def _spread(shares: Array, labels: Array, scale: Scale) -> tuple[float, float]:
@@ -329,13 +322,16 @@ def with_clusters(
         half = end - (estimate.label_mean or 0.0)
         return float(np.sign(half) * np.sqrt(half**2 * stretch + extra))
 
-    wider = replace(
-        estimate,
-        ci_low=estimate.label_mean + moved(estimate.ci_low),
-        ci_high=estimate.label_mean + moved(estimate.ci_high),
-        ci_method=f"{estimate.ci_method}, clustered",
+    low, mean, high = (
+        min(max(value, scale.low), scale.high)
+        for value in (
+            estimate.label_mean + moved(estimate.ci_low),
+            estimate.label_mean,
+            estimate.label_mean + moved(estimate.ci_high),
+        )
     )
-    return _within(wider, scale)
+    method = f"{estimate.ci_method}, clustered"
+    return replace(estimate, label_mean=mean, ci_low=min(low, mean), ci_high=max(high, mean), ci_method=method)
 
 
 def design_effect(values: Array, weights: Array, members: NDArray[np.int64]) -> float:
@@ -349,13 +345,3 @@ def design_effect(values: Array, weights: Array, members: NDArray[np.int64]) -> 
     if rows <= 1e-15:
         return max(1.0, len(values) / units)  # labels that all agree say nothing of how much rows depend on each other
     return max(1.0, float(np.sum(sums**2)) / rows * units / (units - 1) * (len(values) - 1) / len(values))
-
-
-def _within(estimate: LabelMean, scale: Scale) -> LabelMean:
-    """An estimate cut to its range."""
-    if estimate.label_mean is None or estimate.ci_low is None or estimate.ci_high is None:
-        return estimate
-    low, mean, high = (
-        min(max(value, scale.low), scale.high) for value in (estimate.ci_low, estimate.label_mean, estimate.ci_high)
-    )
-    return replace(estimate, label_mean=mean, ci_low=min(low, mean), ci_high=max(high, mean))

@@ -8,7 +8,7 @@ from typing import Literal
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.statistics.formulas import TIE, Estimate, Scale
 
-Limit = Literal["min", "max", "not worse", "worse", "coverage"]
+Limit = Literal["min", "max", "not worse", "worse"]
 MEAN = "mean:"
 RULE = re.compile(r"\s*(mean:)?\s*(.+?)\s*(>=|<=)\s*(\S+)\s*")
 
@@ -18,8 +18,8 @@ class Rule:
     """What a metric must keep; as text `faithfulness >= 0.8`.
 
     Attributes:
-        limit: what `number` is: the least or the greatest value, how much worse than a baseline it may be (a margin, in
-            units of the metric), or the least coverage; of `worse`, which fails where a difference is shown, it is 0.
+        limit: what `number` is: the least or the greatest value, or a margin, how much worse than a baseline the metric
+            may be, in its units; of `worse`, which fails where a difference is shown, it is 0.
         of_mean: the rule is about the mean, not about the worse end of its interval.
     """
 
@@ -32,7 +32,7 @@ class Rule:
         name = (MEAN if self.of_mean else "") + self.metric
         if self.limit == "worse":
             return f"{name} not shown to be worse"
-        sign = {"min": ">=", "max": "<=", "not worse": "not worse by", "coverage": "coverage >="}[self.limit]
+        sign = {"min": ">=", "max": "<=", "not worse": "not worse by"}[self.limit]
         return f"{name} {sign} {self.number:g}"
 
     def limit_of(self, scale: Scale) -> float:
@@ -57,7 +57,7 @@ class Rule:
         if self.limit in ("min", "max") and (self.limit == "min") != (scale.better == "higher"):
             other = "maximum" if self.limit == "min" else "minimum"
             raise ConfigError(f"rule '{self}': of {self.metric} {scale.better} is better: give a {other}.")
-        ends = {"not worse": (0.0, scale.width), "worse": (0.0, 0.0), "coverage": (0.0, 1.0)}
+        ends = {"not worse": (0.0, scale.width), "worse": (0.0, 0.0)}
         low, high = ends.get(self.limit, (scale.low, scale.high))
         if not low <= self.number <= high:
             what = "margin" if self.limit == "not worse" else "number"

@@ -21,7 +21,7 @@ from rag_evaluator.results.results import Results
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, reported_as
-from rag_evaluator.results.writers import WRITERS, write_table
+from rag_evaluator.results.writers import FILES, write_table
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import make_all
@@ -57,7 +57,7 @@ class Evaluation:
     @property
     def files(self) -> list[str]:
         """Without the report if it is not wanted, or could not be written."""
-        return [*WRITERS, REPORT] if self._is_reported else list(WRITERS)
+        return [*FILES, REPORT] if self._is_reported else list(FILES)
 
     def digest(self, unit: Sample, column: str) -> str:
         return unit.digest_of(self.metrics[column].reads)

@@ -160,7 +160,7 @@ def test_a_metric_whose_direction_nobody_has_said_differs(
     assert verdict_words(line.figures) == words
     assert line.to_json()["better"] == better
     assert {change.direction for change in comparison.changed} == {direction}
-    assert f" {counts} " in f" {' '.join(str(comparison.overview()).split())} "
+    assert f" {counts} " in f" {' '.join(str(comparison).split())} "
     assert ("--better toxicity=lower" in " ".join(comparison.caveats)) == (better is None)
 
 
@@ -218,37 +218,29 @@ def test_a_score_that_one_side_lacks_is_counted_and_shown_with_its_reason() -> N
     assert (change.response_a, change.response_b) == ("He lives. She lives.", None)
 
 
-def test_a_cluster_of_the_configuration_counts_unless_another_is_given() -> None:
-    a = evaluated(rows_of())
-    by_topic = with_cluster(a, "topic")
-    b = evaluated(rows_of(CHANGED))
-    assert compare(a, b, cluster="topic").metrics[0].figures.difference.ci_method.endswith("clustered")
-    assert compare(by_topic, b).metrics == compare(a, b, cluster="topic").metrics
-    assert compare(by_topic, b).metrics != compare(a, b).metrics
-
-
 def with_cluster(results: Results, cluster: str) -> Results:
     return replace(results, manifest={**results.manifest, "config": {**results.manifest["config"], "cluster": cluster}})
 
 
-def test_a_cluster_that_only_the_second_run_names_counts_and_is_said() -> None:
-    plain = [{name: value for name, value in row.items() if name != "topic"} for row in rows_of()]
-    b = evaluated(rows_of(CHANGED))
-    for baseline in (evaluated(rows_of()), evaluated(plain)):
-        comparison = compare(baseline, with_cluster(b, "topic"))
-        assert comparison.metrics == compare(evaluated(rows_of()), b, cluster="topic").metrics
-        [remark] = comparison.caveats
+def test_a_cluster_of_either_configuration_counts_and_two_that_disagree_are_refused_unless_one_is_asked_for() -> None:
+    a, b = evaluated(rows_of()), evaluated(rows_of(CHANGED))
+    asked = compare(a, b, cluster="topic")
+    assert asked.metrics[0].figures.difference.ci_method.endswith("clustered")
+    assert asked.metrics != compare(a, b).metrics
+    by_topic = with_cluster(a, "topic")
+    assert compare(by_topic, b).metrics == asked.metrics
+    plain = evaluated([{name: value for name, value in row.items() if name != "topic"} for row in rows_of()])
+    for baseline in (a, plain):
+        of_second = compare(baseline, with_cluster(b, "topic"))
+        assert of_second.metrics == asked.metrics
+        [remark] = of_second.caveats
         assert "run (2) puts rows together by 'topic'" in remark
-        assert comparison.metrics != compare(baseline, b).metrics
-
-
-def test_clusters_that_disagree_are_refused_unless_one_is_asked_for() -> None:
-    a, b = with_cluster(evaluated(rows_of()), "topic"), with_cluster(evaluated(rows_of(CHANGED)), "question")
+    by_question = with_cluster(b, "question")
     with pytest.raises(RagEvaluatorError, match=r"'topic' in run, 'question' in run \(2\).*--cluster"):
-        compare(a, b)
+        compare(by_topic, by_question)
     with pytest.raises(RagEvaluatorError, match=r"'topic' in .*, 'question' in .*--cluster"):
-        gate(b, not_worse_than=a, margin=0.5)
-    assert compare(a, b, cluster="topic").metrics == compare(a, with_cluster(b, "topic")).metrics
+        gate(by_question, not_worse_than=by_topic, margin=0.5)
+    assert compare(by_topic, by_question, cluster="topic").metrics == asked.metrics
 
 
 def test_the_largest_changes_of_each_direction_come_first() -> None:
@@ -280,12 +272,10 @@ def test_changes_of_a_metric_that_differs_come_first_and_a_row_stands_once() -> 
     assert changed == [("faithfulness", key) for key in ("Q0", "Q1", "Q10", "Q11", "Q12")]
 
 
-def test_rows_that_fell_and_rose_are_counted_one_by_one_whatever_they_are_matched_by() -> None:
+def test_responses_to_a_key_of_several_rows_are_not_shown() -> None:
     a = pd.DataFrame({"question": ["Q", "Q", "R", "S", "T"], "faithfulness": [0.0, 0.5, 1.0, 0.5, math.nan]})
     b = pd.DataFrame({"question": ["Q", "Q", "R", "S", "T"], "faithfulness": [0.1, 0.1, 0.5, 0.5000001, 1.0]})
     comparison = compare(a.assign(response=list("vwxyz")), b.assign(response=list("vwxyz")))
-    [rows] = comparison.changed_rows
-    assert (rows.metric, rows.fell, rows.rose) == ("faithfulness", 2, 1)  # of Q one each; S differs by rounding
     responses = {change.key: (change.response_a, change.response_b) for change in comparison.changed}
     assert responses == {"Q": (None, None), "R": ("x", "x"), "T": ("z", "z")}  # nobody knows which of Q to show
 

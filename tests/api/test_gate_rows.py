@@ -20,15 +20,14 @@ ABOUT = {"range": [0.0, 1.0], "kind": "judged", "better": "higher", "stage": "ge
 
 def run_of(rows: Sequence[tuple[str, float]], **columns: list[Any]) -> Results:
     """Questions with their scores of faithfulness."""
-    samples = load_dataset(
-        [{"user_input": question, **_row(columns, place)} for place, (question, _) in enumerate(rows)]
-    )
+    table = [
+        {"user_input": question, **{name: values[place] for name, values in columns.items()}}
+        for place, (question, _) in enumerate(rows)
+    ]
     scores = [Score(value, None if value == value else "no answer") for _, value in rows]
-    return Results(samples, {"faithfulness": scores}, {}, {"metrics": {"faithfulness": ABOUT}, "config": {}})
-
-
-def _row(columns: dict[str, list[Any]], place: int) -> dict[str, Any]:
-    return {name: values[place] for name, values in columns.items()}
+    return Results(
+        load_dataset(table), {"faithfulness": scores}, {}, {"metrics": {"faithfulness": ABOUT}, "config": {}}
+    )
 
 
 def questions(values: list[float]) -> list[tuple[str, float]]:
@@ -69,65 +68,58 @@ def test_a_question_counts_as_often_as_the_baseline_has_answers_to_it() -> None:
 )
 @settings(max_examples=40, deadline=None)
 def test_no_order_of_rows_changes_a_verdict(rows: list[tuple[str, float, float]], random: Any) -> None:
-    def runs(order: list[int], other: list[int]) -> list[Results]:
-        return [
-            run_of([(rows[place][0], rows[place][at]) for place in places]) for at, places in ((1, order), (2, other))
-        ]
-
-    straight = list(range(len(rows)))
-    shuffled = [random.sample(straight, len(straight)) for _ in "ab"]
+    sides = [[(row[0], row[at]) for row in rows] for at in (1, 2)]
     verdicts = [
-        verdict(b, not_worse_than=a, margin=0.2, min_coverage=0.0)
-        for a, b in (runs(straight, straight), runs(*shuffled))
+        verdict(run_of(b), not_worse_than=run_of(a), margin=0.2, min_coverage=0.0)
+        for a, b in (sides, [random.sample(side, len(side)) for side in sides])
     ]
     assert ends(verdicts[0]) == ends(verdicts[1])
     assert verdicts[0].passed == verdicts[1].passed
 
 
-class TestMissing:
-    def test_a_missing_row_counts_as_the_worst_score_row_by_row(self) -> None:
-        """The same interval as that of a run in which these rows have the score 0."""
-        base = [(f"Q{place // 5}", 1.0) for place in range(100)]
-        lost = [(question, NAN if place % 10 == 0 else 1.0) for place, (question, _) in enumerate(base)]
-        zero = [(question, 0.0 if value != value else value) for question, value in lost]
-        options: dict[str, Any] = {"not_worse_than": run_of(base), "margin": 0.9, "min_coverage": 0.5}
-        assert ends(verdict(run_of(lost), **options)) == ends(verdict(run_of(zero), **options))
+def test_a_missing_row_counts_as_the_worst_score_row_by_row() -> None:
+    """The same interval as that of a run in which these rows have the score 0."""
+    base = [(f"Q{place // 5}", 1.0) for place in range(100)]
+    lost = [(question, NAN if place % 10 == 0 else 1.0) for place, (question, _) in enumerate(base)]
+    zero = [(question, 0.0 if value != value else value) for question, value in lost]
+    options: dict[str, Any] = {"not_worse_than": run_of(base), "margin": 0.9, "min_coverage": 0.5}
+    assert ends(verdict(run_of(lost), **options)) == ends(verdict(run_of(zero), **options))
 
 
-class TestKeys:
-    def test_a_key_whose_rows_differ_in_group_is_refused(self) -> None:
-        rows = [("A", 1.0), ("A", 0.0), ("B", 1.0), ("B", 0.0)]
-        run = run_of(rows, model=["x", "y"] * 2)
-        with pytest.raises(RagEvaluatorError, match=r"the rows of 'A' differ in 'model' \('x', 'y'\).*--on"):
-            rag_evaluator.compare(run, run, group_by=["model"])
-        assert {line.group for line in rag_evaluator.compare(run, run, group_by=["model"], on="model").groups} == {
-            "x",
-            "y",
-        }
-
-    def test_the_clusters_of_the_baseline_count(self) -> None:
-        a = run_of(questions([1.0] * 300), document=["one"] * 150 + ["two"] * 150)
-        b = run_of(questions([1.0] * 300), document=[f"d{place}" for place in range(300)])
-        assert not verdict(b, not_worse_than=a, margin=0.05, cluster="document").passed
-        assert verdict(a, not_worse_than=b, margin=0.05, cluster="document").passed
+def test_a_key_whose_rows_differ_in_group_is_refused() -> None:
+    rows = [("A", 1.0), ("A", 0.0), ("B", 1.0), ("B", 0.0)]
+    run = run_of(rows, model=["x", "y"] * 2)
+    with pytest.raises(RagEvaluatorError, match=r"the rows of 'A' differ in 'model' \('x', 'y'\).*--on"):
+        rag_evaluator.compare(run, run, group_by=["model"])
+    assert {line.group for line in rag_evaluator.compare(run, run, group_by=["model"], on="model").groups} == {
+        "x",
+        "y",
+    }
 
 
-class TestEqualRows:
-    def test_copied_questions_are_said_with_the_remedy(self) -> None:
-        rows = questions([1.0] * 27 + [0.0] * 3) * 20
-        run = run_of(rows, id=list(range(600)))
-        found = verdict(run, "faithfulness >= 0.5")
-        assert "570 of 600 rows of " in found.reason
-        assert "cluster: question" in found.reason
-        grouped = verdict(run, "faithfulness >= 0.5", cluster="question")
-        assert "earlier row" not in grouped.reason
-        assert ends(grouped)[0] < ends(found)[0]
-        assert "570 of 600 rows" in " ".join(rag_evaluator.compare(run, run).caveats)
-        assert "570 of 600 rows" not in " ".join(rag_evaluator.compare(run, run, on="question").caveats)
+def test_the_clusters_of_the_baseline_count() -> None:
+    a = run_of(questions([1.0] * 300), document=["one"] * 150 + ["two"] * 150)
+    b = run_of(questions([1.0] * 300), document=[f"d{place}" for place in range(300)])
+    assert not verdict(b, not_worse_than=a, margin=0.05, cluster="document").passed
+    assert verdict(a, not_worse_than=b, margin=0.05, cluster="document").passed
 
-    def test_rows_without_a_question_are_not_called_equal(self) -> None:
-        frame = pd.DataFrame({"id": range(30), "faithfulness": [1.0] * 30})
-        assert not verdict(frame, "faithfulness >= 0.8").measured.notes
+
+def test_copied_questions_are_said_with_the_remedy() -> None:
+    rows = questions([1.0] * 27 + [0.0] * 3) * 20
+    run = run_of(rows, id=list(range(600)))
+    found = verdict(run, "faithfulness >= 0.5")
+    assert "570 of 600 rows of " in found.reason
+    assert "cluster: question" in found.reason
+    grouped = verdict(run, "faithfulness >= 0.5", cluster="question")
+    assert "earlier row" not in grouped.reason
+    assert ends(grouped)[0] < ends(found)[0]
+    assert "570 of 600 rows" in " ".join(rag_evaluator.compare(run, run).caveats)
+    assert "570 of 600 rows" not in " ".join(rag_evaluator.compare(run, run, on="question").caveats)
+
+
+def test_rows_without_a_question_are_not_called_equal() -> None:
+    frame = pd.DataFrame({"id": range(30), "faithfulness": [1.0] * 30})
+    assert not verdict(frame, "faithfulness >= 0.8").measured.notes
 
 
 def test_a_metric_that_the_baseline_lacks_is_said(caplog: pytest.LogCaptureFixture) -> None:

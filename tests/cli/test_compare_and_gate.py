@@ -102,7 +102,6 @@ def test_what_lies_within_a_margin_is_called_equal(folder: Path, capsys: Capture
     [
         ("exact_mach=0.2", "margin: 'exact_mach' is not compared here. Compared: exact_match, chrf_score."),
         ("0", "margin is 0.0: expected a difference above 0."),
-        ("3", "margin 3: exact_match goes from 0 to 1; expected less than 1."),
         ("exact_match", "--margin exact_match"),
     ],
 )
@@ -148,11 +147,6 @@ def test_a_margin_that_cannot_be_is_refused(margin: str, message: str, folder: P
                 "Next: rag-evaluator compare ",
             ],
         ),
-        (
-            ["--min-coverage", "1"],
-            0,
-            ["Passed: all 2 rules; the closest is exact_match: coverage 1.000, the"],
-        ),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else None,
 )
@@ -184,8 +178,6 @@ BAD: list[tuple[list[str], str]] = [
     (["compare", "a"], "expected two runs or more"),
     (["compare", "a", "b", "--group-by", "tpic"], "no row has something in 'tpic'.*Did you mean 'topic'"),
     (["compare", "a", "b", "--csv", "/dev/null/out.csv"], "cannot be written"),
-    (["gate", "b"], "no rule to check: give --min"),
-    (["gate", "b", "--min", "exact_mach=0.5"], "no scores of 'exact_mach'. Did you mean 'exact_match'"),
     (["gate", "b", "--min", "faithfulness=0.5"], "no scores of 'faithfulness'. Known: exact_match, chrf_score"),
     (["gate", "b", "--min", "exact_match=high"], "expected METRIC=NUMBER"),
     (["gate", "b", "--not-worse-than", "a", "--margin", "much"], "--margin"),

@@ -45,8 +45,8 @@ def test_the_report_goes_where_it_belongs(
     [
         (["a", "nowhere"], "nowhere: no such folder."),
         (["empty"], "empty: no scores here (scores.jsonl is missing)."),
-        (["scores.csv"], "scores.csv: is a file, expected the results folder of a run"),
-        (["a", "--out", "empty"], "--out empty: is a folder, expected a file such as empty/report.html."),
+        (["scores.csv"], "scores.csv: no such folder. Give the results folder of a run"),
+        (["a", "--out", "empty"], "empty: cannot be written: "),
         (["a", "other"], "a and other have no row in common"),
         (["a", "b", "--on", "topic"], "no row has something in 'topic'"),
     ],

@@ -72,10 +72,7 @@ COMPARISONS: dict[str, tuple[dict[str, list[float]], dict[str, list[float]], dic
         {F: [0.0] * 10 + [1.0] * 20},
         {F: [1.0] * 30},
         {"judges": ("/models/Llama-3.1-8B", QWEN)},
-        [
-            "a and b were judged differently (judge): what differs may be the judging, not the systems.",
-            "b scores better in faithfulness by 0.33 [0.14, 0.50], according to these judges.",
-        ],
+        ["b scores better in faithfulness by 0.33 [0.14, 0.50], according to these judges."],
     ),
     "half of the scores missing": (
         {F: [0.0, NAN] * 15},

@@ -403,7 +403,9 @@ def test_two_kinds_of_one_metric_need_two_runs() -> None:
     metrics = [ragas_metrics.RougeScore(mode="precision"), ragas_metrics.RougeScore(mode="recall")]
     with pytest.raises(ConfigError, match="A run scores a metric once"):
         RAGEvaluator({"metrics": metrics})
-    assert len(set(map(str, evaluate([ROW], metrics=metrics).scores[0].values()))) == 2
+    result = evaluate([ROW], metrics=metrics)
+    assert len(set(map(str, result.scores[0].values()))) == 2
+    assert [line["metric"] for line in result.results.details()] == list(result.scores[0])
 
 
 def test_a_configuration_can_name_an_object_of_a_module(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -40,7 +40,7 @@ def test_the_modes_are_share_mean_and_lowest_probability(mode: str, expected: fl
 )
 def test_a_probability_below_1_is_not_called_a_lack_of_support(mode: str, expected: str) -> None:
     results = scored(KnownVerifier({}, other=0.9), metric_options={"groundedness": {"mode": mode}})
-    assert expected in str(results.overview())
+    assert expected in str(results)
 
 
 @pytest.mark.parametrize("value", [math.nan, -0.1, 1.5])

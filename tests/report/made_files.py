@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from rag_evaluator.results import MetricScores, Remark, figures
+from rag_evaluator.results import Remark, figures
 from rag_evaluator.statistics import Scale
 
 NONE = math.nan
@@ -39,16 +39,16 @@ def made_run(
     ]
     summary, about = {}, {}
     for metric, values in scores.items():
-        scale, whole = (scales or {}).get(metric, Scale()), _scores(values)
+        scale = (scales or {}).get(metric, Scale())
         said = {"kind": scale.kind, "better": scale.better, "stage": (stages or {}).get(metric, "generation")}
         parts = {
             column: {
-                value: figures(whole.of([p for p in range(count) if found[p] == value]), None, scale, 0.95)
+                value: _figures([values[p] for p in range(count) if found[p] == value], scale)
                 for value in sorted(set(found))
             }
             for column, found in by.items()
         }
-        summary[metric] = {**figures(whole, None, scale, 0.95), **said, **({"groups": parts} if by else {})}
+        summary[metric] = {**_figures(values, scale), **said, **({"groups": parts} if by else {})}
         about[metric] = {"range": [scale.low, scale.high], **said, "threshold": None}
     made = {"program": "rag_evaluator", "name": folder.name, "rows": count, "metrics": about, "config": {}, **manifest}
     (folder / "manifest.json").write_text(json.dumps(made))
@@ -58,9 +58,9 @@ def made_run(
     return folder
 
 
-def _scores(values: Sequence[float]) -> MetricScores:
-    remarks = {place: Remark("no reference in this row") for place, value in enumerate(values) if math.isnan(value)}
-    return MetricScores(np.array(values, dtype=np.float64), remarks)
+def _figures(values: Sequence[float], scale: Scale) -> dict[str, Any]:
+    remarks = [Remark("no reference in this row") if math.isnan(value) else Remark() for value in values]
+    return figures(np.array(values, dtype=np.float64), remarks, None, scale, 0.95)
 
 
 def _json(value: Any) -> Any:

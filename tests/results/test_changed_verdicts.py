@@ -8,7 +8,6 @@ import pytest
 from rag_evaluator.results import VerdictChange, verdict_changes
 
 Json = dict[str, Any]  # Any: JSON
-RATED = {"user_input": {"column": "user_input"}}
 
 
 def record(metric: str, *judgements: Json) -> Json:
@@ -24,11 +23,6 @@ def claims(*verdicts: tuple[str, int], metric: str = "faithfulness", column: str
     return record(metric, asked({"statements": statements}, context={"column": column, "items": 2, "joined": "\n"}))
 
 
-def recalled(*verdicts: tuple[str, int]) -> Json:
-    lines = [{"statement": text, "reason": "", "attributed": verdict} for text, verdict in verdicts]
-    return record("context_recall", asked({"classifications": lines}))
-
-
 def useful(*verdicts: int, items: Sequence[int] = (0, 1, 2), metric: str = "context_precision_with_reference") -> Json:
     return record(
         metric,
@@ -36,12 +30,6 @@ def useful(*verdicts: int, items: Sequence[int] = (0, 1, 2), metric: str = "cont
             asked({"reason": "so", "verdict": verdict}, context={"column": "retrieved_contexts", "item": item})
             for verdict, item in zip(verdicts, items, strict=False)
         ),
-    )
-
-
-def rated(metric: str, *ratings: int) -> Json:
-    return record(
-        metric, *(asked({"rating": rating}, f"judge{place}_prompt", **RATED) for place, rating in enumerate(ratings, 1))
     )
 
 
@@ -65,19 +53,14 @@ SENTENCES: dict[str, tuple[Json, Json, list[str]]] = {
         claims(("Annam", 0)),
         ["claim “Annam”: not supported instead of supported"],
     ),
-    "a sentence of the reference": (
-        recalled(("Om flows.", 1)),
-        recalled(("Om flows.", 0)),
-        ["sentence of the reference “Om flows.”: not in the contexts instead of in the contexts"],
-    ),
     "contexts": (
         useful(1, 1, 0),
         useful(1, 0, 1),
         ["context 2: not useful instead of useful", "context 3: useful instead of not useful"],
     ),
     "ratings": (
-        rated("answer_accuracy", 4),
-        rated("answer_accuracy", 2),
+        one("answer_accuracy", "rating", 4),
+        one("answer_accuracy", "rating", 2),
         ["rating: agrees in part instead of agrees"],
     ),
     "a claim in both": (

@@ -1,7 +1,3 @@
-from typing import Any
-
-import pytest
-
 from rag_evaluator.results import refer, references, resolve
 
 CONTEXTS = {"user_input": "q", "retrieved_contexts": ["a", "b"]}
@@ -14,20 +10,9 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize(
-    "column",
-    [
-        {"answerable": True},
-        {"number": 7},
-        {"document_score": [0.5, 1.0]},
-        {"mixed": ["a", 1]},
-        {"nested": {"score1_description": ["a"]}},
-        {"nothing": None},
-    ],
-    ids=repr,
-)
-def test_only_texts_are_referred_to(column: dict[str, Any]) -> None:
-    assert references({**column, **CONTEXTS}) == PLACES
+def test_only_texts_are_referred_to() -> None:
+    others = {"answerable": True, "number": 7, "document_score": [0.5, 1.0], "mixed": ["a", 1], "nothing": None}
+    assert references({**others, "nested": {"score1_description": ["a"]}, **CONTEXTS}) == PLACES
 
 
 def test_an_object_of_texts_is_referred_to_as_a_whole() -> None:

@@ -12,7 +12,6 @@ from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
 from rag_evaluator.cli import print_groups, print_parts
-from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import about_metrics, select_metrics
 from rag_evaluator.report import MetricLine
 from rag_evaluator.results import Run, Score, conclude_run, interval, overview
@@ -69,7 +68,7 @@ def test_rows_that_repeat_an_earlier_row_are_said(
     ]
     results = run_of([0.0, 1.0] * 250, rows=rows, **keys)
     results.write(tmp_path)
-    for sentences in (conclude_run(Run(tmp_path)).sentences, map(str, results.overview().parts)):
+    for sentences in (conclude_run(Run(tmp_path)).sentences, map(str, results.overview())):
         said = [sentence for sentence in sentences if "of an earlier row" in sentence]
         assert [sentence.partition(" of 500 rows ")[0] for sentence in said] == [f"{repeats}"] * bool(repeats)
 
@@ -194,30 +193,6 @@ def test_the_summary_is_the_same_bytes_for_any_order_of_rows_and_size_of_chunks(
         evaluator.evaluate(rows, folder=tmp_path / name)
         summaries.append((tmp_path / name / "summary.json").read_bytes())
     assert summaries[0] == summaries[1]
-
-
-@pytest.mark.processes
-def test_the_summary_is_the_same_bytes_for_one_worker_and_for_three(tmp_path: Path, zygote: Any) -> None:
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    keys = {**KEYS, "metrics": ["chrf", "exact_match"], "dataset": "rows.jsonl", "chunk_size": 2}
-    for name in ("one", "three"):
-        (tmp_path / f"{name}.yaml").write_text(json.dumps({**keys, "name": name}), encoding="utf-8")
-    config = str(tmp_path / "three.yaml")
-
-    def summary(name: str) -> bytes:
-        return (tmp_path / "results" / name / "summary.json").read_bytes()
-
-    assert main([str(tmp_path / "one.yaml")]) == 0
-    runs = [{"arguments": [config, "--worker", f"{number}/3"]} for number in range(3)]
-    assert zygote.run(tmp_path / "record", *runs) == [0, 0, 0]
-    assert summary("one") == summary("three")
-    scored = (tmp_path / "record").read_bytes()
-    again = [{"arguments": [*run["arguments"], "--set", "ci_level=0.9"]} for run in runs]
-    assert zygote.run(tmp_path / "record", *again) == [0, 0, 0]
-    assert main([str(tmp_path / "one.yaml"), "--set", "ci_level=0.9"]) == 0
-    assert json.loads(summary("three"))["chrf_score"]["ci_level"] == 0.9
-    assert summary("one") == summary("three")
-    assert (tmp_path / "record").read_bytes() == scored
 
 
 def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:

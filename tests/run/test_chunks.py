@@ -23,7 +23,7 @@ from rag_evaluator import ConfigError, RAGEvaluator, ResultsError, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import Sample
 from rag_evaluator.files import Stop
-from rag_evaluator.results import WRITERS
+from rag_evaluator.results import FILES
 from rag_evaluator.run import (
     Cell,
     Journal,
@@ -62,7 +62,7 @@ def parts_of(config: Path) -> Path:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in WRITERS}
+    return {name: (folder / name).read_bytes() for name in FILES}
 
 
 def begun(record: Path) -> list[str]:
@@ -148,7 +148,7 @@ def test_a_run_killed_at_random_moments_gives_the_same_bytes_and_judges_nothing_
     kill_and_continue(zygote, config, kills, 0.4, seed=1)
     undisturbed = bytes_of(tmp_path / "undisturbed" / "run")
     killed = bytes_of(results_of(config))
-    for name in set(WRITERS) - {"manifest.json", "details.jsonl"}:  # the manifest names the folders
+    for name in set(FILES) - {"manifest.json", "details.jsonl"}:  # the manifest names the folders
         assert killed[name] == undisturbed[name], name
     lines = [[json.loads(line) for line in text["details.jsonl"].splitlines()] for text in (killed, undisturbed)]
     assert [without_confidence(line) for line in lines[0]] == [without_confidence(line) for line in lines[1]]
@@ -219,7 +219,7 @@ def same_as_alone(config: Path, tmp_path: Path) -> None:
     """The results are those of one undisturbed process, with every score exactly once."""
     assert main([str(config), "--set", f"output_dir={tmp_path / 'alone'}"]) == 0
     alone, shared = bytes_of(tmp_path / "alone" / "run"), bytes_of(results_of(config))
-    for name in set(WRITERS) - {"manifest.json"}:
+    for name in set(FILES) - {"manifest.json"}:
         assert shared[name] == alone[name], name
     details = (results_of(config) / "details.jsonl").read_text(encoding="utf-8").splitlines()
     keys = [(line["row"], line["metric"]) for line in map(json.loads, details)]
@@ -231,7 +231,7 @@ def half_done(config: Path, done: int = 6) -> None:
     assert main([str(config)]) == 0
     for path in sorted(parts_of(config).iterdir())[done:]:
         path.unlink()
-    for name in WRITERS:
+    for name in FILES:
         (results_of(config) / name).unlink()
     (results_of(config) / "journal" / "g1" / "merged.json").unlink()
 
@@ -241,13 +241,13 @@ def test_merge_names_what_is_missing_and_exits_with_75(config: Path, capsys: pyt
     told = printed(capsys, 75, "merge", str(results_of(config)))
     names = ", ".join(f"{chunk:06d}.jsonl" for chunk in range(6, 10))
     assert f"4 of 10 chunks are missing (16 rows): {names}." in told
-    assert not [name for name in WRITERS if (results_of(config) / name).exists()]
+    assert not [name for name in FILES if (results_of(config) / name).exists()]
 
 
 def test_merge_writes_what_one_undisturbed_process_writes(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(config)]) == 0
     before = bytes_of(results_of(config))
-    for name in WRITERS:
+    for name in FILES:
         (results_of(config) / name).unlink()
     assert main(["merge", str(results_of(config))]) == 0
     assert bytes_of(results_of(config)) == before
@@ -401,7 +401,7 @@ def test_a_full_disk_is_told_and_nothing_is_lost(
         assert {path: path.stat().st_ino for path in known} == known  # finished chunks were not made again
         assert main([str(config), "--set", f"output_dir={tmp_path / 'other'}"]) == 0
         full, other = bytes_of(disk / "run"), bytes_of(tmp_path / "other" / "run")
-        for name in set(WRITERS) - {"manifest.json"}:
+        for name in set(FILES) - {"manifest.json"}:
             assert full[name] == other[name]
 
 
@@ -430,7 +430,7 @@ def test_where_hard_links_are_missing_files_are_renamed(
     monkeypatch.setattr("rag_evaluator.run.journal.os.link", refuse)
     assert main([str(config)]) == 0
     linked, renamed = bytes_of(tmp_path / "linked" / "run"), bytes_of(results_of(config))
-    assert all(linked[name] == renamed[name] for name in set(WRITERS) - {"manifest.json"})
+    assert all(linked[name] == renamed[name] for name in set(FILES) - {"manifest.json"})
 
 
 def test_the_first_to_publish_a_chunk_wins(config: Path) -> None:
@@ -611,4 +611,4 @@ def test_results_are_written_though_a_worker_of_another_machine_died_while_it_wr
     (results_of(config) / "journal" / "g1" / "tmp" / "merging").write_text("1\nanother-machine\n")
     monkeypatch.setattr("rag_evaluator.run.merge.LONGEST_SECONDS", 0.5)
     assert main([str(config)]) == 0
-    assert set(WRITERS) <= {path.name for path in results_of(config).iterdir()}
+    assert set(FILES) <= {path.name for path in results_of(config).iterdir()}

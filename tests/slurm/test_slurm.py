@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from cluster import CPUS, LOST_AFTER, Cluster, can_run, wait_until
 
-from rag_evaluator.results import WRITERS
+from rag_evaluator.results import FILES
 from rag_evaluator.run import Journal
 
 ROOT = Path(__file__).parent.parent.parent
@@ -105,8 +105,8 @@ def check(config: Path, undisturbed: dict[str, dict[str, bytes]]) -> None:
     if not undisturbed:
         command(str(config), "--set", f"output_dir={config.parent / 'alone'}")
         alone = config.parent / "alone" / "run"
-        undisturbed["alone"] = {name: (alone / name).read_bytes() for name in WRITERS}
-    for name in set(WRITERS) - {"manifest.json"}:  # it names the folders
+        undisturbed["alone"] = {name: (alone / name).read_bytes() for name in FILES}
+    for name in set(FILES) - {"manifest.json"}:  # it names the folders
         assert (results_of(config) / name).read_bytes() == undisturbed["alone"][name], name
     details = (results_of(config) / "details.jsonl").read_text(encoding="utf-8").splitlines()
     keys = [(line["row"], line["metric"]) for line in map(json.loads, details)]

@@ -23,7 +23,7 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.judge import Capabilities, Draw, Opinion
-from rag_evaluator.results import WRITERS, Score
+from rag_evaluator.results import FILES, Score
 from rag_evaluator.run import Journal, parse_worker, read_status
 
 Rows = list[dict[str, Any]]
@@ -86,7 +86,7 @@ def lines_of(folder: Path) -> list[dict[str, Any]]:
 
 
 def bytes_of(folder: Path) -> dict[str, bytes]:
-    return {name: (folder / name).read_bytes() for name in WRITERS}
+    return {name: (folder / name).read_bytes() for name in FILES}
 
 
 def test_a_row_s_score_is_the_mean_of_its_valid_repeats_and_missing_only_without_any(rows: Rows) -> None:

@@ -8,7 +8,7 @@ import pytest
 import scipy.stats
 
 from rag_evaluator import METRICS
-from rag_evaluator.statistics import Paired, Scale, compare_scores, difference_interval, difference_p_value
+from rag_evaluator.statistics import Paired, Scale, compare_scores, difference_interval, difference_test
 
 JUDGED, LOWER = Scale(), Scale(better="lower")
 NAN = math.nan
@@ -88,4 +88,4 @@ def test_weights_count_as_that_many_equal_rows_in_the_means() -> None:
     (row,) = compare_scores([pair], weights=weights)
     assert (row.mean_a, row.mean_b, row.difference.mean) == (0.25, 0.75, 0.5)
     assert row.difference == difference_interval(pair.b - pair.a, JUDGED, weights=weights)
-    assert row.p == difference_p_value(pair.b - pair.a, JUDGED, weights=weights)
+    assert row.p == difference_test(pair.b - pair.a, JUDGED, weights=weights).p

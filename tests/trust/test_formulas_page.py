@@ -10,7 +10,7 @@ from rag_evaluator import METRICS
 from rag_evaluator.statistics import (
     Scale,
     difference_interval,
-    difference_p_value,
+    difference_test,
     mean_interval,
     missing_bounds,
     moments,
@@ -39,7 +39,7 @@ def test_each_step_of_the_example_is_what_the_code_computes() -> None:
 
 def test_the_other_examples_are_what_the_code_computes() -> None:
     assert f"which is {ends(difference_interval([0] * 9 + [1], JUDGED))}." in TEXT
-    assert f"gives p = {difference_p_value([0] * 9 + [1], JUDGED):.3f}." in TEXT
+    assert f"gives p = {difference_test([0] * 9 + [1], JUDGED).p:.3f}." in TEXT
     relevancy = [0.9, 0.8, 0.85, 0.95, 0.75, 0.85, 0.9, 0.8, 0, 0]
     assert f"`answer_relevancy` {', '.join(map(str, relevancy))}." in TEXT
     assert f": {ends(mean_interval(relevancy, METRICS['answer_relevancy'].scale))}." in TEXT

@@ -33,7 +33,7 @@ from rag_evaluator.metrics.table import about_metrics
 from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.results.conclusion import Conclusion, the_judge
 from rag_evaluator.results.manifest import as_written
-from rag_evaluator.results.overview import Overview, WithOverview
+from rag_evaluator.results.overview import Grid, WithOverview
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.status import outcome
@@ -202,8 +202,8 @@ class ProbeReport(WithOverview, dict[str, Any]):
         """Its sentences and the next command; `words` as in `probe_conclusion`."""
         return probe_conclusion(self, self.judges, words)
 
-    def overview(self) -> Overview:
-        return Overview([*self.conclusion().lines(), *probe_overview(self)])
+    def overview(self) -> list[Grid | str]:
+        return [*self.conclusion().lines(), *probe_overview(self)]
 
 
 def probe(

@@ -15,7 +15,7 @@ from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import DatasetError, JudgementError
-from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
+from rag_evaluator.files.atomic import write_wide_json
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.loading import TracedPrompt
@@ -152,6 +152,7 @@ class _QuestionSort:
         options, made = self.options, self.comparisons
         known = self.sorted or []
         agreement = compare_orders(known, sorted(known), options.k, options.top, options.fast)
+        k = agreement.pop("k")
         judged = self.sorted is not None and self.good is not None
         names = (f"nDCG@{options.k}", f"P@{options.k}", "RR")
         good = set(self.good or [])
@@ -164,12 +165,9 @@ class _QuestionSort:
             "good": self.good,
             "bad": None if self.good is None else sorted(set(range(len(self.contexts))) - good),
             "sorted": self.sorted,
-            "spearman": agreement.spearman,
-            "sim": agreement.sim,
-            "overlap": agreement.overlap,
-            "kendall": agreement.kendall,
+            **agreement,
             "retriever": retriever,
-            "k": agreement.k,
+            "k": k,
             "verdicts": self.verdicts,
             "strategy": options.strategy,
             "comparisons": len(made.shares) if made else 0,
@@ -302,15 +300,9 @@ class Sort(ContextStage):
             yield with_relevance(fields, self.relevance[unit.index])
 
     def write(self, table: Table[Question], folder: Path) -> None:
-        seen: list[Ranking] = []
-
-        def orders() -> Iterator[dict[str, Any]]:
-            for ranking in self.rankings(table):
-                seen.append({name: value for name, value in ranking.items() if name not in ("contexts", "verdicts")})
-                yield dict(ranking)
-
-        write_wide_json_list(folder / ORDERS, orders())
-        write_wide_json(folder / SUMMARY, summarise(seen))
+        rankings = [dict(ranking) for ranking in self.rankings(table)]
+        write_wide_json(folder / ORDERS, rankings)
+        write_wide_json(folder / SUMMARY, summarise(rankings))
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
 

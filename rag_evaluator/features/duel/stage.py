@@ -14,7 +14,7 @@ from rag_evaluator.dataset.checked import choice_of
 from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
 from rag_evaluator.features.duel.conclusion import WIN_RATE, duel_conclusion
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
-from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
+from rag_evaluator.files.atomic import write_wide_json
 from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.results.conclusion import Conclusion
@@ -176,7 +176,7 @@ class DuelStage(QuestionStage[Pair]):
         }
 
     def write(self, table: Table[Pair], folder: Path) -> None:
-        write_wide_json_list(folder / ROWS, self.rows(table))
+        write_wide_json(folder / ROWS, list(self.rows(table)))
         write_wide_json(folder / SUMMARY, self.summary(table))
         write_wide_json(folder / MANIFEST, as_written(table.about))
 

@@ -4,7 +4,7 @@ import json
 import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -278,7 +278,6 @@ def without_question(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 logger = logging.getLogger(__name__)
-progress_log = logging.getLogger("rag_evaluator.progress")
 
 FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_precision")
 Settings = Config | Mapping[str, Any] | str | Path | None
@@ -346,19 +345,13 @@ def run_and_keep(stage: QuestionStage[Any], folder: Path, fresh: bool, progress:
 
 @contextmanager
 def shown(progress: Progress, noun: str) -> Iterator[Progress]:
-    """The counts of a call, for its callback; for `automatic` lines in the log at level INFO, else on standard error.
-
-    Commands show their own lines.
+    """The counts of a call, for its callback; for `automatic` lines on standard error. Commands show their own lines.
 
     Args:
         noun: what is counted.
     """
-    with ExitStack() as stack:
-        counted = stack.enter_context(ACTIVITY.counted(noun))
-        if progress is automatic and progress_log.isEnabledFor(logging.INFO):
-            stack.enter_context(Watch(Lines(lambda line: progress_log.info("%s", line))))
-        elif progress is automatic and not SHELL.get():
-            stack.enter_context(Watch(Lines(write_to(sys.stderr), first=APART)))
+    lines = Lines(write_to(sys.stderr), first=APART) if progress is automatic and not SHELL.get() else None
+    with nullcontext() if lines is None else Watch(lines), ACTIVITY.counted(noun) as counted:
 
         def at(done: int, total: int) -> None:
             counted(done, total)

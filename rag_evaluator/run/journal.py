@@ -24,8 +24,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag_evaluator.errors import ResultsError, way
-from rag_evaluator.files.jsonl import checked_line, need_text, read_checked, read_lines
+from rag_evaluator.errors import FRESH, ResultsError
+from rag_evaluator.files.jsonl import checked_line, read_checked, read_lines
 from rag_evaluator.run.task import Plan, Record
 from rag_evaluator.run.workers import WorkerNote, now
 
@@ -74,13 +74,7 @@ def decode(line: bytes, task: str, stage: str) -> Line | None:
         return None
     if (data["task"], data["stage"]) != (task, stage):
         raise ValueError(f"it belongs to {data['task']}.{data['stage']}")
-    signature = data["signature"]
-    key = Key(
-        need_text(data["unit"]),
-        need_text(data["column"]),
-        None if signature is None else need_text(signature),
-        int(data["repeat"]),
-    )
+    key = Key(*(data[name] for name in Key._fields))
     record = Record(data["value"], data["reason"], bool(data["retry"]), data["details"])
     return Line(int(data["index"]), key, record)
 
@@ -90,14 +84,6 @@ MAIN_TASK = "evaluate"
 STAGES = {MAIN_TASK: "scores"}
 PARTS, SCORES, ANSWERS, WORKERS, TMP = "parts", "scores", "answers", "workers", "tmp"
 FOLDERS = (PARTS, SCORES, ANSWERS, WORKERS, TMP)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A finished chunk: the lines of its records, and its footer."""
-
-    lines: Sequence[bytes]
-    footer: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -184,8 +170,11 @@ class Journal:
         """The chunks that are not finished."""
         return sorted(set(range(self.plan.chunks)) - self.published())
 
-    def read_part(self, chunk: int) -> Part:
-        """A finished chunk. Raises `ResultsError`, with its name, if it is damaged or belongs to another run."""
+    def read_part(self, chunk: int) -> tuple[Sequence[bytes], Mapping[str, Any]]:
+        """The lines of a finished chunk, and its footer.
+
+        Raises `ResultsError`, with its name, if it is damaged or belongs to another run.
+        """
         path, mend = self.part_path(chunk), "Remove it, and the same command makes it again."
         try:
             *lines, last = path.read_bytes().splitlines(keepends=True)
@@ -203,7 +192,7 @@ class Journal:
                 f"{path}: foreign: it is chunk {footer['chunk']} of the plan {footer['plan']}, expected chunk {chunk} "
                 f"of {self.digest}. {mend}"
             )
-        return Part(lines, footer)
+        return lines, footer
 
     def read_footer(self, chunk: int) -> dict[str, Any]:
         """The footer of a finished chunk, its lines unread and unchecked; empty if it cannot be read."""
@@ -265,7 +254,7 @@ def read_manifest(place: Path) -> Manifest | None:
         if type(data.get("format")) is int and data["format"] != FORMAT:
             raise ResultsError(
                 f"{place.parent}: its journal has format {data['format']}, this version reads and writes {FORMAT}. "
-                f"Choose another name or output_dir, or {way('fresh')}."
+                f"Choose another name or output_dir, or {FRESH}."
             )
         plan = Plan.from_json(data["plan"])
         if plan.digest != data["digest"]:
@@ -278,7 +267,7 @@ def read_manifest(place: Path) -> Manifest | None:
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error}.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ResultsError(f"{path}: damaged ({error}). {way('fresh').capitalize()}.") from None
+        raise ResultsError(f"{path}: damaged ({error}). {FRESH[0].upper()}{FRESH[1:]}.") from None
 
 
 SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead

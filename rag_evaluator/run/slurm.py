@@ -17,11 +17,7 @@ PROJECT = packaged(LAUNCHER).parent
 
 
 class SubmitError(RagEvaluatorError):
-    """Slurm did not take a job."""
-
-
-class JobError(RagEvaluatorError):
-    """Slurm took a job, and it failed."""
+    """Slurm did not take a job, or it failed."""
 
 
 @dataclass(frozen=True)
@@ -29,13 +25,11 @@ class Submission:
     """A call of `sbatch`.
 
     Attributes:
-        launcher: the script of the job.
         logs: folder of its logs, one for each worker.
         command: `sbatch` with its arguments, the launcher and what that runs.
         environment: variables that the launcher reads.
     """
 
-    launcher: Path
     logs: Path
     command: Sequence[str]
     environment: Mapping[str, str]
@@ -74,11 +68,11 @@ def prepare(
     arguments = [str(config.resolve())] if inputs is None else inputs
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}
     environment |= {name: os.environ[name] for name in environment if name in os.environ}
-    return Submission(launcher, logs, ["sbatch", *array, task, *arguments, *sets], environment)
+    return Submission(logs, ["sbatch", *array, task, *arguments, *sets], environment)
 
 
 def submit(submission: Submission) -> str:
-    """The number of the job. Raises `SubmitError`, and `JobError` where `sbatch` waits for a job that fails."""
+    """The number of the job. Raises `SubmitError`, also where `sbatch` waits for a job that fails."""
     if shutil.which("sbatch") is None:
         raise SubmitError("sbatch is not here: submit from a login node of a Slurm cluster, or see --dry-run.")
     submission.logs.mkdir(parents=True, exist_ok=True)  # Slurm makes no folders
@@ -86,7 +80,9 @@ def submit(submission: Submission) -> str:
     done = subprocess.run(submission.command, capture_output=True, text=True, env=environment, check=False)
     job = done.stdout.strip().partition(";")[0]
     if done.returncode and job:  # with `--wait` it is the highest exit status of a worker
-        raise JobError(f"job {job} ended with exit status {done.returncode}. Its logs: {submission.logs}/*-{job}_*.log")
+        raise SubmitError(
+            f"job {job} ended with exit status {done.returncode}. Its logs: {submission.logs}/*-{job}_*.log"
+        )
     if done.returncode:
         raise SubmitError(f"{shlex.join(submission.command)} failed: {done.stderr.strip()}")
     return job

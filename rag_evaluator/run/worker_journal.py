@@ -33,11 +33,12 @@ from rag_evaluator.run.journal import (
     workers_of,
 )
 from rag_evaluator.run.status import read_finished
-from rag_evaluator.run.task import Stage, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.table import Stage
+from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
 
 
-def carry_over(old: Journal, stage: Stage[Any], folder: Path, process: str) -> None:
+def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
     """Write the records of an older generation that the stage can use into the chunks where they belong now.
 
     Args:
@@ -63,7 +64,7 @@ def record_files(journal: Journal) -> list[Path]:
     return [path for name in (PARTS, SCORES) for path in sorted((journal.folder / name).glob("*.jsonl"))]
 
 
-def _kept(stage: Stage[Any], chunk: int, known: KnownRecords) -> Iterator[bytes]:
+def _kept(stage: Stage, chunk: int, known: KnownRecords) -> Iterator[bytes]:
     """The lines of a chunk's cells that are known."""
     plan = stage.plan
     units = plan.units_of(chunk)
@@ -95,7 +96,7 @@ class WorkerJournal(Journal):
     Raises `ResultsError` if the folder cannot be written, or if it holds another plan: the message names what changed.
     """
 
-    def __init__(self, results: Path, stage: Stage[Any], process: str, start: Start = "continue") -> None:
+    def __init__(self, results: Path, stage: Stage, process: str, start: Start = "continue") -> None:
         plan = stage.plan
         if start not in get_args(Start):
             raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
@@ -242,7 +243,7 @@ class WorkerJournal(Journal):
         publish(self._temporary(path), json_bytes(manifest.to_json()), path)
         return read_manifest(self.place) or manifest
 
-    def _take_over(self, stage: Stage[Any], start: str, changes: Sequence[str]) -> None:
+    def _take_over(self, stage: Stage, start: str, changes: Sequence[str]) -> None:
         """Begin a new generation, with what still holds of the one in force."""
         old = copy(self)
         only_rows = not stage.plan.changes(old.plan, unnamed=False)
@@ -269,7 +270,7 @@ class WorkerJournal(Journal):
                 ) from None
             raise
 
-    def _grow(self, stage: Stage[Any], old: Journal) -> None:
+    def _grow(self, stage: Stage, old: Journal) -> None:
         """Begin a generation with more rows: nothing is lost, so it is in force at once.
 
         Several workers may do so at the same time: each brings the same records, and writes the same manifest.

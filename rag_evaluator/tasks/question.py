@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from rag_evaluator.config.schema import Config, load_config, make_config
 from rag_evaluator.config.sections import DEMO, Section
-from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
+from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, check_lists, checked_rows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files.atomic import short_digest
@@ -30,9 +30,9 @@ from rag_evaluator.prompts.pack import ENGLISH, Key, languages_in
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
+from rag_evaluator.run.table import Answers, Stage, Table, Work
+from rag_evaluator.run.task import Plan, Record, auto_chunk_size
 from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.manifest import describe
 
@@ -62,20 +62,8 @@ def samples_of(journal: Journal, config: Config, task: str, needed: Sequence[str
 
 MOST_QUESTIONS = 16  # of a chunk: each may be hundreds of questions to the judge
 SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
-Q = TypeVar("Q", bound="QuestionUnit")
-Make = Callable[[Q], Awaitable[Record]]
-
-
-class QuestionUnit(Protocol):
-    """A unit that is known by the digest of what is asked about it."""
-
-    @property
-    def index(self) -> int:
-        """Its place in the stage, from 0."""
-
-    @property
-    def digest(self) -> str:
-        """16 hexadecimal digits."""
+Make = Callable[[Any], Awaitable[Record]]
+"""Makes the record of a question. Any: each stage has questions of its own kind, with an `index` and a `digest`."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +120,7 @@ class TaskJudge:
 def plan_of(
     task: str,
     stage: str,
-    units: Sequence[QuestionUnit],
+    units: Sequence[Any],
     column: str,
     signature: str | None,
     chunk_size: int | str,
@@ -160,12 +148,12 @@ def plan_of(
     )
 
 
-def digest_of(units: Sequence[QuestionUnit]) -> str:
+def digest_of(units: Sequence[Any]) -> str:
     """16 hexadecimal digits of all questions and contexts."""
     return short_digest("".join(unit.digest for unit in units))
 
 
-class QuestionStage(Generic[Q]):
+class QuestionStage(Stage):
     """Questions x one column.
 
     Args:
@@ -177,48 +165,33 @@ class QuestionStage(Generic[Q]):
         asked: questions that reached the judge in this process.
     """
 
-    files: Sequence[str] = ()
-
-    def __init__(self, units: Sequence[Q], plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None) -> None:
+    def __init__(self, units: Sequence[Any], plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None) -> None:
         self.units, self.plan, self.about, self.asking = units, plan, about, asking
         self.asked = 0
-
-    def digest(self, unit: Q, column: str) -> str:
-        return unit.digest
-
-    def marks(self, unit: Q, record: Record) -> Iterable[str]:
-        return ()
 
     def check(self, column: str, value: Any) -> None:
         if not isinstance(value, dict):
             raise ValueError(f"{value!r:.40} is no {column}")
 
-    def is_written(self, folder: Path) -> bool:
-        return True
-
     @asynccontextmanager
-    async def open(self, context: Context | None) -> AsyncIterator[Work[Q]]:
+    async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
-        answers, source = None if context is None else context.answers(), self.asking.judge
-        judge = CachedJudge(await source.load(), source.signature, None if source.signature is None else answers)
+        kept, source = None if answers is None else answers(), self.asking.judge
+        judge = CachedJudge(await source.load(), source.signature, None if source.signature is None else kept)
         try:
             yield _QuestionWork(self.make(judge), judge.about)
         finally:
             self.asked += judge.asked
-            if answers is not None:
-                answers.close()
+            if kept is not None:
+                kept.close()
 
-    def make(self, judge: JudgeProtocol) -> Make[Q]:
+    def make(self, judge: JudgeProtocol) -> Make:
         """What makes the record of a question."""
         raise NotImplementedError
 
-    def write(self, table: Table[Q], folder: Path) -> None:
-        """Write the result files."""
-        raise NotImplementedError
 
-
-class ContextStage(QuestionStage[Question]):
+class ContextStage(QuestionStage):
     """Questions with their contexts x one column: what `sort` and `generate` share.
 
     Args:
@@ -254,15 +227,15 @@ class ContextStage(QuestionStage[Question]):
         super().__init__(units, plan, asking.about(self.task, len(units), part), asking)
 
 
-class _QuestionWork(Generic[Q]):
+class _QuestionWork:
     """Works on many questions side by side."""
 
     in_flight = SIDE_BY_SIDE
 
-    def __init__(self, make: Make[Q], about: Mapping[str, Any]) -> None:
+    def __init__(self, make: Make, about: Mapping[str, Any]) -> None:
         self.make, self.about = make, about
 
-    async def __call__(self, unit: Q, column: str, repeat: int) -> Record:
+    async def __call__(self, unit: Any, column: str, repeat: int) -> Record:
         return await self.make(unit)
 
 
@@ -291,6 +264,21 @@ def settings_of(config: Settings, language: str | None) -> Config:
         keys = {"metrics": list(FOUR_METRICS), **(config or {})}
         config = make_config(with_metrics(keys) if isinstance(keys["metrics"], list | tuple) else keys)
     return config if language is None else config.model_copy(update={"language": language})
+
+
+def asked_by_lists(
+    task: str,
+    question_list: Sequence[str],
+    contexts_list: Sequence[Sequence[str]],
+    judge: Any,
+    language: str | None,
+    config: Settings,
+) -> tuple[tuple[list[str], list[list[str]]], TaskJudge]:
+    """Questions and contexts in hand, checked, and whom a task asks about them. Raises `RagEvaluatorError`."""
+    lists, settings = check_lists(question_list, contexts_list), settings_of(config, language)
+    warn_of_language(*lists, settings)
+    source = judge_source(judge, settings)
+    return lists, TaskJudge(task, settings.model_copy(update={"dataset": None}), source)
 
 
 def judge_source(judge: Any, settings: Config) -> LazyJudge:
@@ -337,7 +325,7 @@ def warned_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-def run_and_keep(stage: QuestionStage[Any], folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
+def run_and_keep(stage: QuestionStage, folder: Path, fresh: bool, progress: Progress) -> Table:
     """The finished cells of a stage; what holds of earlier calls is kept."""
     with shown(progress, stage.plan.cell_noun) as at:
         return run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")

@@ -26,7 +26,8 @@ from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.flags import COPIED, REASONS
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Record, Table
+from rag_evaluator.run.table import Table
+from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.question import (
     ContextStage,
     Make,
@@ -306,7 +307,7 @@ class Generate(ContextStage):
         self.files = (MANIFEST,) if samples is None else (ROWS, MANIFEST)
         self.names = safe_names([unit.question for unit in self.units])
 
-    def make(self, judge: JudgeProtocol) -> Make[Question]:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
         generator = Generator(judge, self.asking.prompts, self.settings)
 
@@ -320,7 +321,7 @@ class Generate(ContextStage):
 
         return write
 
-    def references(self, table: Table[Question]) -> Iterator[Reference]:
+    def references(self, table: Table) -> Iterator[Reference]:
         """The references in the order of the questions."""
         for unit, records in table:
             yield Reference(unit.question, list(unit.contexts), **fields_of(records[COLUMN][0]))
@@ -328,14 +329,14 @@ class Generate(ContextStage):
     def is_written(self, folder: Path) -> bool:
         return all(self._path(unit).is_file() for unit in self.units)
 
-    def write(self, table: Table[Question], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         for unit, reference in zip(self.units, self.references(table), strict=True):
             self._save(unit, reference)
         if self.samples is not None:
             write_lines(folder / ROWS, self._rows(self.samples, table))
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
-    def _rows(self, samples: Sequence[Sample], table: Table[Question]) -> Iterator[dict[str, Any]]:
+    def _rows(self, samples: Sequence[Sample], table: Table) -> Iterator[dict[str, Any]]:
         """The rows of the dataset, those that had no reference with one."""
         references = self.references(table)
         for sample in samples:

@@ -23,7 +23,8 @@ from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Record, Table
+from rag_evaluator.run.table import Table
+from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.question import (
     ContextStage,
     Make,
@@ -279,7 +280,7 @@ class Sort(ContextStage):
         self.settings = settings
         self.relevance = [_relevance(sample) for sample in rows] if rows else [None] * len(self.units)
 
-    def make(self, judge: JudgeProtocol) -> Make[Question]:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
         sorter = Sorter(judge, self.asking.prompts, self.settings)
 
@@ -293,13 +294,13 @@ class Sort(ContextStage):
 
         return order
 
-    def rankings(self, table: Table[Question]) -> Iterator[Ranking]:
+    def rankings(self, table: Table) -> Iterator[Ranking]:
         """The rankings in the order of the questions, measured against relevance where it is given."""
         for unit, records in table:
             fields = {"question": unit.question, "contexts": list(unit.contexts), **fields_of(records[COLUMN][0])}
             yield with_relevance(fields, self.relevance[unit.index])
 
-    def write(self, table: Table[Question], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         rankings = [dict(ranking) for ranking in self.rankings(table)]
         write_wide_json(folder / ORDERS, rankings)
         write_wide_json(folder / SUMMARY, summarise(rankings))

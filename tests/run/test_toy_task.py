@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from rag_evaluator import JudgeLostError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import Task
 from rag_evaluator.files import Stop, StopSignal
-from rag_evaluator.run import Context, Journal, Plan, Record, Table, parse_worker, run_stage
+from rag_evaluator.run import Journal, Plan, Record, Stage, Table, parse_worker, run_stage
 from rag_evaluator.tasks import TASKS
 
 COUNT = 40
@@ -33,7 +33,7 @@ class Number:
     index: int
 
 
-class Squares:
+class Squares(Stage):
     """Numbers x their squares."""
 
     files: Sequence[str] = ("squares.json",)
@@ -48,25 +48,19 @@ class Squares:
     def digest(self, unit: Number, column: str) -> str:
         return hashlib.sha256(str(unit.index).encode()).hexdigest()[:16]
 
-    def marks(self, unit: Number, record: Record) -> Iterable[str]:
-        return ()
-
     def check(self, column: str, value: Any) -> None:
         if not isinstance(value, int):
             raise ValueError(f"{value!r} is no whole number")
 
     @asynccontextmanager
-    async def open(self, context: Context | None) -> AsyncIterator["Squares"]:
+    async def open(self, answers: Any) -> AsyncIterator["Squares"]:
         yield self
 
     async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
         await asyncio.sleep(self.seconds)
         return Record(unit.index**2)
 
-    def is_written(self, folder: Path) -> bool:
-        return True
-
-    def write(self, table: Table[Number], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         values = [records["square"][0].value for _, records in table]
         (folder / "squares.json").write_text(json.dumps(values), encoding="utf-8")
 

@@ -2,7 +2,7 @@
 
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,8 @@ from rag_evaluator.results.overview import Overview, WithOverview
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.status import outcome
-from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
+from rag_evaluator.run.table import Answers, Stage, Table, Work
+from rag_evaluator.run.task import Plan, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
 from rag_evaluator.tasks.evaluation import Scoring
@@ -58,7 +59,7 @@ ROWS, REPORT, MANIFEST = (str(FOLDER / name) for name in ("rows.jsonl", "probe.j
 Load = Callable[[], "Awaitable[Scorer]"]
 
 
-class ProbeStage:
+class ProbeStage(Stage):
     """The stage of `probe`.
 
     Args:
@@ -88,22 +89,16 @@ class ProbeStage:
         read = unit.sample.digest_of(self.metrics[unit.metric].reads)
         return short_digest(f"{read}\0{unit.metric}\0{self.about['signatures'][unit.metric]}")
 
-    def marks(self, unit: ProbeUnit, record: Record) -> Iterable[str]:
-        return ()
-
     def check(self, column: str, value: Any) -> None:
         if not isinstance(value, int | float):
             raise ValueError(f"{value!r:.40} is no score")
 
     @asynccontextmanager
-    async def open(self, context: Context | None) -> AsyncIterator[Work[ProbeUnit]]:
+    async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         assert self._load is not None
         yield Scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
 
-    def is_written(self, folder: Path) -> bool:
-        return True
-
-    def write(self, table: Table[ProbeUnit], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         records = {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, records))
         settings = make_config(self.about["config"]).section(ProbeConfig)

@@ -30,7 +30,8 @@ from rag_evaluator.models.embeddings import EmbeddingsSource, embeddings_of
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.task import Plan, Table
+from rag_evaluator.run.table import Table
+from rag_evaluator.run.task import Plan
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker
 from rag_evaluator.tasks.question import (
@@ -54,7 +55,7 @@ MANIFEST = "testset_manifest.json"
 ASKED_WITH = ("neighbours", "filters", "keep_hard")  # settings that a candidate depends on
 
 
-class Testset(QuestionStage[Slot]):
+class Testset(QuestionStage):
     """The stage of `testset make`.
 
     Args:
@@ -85,7 +86,7 @@ class Testset(QuestionStage[Slot]):
         """Of the configuration of this start."""
         return make_config(self.about["config"]).section(TestsetConfig)
 
-    def make(self, judge: JudgeProtocol) -> Make[Slot]:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None and self.embeddings is not None
         model, folder = self.embeddings.load(), self.asking.config.results_dir / FOLDER
         neighbours = neighbours_of(self.corpus, model.embed_texts, self.embeddings.identity or "", folder)
@@ -99,7 +100,7 @@ class Testset(QuestionStage[Slot]):
             return False
         return bool(summary["settings"] == _of_selection(self.settings))
 
-    def write(self, table: Table[Slot], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         settings, made = self.settings, []
         for unit, records in table:
             record = records[COLUMN][0]

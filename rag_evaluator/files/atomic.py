@@ -176,11 +176,10 @@ def folder_names(paths: Sequence[str]) -> dict[str, str]:
     parts = {path: PurePath(path).parts or (path,) for path in paths}
 
     def shortest(path: str) -> str:
-        other_paths = [other for name, other in parts.items() if name != path]
-        for length in range(1, len(parts[path])):
-            if all(other[-length:] != parts[path][-length:] for other in other_paths):
-                return "/".join(parts[path][-length:])
-        return str(PurePath(*parts[path]))
+        own = parts[path]
+        tails = (own[-length:] for length in range(1, len(own)))
+        unique = (tail for tail in tails if sum(other[-len(tail) :] == tail for other in parts.values()) == 1)
+        return "/".join(next(unique, [str(PurePath(*own))]))
 
     return {path: shortest(path) for path in paths}
 

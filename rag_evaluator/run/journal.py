@@ -21,6 +21,7 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -216,7 +217,7 @@ class Journal:
 
     def lines_of(self, path: Path) -> Iterator[Line]:
         """The records of a file. Raises `ResultsError`, with the line, where it is damaged."""
-        for _, line in read_lines(path, lambda line: decode(line, self.plan.task, self.plan.stage)):
+        for _, line in read_lines(path, partial(decode, task=self.plan.task, stage=self.plan.stage)):
             if line is not None:
                 yield line
 
@@ -281,46 +282,43 @@ def workers_of(journal: Journal) -> list[WorkerNote]:
 
 
 class KnownRecords:
-    """The records in files of a stage that are worth keeping.
+    """The records of a journal that are worth keeping; of a key that is there several times the last one counts.
 
     Args:
-        plan: of any generation of the stage.
-        paths: where they are; of a key that is there several times the last record counts.
+        journal: None has none.
 
     Their places are kept in a temporary database on disk, so that memory does not grow with their number. Raises
     `ResultsError` for a file that is damaged before its last line.
     """
 
-    def __init__(self, plan: Plan, paths: Sequence[Path]) -> None:
-        self.plan, self.paths = plan, paths
+    def __init__(self, journal: Journal | None) -> None:
         self._places = sqlite3.connect("", check_same_thread=False)
-        self._places.execute("CREATE TABLE place (key TEXT PRIMARY KEY, path INTEGER, start INTEGER) WITHOUT ROWID")
-        self._places.executemany("INSERT OR REPLACE INTO place VALUES (?, ?, ?)", self._read())
+        self._places.execute("CREATE TABLE place (key TEXT PRIMARY KEY, path TEXT, start INTEGER) WITHOUT ROWID")
+        if journal is not None:
+            self._decode = partial(decode, task=journal.plan.task, stage=journal.plan.stage)
+            self._places.executemany("INSERT OR REPLACE INTO place VALUES (?, ?, ?)", self._read(journal.folder))
 
-    def find(self, key: Key) -> Line | None:
-        """The record of a key, with the place that its unit had when it was made."""
-        if key.signature is None or not self.paths:
-            return None
+    def find(self, key: Key) -> Record | None:
+        """The record of a key."""
         row = self._places.execute("SELECT path, start FROM place WHERE key = ?", (_text(key),)).fetchone()
-        return None if row is None else self._line(*row)
+        if row is None:
+            return None
+        with Path(row[0]).open("rb") as file:
+            file.seek(row[1])
+            line = self._decode(file.readline())
+        assert line is not None
+        return line.record
 
     def close(self) -> None:
         """Give the temporary database back."""
         self._places.close()
 
-    def _read(self) -> Iterator[tuple[str, int, int]]:
-        """Key, number of the file and place in it of each record that is worth keeping."""
-        for number, path in enumerate(self.paths):
-            for start, line in read_lines(path, lambda line: decode(line, self.plan.task, self.plan.stage)):
+    def _read(self, folder: Path) -> Iterator[tuple[str, str, int]]:
+        """Key, file and place in it of each record that is worth keeping."""
+        for path in (path for name in (PARTS, SCORES) for path in sorted((folder / name).glob("*.jsonl"))):
+            for start, line in read_lines(path, self._decode):
                 if line is not None and worth_keeping(line):
-                    yield _text(line.key), number, start
-
-    def _line(self, path: int, start: int) -> Line:
-        with self.paths[path].open("rb") as file:
-            file.seek(start)
-            line = decode(file.readline(), self.plan.task, self.plan.stage)
-        assert line is not None
-        return line
+                    yield _text(line.key), str(path), start
 
 
 def _text(key: Key) -> str:

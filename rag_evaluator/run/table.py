@@ -12,7 +12,6 @@ from rag_evaluator.run.journal import WORKERS, Journal, decode
 from rag_evaluator.run.task import Plan, Record
 from rag_evaluator.run.workers import WorkerNote
 
-SHOWN = 20  # missing chunks named in a message
 Answers = Callable[[], Records]
 """Opens the answers that this and earlier starts kept, by signature of the judge and digest of the prompt."""
 
@@ -85,7 +84,11 @@ class Table:
     def __init__(self, journal: Journal, stage: Stage) -> None:
         missing = journal.missing()
         if missing:
-            raise MissingChunksError(_missing(journal, missing))
+            units = f"{sum(len(journal.plan.units_of(chunk)) for chunk in missing)} {journal.plan.unit_noun}"
+            raise MissingChunksError(
+                f"{journal.results}: {len(missing)} of {journal.plan.chunks} chunks are missing ({units}). The command "
+                "that began the run makes them."
+            )
         self.journal, self.stage = journal, stage
         self.plan, self.about = journal.plan, journal.about
         self.again: list[int] = []
@@ -143,14 +146,3 @@ class Table:
         return ResultsError(
             f"{path}: does not hold its {noun}: {what}. Remove it, and the same command makes it again."
         )
-
-
-def _missing(journal: Journal, missing: Sequence[int]) -> str:
-    names = ", ".join(journal.part_path(chunk).name for chunk in missing[:SHOWN])
-    more = f" and {len(missing) - SHOWN} more" if len(missing) > SHOWN else ""
-    plan = journal.plan
-    units = f"{sum(len(plan.units_of(chunk)) for chunk in missing)} {plan.unit_noun}"
-    return (
-        f"{journal.results}: {len(missing)} of {plan.chunks} chunks are missing ({units}): {names}{more}. "
-        "The command that began the run makes them."
-    )

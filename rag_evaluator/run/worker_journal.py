@@ -17,7 +17,6 @@ from rag_evaluator.files.jsonl import Appender, Records, checked_line
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
-    PARTS,
     SCORES,
     TMP,
     WORKERS,
@@ -44,7 +43,7 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
     Args:
         folder: of the new generation.
     """
-    with closing(KnownRecords(old.plan, record_files(old))) as known:
+    with closing(KnownRecords(old)) as known:
         for chunk in range(stage.plan.chunks):
             target = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
             lines = list(_kept(stage, chunk, known))
@@ -59,11 +58,6 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
         temporary.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
 
 
-def record_files(journal: Journal) -> list[Path]:
-    """The files that hold the records of a generation."""
-    return [path for name in (PARTS, SCORES) for path in sorted((journal.folder / name).glob("*.jsonl"))]
-
-
 def _kept(stage: Stage, chunk: int, known: KnownRecords) -> Iterator[bytes]:
     """The lines of a chunk's cells that are known."""
     plan = stage.plan
@@ -71,9 +65,8 @@ def _kept(stage: Stage, chunk: int, known: KnownRecords) -> Iterator[bytes]:
     for unit in stage.units[units.start : units.stop]:
         for column, repeat in plan.slots:
             key = Key(stage.digest(unit, column), column, plan.columns[column], repeat)
-            line = known.find(key)
-            if line is not None:
-                yield encode(plan.task, plan.stage, unit.index, key, line.record)
+            if (record := known.find(key)) is not None:
+                yield encode(plan.task, plan.stage, unit.index, key, record)
 
 
 Start = Literal["continue", "fresh", "update"]

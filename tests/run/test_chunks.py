@@ -236,11 +236,10 @@ def half_done(config: Path, done: int = 6) -> None:
     (results_of(config) / "journal" / "g1" / "merged.json").unlink()
 
 
-def test_merge_names_what_is_missing_and_exits_with_75(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_merge_counts_what_is_missing_and_exits_with_75(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
     half_done(config)
     told = printed(capsys, 75, "merge", str(results_of(config)))
-    names = ", ".join(f"{chunk:06d}.jsonl" for chunk in range(6, 10))
-    assert f"4 of 10 chunks are missing (16 rows): {names}." in told
+    assert "4 of 10 chunks are missing (16 rows)." in told
     assert not [name for name in WRITERS if (results_of(config) / name).exists()]
 
 

@@ -218,10 +218,11 @@ def sort_all(
     judge: Any, contexts_list: Sequence[Sequence[str]], questions: Sequence[str] = (), **options: Any
 ) -> list[Mapping[str, Any]]:
     asked = questions or [f"Question {position}?" for position in range(len(contexts_list))]
-    sorter = Sorter(CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortConfig(**options))
+    how = CachedJudge(judge), load_prompts(["sort"], "english", Path()), SortConfig(**options)
 
     async def together() -> list[Mapping[str, Any]]:
-        return list(await asyncio.gather(*map(sorter.sort, asked, contexts_list)))
+        sorters = (Sorter(*how, *pair) for pair in zip(asked, contexts_list, strict=True))
+        return list(await asyncio.gather(*(sorter.sort() for sorter in sorters)))
 
     return asyncio.run(together())
 

@@ -29,21 +29,6 @@ def automatic(done: int, total: int) -> None:
     """The progress where nobody asked for one: lines on standard error."""
 
 
-@dataclass
-class Phase:
-    """What is done before, between and after the counted work, such as loading a model.
-
-    Attributes:
-        since: when it began, on the monotonic clock, seconds.
-        done, total: of its own steps; total 0: not known.
-    """
-
-    text: str
-    since: float
-    done: int = 0
-    total: int = 0
-
-
 @dataclass(frozen=True)
 class State:
     """What this process is doing.
@@ -51,7 +36,6 @@ class State:
     Attributes:
         phase: what is done just now beside the counted work; empty: the counted work itself.
         phase_seconds: how long already.
-        phase_steps: (done, total) of its own steps; total 0: not known.
         noun: what is counted: scores, questions; empty: nothing is counted yet.
         done, total: cells made by anybody, and all; total None: not known yet.
         missing: cells that this process could not make.
@@ -62,7 +46,6 @@ class State:
 
     phase: str = ""
     phase_seconds: float = 0.0
-    phase_steps: tuple[int, int] = (0, 0)
     noun: str = ""
     done: int = 0
     total: int | None = None
@@ -80,7 +63,7 @@ class Activity:
     """
 
     def __init__(self) -> None:
-        self._phases: list[Phase] = []
+        self._phases: list[tuple[str, float]] = []  # what is done beside the counted work, and since when
         self._counts: tuple[str, int, int | None] = ("", 0, None)
         self._since = (0.0, 0)  # when the last phase ended, and what was done by then: loading is no work
         self.missing = self.tokens = 0
@@ -102,31 +85,23 @@ class Activity:
             self._counts = before
 
     @contextmanager
-    def phase(self, text: str) -> Iterator[Phase]:
-        """Something that takes long is done inside; phases may be inside each other."""
+    def phase(self, text: str) -> Iterator[None]:
+        """Something that takes long is done inside, such as loading a model; phases may be inside each other."""
         logger.info("%s", text)
-        phase = Phase(text, time.monotonic())
+        phase = (text, time.monotonic())
         self._phases.append(phase)
         try:
-            yield phase
+            yield
         finally:
             self._phases.remove(phase)
             self._since = (time.monotonic(), self._counts[1])
 
-    def step(self, done: int, total: int) -> None:
-        """How far the innermost phase is, if there is one."""
-        if self._phases:
-            phase = self._phases[-1]
-            phase.done, phase.total = done, total
-
     def state(self, began: float = 0.0) -> State:
         """What is done at this moment; `began`: when the work did, on the monotonic clock."""
         now, (noun, done, total), (since, before) = time.monotonic(), self._counts, self._since
-        [phase] = self._phases[-1:] or [Phase("", now)]
-        rate = (done - before) / (now - since) if done > before and now > since and not phase.text else None
-        steps = (phase.done, phase.total)
-        counts = (noun, done, total, self.missing, self.tokens)
-        return State(phase.text, now - phase.since, steps, *counts, rate, now - began)
+        [(phase, at)] = self._phases[-1:] or [("", now)]
+        rate = (done - before) / (now - since) if done > before and now > since and not phase else None
+        return State(phase, now - at, noun, done, total, self.missing, self.tokens, rate, now - began)
 
 
 ACTIVITY = Activity()
@@ -185,9 +160,7 @@ def line_of(state: State) -> str:
     counts = ", ".join(figures)
     if counts and not state.phase:
         return shortened(f"{clock} {counts}", WIDTH)
-    done, total = state.phase_steps
-    steps = f" {done}/{total}" if total else ""
-    tail = f"{steps} (for {duration(state.phase_seconds)})" if state.phase else ""
+    tail = f" (for {duration(state.phase_seconds)})" if state.phase else ""
     tail += f"; {counts}" if counts else ""
     return f"{clock} {shortened(state.phase or 'working', WIDTH - len(clock) - 1 - len(tail))}{tail}"
 

@@ -7,7 +7,6 @@ from typing import Any, Protocol
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.jsonl import Records
-from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.run.journal import WORKERS, Journal, decode
 from rag_evaluator.run.task import Plan, Record
 from rag_evaluator.run.workers import WorkerNote
@@ -109,7 +108,6 @@ class Table:
         """Each unit in order, with the records of its columns, one for each repetition."""
         self.again = []
         for chunk in range(self.journal.plan.chunks):
-            ACTIVITY.step(chunk, self.journal.plan.chunks)
             lines, footer = self.journal.read_part(chunk)
             if footer.get("again"):
                 self.again.append(chunk)

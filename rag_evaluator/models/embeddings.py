@@ -79,9 +79,6 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return self.embed_texts(texts)
 
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        return await self.aembed_texts(texts)
-
     def embed_query(self, text: str) -> list[float]:
         """The vector of a search; some models embed it in another way than what is searched."""
         return self.model.embed_query(text)

@@ -195,11 +195,8 @@ async def _merged(first: list[int], second: list[int], prefer: Prefer) -> list[i
 
 
 async def _better(prefer: Prefer, first: int, second: int) -> bool:
-    return _wins(await prefer(first, second), first, second)
-
-
-def _wins(share: float, first: int, second: int) -> bool:
-    """A tie leaves the retriever's order."""
+    """Whether the first is better; a tie leaves the retriever's order."""
+    share = await prefer(first, second)
     return share > 0.5 or (share == 0.5 and first < second)
 
 

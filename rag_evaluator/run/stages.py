@@ -306,7 +306,7 @@ async def work_all(
     async def take() -> None:
         while not stop.asked and (cell := next(cells, None)) is not None:
             try:
-                record = await work(cell.unit, cell.column, cell.repeat)
+                record = await work.make(*cell)
             except JudgementError as error:
                 record = Record(None, str(error), retry=True)
             done(cell, record)

@@ -1,9 +1,10 @@
 """A stage, the work that makes its cells, and the table of all cells once they are there."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rag_evaluator.errors import MissingChunksError, ResultsError
 from rag_evaluator.files.jsonl import Records
@@ -15,19 +16,20 @@ Answers = Callable[[], Records]
 """Opens the answers that this and earlier starts kept, by signature of the judge and digest of the prompt."""
 
 
-class Work(Protocol):
+@dataclass(frozen=True)
+class Work:
     """What makes records, open in one process and shared by all of its cells.
 
     Attributes:
+        make: the record of a unit, a column and the number of the repeat. An error stops the run, but for
+            `JudgementError`, which makes a missing record.
         in_flight: cells in the making at any time: enough that the judge's batches stay full.
         about: what status shows of it: the engine, the path in use and why.
     """
 
+    make: Callable[[Any, str, int], Awaitable[Record]]
     in_flight: int
-    about: Mapping[str, Any]
-
-    async def __call__(self, unit: Any, column: str, repeat: int) -> Record:
-        """The record of a cell. An error stops the run, but for `JudgementError`, which makes a missing record."""
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Stage:

@@ -72,7 +72,7 @@ class Evaluation(Stage):
     @asynccontextmanager
     async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         assert self._load is not None
-        yield Scoring(await self._load(), lambda unit, column: (unit, column))
+        yield scoring(await self._load(), lambda unit, column: (unit, column))
 
     def is_written(self, folder: Path) -> bool:
         try:
@@ -90,20 +90,17 @@ class Evaluation(Stage):
             self.files = list(WRITERS)
 
 
-class Scoring:
+def scoring(scorer: "Scorer", cell: Callable[[Any, str], tuple[Sample, str]]) -> Work:
     """Scores rows with ragas metrics, each with a judge and embeddings that all share.
 
     Args:
-        cell: the row and the metric of a unit and its column.
+        cell: the row and the metric of a unit and its column. Any: the stage's own kind of unit.
     """
 
-    def __init__(self, scorer: "Scorer", cell: Callable[[Any, str], tuple[Sample, str]]) -> None:
-        self.scorer, self.cell = scorer, cell
-        self.in_flight = scorer.in_flight
-        self.about: Mapping[str, Any] = {} if scorer.judge is None else scorer.judge.about
+    async def make(unit: Any, column: str, repeat: int) -> Record:
+        return to_record(await scorer.score(*cell(unit, column), repeat))
 
-    async def __call__(self, unit: Any, column: str, repeat: int) -> Record:
-        return to_record(await self.scorer.score(*self.cell(unit, column), repeat))
+    return Work(make, scorer.in_flight, {} if scorer.judge is None else scorer.judge.about)
 
 
 class ScoredTable:

@@ -52,11 +52,9 @@ def questions_of(samples: Sequence[Sample]) -> tuple[list[str], list[list[str]]]
 
 
 def samples_of(journal: Journal, config: Config, task: str, needed: Sequence[str] = NEEDED) -> CheckedRows:
-    """The rows that a journal is about. Raises `ResultsError` if they were given from Python or are gone."""
+    """The rows that a journal is about. Raises `ResultsError` if they were given from Python."""
     if config.dataset is None:
         raise ResultsError(f"{journal.results}: its questions were given from Python: call {task} again.")
-    if not Path(config.dataset).exists():
-        raise ResultsError(f"{config.dataset}: the rows of {journal.results} are not there any more.")
     return read_rows(config, task, needed)
 
 
@@ -180,7 +178,8 @@ class QuestionStage(Stage):
         kept, source = None if answers is None else answers(), self.asking.judge
         judge = CachedJudge(await source.load(), source.signature, None if source.signature is None else kept)
         try:
-            yield _QuestionWork(self.make(judge), judge.about)
+            make = self.make(judge)
+            yield Work(lambda unit, column, repeat: make(unit), SIDE_BY_SIDE, judge.about)
         finally:
             self.asked += judge.asked
             if kept is not None:
@@ -225,18 +224,6 @@ class ContextStage(QuestionStage):
         size, signature = asking.config.chunk_size, asking.signature(signed)
         plan = plan_of(self.task, self.stage, units, self.column, signature, size, data, part)
         super().__init__(units, plan, asking.about(self.task, len(units), part), asking)
-
-
-class _QuestionWork:
-    """Works on many questions side by side."""
-
-    in_flight = SIDE_BY_SIDE
-
-    def __init__(self, make: Make, about: Mapping[str, Any]) -> None:
-        self.make, self.about = make, about
-
-    async def __call__(self, unit: Any, column: str, repeat: int) -> Record:
-        return await self.make(unit)
 
 
 def fields_of(record: Record) -> Mapping[str, Any]:

@@ -28,6 +28,7 @@ from rag_evaluator.run import (
     Cell,
     Journal,
     Record,
+    Work,
     Worker,
     WorkerJournal,
     find_worker,
@@ -338,36 +339,30 @@ def test_a_run_whose_folder_was_taken_over_by_a_fresh_one_publishes_nothing(tmp_
 def test_no_more_cells_than_the_limit_are_in_the_making() -> None:
     most, under_way, made = 0, 0, []
 
-    class Slow:
-        in_flight, about = 4, {}
-
-        async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
-            nonlocal most, under_way
-            under_way += 1
-            most = max(most, under_way)
-            await asyncio.sleep(0.001 * (unit.index % 3))
-            under_way -= 1
-            return Record(unit.index)
+    async def slow(unit: Sample, column: str, repeat: int) -> Record:
+        nonlocal most, under_way
+        under_way += 1
+        most = max(most, under_way)
+        await asyncio.sleep(0.001 * (unit.index % 3))
+        under_way -= 1
+        return Record(unit.index)
 
     cells = [Cell(Sample(index, {}, {}, f"row {index}"), "exact_match") for index in range(20)]
-    asyncio.run(work_all(iter(cells), Slow(), lambda cell, record: made.append(record.value), Stop()))
+    asyncio.run(work_all(iter(cells), Work(slow, 4), lambda cell, record: made.append(record.value), Stop()))
     assert sorted(made) == list(range(20))
     assert most == 4
 
 
 def test_a_run_that_fails_in_many_scores_at_once_raises_one_error_and_prints_none(caplog) -> None:
-    class Quick:
-        in_flight, about = 8, {}
-
-        async def __call__(self, unit: Sample, column: str, repeat: int) -> Record:
-            return Record(1.0)
+    async def quick(unit: Sample, column: str, repeat: int) -> Record:
+        return Record(1.0)
 
     def done(cell: Cell, record: Record) -> None:
         raise OSError(f"no space left for {cell.unit.index}")
 
     cells = [Cell(Sample(index, {}, {}, f"row {index}"), "exact_match") for index in range(8)]
     with pytest.raises(OSError, match="no space left"):
-        asyncio.run(work_all(iter(cells), Quick(), done, Stop()))
+        asyncio.run(work_all(iter(cells), Work(quick, 8), done, Stop()))
     gc.collect()  # asyncio tells of an error that nobody read when its task is collected
     assert caplog.messages == []
 

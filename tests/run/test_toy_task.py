@@ -20,7 +20,7 @@ from rag_evaluator import JudgeLostError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import Task
 from rag_evaluator.files import Stop, StopSignal
-from rag_evaluator.run import Journal, Plan, Record, Stage, Table, parse_worker, run_stage
+from rag_evaluator.run import Journal, Plan, Record, Stage, Table, Work, parse_worker, run_stage
 from rag_evaluator.tasks import TASKS
 
 COUNT = 40
@@ -43,7 +43,6 @@ class Squares(Stage):
         self.units = [Number(index) for index in range(COUNT)]
         self.plan = Plan("toy", "squares", COUNT, "numbers", "powers", "squares", "0", {}, {"square": "v1"}, 5)
         self.seconds = seconds
-        self.in_flight = 2
 
     def digest(self, unit: Number, column: str) -> str:
         return hashlib.sha256(str(unit.index).encode()).hexdigest()[:16]
@@ -53,10 +52,10 @@ class Squares(Stage):
             raise ValueError(f"{value!r} is no whole number")
 
     @asynccontextmanager
-    async def open(self, answers: Any) -> AsyncIterator["Squares"]:
-        yield self
+    async def open(self, answers: Any) -> AsyncIterator[Work]:
+        yield Work(self.make, 2)
 
-    async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+    async def make(self, unit: Number, column: str, repeat: int) -> Record:
         await asyncio.sleep(self.seconds)
         return Record(unit.index**2)
 
@@ -111,7 +110,7 @@ def test_a_toy_task_runs_with_workers_is_killed_resumed_and_merged(
 
 def test_a_value_that_a_toy_task_cannot_have_is_refused_at_the_merge(tmp_path: Path) -> None:
     class Wrong(Squares):
-        async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+        async def make(self, unit: Number, column: str, repeat: int) -> Record:
             return Record("four")
 
     with pytest.raises(Exception, match="'four' is no whole number"):
@@ -123,7 +122,7 @@ def test_a_judge_that_a_signal_to_the_whole_job_ends_is_a_run_that_was_stopped(t
     """Slurm sends SIGTERM to our server, too."""
 
     class Ending(Squares):
-        async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+        async def make(self, unit: Number, column: str, repeat: int) -> Record:
             if unit.index < 7:
                 return Record(unit.index**2)
             if signalled:

@@ -45,7 +45,7 @@ from rag_evaluator.run.table import Answers, Stage, Table, Work
 from rag_evaluator.run.task import Plan, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
-from rag_evaluator.tasks.evaluation import Scoring
+from rag_evaluator.tasks.evaluation import scoring
 from rag_evaluator.tasks.manifest import describe, refresh_report
 from rag_evaluator.tasks.question import shown
 
@@ -96,7 +96,7 @@ class ProbeStage(Stage):
     @asynccontextmanager
     async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         assert self._load is not None
-        yield Scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
+        yield scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
 
     def write(self, table: Table, folder: Path) -> None:
         records = {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}

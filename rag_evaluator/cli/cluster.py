@@ -1,6 +1,7 @@
 """`rag-evaluator submit`, `status` and `merge`: a run that workers share, without any model."""
 
 import argparse
+import shlex
 from collections.abc import Mapping
 
 from rag_evaluator.cli.options import OK
@@ -63,20 +64,12 @@ def submit(options: argparse.Namespace) -> int:
     if options.runs and not task.takes_runs:
         raise ConfigError(f"--runs is for --task duel, received --task {options.task}.")
     results, inputs = load(task.inputs)(options, config) if task.inputs else (config.results_dir, None)
-    submission = slurm.prepare(
-        options.config,
-        results,
-        options.workers,
-        options.set,
-        options.sbatch,
-        options.launcher,
-        task.command or options.task,
-        inputs,
-    )
+    of_run = options.config, results, options.workers, options.set, options.sbatch, options.launcher
+    sbatch, environment = slurm.sbatch_call(*of_run, task.command or options.task, inputs)
     if not options.dry_run:
         _refuse_in_vain(options.task, config, chosen)
-    job = None if options.dry_run else slurm.submit(submission)
-    print(submission)
+    job = None if options.dry_run else slurm.submit(sbatch, environment, results)
+    print(*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(sbatch))
     if job is not None:
         print(f"array {job} with {options.workers} workers")
         print(f"watch it: {command('status', results)}")

@@ -156,7 +156,7 @@ class QuestionStage(Stage):
 
     Args:
         units: the questions, in order.
-        plan, about: see `rag_evaluator.run.task.Stage`.
+        plan, about: see `rag_evaluator.run.table.Stage`.
         asking: None where nothing is left to be asked.
 
     Attributes:

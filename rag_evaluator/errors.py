@@ -22,8 +22,8 @@ AS_NEAR = 0.06  # difference of ratios
 SHELL: ContextVar[bool] = ContextVar("SHELL", default=False)
 """Whether the user reads messages in a shell: then they name flags, else arguments of the Python functions."""
 
-FRESH = 'start over with --fresh, in Python start="fresh" or fresh=True'
-UPDATE = 'keep the scores that still hold with --update, in Python start="update"'
+FRESH = 'start over with --fresh (in Python start="fresh" or fresh=True)'
+UPDATE = 'keep the scores that still hold with --update (in Python start="update")'
 
 
 class RagEvaluatorError(Exception):

@@ -465,7 +465,7 @@ def test_other_damage_of_unfinished_scores_is_told_with_its_line(
     (results_of(config) / "scores.csv").unlink()
     told = printed(capsys, 2, str(config))
     assert f"{half}, line 2: damaged (" in told
-    assert "Remove the line, or start over with --fresh." in told
+    assert "Remove the line, or start over with --fresh" in told
     assert half.read_bytes() == first + damage + second
     assert main([str(config), "--fresh"]) == 0
 

@@ -70,12 +70,13 @@ def measure(
     """What one strategy took and found, the model loaded before the clock starts."""
     loaded = Judge.from_config(config)
     judge = CachedJudge(loaded)
-    sorter = Sorter(judge, load_prompts(["sort"], "english", Path("prompts")), SortConfig(fast=fast, strategy=strategy))
+    how = judge, load_prompts(["sort"], "english", Path("prompts")), SortConfig(fast=fast, strategy=strategy)
     compare_orders([0, 1], [0, 1], k=2, top=True, fast=False)  # imports scipy before the clock starts
     wall, cpu = time.perf_counter(), time.process_time()
 
     async def sort_all() -> list[Ranking]:
-        return list(await asyncio.gather(*map(sorter.sort, questions, contexts)))
+        sorters = (Sorter(*how, *pair) for pair in zip(questions, contexts, strict=True))
+        return list(await asyncio.gather(*(sorter.sort() for sorter in sorters)))
 
     rankings = asyncio.run(sort_all())
     figures: dict[str, Any] = {"seconds": time.perf_counter() - wall, "cpu_seconds": time.process_time() - cpu}

@@ -22,18 +22,8 @@ AS_NEAR = 0.06  # difference of ratios
 SHELL: ContextVar[bool] = ContextVar("SHELL", default=False)
 """Whether the user reads messages in a shell: then they name flags, else arguments of the Python functions."""
 
-WAYS = {
-    "fresh": (
-        "start over with --fresh",
-        'start over with start="fresh" (fresh=True in sort, generate and evaluate of lists)',
-    ),
-    "update": ("keep the scores that still hold with --update", 'keep the scores that still hold with start="update"'),
-}
-
-
-def way(name: str) -> str:
-    """A way out, as the command line or Python has it."""
-    return WAYS[name][0 if SHELL.get() else 1]
+FRESH = 'start over with --fresh (in Python start="fresh" or fresh=True)'
+UPDATE = 'keep the scores that still hold with --update (in Python start="update")'
 
 
 class RagEvaluatorError(Exception):

@@ -28,8 +28,8 @@ from rag_evaluator.models.hub import is_unnamed
 from rag_evaluator.prompts.loading import Prompts
 from rag_evaluator.results.results import Results
 from rag_evaluator.run.journal import MAIN_TASK, STAGES
-from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.table import Table
 from rag_evaluator.run.task import Plan, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker
@@ -155,7 +155,7 @@ class RAGEvaluator:
         progress: Progress = silent,
         stop: Stop | None = None,
         start: Start = "continue",
-    ) -> ChunkTable:
+    ) -> Table:
         """Do one worker's part of an evaluation in a results folder, and merge when all is done; returns the scores.
 
         Args:

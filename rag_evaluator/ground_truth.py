@@ -7,17 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.schema import with_arguments
-from rag_evaluator.dataset.checked import check_lists
 from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.results.conclusion import why_of
-from rag_evaluator.tasks.question import (
-    Settings,
-    TaskJudge,
-    judge_source,
-    run_and_keep,
-    settings_of,
-    warn_of_language,
-)
+from rag_evaluator.tasks.question import Settings, asked_by_lists, run_and_keep
 from rag_evaluator.tasks.references import Generate, Reference
 
 logger = logging.getLogger(__name__)
@@ -66,14 +58,10 @@ def written_references(
     progress: Progress,
 ) -> list[Reference]:
     """What `generate` makes, with the reason where there is no answer; `given`: settings, None those of `config`."""
-    questions, contexts = check_lists(question_list, contexts_list)
-    settings = settings_of(config, language)
-    warn_of_language(questions, contexts, settings)
-    options = with_arguments(settings.generate, **given)
-    source = judge_source(judge, settings)
-    asking, output_dir = TaskJudge("generate", settings.model_copy(update={"dataset": None}), source), Path(output_dir)
-    stage = Generate((questions, contexts), options, output_dir / "gt", asking)
-    table = run_and_keep(stage, output_dir / "result", fresh, progress)
+    lists, asking = asked_by_lists("generate", question_list, contexts_list, judge, language, config)
+    options, folder = with_arguments(asking.config.generate, **given), Path(output_dir)
+    stage = Generate(lists, options, folder / "gt", asking)
+    table = run_and_keep(stage, folder / "result", fresh, progress)
     references = list(stage.references(table))
     reasons = Counter(reference.reason for reference in references if reference.reason)
     if reasons:

@@ -7,17 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.config.schema import with_arguments
-from rag_evaluator.dataset.checked import check_lists
 from rag_evaluator.files.progress import Progress, automatic
 from rag_evaluator.results.conclusion import why_of
-from rag_evaluator.tasks.question import (
-    Settings,
-    TaskJudge,
-    judge_source,
-    run_and_keep,
-    settings_of,
-    warn_of_language,
-)
+from rag_evaluator.tasks.question import Settings, asked_by_lists, run_and_keep
 from rag_evaluator.tasks.sort import Sort
 
 logger = logging.getLogger(__name__)
@@ -62,13 +54,10 @@ def sort(
     first; empty where there is no order, which a warning says. Raises `RagEvaluatorError` for bad input before a
     model is loaded.
     """
-    questions, contexts = check_lists(question_list, contexts_list)
-    settings, folder = settings_of(config, language), Path(output_dir) / "result"
-    warn_of_language(questions, contexts, settings)
-    options = with_arguments(settings.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
-    asking = TaskJudge("sort", settings.model_copy(update={"dataset": None}), judge_source(judge, settings))
-    stage = Sort((questions, contexts), options, asking)
-    table = run_and_keep(stage, folder, fresh, progress)
+    lists, asking = asked_by_lists("sort", question_list, contexts_list, judge, language, config)
+    options = with_arguments(asking.config.sort, k=k, top=top, fast=fast, strategy=strategy, both_orders=both_orders)
+    stage = Sort(lists, options, asking)
+    table = run_and_keep(stage, Path(output_dir) / "result", fresh, progress)
     rows = [dict(ranking) for ranking in stage.rankings(table)]
     if not indices:
         return rows

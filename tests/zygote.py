@@ -51,18 +51,18 @@ def note(owner: type, name: str, line: Callable[..., str]) -> None:
 
     async def noted(self: Any, *arguments: Any) -> Any:
         with Path(os.environ["RECORD"]).open("ab", buffering=0) as file:
-            file.write(f"{line(*arguments)}\n".encode())
+            file.write(f"{line(self, *arguments)}\n".encode())
         return await method(self, *arguments)
 
     setattr(owner, name, noted)
 
 
 Scorer.score = score  # type: ignore[method-assign]
-note(Scorer, "score", lambda sample, metric, repeat=0: f"{sample.index} {metric} {repeat}")
-note(Sorter, "sort", lambda question, contexts: f"{question} sort")
-note(Generator, "generate", lambda question, contexts: f"{question} generate")
-note(AnswerComparison, "compare", lambda pair: f"{pair.key} duel")
-note(CandidateMaker, "make", lambda slot: f"{slot.index} testset")
+note(Scorer, "score", lambda self, sample, metric, repeat=0: f"{sample.index} {metric} {repeat}")
+note(Sorter, "sort", lambda self: f"{self.question} sort")
+note(Generator, "generate", lambda self: f"{self.question} generate")
+note(AnswerComparison, "compare", lambda self, pair: f"{pair.key} duel")
+note(CandidateMaker, "make", lambda self, slot: f"{slot.index} testset")
 
 
 def write_report(folders: list[Path], out: Path, comparison: Any = None) -> None:

@@ -1,6 +1,7 @@
 """`rag-evaluator submit`, `status` and `merge`: a run that workers share, without any model."""
 
 import argparse
+import shlex
 from collections.abc import Mapping
 
 from rag_evaluator.cli.options import OK
@@ -58,13 +59,12 @@ def submit(options: argparse.Namespace) -> int:
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
     results = config.results_dir
-    submission = slurm.prepare(
-        options.config, results, options.workers, options.set, options.sbatch, options.launcher, options.task
-    )
+    of_run = options.config, results, options.workers, options.set, options.sbatch, options.launcher
+    sbatch, environment = slurm.sbatch_call(*of_run, options.task)
     if not options.dry_run:
         _refuse_in_vain(options.task, config, chosen)
-    job = None if options.dry_run else slurm.submit(submission)
-    print(submission)
+    job = None if options.dry_run else slurm.submit(sbatch, environment, results)
+    print(*(f"{name}={shlex.quote(value)}" for name, value in environment.items()), shlex.join(sbatch))
     if job is not None:
         print(f"array {job} with {options.workers} workers")
         print(f"watch it: {command('status', results)}")

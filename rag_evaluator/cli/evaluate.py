@@ -28,7 +28,7 @@ from rag_evaluator.verifiers.loading import model_folder
 if TYPE_CHECKING:
     from rag_evaluator.results.conclusion import Conclusion
     from rag_evaluator.results.run import Run
-    from rag_evaluator.run.merge import ChunkTable
+    from rag_evaluator.run.table import Table
     from rag_evaluator.tasks.question import QuestionStage
 
 COMPARISON = "comparison.html"  # in the results folder of the run that is compared
@@ -251,8 +251,8 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def run_task(
-    stage: "QuestionStage[Any]", config: Config, worker: Worker, start: Start, stop: Stop
-) -> "tuple[ChunkTable, float, bool, list[str]]":
+    stage: "QuestionStage", config: Config, worker: Worker, start: Start, stop: Stop
+) -> "tuple[Table, float, bool, list[str]]":
     """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
     from rag_evaluator.run.stages import run_stage
     from rag_evaluator.run.status import outcome

@@ -105,8 +105,8 @@ class TerminalBar:
             self.progress.update(
                 self.progress.task_ids[0],
                 description=shortened(state.phase or state.noun or "working", room),
-                completed=state.phase_steps[0] if state.phase else state.done,
-                total=(state.phase_steps[1] or None) if state.phase else state.total,
+                completed=state.done,
+                total=None if state.phase else state.total,
                 figures=figures,
             )
             self.progress.start()  # once; a line of nothing is never shown

@@ -117,28 +117,12 @@ def write_wide_json(path: Path, value: Any) -> None:
     write_text(path, wide_json_text(value))
 
 
-def write_wide_json_list(path: Path, values: Iterable[Mapping[str, Any]]) -> None:
-    """One list of objects, written one by one, with the same text as `write_wide_json`. Any: JSON."""
-
-    def pieces() -> Iterator[str]:
-        between = "[\n"
-        for value in values:
-            yield between + wide_json_text([value])[len("[\n") : -len("\n]\n")]
-            between = ",\n"
-        yield "[]\n" if between == "[\n" else "\n]\n"
-
-    _write_pieces(path, pieces())
-
-
 def write_lines(path: Path, records: Iterable[Any]) -> None:
     """One JSON value a line."""
-    _write_pieces(path, (json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records))
 
-
-def _write_pieces(path: Path, pieces: Iterable[str]) -> None:
     def write(to: Path) -> None:
         with to.open("w", encoding="utf-8", errors="replace", newline="\n") as file:
-            file.writelines(pieces)
+            file.writelines(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n" for record in records)
 
     write_whole(path, write)
 
@@ -192,11 +176,10 @@ def folder_names(paths: Sequence[str]) -> dict[str, str]:
     parts = {path: PurePath(path).parts or (path,) for path in paths}
 
     def shortest(path: str) -> str:
-        other_paths = [other for name, other in parts.items() if name != path]
-        for length in range(1, len(parts[path])):
-            if all(other[-length:] != parts[path][-length:] for other in other_paths):
-                return "/".join(parts[path][-length:])
-        return str(PurePath(*parts[path]))
+        own = parts[path]
+        tails = (own[-length:] for length in range(1, len(own)))
+        unique = (tail for tail in tails if sum(other[-len(tail) :] == tail for other in parts.values()) == 1)
+        return "/".join(next(unique, [str(PurePath(*own))]))
 
     return {path: shortest(path) for path in paths}
 

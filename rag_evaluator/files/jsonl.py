@@ -9,7 +9,7 @@ from io import FileIO
 from pathlib import Path
 from typing import Any, TypeVar
 
-from rag_evaluator.errors import ResultsError, way
+from rag_evaluator.errors import FRESH, ResultsError
 from rag_evaluator.files.atomic import short_digest, writing
 
 SYNC_SECONDS = 1.0
@@ -101,7 +101,7 @@ def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int,
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             if torn is not None:
-                raise ResultsError(f"{path}, {torn}. Remove the line, or {way('fresh')}.") from None
+                raise ResultsError(f"{path}, {torn}. Remove the line, or {FRESH}.") from None
             try:
                 if not line.endswith(b"\n"):
                     raise ValueError("no end of line")
@@ -111,13 +111,6 @@ def read_lines(path: Path, read: Callable[[bytes], Item]) -> Iterator[tuple[int,
                 continue
             yield place, record
             place += len(line)
-
-
-def need_text(value: Any) -> str:
-    """The value if it is a text. Raises `TypeError`."""
-    if not isinstance(value, str):
-        raise TypeError(f"{value!r:.40} is no text")
-    return value
 
 
 Key = tuple[str, ...]
@@ -196,4 +189,4 @@ class Records:
     def _key_of(self, line: bytes) -> tuple[Key, int]:
         """The key of a line, and its length in bytes."""
         record = read_checked(line)
-        return tuple(need_text(record[name]) for name in self.keys), len(line)
+        return tuple(record[name] for name in self.keys), len(line)

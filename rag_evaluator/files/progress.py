@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol, TextIO
 
 logger = logging.getLogger("rag_evaluator.progress")  # the name in the docs
@@ -29,21 +29,6 @@ def automatic(done: int, total: int) -> None:
     """The progress where nobody asked for one: lines on standard error."""
 
 
-@dataclass
-class Phase:
-    """What is done before, between and after the counted work, such as loading a model.
-
-    Attributes:
-        since: when it began, on the monotonic clock, seconds.
-        done, total: of its own steps; total 0: not known.
-    """
-
-    text: str
-    since: float
-    done: int = 0
-    total: int = 0
-
-
 @dataclass(frozen=True)
 class State:
     """What this process is doing.
@@ -51,28 +36,22 @@ class State:
     Attributes:
         phase: what is done just now beside the counted work; empty: the counted work itself.
         phase_seconds: how long already.
-        phase_steps: (done, total) of its own steps; total 0: not known.
         noun: what is counted: scores, questions; empty: nothing is counted yet.
         done, total: cells made by anybody, and all; total None: not known yet.
         missing: cells that this process could not make.
         tokens: that the judge has read and written in this process, as far as its engine counts them.
-        answers: of the judge, as far as it is a model of ours.
         rate: cells a second since the last phase; None: not known yet.
-        seconds_left: None: not known.
         elapsed: seconds since the beginning.
     """
 
     phase: str = ""
     phase_seconds: float = 0.0
-    phase_steps: tuple[int, int] = (0, 0)
     noun: str = ""
     done: int = 0
     total: int | None = None
     missing: int = 0
     tokens: int = 0
-    answers: int = 0
     rate: float | None = None
-    seconds_left: float | None = None
     elapsed: float = 0.0
 
 
@@ -80,21 +59,22 @@ class Activity:
     """What the work in this process tells of itself; read by other threads at any time.
 
     Attributes:
-        missing, tokens, answers: see `State`; whoever makes one adds it.
+        missing, tokens: see `State`; whoever makes one adds it.
     """
 
     def __init__(self) -> None:
-        self._phases: list[Phase] = []
+        self._phases: list[tuple[str, float]] = []  # what is done beside the counted work, and since when
         self._counts: tuple[str, int, int | None] = ("", 0, None)
-        self.missing = self.tokens = self.answers = 0
+        self._since = (0.0, 0)  # when the last phase ended, and what was done by then: loading is no work
+        self.missing = self.tokens = 0
 
     @contextmanager
     def counted(self, noun: str) -> Iterator[Progress]:
         """Cells of this name are counted inside, by calls with (done, total)."""
         before = self._counts
         if not before[0]:
-            self.missing = self.tokens = self.answers = 0
-        self._counts = (noun, 0, None)
+            self.missing = self.tokens = 0
+        self._counts, self._since = (noun, 0, None), (time.monotonic(), 0)
 
         def at(done: int, total: int) -> None:
             self._counts = (noun, done, total)
@@ -105,28 +85,23 @@ class Activity:
             self._counts = before
 
     @contextmanager
-    def phase(self, text: str) -> Iterator[Phase]:
-        """Something that takes long is done inside; phases may be inside each other."""
+    def phase(self, text: str) -> Iterator[None]:
+        """Something that takes long is done inside, such as loading a model; phases may be inside each other."""
         logger.info("%s", text)
-        phase = Phase(text, time.monotonic())
+        phase = (text, time.monotonic())
         self._phases.append(phase)
         try:
-            yield phase
+            yield
         finally:
             self._phases.remove(phase)
+            self._since = (time.monotonic(), self._counts[1])
 
-    def step(self, done: int, total: int) -> None:
-        """How far the innermost phase is, if there is one."""
-        if self._phases:
-            phase = self._phases[-1]
-            phase.done, phase.total = done, total
-
-    def state(self) -> State:
-        """At this moment, without what only time can tell: rate, time left, elapsed time."""
-        now, (noun, done, total) = time.monotonic(), self._counts
-        [phase] = self._phases[-1:] or [Phase("", now)]
-        steps = (phase.done, phase.total)
-        return State(phase.text, now - phase.since, steps, noun, done, total, self.missing, self.tokens, self.answers)
+    def state(self, began: float = 0.0) -> State:
+        """What is done at this moment; `began`: when the work did, on the monotonic clock."""
+        now, (noun, done, total), (since, before) = time.monotonic(), self._counts, self._since
+        [(phase, at)] = self._phases[-1:] or [("", now)]
+        rate = (done - before) / (now - since) if done > before and now > since and not phase else None
+        return State(phase, now - at, noun, done, total, self.missing, self.tokens, rate, now - began)
 
 
 ACTIVITY = Activity()
@@ -185,9 +160,7 @@ def line_of(state: State) -> str:
     counts = ", ".join(figures)
     if counts and not state.phase:
         return shortened(f"{clock} {counts}", WIDTH)
-    done, total = state.phase_steps
-    steps = f" {done}/{total}" if total else ""
-    tail = f"{steps} (for {duration(state.phase_seconds)})" if state.phase else ""
+    tail = f" (for {duration(state.phase_seconds)})" if state.phase else ""
     tail += f"; {counts}" if counts else ""
     return f"{clock} {shortened(state.phase or 'working', WIDTH - len(clock) - 1 - len(tail))}{tail}"
 
@@ -202,9 +175,8 @@ def figures_of(state: State) -> list[str]:
     parts = [
         counts,
         pace(state.rate) if state.rate else "",
-        "" if state.seconds_left is None else f"{duration(state.seconds_left)} left",
+        f"{duration((state.total - state.done) / state.rate)} left" if state.rate else "",
         missing,
-        f"{state.answers} answers" if state.answers else "",
         f"{state.tokens} tokens" if state.tokens else "",
     ]
     return list(filter(None, parts))
@@ -241,17 +213,16 @@ def write_to(stream: TextIO | None) -> Callable[[str], None]:
 
     def write(line: str) -> None:
         encoding = getattr(stream, "encoding", None) or sys.getdefaultencoding()
-        line = shortened(line.encode(encoding, "backslashreplace").decode(encoding), WIDTH)
+        text = shortened(line.encode(encoding, "backslashreplace").decode(encoding), WIDTH) + "\n"
         with suppress(OSError, ValueError, AttributeError):
-            assert stream is not None
             try:
-                number = stream.fileno()
+                number = stream.fileno()  # type: ignore[union-attr]  # None where there is no standard error
             except OSError:  # a stream in memory
-                stream.write(f"{line}\n")
+                stream.write(text)  # type: ignore[union-attr]
             else:
-                os.write(number, f"{line}\n".encode(encoding))
+                os.write(number, text.encode(encoding))
 
-    return write if stream is not None else lambda line: None
+    return write
 
 
 TICK = 0.25  # seconds
@@ -278,7 +249,7 @@ class Watch:
     def __init__(self, display: Display, tick: float = TICK, activity: Activity = ACTIVITY) -> None:
         self.display, self.tick, self.activity = display, tick, activity
         self._ended, self._lock = threading.Event(), threading.Lock()
-        self._began, self._pace = time.monotonic(), Pace()
+        self._began = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
 
     def __enter__(self) -> "Watch":
@@ -295,35 +266,13 @@ class Watch:
             self._lock.release()
         self.display.close()
 
-    def state(self) -> State:
-        """The activity with its rate, the time left and the time since the beginning."""
-        now, state = time.monotonic(), self.activity.state()
-        rate = self._pace.rate(now, state)
-        left = None if not rate or state.total is None else (state.total - state.done) / rate
-        return replace(state, rate=rate, seconds_left=left, elapsed=now - self._began)
-
     def _run(self) -> None:
         while not self._ended.wait(self.tick):
             with self._lock:
                 if self._ended.is_set():
                     return
                 try:
-                    self.display.show(self.state())
+                    self.display.show(self.activity.state(self._began))
                 except Exception:  # the work is worth more than what is shown of it
                     logger.debug("progress cannot be shown", exc_info=True)
                     return
-
-
-class Pace:
-    """Cells a second since the last phase. Time of loading is no time of work: with each phase it begins anew."""
-
-    def __init__(self) -> None:
-        self._began: tuple[float, int] | None = None  # when, and what was done by then
-
-    def rate(self, now: float, state: State) -> float | None:
-        """None where nothing has been done yet."""
-        if state.phase or state.total is None:
-            self._began = None
-            return None
-        since, before = self._began = self._began or (now, state.done)
-        return (state.done - before) / (now - since) if state.done > before and now > since else None

@@ -13,7 +13,6 @@ from pydantic_core import from_json
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import BudgetError, JudgementError, ModelError, PromptTooLongError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.protocol import Engine, TextEngine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
 from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten, with_reasons
@@ -105,7 +104,6 @@ class EngineJudge:
         asked = self.request(prompt, response_model, draw)
         thought = await self.think(asked.input_ids, asked.seed, asked.group)
         reply = await self._generate(replace(asked, input_ids=asked.input_ids + thought.continuation))
-        ACTIVITY.answers += 1
         answer = _validated(reply, response_model, asked.max_new_tokens)
         cut = (reply.cut if reply.complete else reply.cut | {"list"}) | thought.cut
         thinking = reply.thinking if thought.text is None else thought.text
@@ -140,7 +138,6 @@ class EngineJudge:
             return probabilities(before, ids, functools.partial(self.engine.next_logprobs, group=f"choose {name}"))
 
         shares = await self._answers.get(short_digest(repr((before, ids))), ask)
-        ACTIVITY.answers += 1
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
         return Shares(dict(zip(options, shares, strict=True)), thought.text, thought.tokens, thought.cut)

@@ -16,7 +16,7 @@ from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.imports import loading_libraries
-from rag_evaluator.models.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread
+from rag_evaluator.models.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread, run
 from rag_evaluator.models.hub import (
     UNNAMED,
     arguments_part,
@@ -68,12 +68,8 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
 
     def embed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts."""
-        known = {text: vector for text in texts if (vector := self._vectors.find(text)) is not None}
-        missing = [text for text in dict.fromkeys(texts) if text not in known]
-        for text, vector in zip(missing, self._embed(missing), strict=True):
-            self._vectors.keep(text, vector)
-            known[text] = vector
-        return [known[text].tolist() for text in texts]
+        vectors: list[list[float]] = run(self.aembed_texts(texts))
+        return vectors
 
     async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
@@ -82,9 +78,6 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         return self.embed_texts(texts)
-
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        return await self.aembed_texts(texts)
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of a search; some models embed it in another way than what is searched."""

@@ -66,16 +66,6 @@ class SingleFlight(Generic[K, V]):
             task.add_done_callback(partial(self._finish, flight))
         return await asyncio.shield(task)
 
-    def find(self, key: K) -> V | None:
-        """The value of a key if it is kept."""
-        return self._kept.get(key)
-
-    def keep(self, key: K, value: V) -> None:
-        """Remember a value that was made elsewhere."""
-        self._kept[key] = value
-        while self.remembered is not None and len(self._kept) > self.remembered:
-            self._kept.popitem(last=False)
-
     def clear(self) -> None:
         """Forget all values, those that are being made included: who waits for one still gets it."""
         self._kept.clear()
@@ -86,7 +76,9 @@ class SingleFlight(Generic[K, V]):
         if self._under_way.get(flight) is task:  # not cleared meanwhile
             del self._under_way[flight]
             if not failed:
-                self.keep(flight[1], task.result())
+                self._kept[flight[1]] = task.result()
+                while self.remembered is not None and len(self._kept) > self.remembered:
+                    self._kept.popitem(last=False)
 
 
 QUIET_PASSES = 12

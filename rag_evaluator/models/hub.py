@@ -179,8 +179,6 @@ def _digests(paths: Iterable[Path]) -> list[str]:
 
 def _digest(path: Path) -> str:
     """SHA-256 of a file; that of a large one is kept in the user's cache folder, by its path and state."""
-    if (named := _blob_digest(path)) is not None:
-        return named
     state, before = _state(path), _now()
     if state[0] < WORTH_REMEMBERING:
         return file_digest(path)
@@ -199,14 +197,6 @@ def _digest(path: Path) -> str:
         except ResultsError as error:
             logger.debug("the fingerprint is not kept: %s", error)
     return digest
-
-
-def _blob_digest(path: Path) -> str | None:
-    """The digest by which the hub's cache names a large file; None where it does not."""
-    if not path.is_symlink():
-        return None
-    blob = path.readlink()
-    return blob.name if blob.parent.name == "blobs" and SHA256.fullmatch(blob.name) else None
 
 
 def _state(path: Path) -> tuple[int, ...]:

@@ -21,11 +21,12 @@ import re
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from rag_evaluator.errors import ResultsError, way
-from rag_evaluator.files.jsonl import checked_line, need_text, read_checked, read_lines
+from rag_evaluator.errors import FRESH, ResultsError
+from rag_evaluator.files.jsonl import checked_line, read_checked, read_lines
 from rag_evaluator.run.task import Plan, Record
 from rag_evaluator.run.workers import WorkerNote, now
 
@@ -74,13 +75,7 @@ def decode(line: bytes, task: str, stage: str) -> Line | None:
         return None
     if (data["task"], data["stage"]) != (task, stage):
         raise ValueError(f"it belongs to {data['task']}.{data['stage']}")
-    signature = data["signature"]
-    key = Key(
-        need_text(data["unit"]),
-        need_text(data["column"]),
-        None if signature is None else need_text(signature),
-        int(data["repeat"]),
-    )
+    key = Key(*(data[name] for name in Key._fields))
     record = Record(data["value"], data["reason"], bool(data["retry"]), data["details"])
     return Line(int(data["index"]), key, record)
 
@@ -90,14 +85,6 @@ MAIN_TASK = "evaluate"
 STAGES = {MAIN_TASK: "scores"}
 PARTS, SCORES, ANSWERS, WORKERS, TMP = "parts", "scores", "answers", "workers", "tmp"
 FOLDERS = (PARTS, SCORES, ANSWERS, WORKERS, TMP)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A finished chunk: the lines of its records, and its footer."""
-
-    lines: Sequence[bytes]
-    footer: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -184,8 +171,11 @@ class Journal:
         """The chunks that are not finished."""
         return sorted(set(range(self.plan.chunks)) - self.published())
 
-    def read_part(self, chunk: int) -> Part:
-        """A finished chunk. Raises `ResultsError`, with its name, if it is damaged or belongs to another run."""
+    def read_part(self, chunk: int) -> tuple[Sequence[bytes], Mapping[str, Any]]:
+        """The lines of a finished chunk, and its footer.
+
+        Raises `ResultsError`, with its name, if it is damaged or belongs to another run.
+        """
         path, mend = self.part_path(chunk), "Remove it, and the same command makes it again."
         try:
             *lines, last = path.read_bytes().splitlines(keepends=True)
@@ -203,7 +193,7 @@ class Journal:
                 f"{path}: foreign: it is chunk {footer['chunk']} of the plan {footer['plan']}, expected chunk {chunk} "
                 f"of {self.digest}. {mend}"
             )
-        return Part(lines, footer)
+        return lines, footer
 
     def read_footer(self, chunk: int) -> dict[str, Any]:
         """The footer of a finished chunk, its lines unread and unchecked; empty if it cannot be read."""
@@ -227,7 +217,7 @@ class Journal:
 
     def lines_of(self, path: Path) -> Iterator[Line]:
         """The records of a file. Raises `ResultsError`, with the line, where it is damaged."""
-        for _, line in read_lines(path, lambda line: decode(line, self.plan.task, self.plan.stage)):
+        for _, line in read_lines(path, partial(decode, task=self.plan.task, stage=self.plan.stage)):
             if line is not None:
                 yield line
 
@@ -265,7 +255,7 @@ def read_manifest(place: Path) -> Manifest | None:
         if type(data.get("format")) is int and data["format"] != FORMAT:
             raise ResultsError(
                 f"{place.parent}: its journal has format {data['format']}, this version reads and writes {FORMAT}. "
-                f"Choose another name or output_dir, or {way('fresh')}."
+                f"Choose another name or output_dir, or {FRESH}."
             )
         plan = Plan.from_json(data["plan"])
         if plan.digest != data["digest"]:
@@ -278,7 +268,7 @@ def read_manifest(place: Path) -> Manifest | None:
     except OSError as error:
         raise ResultsError(f"{path}: cannot be read: {error}.") from error
     except (ValueError, KeyError, TypeError) as error:
-        raise ResultsError(f"{path}: damaged ({error}). {way('fresh').capitalize()}.") from None
+        raise ResultsError(f"{path}: damaged ({error}). {FRESH[0].upper()}{FRESH[1:]}.") from None
 
 
 SILENT_SECONDS = 600.0  # a worker of another machine that has written nothing for so long is taken for dead
@@ -292,46 +282,43 @@ def workers_of(journal: Journal) -> list[WorkerNote]:
 
 
 class KnownRecords:
-    """The records in files of a stage that are worth keeping.
+    """The records of a journal that are worth keeping; of a key that is there several times the last one counts.
 
     Args:
-        plan: of any generation of the stage.
-        paths: where they are; of a key that is there several times the last record counts.
+        journal: None has none.
 
     Their places are kept in a temporary database on disk, so that memory does not grow with their number. Raises
     `ResultsError` for a file that is damaged before its last line.
     """
 
-    def __init__(self, plan: Plan, paths: Sequence[Path]) -> None:
-        self.plan, self.paths = plan, paths
+    def __init__(self, journal: Journal | None) -> None:
         self._places = sqlite3.connect("", check_same_thread=False)
-        self._places.execute("CREATE TABLE place (key TEXT PRIMARY KEY, path INTEGER, start INTEGER) WITHOUT ROWID")
-        self._places.executemany("INSERT OR REPLACE INTO place VALUES (?, ?, ?)", self._read())
+        self._places.execute("CREATE TABLE place (key TEXT PRIMARY KEY, path TEXT, start INTEGER) WITHOUT ROWID")
+        if journal is not None:
+            self._decode = partial(decode, task=journal.plan.task, stage=journal.plan.stage)
+            self._places.executemany("INSERT OR REPLACE INTO place VALUES (?, ?, ?)", self._read(journal.folder))
 
-    def find(self, key: Key) -> Line | None:
-        """The record of a key, with the place that its unit had when it was made."""
-        if key.signature is None or not self.paths:
-            return None
+    def find(self, key: Key) -> Record | None:
+        """The record of a key."""
         row = self._places.execute("SELECT path, start FROM place WHERE key = ?", (_text(key),)).fetchone()
-        return None if row is None else self._line(*row)
+        if row is None:
+            return None
+        with Path(row[0]).open("rb") as file:
+            file.seek(row[1])
+            line = self._decode(file.readline())
+        assert line is not None
+        return line.record
 
     def close(self) -> None:
         """Give the temporary database back."""
         self._places.close()
 
-    def _read(self) -> Iterator[tuple[str, int, int]]:
-        """Key, number of the file and place in it of each record that is worth keeping."""
-        for number, path in enumerate(self.paths):
-            for start, line in read_lines(path, lambda line: decode(line, self.plan.task, self.plan.stage)):
+    def _read(self, folder: Path) -> Iterator[tuple[str, str, int]]:
+        """Key, file and place in it of each record that is worth keeping."""
+        for path in (path for name in (PARTS, SCORES) for path in sorted((folder / name).glob("*.jsonl"))):
+            for start, line in read_lines(path, self._decode):
                 if line is not None and worth_keeping(line):
-                    yield _text(line.key), number, start
-
-    def _line(self, path: int, start: int) -> Line:
-        with self.paths[path].open("rb") as file:
-            file.seek(start)
-            line = decode(file.readline(), self.plan.task, self.plan.stage)
-        assert line is not None
-        return line
+                    yield _text(line.key), str(path), start
 
 
 def _text(key: Key) -> str:

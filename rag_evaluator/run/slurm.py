@@ -6,47 +6,20 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rag_evaluator.errors import ConfigError, RagEvaluatorError
 from rag_evaluator.resources import packaged
 
-LAUNCHER = "launcher.sh"
+LAUNCHER, LOGS = "launcher.sh", "slurm"
 PROJECT = packaged(LAUNCHER).parent
 
 
 class SubmitError(RagEvaluatorError):
-    """Slurm did not take a job."""
+    """Slurm did not take a job, or it failed."""
 
 
-class JobError(RagEvaluatorError):
-    """Slurm took a job, and it failed."""
-
-
-@dataclass(frozen=True)
-class Submission:
-    """A call of `sbatch`.
-
-    Attributes:
-        launcher: the script of the job.
-        logs: folder of its logs, one for each worker.
-        command: `sbatch` with its arguments, the launcher and what that runs.
-        environment: variables that the launcher reads.
-    """
-
-    launcher: Path
-    logs: Path
-    command: Sequence[str]
-    environment: Mapping[str, str]
-
-    def __str__(self) -> str:
-        """As it would be typed."""
-        variables = " ".join(f"{name}={shlex.quote(value)}" for name, value in self.environment.items())
-        return f"{variables} {shlex.join(self.command)}"
-
-
-def prepare(
+def sbatch_call(
     config: Path,
     results: Path,
     workers: int,
@@ -54,8 +27,8 @@ def prepare(
     sbatch: Sequence[str],
     launcher: Path | None,
     task: str = "evaluate",
-) -> Submission:
-    """The call of `sbatch` for an array of workers.
+) -> tuple[list[str], dict[str, str]]:
+    """The command that hands an array of workers to Slurm, and the variables that the launcher reads.
 
     Args:
         results: results folder of the run; logs go to `slurm/` in it.
@@ -66,26 +39,26 @@ def prepare(
 
     Raises `ConfigError` if there is no launcher.
     """
-    launcher, logs = _find_launcher(launcher, config), results / "slurm"
+    launcher = _find_launcher(launcher, config)
     sets = [part for override in overrides for part in ("--set", override)]
-    array = ["--parsable", f"--output={logs}/%x-%A_%a.log", f"--array=0-{workers - 1}", *sbatch, str(launcher)]
+    output, array = f"--output={results / LOGS}/%x-%A_%a.log", f"--array=0-{workers - 1}"
     environment = {"PROJECT": str(PROJECT), "PYTHON": sys.executable}
     environment |= {name: os.environ[name] for name in environment if name in os.environ}
-    return Submission(launcher, logs, ["sbatch", *array, task, str(config.resolve()), *sets], environment)
+    call = ["sbatch", "--parsable", output, array, *sbatch, str(launcher), task, str(config.resolve()), *sets]
+    return call, environment
 
 
-def submit(submission: Submission) -> str:
-    """The number of the job. Raises `SubmitError`, and `JobError` where `sbatch` waits for a job that fails."""
+def submit(command: Sequence[str], environment: Mapping[str, str], results: Path) -> str:
+    """The number of the job. Raises `SubmitError`, also where `sbatch` waits for a job that fails."""
     if shutil.which("sbatch") is None:
         raise SubmitError("sbatch is not here: submit from a login node of a Slurm cluster, or see --dry-run.")
-    submission.logs.mkdir(parents=True, exist_ok=True)  # Slurm makes no folders
-    environment = {**os.environ, **submission.environment}
-    done = subprocess.run(submission.command, capture_output=True, text=True, env=environment, check=False)
+    (results / LOGS).mkdir(parents=True, exist_ok=True)  # Slurm makes no folders
+    done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, **environment}, check=False)
     job = done.stdout.strip().partition(";")[0]
     if done.returncode and job:  # with `--wait` it is the highest exit status of a worker
-        raise JobError(f"job {job} ended with exit status {done.returncode}. Its logs: {submission.logs}/*-{job}_*.log")
+        raise SubmitError(f"job {job} ended with status {done.returncode}. Its logs: {results / LOGS}/*-{job}_*.log")
     if done.returncode:
-        raise SubmitError(f"{shlex.join(submission.command)} failed: {done.stderr.strip()}")
+        raise SubmitError(f"{shlex.join(command)} failed: {done.stderr.strip()}")
     return job
 
 

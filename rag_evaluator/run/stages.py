@@ -15,9 +15,10 @@ from rag_evaluator.files.signals import Stop, StopSignal
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.results.manifest import refuse_foreign
 from rag_evaluator.run.journal import Journal, Key, Line, encode, place_of, read_manifest, workers_of
-from rag_evaluator.run.merge import ChunkTable, merge_once
+from rag_evaluator.run.merge import merge_once
 from rag_evaluator.run.status import is_complete
-from rag_evaluator.run.task import Cell, Plan, Record, Stage, Work, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.table import Stage, Table, Work
+from rag_evaluator.run.task import Cell, Plan, Record, refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.worker_journal import Start, WorkerJournal
 from rag_evaluator.run.workers import Worker, now, process_name, run_id
 
@@ -27,7 +28,7 @@ LOOK_SECONDS = 1.0  # how often a worker looks whether a chunk in its hands was 
 class Chunk:
     """A chunk in the making: its records, by cell, of which those that are known need not be made."""
 
-    def __init__(self, number: int, stage: Stage[Any], plan: Plan, known: Mapping[Key, Line]) -> None:
+    def __init__(self, number: int, stage: Stage, plan: Plan, known: Mapping[Key, Line]) -> None:
         self.number, self.stage, self.plan = number, stage, plan
         self.marks: set[str] = set()
         units = plan.units_of(number)
@@ -79,7 +80,7 @@ class Cells:
         progress: called with (cells done by anybody, cells of the stage).
     """
 
-    def __init__(self, journal: WorkerJournal, stage: Stage[Any], worker: Worker, progress: Progress) -> None:
+    def __init__(self, journal: WorkerJournal, stage: Stage, worker: Worker, progress: Progress) -> None:
         self.journal, self.stage, self.worker, self.progress = journal, stage, worker, progress
         self.plan = journal.plan
         self._open: dict[int, Chunk] = {}
@@ -182,7 +183,7 @@ LOOKING = "looking for what is made already"
 Records = dict[tuple[int, str, int], Record]  # by place of the unit, column and number of the repeat
 
 
-def refuse_used(results: Path, stage: Stage[Any]) -> None:
+def refuse_used(results: Path, stage: Stage) -> None:
     """Raises `ResultsError` where an evaluation would be refused, as its folder holds another one. Writes nothing."""
     refuse_foreign(results, stage.files)
     begun = read_manifest(place_of(results, stage.plan.task, stage.plan.stage))
@@ -192,13 +193,13 @@ def refuse_used(results: Path, stage: Stage[Any]) -> None:
 
 
 def run_stage(
-    stage: Stage[Any],
+    stage: Stage,
     results: Path,
     worker: Worker,
     progress: Progress = silent,
     stop: Stop | None = None,
     start: Start = "continue",
-) -> ChunkTable:
+) -> Table:
     """Make the cells of a stage that are this worker's, help with the others, merge; the cells when all are there.
 
     Args:
@@ -218,10 +219,10 @@ def run_stage(
     is_there = is_complete(journal) and stage.is_written(results)
     if not is_there or journal.try_again(run_id()):
         _make_and_merge(stage, journal, worker, progress, stop or Stop())
-    return ChunkTable(journal, stage)
+    return Table(journal, stage)
 
 
-def _make_and_merge(stage: Stage[Any], journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:
+def _make_and_merge(stage: Stage, journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:
     """Do what is left to be done; the note of this process says how it ended."""
     journal.forget_finished()
     journal.note_worker(worker=str(worker), run=run_id())
@@ -243,7 +244,7 @@ def _make_and_merge(stage: Stage[Any], journal: WorkerJournal, worker: Worker, p
     end("finished")
 
 
-def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:
+def _make(stage: Stage, journal: WorkerJournal, worker: Worker, progress: Progress, stop: Stop) -> None:
     """Open the work if there is a cell to make at all, and make the cells."""
     cells = Cells(journal, stage, worker, progress)
     left = iter(cells)
@@ -257,7 +258,7 @@ def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, progress: P
         yield from left
 
     async def work() -> None:
-        async with stage.open(journal) as made:
+        async with stage.open(journal.answers) as made:
             if made.about:
                 journal.note_worker(engine=made.about)
             with stop.patiently():
@@ -268,7 +269,7 @@ def _make(stage: Stage[Any], journal: WorkerJournal, worker: Worker, progress: P
         raise StopSignal(stop.asked)
 
 
-def make_all(stage: Stage[Any], progress: Progress) -> tuple[Records, Mapping[str, Any]]:
+def make_all(stage: Stage, progress: Progress) -> tuple[Records, Mapping[str, Any]]:
     """Make all cells of a stage in memory, without a journal; the records, and how the work was done."""
     records: Records = {}
 
@@ -289,7 +290,7 @@ def make_all(stage: Stage[Any], progress: Progress) -> tuple[Records, Mapping[st
 
 async def work_all(
     cells: Iterator[Cell],
-    work: Work[Any],
+    work: Work,
     done: Callable[[Cell, Record], None],
     stop: Stop,
     tick: Callable[[], None] = lambda: None,
@@ -305,7 +306,7 @@ async def work_all(
     async def take() -> None:
         while not stop.asked and (cell := next(cells, None)) is not None:
             try:
-                record = await work(cell.unit, cell.column, cell.repeat)
+                record = await work.make(*cell)
             except JudgementError as error:
                 record = Record(None, str(error), retry=True)
             done(cell, record)

@@ -1,16 +1,14 @@
-"""What can be run: a stage has units and columns, and each cell of them, repeated or not, becomes a record."""
+"""The plan of a stage: its units and columns, of which each cell, repeated or not, becomes a record."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import Any, NamedTuple
 
 from rag_evaluator.dataset.sample import RowChoice
-from rag_evaluator.errors import ResultsError, way
+from rag_evaluator.errors import FRESH, UPDATE, ResultsError
 from rag_evaluator.files.atomic import short_digest
-from rag_evaluator.files.jsonl import Records
 
 MOST_UNITS = 256  # a chunk is minutes of work for a judge
 FEWEST_CHUNKS = 64  # so that small datasets can be shared, too
@@ -138,7 +136,7 @@ def refuse_changes(results: Path, changes: Sequence[str]) -> None:
     if changes:
         raise ResultsError(
             f"{results} holds scores of another run. Changed: {'; '.join(changes)}. Choose another name or output_dir, "
-            f"{way('update')}, or {way('fresh')}."
+            f"{UPDATE}, or {FRESH}."
         )
 
 
@@ -147,7 +145,7 @@ def refuse_fewer_rows(results: Path, plan: Plan, old: Plan) -> None:
     if not plan.holds_rows_of(old):
         raise ResultsError(
             f"{results} holds the scores of {old.rows}, and this run takes {plan.rows}: their results would take the "
-            f"place of those. Choose another name or output_dir, leave out limit and sample, or {way('fresh')}."
+            f"place of those. Choose another name or output_dir, leave out limit and sample, or {FRESH}."
         )
 
 
@@ -163,19 +161,6 @@ def _difference(old: str | None, new: str | None) -> str:
     before, now = (dict(part.partition(":")[::2] for part in line.split("|")) for line in (old, new))
     names = [name for name in {**before, **now} if before.get(name) != now.get(name)]
     return ", ".join(f"{name} {before.get(name, 'not set')} before, {now.get(name, 'not set')} now" for name in names)
-
-
-class Unit(Protocol):
-    """What a stage works on: a row, a question, a pair."""
-
-    @property
-    def index(self) -> int:
-        """Its place in the stage, from 0."""
-
-
-U = TypeVar("U", bound=Unit)
-U_co = TypeVar("U_co", bound=Unit, covariant=True)
-U_contra = TypeVar("U_contra", bound=Unit, contravariant=True)
 
 
 @dataclass(frozen=True)
@@ -205,94 +190,3 @@ class Cell(NamedTuple):
     unit: Any  # the stage's own kind of unit
     column: str
     repeat: int = 0
-
-
-class Context(Protocol):
-    """What a run gives to the work of a stage."""
-
-    def answers(self) -> Records:
-        """Answers that were kept by this and earlier starts, by signature of the judge and digest of the prompt."""
-
-
-class Work(Protocol[U_contra]):
-    """What makes records, open in one process and shared by all of its cells.
-
-    Attributes:
-        in_flight: cells in the making at any time: enough that the judge's batches stay full.
-        about: what status shows of it: the engine, the path in use and why.
-    """
-
-    in_flight: int
-    about: Mapping[str, Any]
-
-    async def __call__(self, unit: U_contra, column: str, repeat: int) -> Record:
-        """The record of a cell. An error stops the run, but for `JudgementError`, which makes a missing record."""
-
-
-class Table(Protocol[U_co]):
-    """The finished cells of a stage.
-
-    Attributes:
-        plan, about: of the stage, as whoever began it had them.
-        marks: what any of its records is marked with.
-        engines: `Work.about` of each process that worked.
-    """
-
-    @property
-    def engines(self) -> Sequence[Mapping[str, Any]]: ...
-
-    @property
-    def plan(self) -> Plan: ...
-
-    @property
-    def about(self) -> Mapping[str, Any]: ...
-
-    @property
-    def marks(self) -> frozenset[str]: ...
-
-    def __iter__(self) -> Iterator[tuple[U_co, Mapping[str, Sequence[Record]]]]:
-        """Each unit in order, with the records of its columns, one for each repetition.
-
-        Raises `ResultsError` for the first chunk that is damaged or foreign.
-        """
-
-
-class Stage(Protocol[U]):
-    """Units x columns of records.
-
-    Attributes:
-        plan: what all workers of the stage must agree on.
-        about: what the result folder's manifest says; the same bytes in each worker.
-        files: names of the result files.
-    """
-
-    plan: Plan
-    about: Mapping[str, Any]
-
-    @property
-    def files(self) -> Iterable[str]: ...
-
-    @property
-    def units(self) -> Sequence[U]: ...
-
-    def digest(self, unit: U, column: str) -> str:
-        """16 hexadecimal digits of what the column reads of the unit, not of its place."""
-
-    def marks(self, unit: U, record: Record) -> Iterable[str]:
-        """Names of what the writer must know of any record before it writes the first one."""
-
-    def check(self, column: str, value: Any) -> None:
-        """Raises `ValueError` for a value that the column cannot have. Any: JSON."""
-
-    def open(self, context: Context | None) -> AbstractAsyncContextManager[Work[U]]:
-        """Load what the work needs; called only where a cell is left to be made.
-
-        Args:
-            context: None where nothing is kept.
-        """
-
-    def is_written(self, folder: Path) -> bool:
-        """Whether what `write` has written can be read, and is what this start would write."""
-
-    def write(self, table: "Table[U]", folder: Path) -> None:
-        """Write the result files, all or none; loads no model."""

@@ -17,7 +17,6 @@ from rag_evaluator.files.jsonl import Appender, Records, checked_line
 from rag_evaluator.run.journal import (
     ANSWERS,
     FOLDERS,
-    PARTS,
     SCORES,
     TMP,
     WORKERS,
@@ -33,17 +32,18 @@ from rag_evaluator.run.journal import (
     workers_of,
 )
 from rag_evaluator.run.status import read_finished
-from rag_evaluator.run.task import Stage, refuse_changes, refuse_fewer_rows
+from rag_evaluator.run.table import Stage
+from rag_evaluator.run.task import refuse_changes, refuse_fewer_rows
 from rag_evaluator.run.workers import WorkerNote, now
 
 
-def carry_over(old: Journal, stage: Stage[Any], folder: Path, process: str) -> None:
+def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
     """Write the records of an older generation that the stage can use into the chunks where they belong now.
 
     Args:
         folder: of the new generation.
     """
-    with closing(KnownRecords(old.plan, record_files(old))) as known:
+    with closing(KnownRecords(old)) as known:
         for chunk in range(stage.plan.chunks):
             target = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
             lines = list(_kept(stage, chunk, known))
@@ -58,21 +58,15 @@ def carry_over(old: Journal, stage: Stage[Any], folder: Path, process: str) -> N
         temporary.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
 
 
-def record_files(journal: Journal) -> list[Path]:
-    """The files that hold the records of a generation."""
-    return [path for name in (PARTS, SCORES) for path in sorted((journal.folder / name).glob("*.jsonl"))]
-
-
-def _kept(stage: Stage[Any], chunk: int, known: KnownRecords) -> Iterator[bytes]:
+def _kept(stage: Stage, chunk: int, known: KnownRecords) -> Iterator[bytes]:
     """The lines of a chunk's cells that are known."""
     plan = stage.plan
     units = plan.units_of(chunk)
     for unit in stage.units[units.start : units.stop]:
         for column, repeat in plan.slots:
             key = Key(stage.digest(unit, column), column, plan.columns[column], repeat)
-            line = known.find(key)
-            if line is not None:
-                yield encode(plan.task, plan.stage, unit.index, key, line.record)
+            if (record := known.find(key)) is not None:
+                yield encode(plan.task, plan.stage, unit.index, key, record)
 
 
 Start = Literal["continue", "fresh", "update"]
@@ -95,7 +89,7 @@ class WorkerJournal(Journal):
     Raises `ResultsError` if the folder cannot be written, or if it holds another plan: the message names what changed.
     """
 
-    def __init__(self, results: Path, stage: Stage[Any], process: str, start: Start = "continue") -> None:
+    def __init__(self, results: Path, stage: Stage, process: str, start: Start = "continue") -> None:
         plan = stage.plan
         if start not in get_args(Start):
             raise ConfigError(f"start is {start!r}: expected one of {', '.join(get_args(Start))}.")
@@ -242,7 +236,7 @@ class WorkerJournal(Journal):
         publish(self._temporary(path), json_bytes(manifest.to_json()), path)
         return read_manifest(self.place) or manifest
 
-    def _take_over(self, stage: Stage[Any], start: str, changes: Sequence[str]) -> None:
+    def _take_over(self, stage: Stage, start: str, changes: Sequence[str]) -> None:
         """Begin a new generation, with what still holds of the one in force."""
         old = copy(self)
         only_rows = not stage.plan.changes(old.plan, unnamed=False)
@@ -269,7 +263,7 @@ class WorkerJournal(Journal):
                 ) from None
             raise
 
-    def _grow(self, stage: Stage[Any], old: Journal) -> None:
+    def _grow(self, stage: Stage, old: Journal) -> None:
         """Begin a generation with more rows: nothing is lost, so it is in force at once.
 
         Several workers may do so at the same time: each brings the same records, and writes the same manifest.

@@ -1,14 +1,14 @@
 """What can be run: `evaluate` and the tasks beside it, rows of `TASKS` or of a feature."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rag_evaluator.config.features import Task, all_features, load
 from rag_evaluator.facades import facade
 
 if TYPE_CHECKING:
     from rag_evaluator.run.journal import Journal
-    from rag_evaluator.run.task import Stage
+    from rag_evaluator.run.table import Stage
 
 TASKS: Mapping[str, Task] = {
     "evaluate": Task("rag_evaluator.tasks.evaluation:of_journal"),
@@ -23,9 +23,9 @@ def all_tasks() -> Mapping[str, Task]:
     return {**TASKS, **{name: task for feature in all_features().values() for name, task in feature.tasks.items()}}
 
 
-def stage_of(journal: "Journal") -> "Stage[Any]":
+def stage_of(journal: "Journal") -> "Stage":
     """The stage of a journal; loads no model. Raises `ResultsError` if its units are not there any more."""
-    stage: Stage[Any] = load(all_tasks()[journal.plan.task].stage)(journal)
+    stage: Stage = load(all_tasks()[journal.plan.task].stage)(journal)
     return stage
 
 

@@ -5,13 +5,13 @@ import math
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic
+from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.checked import CheckedRows, rows_again
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import ConfigError, ResultsError, way
+from rag_evaluator.errors import UPDATE, ConfigError, ResultsError
 from rag_evaluator.files.progress import Progress
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
@@ -23,16 +23,16 @@ from rag_evaluator.results.run import Run
 from rag_evaluator.results.summary import REPORTED_BY, is_reported_as, reported_as
 from rag_evaluator.results.writers import FILES, write_table
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import make_all
-from rag_evaluator.run.task import Context, Plan, Record, Stage, Table, U, Work
+from rag_evaluator.run.table import Answers, Stage, Table, Work
+from rag_evaluator.run.task import Plan, Record
 from rag_evaluator.tasks.manifest import REPORT, write_own_report
 
 if TYPE_CHECKING:
     from rag_evaluator.metrics.scorer import Scorer
 
 
-class Evaluation:
+class Evaluation(Stage):
     """The stage of `evaluate`.
 
     Args:
@@ -51,13 +51,9 @@ class Evaluation:
         about: Mapping[str, Any],
         load: "Callable[[], Awaitable[Scorer]] | None" = None,
     ) -> None:
-        self.units, self.metrics, self.plan, self.about, self._load = rows, metrics, plan, about, load
-        self._is_reported = bool(about.get("config", {}).get("report"))
-
-    @property
-    def files(self) -> list[str]:
-        """Without the report if it is not wanted, or could not be written."""
-        return [*FILES, REPORT] if self._is_reported else list(FILES)
+        self.units: CheckedRows = rows
+        self.metrics, self.plan, self.about, self._load = metrics, plan, about, load
+        self.files = [*FILES, REPORT] if about.get("config", {}).get("report") else list(FILES)
 
     def digest(self, unit: Sample, column: str) -> str:
         return unit.digest_of(self.metrics[column].reads)
@@ -74,46 +70,43 @@ class Evaluation:
             raise ValueError(f"{value!r:.40} is no {column}, which lies between {scale.low} and {scale.high}")
 
     @asynccontextmanager
-    async def open(self, context: Context | None) -> AsyncIterator[Work[Sample]]:
+    async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         assert self._load is not None
-        yield Scoring(await self._load(), lambda unit, column: (unit, column))
+        yield scoring(await self._load(), lambda unit, column: (unit, column))
 
     def is_written(self, folder: Path) -> bool:
         try:
             run = Run(folder)
             is_reported = bool(run.summary) and is_reported_as(run.manifest, self.about)
-            is_shown = not self._is_reported or (folder / REPORT).is_file()
+            is_shown = REPORT not in self.files or (folder / REPORT).is_file()
             return is_reported and is_shown
         except ResultsError:
             return False
 
-    def write(self, table: Table[Sample], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         scored = ScoredTable(table, self)
         write_table(Heading(scored.columns(), scored.metrics, scored.manifest), scored, folder)
-        if self._is_reported:
-            self._is_reported = write_own_report(folder)
+        if REPORT in self.files and not write_own_report(folder):
+            self.files = list(FILES)
 
 
-class Scoring(Generic[U]):
+def scoring(scorer: "Scorer", cell: Callable[[Any, str], tuple[Sample, str]]) -> Work:
     """Scores rows with ragas metrics, each with a judge and embeddings that all share.
 
     Args:
-        cell: the row and the metric of a unit and its column.
+        cell: the row and the metric of a unit and its column. Any: the stage's own kind of unit.
     """
 
-    def __init__(self, scorer: "Scorer", cell: Callable[[U, str], tuple[Sample, str]]) -> None:
-        self.scorer, self.cell = scorer, cell
-        self.in_flight = scorer.in_flight
-        self.about: Mapping[str, Any] = {} if scorer.judge is None else scorer.judge.about
+    async def make(unit: Any, column: str, repeat: int) -> Record:
+        return to_record(await scorer.score(*cell(unit, column), repeat))
 
-    async def __call__(self, unit: U, column: str, repeat: int) -> Record:
-        return to_record(await self.scorer.score(*self.cell(unit, column), repeat))
+    return Work(make, scorer.in_flight, {} if scorer.judge is None else scorer.judge.about)
 
 
 class ScoredTable:
     """The finished cells of an evaluation as the writers take them: row by row, none kept."""
 
-    def __init__(self, table: Table[Sample], stage: Stage[Sample]) -> None:
+    def __init__(self, table: Table, stage: Stage) -> None:
         self.table, self.stage = table, stage
         self.metrics = list(table.plan.columns)
         self.manifest = with_engines(reported_as(table.about, stage.about), table.engines)
@@ -141,7 +134,7 @@ def of_journal(journal: Journal) -> Evaluation:
     if rows.digest != journal.plan.data:
         raise ResultsError(
             f"{source}: not the rows that were scored: the file has changed since. To go on with what still holds, "
-            f"{way('update')}."
+            f"{UPDATE}."
         )
     metrics = chosen_metrics(make_config(config))
     return Evaluation(rows, metrics, journal.plan, _about(journal, metrics))
@@ -178,7 +171,7 @@ def score_in_memory(stage: Evaluation, progress: Progress) -> Results:
     return Results(stage.units, scores, stage.about["signatures"], with_engines(stage.about, [engine]))
 
 
-def results_of(table: ChunkTable) -> Results:
+def results_of(table: Table) -> Results:
     """The results of a finished run, whose judgements stay on disk until they are asked for."""
     rows = ScoredTable(table, table.stage)
     scores: dict[str, list[Score]] = {name: [] for name in rows.metrics}

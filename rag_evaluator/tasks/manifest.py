@@ -3,7 +3,7 @@
 import json
 import logging
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -149,7 +149,13 @@ def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
     packs = [path for folder in (config.prompts_dir, packaged("prompts")) for path in sorted(folder.glob("*.json"))]
     files = [*packs, template] if template.is_file() else packs
     try:
-        parts = _parts(config, folders, files)
+        parts = {
+            "config": config.model_dump(mode="json", exclude={"certificate"}),
+            "versions": versions(),
+            "models": [fingerprint(folder) for folder in folders],
+            "files": [file_digest(file) for file in files],
+            "data": data_digest(config.dataset),
+        }
     except OSError:  # the run that follows says so
         return None
     return short_digest(json.dumps(parts, sort_keys=True))
@@ -158,18 +164,6 @@ def run_digest_of(config: Config, chosen: Mapping[str, Metric]) -> str | None:
 def _is_model(path: Path) -> bool:
     """Whether a path is a file, or a folder with a configuration; of any other folder all below it would be read."""
     return path.is_file() or any((path / name).is_file() for name in DESCRIBED_BY)
-
-
-def _parts(config: Config, folders: Sequence[Path], files: Sequence[Path]) -> dict[str, Any]:
-    """What a run depends on. Any: JSON."""
-    assert config.dataset is not None
-    return {
-        "config": config.model_dump(mode="json", exclude={"certificate"}),
-        "versions": versions(),
-        "models": [fingerprint(folder) for folder in folders],
-        "files": [file_digest(file) for file in files],
-        "data": data_digest(config.dataset),
-    }
 
 
 def is_scored(config: Config, digest: str | None) -> bool:

@@ -4,16 +4,16 @@ import json
 import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
 from pathlib import Path
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar
 
 from rag_evaluator.config.schema import Config, load_config, make_config
 from rag_evaluator.config.sections import DEMO, Section
-from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, checked_rows
+from rag_evaluator.dataset.checked import CheckedRows, TaskColumns, check_lists, checked_rows
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import SHELL, ResultsError
 from rag_evaluator.files.atomic import short_digest
@@ -30,9 +30,9 @@ from rag_evaluator.prompts.pack import ENGLISH, Key, languages_in
 from rag_evaluator.resources import packaged
 from rag_evaluator.results.conclusion import toy_sentence, unknown_to_toy
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.merge import ChunkTable
 from rag_evaluator.run.stages import run_stage
-from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
+from rag_evaluator.run.table import Answers, Stage, Table, Work
+from rag_evaluator.run.task import Plan, Record, auto_chunk_size
 from rag_evaluator.run.workers import ALONE
 from rag_evaluator.tasks.manifest import describe
 
@@ -52,30 +52,16 @@ def questions_of(samples: Sequence[Sample]) -> tuple[list[str], list[list[str]]]
 
 
 def samples_of(journal: Journal, config: Config, task: str, needed: Sequence[str] = NEEDED) -> CheckedRows:
-    """The rows that a journal is about. Raises `ResultsError` if they were given from Python or are gone."""
+    """The rows that a journal is about. Raises `ResultsError` if they were given from Python."""
     if config.dataset is None:
         raise ResultsError(f"{journal.results}: its questions were given from Python: call {task} again.")
-    if not Path(config.dataset).exists():
-        raise ResultsError(f"{config.dataset}: the rows of {journal.results} are not there any more.")
     return read_rows(config, task, needed)
 
 
 MOST_QUESTIONS = 16  # of a chunk: each may be hundreds of questions to the judge
 SIDE_BY_SIDE = 64  # questions worked on at any time, so that batches stay full and memory bounded
-Q = TypeVar("Q", bound="QuestionUnit")
-Make = Callable[[Q], Awaitable[Record]]
-
-
-class QuestionUnit(Protocol):
-    """A unit that is known by the digest of what is asked about it."""
-
-    @property
-    def index(self) -> int:
-        """Its place in the stage, from 0."""
-
-    @property
-    def digest(self) -> str:
-        """16 hexadecimal digits."""
+Make = Callable[[Any], Awaitable[Record]]
+"""Makes the record of a question. Any: each stage has questions of its own kind, with an `index` and a `digest`."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +118,7 @@ class TaskJudge:
 def plan_of(
     task: str,
     stage: str,
-    units: Sequence[QuestionUnit],
+    units: Sequence[Any],
     column: str,
     signature: str | None,
     chunk_size: int | str,
@@ -160,65 +146,51 @@ def plan_of(
     )
 
 
-def digest_of(units: Sequence[QuestionUnit]) -> str:
+def digest_of(units: Sequence[Any]) -> str:
     """16 hexadecimal digits of all questions and contexts."""
     return short_digest("".join(unit.digest for unit in units))
 
 
-class QuestionStage(Generic[Q]):
+class QuestionStage(Stage):
     """Questions x one column.
 
     Args:
         units: the questions, in order.
-        plan, about: see `rag_evaluator.run.task.Stage`.
+        plan, about: see `rag_evaluator.run.table.Stage`.
         asking: None where nothing is left to be asked.
 
     Attributes:
         asked: questions that reached the judge in this process.
     """
 
-    files: Sequence[str] = ()
-
-    def __init__(self, units: Sequence[Q], plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None) -> None:
+    def __init__(self, units: Sequence[Any], plan: Plan, about: Mapping[str, Any], asking: TaskJudge | None) -> None:
         self.units, self.plan, self.about, self.asking = units, plan, about, asking
         self.asked = 0
-
-    def digest(self, unit: Q, column: str) -> str:
-        return unit.digest
-
-    def marks(self, unit: Q, record: Record) -> Iterable[str]:
-        return ()
 
     def check(self, column: str, value: Any) -> None:
         if not isinstance(value, dict):
             raise ValueError(f"{value!r:.40} is no {column}")
 
-    def is_written(self, folder: Path) -> bool:
-        return True
-
     @asynccontextmanager
-    async def open(self, context: Context | None) -> AsyncIterator[Work[Q]]:
+    async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
-        answers, source = None if context is None else context.answers(), self.asking.judge
-        judge = CachedJudge(await source.load(), source.signature, None if source.signature is None else answers)
+        kept, source = None if answers is None else answers(), self.asking.judge
+        judge = CachedJudge(await source.load(), source.signature, None if source.signature is None else kept)
         try:
-            yield _QuestionWork(self.make(judge), judge.about)
+            make = self.make(judge)
+            yield Work(lambda unit, column, repeat: make(unit), SIDE_BY_SIDE, judge.about)
         finally:
             self.asked += judge.asked
-            if answers is not None:
-                answers.close()
+            if kept is not None:
+                kept.close()
 
-    def make(self, judge: JudgeProtocol) -> Make[Q]:
+    def make(self, judge: JudgeProtocol) -> Make:
         """What makes the record of a question."""
         raise NotImplementedError
 
-    def write(self, table: Table[Q], folder: Path) -> None:
-        """Write the result files."""
-        raise NotImplementedError
 
-
-class ContextStage(QuestionStage[Question]):
+class ContextStage(QuestionStage):
     """Questions with their contexts x one column: what `sort` and `generate` share.
 
     Args:
@@ -254,18 +226,6 @@ class ContextStage(QuestionStage[Question]):
         super().__init__(units, plan, asking.about(self.task, len(units), part), asking)
 
 
-class _QuestionWork(Generic[Q]):
-    """Works on many questions side by side."""
-
-    in_flight = SIDE_BY_SIDE
-
-    def __init__(self, make: Make[Q], about: Mapping[str, Any]) -> None:
-        self.make, self.about = make, about
-
-    async def __call__(self, unit: Q, column: str, repeat: int) -> Record:
-        return await self.make(unit)
-
-
 def fields_of(record: Record) -> Mapping[str, Any]:
     """What is known of a question, also where there is no value."""
     fields: Mapping[str, Any] = record.details if record.missing else record.value
@@ -278,7 +238,6 @@ def without_question(fields: Mapping[str, Any]) -> dict[str, Any]:
 
 
 logger = logging.getLogger(__name__)
-progress_log = logging.getLogger("rag_evaluator.progress")
 
 FOUR_METRICS = ("answer_relevancy", "faithfulness", "context_recall", "context_precision")
 Settings = Config | Mapping[str, Any] | str | Path | None
@@ -292,6 +251,21 @@ def settings_of(config: Settings, language: str | None) -> Config:
         keys = {"metrics": list(FOUR_METRICS), **(config or {})}
         config = make_config(with_metrics(keys) if isinstance(keys["metrics"], list | tuple) else keys)
     return config if language is None else config.model_copy(update={"language": language})
+
+
+def asked_by_lists(
+    task: str,
+    question_list: Sequence[str],
+    contexts_list: Sequence[Sequence[str]],
+    judge: Any,
+    language: str | None,
+    config: Settings,
+) -> tuple[tuple[list[str], list[list[str]]], TaskJudge]:
+    """Questions and contexts in hand, checked, and whom a task asks about them. Raises `RagEvaluatorError`."""
+    lists, settings = check_lists(question_list, contexts_list), settings_of(config, language)
+    warn_of_language(*lists, settings)
+    source = judge_source(judge, settings)
+    return lists, TaskJudge(task, settings.model_copy(update={"dataset": None}), source)
 
 
 def judge_source(judge: Any, settings: Config) -> LazyJudge:
@@ -338,7 +312,7 @@ def warned_once(text: str) -> None:
     logger.warning("%s", text)
 
 
-def run_and_keep(stage: QuestionStage[Any], folder: Path, fresh: bool, progress: Progress) -> ChunkTable:
+def run_and_keep(stage: QuestionStage, folder: Path, fresh: bool, progress: Progress) -> Table:
     """The finished cells of a stage; what holds of earlier calls is kept."""
     with shown(progress, stage.plan.cell_noun) as at:
         return run_stage(stage, folder, ALONE, at, start="fresh" if fresh else "update")
@@ -346,19 +320,13 @@ def run_and_keep(stage: QuestionStage[Any], folder: Path, fresh: bool, progress:
 
 @contextmanager
 def shown(progress: Progress, noun: str) -> Iterator[Progress]:
-    """The counts of a call, for its callback; for `automatic` lines in the log at level INFO, else on standard error.
-
-    Commands show their own lines.
+    """The counts of a call, for its callback; for `automatic` lines on standard error. Commands show their own lines.
 
     Args:
         noun: what is counted.
     """
-    with ExitStack() as stack:
-        counted = stack.enter_context(ACTIVITY.counted(noun))
-        if progress is automatic and progress_log.isEnabledFor(logging.INFO):
-            stack.enter_context(Watch(Lines(lambda line: progress_log.info("%s", line))))
-        elif progress is automatic and not SHELL.get():
-            stack.enter_context(Watch(Lines(write_to(sys.stderr), first=APART)))
+    lines = Lines(write_to(sys.stderr), first=APART) if progress is automatic and not SHELL.get() else None
+    with nullcontext() if lines is None else Watch(lines), ACTIVITY.counted(noun) as counted:
 
         def at(done: int, total: int) -> None:
             counted(done, total)

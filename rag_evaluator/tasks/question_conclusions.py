@@ -43,7 +43,7 @@ def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words
     judge, failed = the_judge(config), [fields["reasons"]["sorted"] for fields in questions if fields["sorted"] is None]
     sentences = [
         *_orders(ordered, judge, level),
-        *_retriever(ordered, judge, level),
+        *_unanswered(ordered, judge),
         *_places(ordered, judge, level),
         *_failed(failed, len(questions)),
     ]
@@ -99,21 +99,11 @@ def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> st
     )
 
 
-def _retriever(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str]:
-    """How good the retriever's order is, by the judge's verdicts on each context, if it was asked for them."""
-    judged = [fields for fields in ordered if fields["good"] is not None]
-    if not judged:
-        return
-    name = next(iter(judged[0]["retriever"]))
-    known = [fields["retriever"][name] for fields in judged if fields["retriever"][name] is not None]
-    none = sum(not fields["good"] for fields in judged)
-    inside = judge[0].lower() + judge[1:]
-    if known:
-        yield (
-            f"By the contexts in which {inside} finds the answer, the retriever's order has {name} "
-            f"{with_interval(mean_interval(known, SHARES, level))} in {counted(len(known), 'question')}."
-        )
+def _unanswered(ordered: Sequence[Fields], judge: str) -> Iterator[str]:
+    judged = [fields["good"] for fields in ordered if fields["good"] is not None]
+    none = sum(not good for good in judged)
     if none:
+        inside = judge[0].lower() + judge[1:]
         yield f"In {none:,} of {counted(len(judged), 'question')} {inside} finds the answer in no context."
 
 

@@ -3,7 +3,7 @@
 import asyncio
 import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
 from rag_evaluator.judge.protocol import JudgeProtocol, log_odds, sigmoid
 from rag_evaluator.metrics.own.retrieval import measured
@@ -96,45 +96,30 @@ DEFAULT_K = 10
 DECIMALS = 3
 
 
-@dataclass(frozen=True)
-class Agreement:
-    """The judge's order against the retriever's, over the contexts that were sorted.
-
-    Attributes:
-        k: items compared at the top or bottom.
-        spearman, kendall: rank correlations, [-1, 1]; None with fewer than two contexts.
-        sim: share of the k that both have, [0, 1]; None without contexts.
-        overlap: those items, in the judge's order.
-    """
-
-    k: int
-    spearman: float | None
-    kendall: float | None
-    sim: float | None
-    overlap: list[int]
-
-
-def compare_orders(order: Sequence[int], reference: Sequence[int], k: int, top: bool, fast: bool) -> Agreement:
+def compare_orders(order: Sequence[int], reference: Sequence[int], k: int, top: bool, fast: bool) -> dict[str, Any]:
     """Compare the judge's order with the retriever's; both hold the same items.
 
     Args:
         k: where it is larger than the number of items n, 10 is taken in fast mode if n >= 10, else n.
         top: compare the first k items, else the last.
+
+    Returns the `k` that was taken, the rank correlations `spearman` and `kendall` in [-1, 1], None with fewer than two
+    items, the share `sim` of the k items that both have in [0, 1], None without items, and `overlap`: these items, in
+    the judge's order.
     """
     from scipy.stats import kendalltau, spearmanr
 
     size = len(order)
     used = k if k <= size else DEFAULT_K if fast and size >= DEFAULT_K else size
     first, second = (order[:used], reference[:used]) if top else (order[size - used :], reference[size - used :])
-    common = set(second)
-    overlap = [item for item in first if item in common]
-    return Agreement(
-        k=used,
-        spearman=round(float(spearmanr(order, reference).statistic), DECIMALS) if size > 1 else None,
-        kendall=round(float(kendalltau(order, reference).statistic), DECIMALS) if size > 1 else None,
-        sim=round(len(overlap) / used, DECIMALS) if used else None,
-        overlap=overlap,
-    )
+    overlap = [item for item in first if item in set(second)]
+    return {
+        "spearman": round(float(spearmanr(order, reference).statistic), DECIMALS) if size > 1 else None,
+        "sim": round(len(overlap) / used, DECIMALS) if used else None,
+        "overlap": overlap,
+        "kendall": round(float(kendalltau(order, reference).statistic), DECIMALS) if size > 1 else None,
+        "k": used,
+    }
 
 
 def retrieval_measures(
@@ -210,11 +195,8 @@ async def _merged(first: list[int], second: list[int], prefer: Prefer) -> list[i
 
 
 async def _better(prefer: Prefer, first: int, second: int) -> bool:
-    return _wins(await prefer(first, second), first, second)
-
-
-def _wins(share: float, first: int, second: int) -> bool:
-    """A tie leaves the retriever's order."""
+    """Whether the first is better; a tie leaves the retriever's order."""
+    share = await prefer(first, second)
     return share > 0.5 or (share == 0.5 and first < second)
 
 

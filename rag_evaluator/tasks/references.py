@@ -6,6 +6,7 @@ import math
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,8 @@ from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.flags import COPIED, REASONS
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Record, Table
+from rag_evaluator.run.table import Table
+from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.question import (
     ContextStage,
     Make,
@@ -132,7 +134,7 @@ class Reference:
 
 
 class Generator:
-    """Writes reference answers.
+    """Writes the reference answer to a question: groups, the tree that joins their answers, results.
 
     Args:
         judge: whom to ask.
@@ -140,29 +142,22 @@ class Generator:
         options: how.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: GenerateConfig) -> None:
+    def __init__(
+        self,
+        judge: JudgeProtocol,
+        prompts: Mapping[Key, TracedPrompt],
+        options: GenerateConfig,
+        question: str,
+        contexts: Sequence[str],
+    ) -> None:
         self.judge, self.options, self.window = judge, options, Window(judge)
-        self.answer_prompt, self.reduce_prompt = (
-            prompts["generate", "answer_prompt"],
-            prompts["generate", "reduce_prompt"],
-        )
-        self.support_prompt = prompts["generate", "support_prompt"]
-
-    async def generate(self, question: str, contexts: Sequence[str]) -> Reference:
-        """The reference answer to one question."""
-        return await _QuestionReference(self, question, list(contexts)).make()
-
-
-class _QuestionReference:
-    """The writing of one question's reference: groups, the tree that joins their answers, results."""
-
-    def __init__(self, generator: Generator, question: str, contexts: list[str]) -> None:
-        self.generator, self.options, self.window = generator, generator.options, generator.window
-        self.judge, self.question, self.contexts = generator.judge, question, contexts
+        names = ("answer_prompt", "reduce_prompt", "support_prompt")
+        self.answer_prompt, self.reduce_prompt, self.support_prompt = (prompts["generate", name] for name in names)
+        self.question, self.contexts = question, list(contexts)
         self.failed: dict[str, int] = {}
         self.parts = self.unjoined = 0
 
-    async def make(self) -> Reference:
+    async def generate(self) -> Reference:
         if is_blank(self.question):
             return self._reference(reason=NO_QUESTION)
         try:
@@ -190,7 +185,7 @@ class _QuestionReference:
 
     def _groups(self) -> list[list[Piece]]:
         """The prompts' contexts: 20 together in fast mode, else every one alone; long ones in pieces."""
-        room = self._room(self.generator.answer_prompt, AnswerInput(user_input=self.question, contexts=[]))
+        room = self._room(self.answer_prompt, AnswerInput(user_input=self.question, contexts=[]))
         pieces = [
             Piece(index, part)
             for index, text in enumerate(self.contexts)
@@ -205,7 +200,7 @@ class _QuestionReference:
         """The judge's answer from a group, None if there is none; failures of the judge are counted."""
         shown = AnswerInput(user_input=self.question, contexts=[piece.text for piece in group])
         try:
-            return await self._ask(self.generator.answer_prompt.to_string(shown))
+            return await self._ask(self.answer_prompt.to_string(shown))
         except JudgementError as error:
             self._note(error)
             return None
@@ -220,7 +215,7 @@ class _QuestionReference:
 
     def _fits(self, answers: Sequence[str]) -> bool:
         try:
-            room = self._room(self.generator.reduce_prompt, ReduceInput(user_input=self.question, answers=[]))
+            room = self._room(self.reduce_prompt, ReduceInput(user_input=self.question, answers=[]))
         except JudgementError:
             return False
         return sum(map(self._item_tokens, answers)) <= room
@@ -230,7 +225,7 @@ class _QuestionReference:
         shown = ReduceInput(user_input=self.question, answers=list(answers))
         if self._fits(answers):
             try:
-                return await self._ask(self.generator.reduce_prompt.to_string(shown))
+                return await self._ask(self.reduce_prompt.to_string(shown))
             except JudgementError as error:
                 self._note(error)
         self.unjoined += len(answers)
@@ -249,7 +244,7 @@ class _QuestionReference:
 
     async def _support(self, answer: str, used: Sequence[int]) -> list[float] | None:
         """Probability that each context supports the answer: the highest of its pieces."""
-        prompt = self.generator.support_prompt
+        prompt = self.support_prompt
         empty = SupportInput(user_input=self.question, answer=answer, context="")
 
         async def ask(text: str) -> float:
@@ -308,12 +303,12 @@ class Generate(ContextStage):
         self.files = (MANIFEST,) if samples is None else (ROWS, MANIFEST)
         self.names = safe_names([unit.question for unit in self.units])
 
-    def make(self, judge: JudgeProtocol) -> Make[Question]:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
-        generator = Generator(judge, self.asking.prompts, self.settings)
+        generator = partial(Generator, judge, self.asking.prompts, self.settings)
 
         async def write(unit: Question) -> Record:
-            reference = await generator.generate(unit.question, unit.contexts)
+            reference = await generator(unit.question, unit.contexts).generate()
             self._save(unit, reference)
             fields = without_question(reference.to_json())
             if reference.ground_truth or not reference.failed:
@@ -322,7 +317,7 @@ class Generate(ContextStage):
 
         return write
 
-    def references(self, table: Table[Question]) -> Iterator[Reference]:
+    def references(self, table: Table) -> Iterator[Reference]:
         """The references in the order of the questions."""
         for unit, records in table:
             yield Reference(unit.question, list(unit.contexts), **fields_of(records[COLUMN][0]))
@@ -330,14 +325,14 @@ class Generate(ContextStage):
     def is_written(self, folder: Path) -> bool:
         return all(self._path(unit).is_file() for unit in self.units)
 
-    def write(self, table: Table[Question], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         for unit, reference in zip(self.units, self.references(table), strict=True):
             self._save(unit, reference)
         if self.samples is not None:
             write_lines(folder / ROWS, self._rows(self.samples, table))
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
-    def _rows(self, samples: Sequence[Sample], table: Table[Question]) -> Iterator[dict[str, Any]]:
+    def _rows(self, samples: Sequence[Sample], table: Table) -> Iterator[dict[str, Any]]:
         """The rows of the dataset, those that had no reference with one."""
         references = self.references(table)
         for sample in samples:

@@ -1,10 +1,10 @@
 """`sort` as a task: questions x one column, each cell the judge's order of a question's contexts."""
 
 import asyncio
-import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ from rag_evaluator.dataset.json_values import is_blank
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import json_or_text
 from rag_evaluator.errors import DatasetError, JudgementError
-from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
+from rag_evaluator.files.atomic import write_wide_json
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.protocol import JudgeProtocol, probability
 from rag_evaluator.prompts.loading import TracedPrompt
@@ -23,7 +23,8 @@ from rag_evaluator.prompts.own import CompareInput, FilterInput, FilterOutput
 from rag_evaluator.prompts.pack import Key
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Record, Table
+from rag_evaluator.run.table import Table
+from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.question import (
     ContextStage,
     Make,
@@ -58,7 +59,7 @@ def order_of(ranking: Ranking) -> list[int] | None:
 
 
 class Sorter:
-    """Sorts the contexts of questions.
+    """Sorts the contexts of a question: filter, comparisons, results.
 
     Args:
         judge: whom to ask.
@@ -66,28 +67,17 @@ class Sorter:
         options: how.
     """
 
-    def __init__(self, judge: JudgeProtocol, prompts: Mapping[Key, TracedPrompt], options: SortConfig) -> None:
-        self.judge, self.options = judge, options
+    def __init__(
+        self,
+        judge: JudgeProtocol,
+        prompts: Mapping[Key, TracedPrompt],
+        options: SortConfig,
+        question: str,
+        contexts: Sequence[str],
+    ) -> None:
+        self.judge, self.options, self.window = judge, options, Window(judge)
         self.filter_prompt, self.compare_prompt = prompts["sort", "filter_prompt"], prompts["sort", "compare_prompt"]
-        self.window = Window(judge)
-
-    async def sort(self, question: str, contexts: Sequence[str]) -> Ranking:
-        """The ranking of one question's contexts; where the judge fails, one without order and with the reason."""
-        run = _QuestionSort(self, question, list(contexts))
-        try:
-            await run.judge()
-        except JudgementError as error:
-            run.reasons = {"sorted": str(error)}
-            run.sorted = None
-        return run.fields()
-
-
-class _QuestionSort:
-    """The sorting of one question's contexts: filter, comparisons, results."""
-
-    def __init__(self, sorter: Sorter, question: str, contexts: list[str]) -> None:
-        self.sorter, self.options = sorter, sorter.options
-        self.question, self.contexts = question, contexts
+        self.question, self.contexts = question, list(contexts)
         self.filled = [index for index, text in enumerate(contexts) if not is_blank(text)]
         self.pieces: dict[int, list[str]] = {}  # of each context; more than one where it is too long
         self.shown: dict[int, int] = {}  # which piece the comparisons show
@@ -97,7 +87,16 @@ class _QuestionSort:
         self.comparisons: Comparisons | None = None
         self.reasons: dict[str, str] = {}
 
-    async def judge(self) -> None:
+    async def sort(self) -> Ranking:
+        """The ranking; where the judge fails, one without order and with the reason."""
+        try:
+            await self._ask()
+        except JudgementError as error:
+            self.reasons = {"sorted": str(error)}
+            self.sorted = None
+        return self.fields()
+
+    async def _ask(self) -> None:
         if is_blank(self.question):
             raise JudgementError(NO_QUESTION)
         self._split()
@@ -105,9 +104,7 @@ class _QuestionSort:
         if self.options.fast:
             items = self.good = await self._filter()
         texts = {index: self.pieces[index][self.shown[index]] for index in items}
-        self.comparisons = Comparisons(
-            self.question, texts, self.sorter.judge, self.sorter.compare_prompt, self.options.both_orders
-        )
+        self.comparisons = Comparisons(self.question, texts, self.judge, self.compare_prompt, self.options.both_orders)
         order = await STRATEGIES[self.options.strategy](items, self.comparisons.prefer)
         empty = set(range(len(self.contexts))) - set(self.filled)
         self.sorted = order if self.options.fast else [*order, *sorted(empty)]
@@ -117,8 +114,8 @@ class _QuestionSort:
         if not self.filled:
             return
         empty = CompareInput(user_input=self.question, context_1="", context_2="")
-        room = self.sorter.window.room(self.sorter.compare_prompt.to_string(empty))
-        self.pieces = {index: self.sorter.window.pieces(self.contexts[index], room // 2) for index in self.filled}
+        room = self.window.room(self.compare_prompt.to_string(empty))
+        self.pieces = {index: self.window.pieces(self.contexts[index], room // 2) for index in self.filled}
         self.shown = dict.fromkeys(self.filled, 0)
 
     async def _filter(self) -> list[int]:
@@ -126,8 +123,8 @@ class _QuestionSort:
 
         async def ask(text: str) -> float:
             shown = FilterInput(user_input=self.question, context=text)
-            prompt = self.sorter.filter_prompt.to_string(shown)
-            return await probability(self.sorter.judge, prompt, HOLDS_ANSWER, HOLDS_NONE)
+            prompt = self.filter_prompt.to_string(shown)
+            return await probability(self.judge, prompt, HOLDS_ANSWER, HOLDS_NONE)
 
         async def best(index: int) -> float:
             shares = await asyncio.gather(*map(ask, self.pieces[index]))
@@ -152,6 +149,7 @@ class _QuestionSort:
         options, made = self.options, self.comparisons
         known = self.sorted or []
         agreement = compare_orders(known, sorted(known), options.k, options.top, options.fast)
+        k = agreement.pop("k")
         judged = self.sorted is not None and self.good is not None
         names = (f"nDCG@{options.k}", f"P@{options.k}", "RR")
         good = set(self.good or [])
@@ -164,12 +162,9 @@ class _QuestionSort:
             "good": self.good,
             "bad": None if self.good is None else sorted(set(range(len(self.contexts))) - good),
             "sorted": self.sorted,
-            "spearman": agreement.spearman,
-            "sim": agreement.sim,
-            "overlap": agreement.overlap,
-            "kendall": agreement.kendall,
+            **agreement,
             "retriever": retriever,
-            "k": agreement.k,
+            "k": k,
             "verdicts": self.verdicts,
             "strategy": options.strategy,
             "comparisons": len(made.shares) if made else 0,
@@ -281,13 +276,12 @@ class Sort(ContextStage):
         self.settings = settings
         self.relevance = [_relevance(sample) for sample in rows] if rows else [None] * len(self.units)
 
-    def make(self, judge: JudgeProtocol) -> Make[Question]:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
-        sorter = Sorter(judge, self.asking.prompts, self.settings)
+        sorter = partial(Sorter, judge, self.asking.prompts, self.settings)
 
         async def order(unit: Question) -> Record:
-            ranking = await sorter.sort(unit.question, unit.contexts)
-            fields = without_question(ranking)
+            fields = without_question(await sorter(unit.question, unit.contexts).sort())
             if fields["sorted"] is not None:
                 return Record(fields)
             reason = fields["reasons"]["sorted"]
@@ -295,22 +289,16 @@ class Sort(ContextStage):
 
         return order
 
-    def rankings(self, table: Table[Question]) -> Iterator[Ranking]:
+    def rankings(self, table: Table) -> Iterator[Ranking]:
         """The rankings in the order of the questions, measured against relevance where it is given."""
         for unit, records in table:
             fields = {"question": unit.question, "contexts": list(unit.contexts), **fields_of(records[COLUMN][0])}
             yield with_relevance(fields, self.relevance[unit.index])
 
-    def write(self, table: Table[Question], folder: Path) -> None:
-        seen: list[Ranking] = []
-
-        def orders() -> Iterator[dict[str, Any]]:
-            for ranking in self.rankings(table):
-                seen.append({name: value for name, value in ranking.items() if name not in ("contexts", "verdicts")})
-                yield dict(ranking)
-
-        write_wide_json_list(folder / ORDERS, orders())
-        write_wide_json(folder / SUMMARY, summarise(seen))
+    def write(self, table: Table, folder: Path) -> None:
+        rankings = [dict(ranking) for ranking in self.rankings(table)]
+        write_wide_json(folder / ORDERS, rankings)
+        write_wide_json(folder / SUMMARY, summarise(rankings))
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
 
@@ -328,13 +316,8 @@ def of_journal(journal: Journal) -> Sort:
 
 def _relevance(sample: Sample) -> list[int] | None:
     """The grades that the row gives its contexts, 0 not relevant; None if it gives none."""
-    grades = sample.row.get("relevance")
-    if isinstance(grades, str):
-        try:
-            grades = json.loads(grades)
-        except ValueError:
-            grades = None if is_blank(grades) else grades
-    if grades in (None, []):
+    grades = json_or_text(sample.row.get("relevance"), is_cell=True)
+    if grades == [] or (not isinstance(grades, list) and is_blank(grades)):
         return None
     contexts = sample.columns.get("retrieved_contexts", [])
     is_grades = isinstance(grades, list) and all(type(grade) is int and grade >= 0 for grade in grades)

@@ -6,6 +6,7 @@ from typing import Any
 
 import openpyxl
 import pytest
+from folders import write_config
 
 from rag_evaluator import (
     ConfigError,
@@ -311,10 +312,8 @@ def test_judges_are_known_by_their_folder_however_they_are_given(model_folder: M
 
 def write_project(model: str | Path, rows: Sequence[Mapping[str, Any]]) -> str:
     """A config.yaml with its dataset in the current folder."""
-    Path("rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    judge = f"judge: {{model: {model}, max_new_tokens: 48}}\n"
-    Path("config.yaml").write_text(f"dataset: rows.jsonl\nmetrics: [faithfulness]\n{judge}", encoding="utf-8")
-    return "config.yaml"
+    judge = f"judge: {{model: {model}, max_new_tokens: 48}}"
+    return str(write_config(Path(), rows, f"metrics: [faithfulness]\n{judge}"))
 
 
 def rows_of(count: int, contexts: int) -> list[dict[str, Any]]:

@@ -1,7 +1,6 @@
-"""From Python there is a callback; without one lines in the log or on standard error."""
+"""From Python there is a callback; without one lines on standard error."""
 
 import json
-import logging
 import re
 import time
 from pathlib import Path
@@ -35,31 +34,15 @@ def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(showing, "Watch", lambda display: Watch(display, tick=0.005))
 
 
-@pytest.mark.parametrize(
-    ("level", "progress", "where"),
-    [
-        (logging.INFO, automatic, "log"),
-        (logging.WARNING, automatic, "standard error"),
-        (logging.WARNING, silent, None),
-    ],
-)
-def test_a_script_gets_lines_in_its_log_if_the_level_is_info_else_on_standard_error(
-    level: int,
-    progress: Any,
-    where: str | None,
-    rows: Rows,
-    caplog: pytest.LogCaptureFixture,
-    capsys: pytest.CaptureFixture[str],
-    monkeypatch: pytest.MonkeyPatch,
+@pytest.mark.parametrize("progress", [automatic, silent])
+def test_a_script_gets_lines_on_standard_error(
+    progress: Any, rows: Rows, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     quick(monkeypatch)
-    lines = {"first": 0.0, "apart": 0.0}
-    monkeypatch.setattr(showing, "Lines", lambda write, **arguments: Lines(write, **lines))
-    caplog.set_level(level, "rag_evaluator")
+    monkeypatch.setattr(showing, "Lines", lambda write, **arguments: Lines(write, first=0.0, apart=0.0))
     evaluator().evaluate(rows, progress)
-    logged = any("scores 1/3" in record.getMessage() for record in caplog.records)
     printed = re.search(r"scores 1/3 \(33 %\), [\d.]+/s, 00:00:00 left", capsys.readouterr().err) is not None
-    assert (logged, printed) == (where == "log", where == "standard error")
+    assert printed == (progress is automatic)
 
 
 def test_what_is_missing_is_counted_for_whoever_shows_it(tmp_path: Path) -> None:

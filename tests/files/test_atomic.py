@@ -15,12 +15,6 @@ WRITERS: Sequence[tuple[Callable[[Path, Any], None], Any, str]] = [
     (atomic.write_text, "é\n", "é\n"),
     (atomic.write_json, VALUE, NARROW),
     (atomic.write_wide_json, VALUE, WIDE),
-    (
-        atomic.write_wide_json_list,
-        [VALUE, {}],
-        '[\n    {\n        "é": [1, 2],\n        "none": []\n    },\n    {}\n]\n',
-    ),
-    (atomic.write_wide_json_list, [], "[]\n"),
     (atomic.write_lines, [VALUE, 1], '{"é": [1, 2], "none": []}\n1\n'),
 ]
 

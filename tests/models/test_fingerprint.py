@@ -150,27 +150,6 @@ def test_a_cache_that_cannot_be_written_is_no_error(tmp_path: Path) -> None:
     assert fingerprint(model_of(tmp_path / "model")) == fingerprint(model_of(tmp_path / "copy"))
 
 
-def test_a_hub_snapshot_is_known_by_the_names_of_its_blobs_without_being_read(
-    tmp_path: Path, hashed: list[str]
-) -> None:
-    copy = model_of(tmp_path / "copy")
-    expected = fingerprint(copy)
-    import hashlib
-
-    digest = hashlib.sha256((copy / "model.safetensors").read_bytes()).hexdigest()
-    blobs, snapshot = tmp_path / "hub" / "blobs", tmp_path / "hub" / "snapshots" / "main"
-    for folder in (blobs, snapshot):
-        folder.mkdir(parents=True)
-    (copy / "model.safetensors").rename(blobs / digest)
-    (copy / "config.json").rename(blobs / ("a" * 40))
-    (copy / "tokenizer.json").rename(snapshot / "tokenizer.json")
-    (snapshot / "model.safetensors").symlink_to(f"../../blobs/{digest}")
-    (snapshot / "config.json").symlink_to(f"../../blobs/{'a' * 40}")
-    hashed.clear()
-    assert fingerprint(snapshot) == expected
-    assert "model.safetensors" not in hashed
-
-
 def test_a_user_without_a_home_has_models_all_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = model_of(tmp_path / "model")
     expected = fingerprint(model)

@@ -8,13 +8,14 @@ import time
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import rag_evaluator.evaluator  # noqa: F401  # imports of libraries may keep all threads waiting for seconds
 from rag_evaluator.cli import watching
 from rag_evaluator.cli.main import main
-from rag_evaluator.files import WIDTH, Lines, Pace, State, Watch, line_of
+from rag_evaluator.files import WIDTH, Activity, Lines, State, Watch, line_of
 
 FIRST, APART, TICK = 0.02, 0.1, 0.01  # seconds, in place of 2, 15
 BLOCKED, SPARE = 1.5, 1.2  # seconds: of a blocked event loop, and for a machine that has much else to do
@@ -77,14 +78,17 @@ LOADING, SCORES, QUESTIONS = "loading ", "scores ", "questions "
 WAYS = [
     (State("loading /models/Qwen3-8B", 25, elapsed=65), "00:01:05 loading /models/Qwen3-8B (for 00:00:25)"),
     (
-        State("writing results to x", 4, (30, 120), "scores", 960, 960, 2, 9, 7, elapsed=65),
-        "00:01:05 writing results to x 30/120 (for 00:00:04); scores 960/960 (100 %), 2 missing",
+        State("writing results to x", 4, "scores", 960, 960, 2, 9, elapsed=65),
+        "00:01:05 writing results to x (for 00:00:04); scores 960/960 (100 %), 2 missing",
     ),
     (
-        State(noun="scores", done=120, total=960, missing=2, tokens=512, rate=3.42, seconds_left=247, elapsed=65),
+        State(noun="scores", done=120, total=960, missing=2, tokens=512, rate=3.4, elapsed=65),
         "00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 512 tokens",
     ),
-    (State(noun="pairs", done=1, total=3, rate=0.05, elapsed=20), "00:00:20 pairs 1/3 (33 %), 3.0/min, 0 missing"),
+    (
+        State(noun="pairs", done=1, total=3, rate=0.05, elapsed=20),
+        "00:00:20 pairs 1/3 (33 %), 3.0/min, 00:00:40 left, 0 missing",
+    ),
     (State("reading a\rb\x1b[31mc\n.csv", 1, elapsed=1), r"00:00:01 reading a\rb\x1b[31mc\n.csv (for 00:00:01)"),
 ]
 
@@ -127,10 +131,18 @@ def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_pat
     assert (done.returncode, done.stdout) == (0, "ended\n")
 
 
-def test_time_of_loading_is_no_time_of_judging() -> None:
-    pace = Pace()
-    assert pace.rate(0, State(noun="scores", done=0, total=100)) is None
-    assert pace.rate(1, State("loading", noun="scores", done=0, total=100)) is None
-    assert pace.rate(600, State(noun="scores", done=0, total=100)) is None
-    assert pace.rate(610, State(noun="scores", done=20, total=100)) == 2.0
-    assert pace.rate(620, State(noun="scores", done=20, total=100)) == 1.0
+def test_time_of_loading_is_no_time_of_judging(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = [0.0]
+    monkeypatch.setattr("rag_evaluator.files.progress.time", SimpleNamespace(monotonic=lambda: now[0]))
+    activity = Activity()
+    with activity.counted("scores") as at:
+        at(0, 100)
+        with activity.phase("loading"):
+            now[0] = 600
+            assert activity.state().rate is None
+        assert activity.state().rate is None
+        at(20, 100)
+        now[0] = 610
+        assert activity.state().rate == 2.0
+        now[0] = 620
+        assert activity.state().rate == 1.0

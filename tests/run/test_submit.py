@@ -1,23 +1,14 @@
 """`submit`: what every worker would refuse does not reach Slurm."""
 
-import json
 import os
 from pathlib import Path
 from typing import Any
 
 import pytest
-
-from rag_evaluator.cli.main import main
+from folders import printed, write_config
 
 ROWS = [{"response": "In Tesk.", "reference": "In Tesk."}]
-JUDGED = {"metrics": ["faithfulness"]}
-
-
-def write(folder: Path, config: dict[str, Any], rows: list[dict[str, Any]]) -> str:
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    path = folder / "config.yaml"
-    path.write_text(json.dumps({"dataset": "rows.jsonl", "metrics": ["exact_match"], **config}), encoding="utf-8")
-    return str(path)
+JUDGED = "metrics: [faithfulness]\njudge: {{model: {}}}"
 
 
 @pytest.fixture
@@ -31,11 +22,11 @@ def sent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "sent"
 
 
-REFUSED: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[str], str]] = {
-    "no such file": ({"dataset": "none.jsonl"}, ROWS, [], "none.jsonl"),
-    "no such column": ({}, [{"response": "In Tesk."}], [], "'reference'"),
-    "no such model": ({**JUDGED, "judge": {"model": "/models/none"}}, ROWS, [], "judge.model: no such folder"),
-    "no contexts to sort": ({}, [{"user_input": "Where?"}], ["--task", "sort"], "'retrieved_contexts'"),
+REFUSED: dict[str, tuple[str, list[dict[str, Any]], list[str], str]] = {
+    "no such file": ("", ROWS, ["--set", "dataset=none.jsonl"], "none.jsonl"),
+    "no such column": ("", [{"response": "In Tesk."}], [], "'reference'"),
+    "no such model": (JUDGED.format("/models/none"), ROWS, [], "judge.model: no such folder"),
+    "no contexts to sort": ("", [{"user_input": "Where?"}], ["--task", "sort"], "'retrieved_contexts'"),
 }
 
 
@@ -43,9 +34,9 @@ REFUSED: dict[str, tuple[dict[str, Any], list[dict[str, Any]], list[str], str]] 
 def test_what_every_worker_refuses_is_not_submitted(
     case: str, tmp_path: Path, sent: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config, rows, words, expected = REFUSED[case]
-    assert main(["submit", write(tmp_path, config, rows), "--workers", "2", *words]) == 2
-    assert expected in capsys.readouterr().err
+    settings, rows, words, expected = REFUSED[case]
+    config = write_config(tmp_path, rows, settings or "metrics: [exact_match]")
+    assert expected in printed(capsys, 2, "submit", str(config), "--workers", "2", *words)
     assert not sent.exists()
 
 
@@ -54,7 +45,6 @@ def test_a_folder_above_models_is_refused_without_reading_them(
 ) -> None:
     monkeypatch.delattr("rag_evaluator.tasks.manifest.fingerprint")
     (tmp_path / "models" / "one").mkdir(parents=True)
-    settings = {"metrics": ["faithfulness"], "judge": {"model": str(tmp_path / "models")}}
     rows = [{**row, "user_input": "Where?", "retrieved_contexts": ["In Tesk."]} for row in ROWS]
-    assert main([write(tmp_path, settings, rows)]) == 2
-    assert "is not a model folder: it has no config.json" in capsys.readouterr().err
+    config = write_config(tmp_path, rows, JUDGED.format(tmp_path / "models"))
+    assert "is not a model folder: it has no config.json" in printed(capsys, 2, str(config))

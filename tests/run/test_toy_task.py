@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,7 +20,7 @@ from rag_evaluator import JudgeLostError
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import Task
 from rag_evaluator.files import Stop, StopSignal
-from rag_evaluator.run import Context, Journal, Plan, Record, Table, parse_worker, run_stage
+from rag_evaluator.run import Journal, Plan, Record, Stage, Table, Work, parse_worker, run_stage
 from rag_evaluator.tasks import TASKS
 
 COUNT = 40
@@ -33,7 +33,7 @@ class Number:
     index: int
 
 
-class Squares:
+class Squares(Stage):
     """Numbers x their squares."""
 
     files: Sequence[str] = ("squares.json",)
@@ -43,30 +43,23 @@ class Squares:
         self.units = [Number(index) for index in range(COUNT)]
         self.plan = Plan("toy", "squares", COUNT, "numbers", "powers", "squares", "0", {}, {"square": "v1"}, 5)
         self.seconds = seconds
-        self.in_flight = 2
 
     def digest(self, unit: Number, column: str) -> str:
         return hashlib.sha256(str(unit.index).encode()).hexdigest()[:16]
-
-    def marks(self, unit: Number, record: Record) -> Iterable[str]:
-        return ()
 
     def check(self, column: str, value: Any) -> None:
         if not isinstance(value, int):
             raise ValueError(f"{value!r} is no whole number")
 
     @asynccontextmanager
-    async def open(self, context: Context | None) -> AsyncIterator["Squares"]:
-        yield self
+    async def open(self, answers: Any) -> AsyncIterator[Work]:
+        yield Work(self.make, 2)
 
-    async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+    async def make(self, unit: Number, column: str, repeat: int) -> Record:
         await asyncio.sleep(self.seconds)
         return Record(unit.index**2)
 
-    def is_written(self, folder: Path) -> bool:
-        return True
-
-    def write(self, table: Table[Number], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         values = [records["square"][0].value for _, records in table]
         (folder / "squares.json").write_text(json.dumps(values), encoding="utf-8")
 
@@ -117,7 +110,7 @@ def test_a_toy_task_runs_with_workers_is_killed_resumed_and_merged(
 
 def test_a_value_that_a_toy_task_cannot_have_is_refused_at_the_merge(tmp_path: Path) -> None:
     class Wrong(Squares):
-        async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+        async def make(self, unit: Number, column: str, repeat: int) -> Record:
             return Record("four")
 
     with pytest.raises(Exception, match="'four' is no whole number"):
@@ -129,7 +122,7 @@ def test_a_judge_that_a_signal_to_the_whole_job_ends_is_a_run_that_was_stopped(t
     """Slurm sends SIGTERM to our server, too."""
 
     class Ending(Squares):
-        async def __call__(self, unit: Number, column: str, repeat: int) -> Record:
+        async def make(self, unit: Number, column: str, repeat: int) -> Record:
             if unit.index < 7:
                 return Record(unit.index**2)
             if signalled:

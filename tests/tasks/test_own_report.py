@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import results_of, write_config
 
 from rag_evaluator import ResultsError, certify
 from rag_evaluator.cli.main import main
@@ -17,10 +18,7 @@ ROWS = [{"user_input": f"q{n}", "response": "Tesk", "reference": "Tesk" if n els
 
 @pytest.fixture
 def config(tmp_path: Path) -> Path:
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in ROWS), encoding="utf-8")
-    path = tmp_path / "config.yaml"
-    path.write_text("name: run\ndataset: rows.jsonl\nmetrics: [exact_match]\n", encoding="utf-8")
-    return path
+    return write_config(tmp_path, ROWS, "metrics: [exact_match]")
 
 
 @pytest.fixture
@@ -38,7 +36,7 @@ def scored(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def report_of(config: Path) -> Path:
-    return config.parent / "results" / "run" / "report.html"
+    return results_of(config) / "report.html"
 
 
 def fails(error: Exception) -> Callable[..., None]:

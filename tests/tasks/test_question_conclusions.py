@@ -17,7 +17,6 @@ def fields(
     spearman: float | None = None,
     good: list[int] | None = None,
     bad: list[int] | None = None,
-    ndcg: float | None = None,
     agreement: float | None = None,
     measured: tuple[float | None, float | None] | None = None,
     reason: str = "",
@@ -29,7 +28,6 @@ def fields(
         "spearman": spearman,
         "good": good,
         "bad": None if good is None else bad or [],
-        "retriever": {"nDCG@10": ndcg},
         "agreement": agreement,
         "reasons": {"sorted": reason},
         **({"measured": sides} if sides else {}),
@@ -77,12 +75,10 @@ def test_without_relevance_the_sentence_says_how_far_the_order_changed_and_no_mo
     ]
 
 
-def test_the_filter_says_how_good_the_retriever_is() -> None:
-    rows = [fields([0], None, [0], ndcg=1.0), fields([0], None, [0], ndcg=0.63), fields([], None, [])]
+def test_questions_without_an_answer_in_their_contexts_are_counted() -> None:
+    rows = [fields([0], None, [0]), fields([0], None, [0]), fields([], None, [])]
     assert sort_conclusion(rows, TOY).sentences == [
         "Nothing to sort: none of 3 questions has two contexts or more to sort.",
-        "By the contexts in which the toy judge finds the answer, the retriever's order has nDCG@10 "
-        f"{ends([1.0, 0.63])} in 2 questions.",
         "In 1 of 3 questions the toy judge finds the answer in no context.",
     ]
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from command_starter import Zygote
+from folders import results_of, write_config
 
 from rag_evaluator.cli.main import main
 from rag_evaluator.run import journals_in
@@ -18,26 +19,16 @@ FILES = {
 }
 
 
-def write_config(folder: Path, model: Path, count: int, contexts: int = 3) -> Path:
-    folder.mkdir(parents=True, exist_ok=True)
+def begin(folder: Path, model: Path, count: int) -> Path:
     rows = [
         {
             "question": f"Where was person {number} born?",
-            "contexts": [f"Person {number} lived in town {rank}." for rank in range(contexts)],
+            "contexts": [f"Person {number} lived in town {rank}." for rank in range(3)],
         }
         for number in range(count)
     ]
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    (folder / "config.yaml").write_text(
-        f"dataset: rows.jsonl\nmetrics: [faithfulness]\nsort: {{fast: false}}\nchunk_size: 7\n"
-        f"judge: {{model: {model}, dtype: float32, max_new_tokens: 24, batch_size: 4}}\n",
-        encoding="utf-8",
-    )
-    return folder / "config.yaml"
-
-
-def results_of(config: Path) -> Path:
-    return config.parent / "results" / "run"
+    judge = f"judge: {{model: {model}, dtype: float32, max_new_tokens: 24, batch_size: 4}}"
+    return write_config(folder, rows, f"metrics: [faithfulness]\nsort: {{fast: false}}\nchunk_size: 7\n{judge}")
 
 
 def alike(one: Any, other: Any) -> bool:
@@ -65,7 +56,7 @@ def test_three_workers_killed_five_times_give_what_one_process_gives(
     command: str, tmp_path: Path, model_folder: Callable[..., Path], zygote: Zygote
 ) -> None:
     model = model_folder("llama-bytelevel")
-    config, alone = (write_config(tmp_path / name, model, 60) for name in ("shared", "alone"))
+    config, alone = (begin(tmp_path / name, model, 60) for name in ("shared", "alone"))
     record, killed = tmp_path / "record", 0
     assert zygote.run(record, {"arguments": [command, str(alone)]}) in ([0], [1])
     while killed < 5:
@@ -84,7 +75,7 @@ def test_three_workers_killed_five_times_give_what_one_process_gives(
 def test_status_and_merge_know_sort_and_generate(
     command: str, tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = write_config(tmp_path, model_folder("llama-bytelevel"), 4)
+    config = begin(tmp_path, model_folder("llama-bytelevel"), 4)
     main([command, str(config)])
     capsys.readouterr()
     assert main(["status", str(results_of(config))]) == 0
@@ -101,7 +92,7 @@ def test_status_and_merge_know_sort_and_generate(
 def test_the_three_tasks_share_a_results_folder(
     tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = write_config(tmp_path, model_folder("llama-bytelevel"), 2)
+    config = begin(tmp_path, model_folder("llama-bytelevel"), 2)
     arguments = [str(config), "--set", "metrics=[context_relevance]"]
     for command in ("sort", "generate", "evaluate"):
         assert main([command, *arguments]) in (0, 1), capsys.readouterr().err
@@ -113,7 +104,7 @@ def test_the_three_tasks_share_a_results_folder(
 def test_changed_settings_are_refused_and_updated_without_asking_anything_again(
     tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    config = write_config(tmp_path, model_folder("llama-bytelevel"), 3)
+    config = begin(tmp_path, model_folder("llama-bytelevel"), 3)
     assert main(["sort", str(config)]) == 0
     assert main(["sort", str(config), "--set", "sort.k=2"]) == 2
     assert "Changed: order: k 10 before, 2 now" in capsys.readouterr().err

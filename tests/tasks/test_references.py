@@ -50,7 +50,8 @@ class Asked:
 
 def generate(judge: Any, contexts: Sequence[str], question: str = "Which facts?", **options: Any) -> Reference:
     prompts = load_prompts(["generate"], "english", Path())
-    return asyncio.run(Generator(CachedJudge(judge), prompts, GenerateConfig(**options)).generate(question, contexts))
+    writer = Generator(CachedJudge(judge), prompts, GenerateConfig(**options), question, contexts)
+    return asyncio.run(writer.generate())
 
 
 CONTEXTS = [f"Fact{number} stands here." if number % 3 == 0 else f"Nothing in {number}." for number in range(45)]

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from folders import write_config
 from langchain_core.language_models import FakeListLLM
 from pydantic import BaseModel
 
@@ -246,10 +247,7 @@ def test_repeats_of_a_judge_that_may_sample_are_allowed(judge: Any, settings: di
 def test_the_command_line_refuses_in_one_line_with_the_place(
     rows: Rows, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    path = tmp_path / "config.yaml"
-    path.write_text("dataset: rows.jsonl\nmetrics: [context_relevance]\nrepeats: 5\n", encoding="utf-8")
-    assert main([str(path)]) == 2
+    assert main([str(write_config(tmp_path, rows, "metrics: [context_relevance]\nrepeats: 5"))]) == 2
     shown = capsys.readouterr().err
     assert shown.startswith("error: config.yaml, line 3: repeats is 5, but this judge is reproducible: ")
     assert shown.count("\n") == 1

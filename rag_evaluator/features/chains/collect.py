@@ -13,7 +13,7 @@ from rag_evaluator.dataset.checked import check_questions, optional_texts
 from rag_evaluator.dataset.columns import accepted_names
 from rag_evaluator.errors import ConfigError, DatasetError, ResultsError
 from rag_evaluator.files.atomic import write_lines
-from rag_evaluator.files.jsonl import Appender, json_line, need_text
+from rag_evaluator.files.jsonl import Appender, json_line
 from rag_evaluator.files.progress import ACTIVITY, Progress, automatic
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.tasks.question import shown
@@ -83,7 +83,7 @@ def _kept(path: Path, questions: Collection[str]) -> dict[str, Row]:
     for number, line in enumerate(lines, start=1):
         try:
             row = json.loads(line)
-            rows[need_text(row["user_input"])] = row
+            rows[row["user_input"]] = row
         except (ValueError, KeyError, TypeError):
             if rows and not line.endswith(b"\n"):
                 break  # a kill has torn the last line

@@ -11,16 +11,17 @@ from typing import Any
 from rag_evaluator.config.origin import Origin, apply_overrides
 from rag_evaluator.config.schema import Config, make_config
 from rag_evaluator.dataset.checked import choice_of
-from rag_evaluator.errors import ConfigError, PromptTooLongError, ResultsError, way
+from rag_evaluator.errors import UPDATE, ConfigError, PromptTooLongError, ResultsError
 from rag_evaluator.features.duel.conclusion import WIN_RATE
 from rag_evaluator.features.duel.judging import AnswerComparison, MatchedRows, Outcome, Pair, pairs_of
-from rag_evaluator.files.atomic import write_wide_json, write_wide_json_list
+from rag_evaluator.files.atomic import write_wide_json
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.results.manifest import PART, as_written
 from rag_evaluator.results.overview import Grid, means
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Plan, Record, Table
+from rag_evaluator.run.table import Table
+from rag_evaluator.run.task import Plan, Record
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import mean_interval
 from rag_evaluator.tasks.open_run import open_run
@@ -94,7 +95,7 @@ TASK, STAGE, COLUMN = "duel", "preferences", "preference"
 ROWS, SUMMARY, MANIFEST = "duel.json", "duel_summary.json", "duel_manifest.json"
 
 
-class DuelStage(QuestionStage[Pair]):
+class DuelStage(QuestionStage):
     """The stage of `duel`; its units are the pairs of two runs."""
 
     files = (ROWS, SUMMARY, MANIFEST)
@@ -105,7 +106,7 @@ class DuelStage(QuestionStage[Pair]):
         super().__init__(pairs.units, plan, about, asking)
         self.pairs = pairs
 
-    def make(self, judge: JudgeProtocol) -> Make[Pair]:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
         comparison = AnswerComparison(judge, self.asking.prompts["duel", "prompt"])
 
@@ -119,12 +120,12 @@ class DuelStage(QuestionStage[Pair]):
 
         return compare
 
-    def outcomes(self, table: Table[Pair]) -> Iterator[Ended]:
+    def outcomes(self, table: Table) -> Iterator[Ended]:
         for unit, records in table:
             [record] = records[COLUMN]
             yield unit, None if record.missing else Outcome(**record.value), record.reason
 
-    def rows(self, table: Table[Pair]) -> Iterator[dict[str, Any]]:
+    def rows(self, table: Table) -> Iterator[dict[str, Any]]:
         """What `duel.json` holds."""
         for unit, outcome, reason in self.outcomes(table):
             yield {
@@ -138,7 +139,7 @@ class DuelStage(QuestionStage[Pair]):
                 "missing": reason,
             }
 
-    def summary(self, table: Table[Pair]) -> dict[str, Any]:
+    def summary(self, table: Table) -> dict[str, Any]:
         """What `duel_summary.json` holds: what the runs are called, the column they were matched on, the figures."""
         compared = table.about[TASK]
         return {
@@ -149,8 +150,8 @@ class DuelStage(QuestionStage[Pair]):
             **summarise(list(self.outcomes(table)), self.about["config"]["ci_level"]),
         }
 
-    def write(self, table: Table[Pair], folder: Path) -> None:
-        write_wide_json_list(folder / ROWS, self.rows(table))
+    def write(self, table: Table, folder: Path) -> None:
+        write_wide_json(folder / ROWS, list(self.rows(table)))
         write_wide_json(folder / SUMMARY, self.summary(table))
         write_wide_json(folder / MANIFEST, as_written(table.about))
 
@@ -183,7 +184,7 @@ def of_journal(journal: Journal) -> DuelStage:
     if pairs.digest != journal.plan.data:
         raise ResultsError(
             f"{' and '.join(places)}: not the rows that were compared: they have changed since. To go on with what "
-            f"still holds, {way('update')}."
+            f"still holds, {UPDATE}."
         )
     return DuelStage(pairs.choose(journal.plan.part), journal.plan, journal.about)
 

@@ -1,6 +1,6 @@
 """`probe` as a task: texts and changed texts, each scored by one metric."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,10 +37,11 @@ from rag_evaluator.results.overview import Grid, WithOverview
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.status import outcome
-from rag_evaluator.run.task import Context, Plan, Record, Table, Work, auto_chunk_size
+from rag_evaluator.run.table import Answers, Stage, Table, Work
+from rag_evaluator.run.task import Plan, Record, auto_chunk_size
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, Worker, now
-from rag_evaluator.tasks.evaluation import Scoring
+from rag_evaluator.tasks.evaluation import scoring
 from rag_evaluator.tasks.manifest import describe, refresh_report
 from rag_evaluator.tasks.question import shown
 
@@ -53,7 +54,7 @@ ROWS, REPORT, MANIFEST = (str(FOLDER / name) for name in ("rows.jsonl", "probe.j
 Load = Callable[[], "Awaitable[Scorer]"]
 
 
-class ProbeStage:
+class ProbeStage(Stage):
     """The stage of `probe`.
 
     Args:
@@ -83,34 +84,28 @@ class ProbeStage:
         read = unit.sample.digest_of(self.metrics[unit.metric].reads)
         return short_digest(f"{read}\0{unit.metric}\0{self.about['signatures'][unit.metric]}")
 
-    def marks(self, unit: ProbeUnit, record: Record) -> Iterable[str]:
-        return ()
-
     def check(self, column: str, value: Any) -> None:
         if not isinstance(value, int | float):
             raise ValueError(f"{value!r:.40} is no score")
 
     @asynccontextmanager
-    async def open(self, context: Context | None) -> AsyncIterator[Work[ProbeUnit]]:
+    async def open(self, answers: Answers | None) -> AsyncIterator[Work]:
         assert self._load is not None
-        yield Scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
+        yield scoring(await self._load(), lambda unit, _: (unit.sample, unit.metric))
 
-    def is_written(self, folder: Path) -> bool:
-        return True
-
-    def write(self, table: Table[ProbeUnit], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         write_lines(folder / ROWS, rows_for_reading(self.pairs, self.metrics, self._records(table)))
         write_json(folder / REPORT, self.report(table))
         write_json(folder / MANIFEST, as_written(table.about))
 
-    def report(self, table: Table[ProbeUnit]) -> dict[str, Any]:
+    def report(self, table: Table) -> dict[str, Any]:
         """What `probe.json` says. Any: JSON."""
         settings = make_config(self.about["config"]).section(ProbeConfig)
         figures = report(self.pairs, self.metrics, self._records(table), settings)
         return {"rows": len(self.rows), **figures, "notes": self._notes(figures)}
 
     @staticmethod
-    def _records(table: Table[ProbeUnit]) -> dict[tuple[int, str, str], Record]:
+    def _records(table: Table) -> dict[tuple[int, str, str], Record]:
         return {(unit.row, unit.side, unit.metric): records[COLUMN][0] for unit, records in table}
 
     def _notes(self, figures: Mapping[str, Any]) -> list[str]:
@@ -193,7 +188,7 @@ def of_journal(journal: Journal) -> ProbeStage:
 class ProbeReport(WithOverview, dict[str, Any]):
     """What `probe.json` says; printed, and in a notebook, as sentences and a table. Any: JSON."""
 
-    def __init__(self, stage: ProbeStage, table: Table[ProbeUnit]) -> None:
+    def __init__(self, stage: ProbeStage, table: Table) -> None:
         super().__init__(stage.report(table))
         judge = the_judge(stage.about["config"])
         self.plan, self.judges = stage.plan, {name: judge for name, metric in stage.metrics.items() if metric.judge}

@@ -27,7 +27,6 @@ from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence
 from rag_evaluator.run.journal import Journal, Key, KnownRecords, place_of, read_manifest
 from rag_evaluator.run.stages import refuse_used
-from rag_evaluator.run.worker_journal import record_files
 from rag_evaluator.verifiers.reranker import reranker_of
 from rag_evaluator.verifiers.verifier import Verifier
 
@@ -189,8 +188,8 @@ def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks)
     folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
     plan, place = stage.plan, place_of(folder, stage.plan.task, stage.plan.stage)
     refuse_used(folder, stage)
-    files = [] if read_manifest(place) is None else record_files(Journal(folder, place))
-    with ACTIVITY.phase("counting what is done"), closing(KnownRecords(plan, files)) as known:
+    journal = None if read_manifest(place) is None else Journal(folder, place)
+    with ACTIVITY.phase("counting what is done"), closing(KnownRecords(journal)) as known:
         done = sum(
             known.find(Key(stage.digest(unit, column), column, plan.columns[column], repeat)) is not None
             for unit in stage.units

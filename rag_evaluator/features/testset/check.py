@@ -19,7 +19,8 @@ from rag_evaluator.files.atomic import short_digest, write_json, write_lines, wr
 from rag_evaluator.judge.protocol import JudgeProtocol
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.run.journal import Journal
-from rag_evaluator.run.task import Record, Table
+from rag_evaluator.run.table import Table
+from rag_evaluator.run.task import Record
 from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, digest_of, plan_of, samples_of
 
 TASK, STAGE, COLUMN = "testset_check", "verdicts", "verdict"
@@ -65,13 +66,13 @@ class RowUnit:
         return Candidate(kind, columns["user_input"].strip(), answer, (), tuple(contexts))
 
 
-class TestsetCheck(QuestionStage[RowUnit]):
+class TestsetCheck(QuestionStage):
     """The stage of `testset check`; its units are the rows."""
 
     __test__ = False  # for pytest
     files = (FINDINGS, SUMMARY, MANIFEST)
 
-    def make(self, judge: JudgeProtocol) -> Make[RowUnit]:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None
         checker = Checker(self.asking, judge)
 
@@ -85,7 +86,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
 
         return check
 
-    def findings(self, table: Table[RowUnit]) -> list[dict[str, Any]]:
+    def findings(self, table: Table) -> list[dict[str, Any]]:
         """What is said of each row, in order."""
         records = [(unit, records[COLUMN][0]) for unit, records in table]
         repeats = duplicates_of([_asked(unit) for unit, record in records if not record.missing])
@@ -102,7 +103,7 @@ class TestsetCheck(QuestionStage[RowUnit]):
             for unit, record in records
         ]
 
-    def write(self, table: Table[RowUnit], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         findings = self.findings(table)
         write_lines(folder / FINDINGS, findings)
         write_json(folder / SUMMARY, findings_summary(findings))

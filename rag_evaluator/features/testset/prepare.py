@@ -110,13 +110,13 @@ def neighbours_of(corpus: Corpus, embed: Embed, identity: str, folder: Path) -> 
         identity: of the embedding model.
     """
     path = folder / f"vectors-{short_digest(f'{corpus.digest}{identity}')}.npy"
-    with ACTIVITY.phase("embedding chunks"), FileLock(folder / LOCK):  # the first of several workers embeds
+    with ACTIVITY.counted("embedded chunks") as at, FileLock(folder / LOCK):  # the first of several workers embeds
         if not path.exists():
             made: list[Matrix] = []
             for start in range(0, len(corpus.chunks), AT_ONCE):
                 chunks = corpus.chunks[start : start + AT_ONCE]
                 made.append(unit_vectors(np.asarray(embed([shown(chunk) for chunk in chunks]), np.float32)))
-                ACTIVITY.step(start + len(chunks), len(corpus.chunks))
+                at(start + len(chunks), len(corpus.chunks))
             write_whole(path, lambda to: np.save(to, np.concatenate(made)))
     kept: Matrix = np.load(path, mmap_mode="r")
     return Neighbours(kept, [chunk.document for chunk in corpus.chunks])

@@ -26,7 +26,8 @@ from rag_evaluator.models.embeddings import EmbeddingsSource
 from rag_evaluator.results.manifest import as_written
 from rag_evaluator.results.rows import DETAILS
 from rag_evaluator.run.journal import Journal, place_of, read_manifest
-from rag_evaluator.run.task import Plan, Table
+from rag_evaluator.run.table import Table
+from rag_evaluator.run.task import Plan
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import Worker
 from rag_evaluator.tasks.question import Make, QuestionStage, TaskJudge, plan_of
@@ -38,7 +39,7 @@ MANIFEST = "testset_manifest.json"
 ASKED_WITH = ("neighbours", "filters", "keep_hard")  # settings that a candidate depends on
 
 
-class Testset(QuestionStage[Slot]):
+class Testset(QuestionStage):
     """The stage of `testset make`.
 
     Args:
@@ -67,7 +68,7 @@ class Testset(QuestionStage[Slot]):
         """Of the configuration of this start."""
         return make_config(self.about["config"]).section(TestsetConfig)
 
-    def make(self, judge: JudgeProtocol) -> Make[Slot]:
+    def make(self, judge: JudgeProtocol) -> Make:
         assert self.asking is not None and self.embeddings is not None
         model, folder = self.embeddings.load(), self.asking.config.results_dir / FOLDER
         places = frozenset(useful(self.corpus.chunks))
@@ -78,7 +79,7 @@ class Testset(QuestionStage[Slot]):
     def is_written(self, folder: Path) -> bool:
         return _last_size(folder) == self.settings.size
 
-    def write(self, table: Table[Slot], folder: Path) -> None:
+    def write(self, table: Table, folder: Path) -> None:
         settings, made = self.settings, []
         for unit, records in table:
             record = records[COLUMN][0]

@@ -98,8 +98,8 @@ def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_sa
     for most in (10_000, 0):
         judge, packed = decoder(model_folder("qwen2-chat"))
         packed.beginnings.kept.most = most
-        sorter = Sorter(CachedJudge(judge), prompts, SortConfig(fast=False, strategy="merge"))
-        orders.append(asyncio.run(sorter.sort("Where was Nolu Brak born?", contexts))["sorted"])
+        how = CachedJudge(judge), prompts, SortConfig(fast=False, strategy="merge")
+        orders.append(asyncio.run(Sorter(*how, "Where was Nolu Brak born?", contexts).sort())["sorted"])
         computed.append(packed.computed - packed.prefixes.computed)
     assert orders[0] == orders[1]
     assert computed[0] < 0.8 * computed[1]

@@ -1,7 +1,7 @@
 """Folders of runs that tests begin, and what commands print."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from rag_evaluator.cli.main import main
 
 
-def write_config(folder: Path, rows: Sequence[dict[str, Any]], text: str) -> Path:
+def write_config(folder: Path, rows: Sequence[Mapping[str, Any]], text: str) -> Path:
     """Write a configuration with its dataset beside it."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")

@@ -57,19 +57,10 @@ def all_commands() -> Mapping[str, Command]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Shows commands as the user types them, and tells about quotes: `--set columns={a: b}` is two words."""
+    """Shows commands as the user types them."""
 
     def format_help(self) -> str:
         return OURS.sub(lambda _: program(), super().format_help())
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # Any: argparse overloads it
-        """As argparse; an argument that is not known is an error with what may have been meant."""
-        options, unknown = self.parse_known_args(args, namespace)
-        quotes = "A value with spaces needs quotes in a shell: --set columns='{a: b}'"
-        if unknown:
-            hint = "Options of sbatch follow '--': -- --partition=gpu" if options.command == "submit" else quotes
-            self.error(f"unrecognized arguments: {' '.join(unknown)}. {hint}")
-        return options
 
 
 class _CommandParser(_Parser):

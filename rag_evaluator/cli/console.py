@@ -1,5 +1,6 @@
 """How the command line shows results and status."""
 
+import argparse
 import os
 import sys
 import time
@@ -112,6 +113,25 @@ def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: 
             f"{', '.join(changed)} {verb} not as written, somebody has changed it. To write all files again: "
             f"{command('merge', config.results_dir)}"
         )
+
+
+def print_task(
+    options: argparse.Namespace,
+    config: Config,
+    plan: Plan,
+    conclusion: Conclusion,
+    document: Mapping[str, Any],
+    parts: Iterable[Grid | str],
+    wrote: bool,
+    changed: Sequence[str],
+) -> None:
+    """What a task says: its one JSON document, or its sentences and other parts."""
+    if options.json:
+        print_json({**about_run(config, plan), "conclusion": conclusion.to_json(), **document})
+        return
+    print_parts([*conclusion.lines(), *parts])
+    print_part(plan)
+    print_end(config, True, wrote, changed)
 
 
 def print_status(status: Status) -> None:

@@ -21,7 +21,7 @@ from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset import row_names
-from rag_evaluator.dataset.columns import ID, LISTS, accepted_names
+from rag_evaluator.dataset.columns import ID, LISTS
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError, did_you_mean
@@ -238,8 +238,6 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
         if column in ASKED_FOR:
             needed = f"no column was recognised as {ASKED_FOR[column]}, which {listed(costs, most=len(costs))} need"
             yield f"{needed}. {_like(parts, column)}"
-    for name in surveyed.paragraphs:
-        yield f"cells of {name!r} have blank lines: if these stand between contexts, map it to {LISTS[0]}[\\n\\n]"
 
 
 ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "reference": "the reference"}
@@ -333,19 +331,12 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
         dataset=dataset_path(data, options.out),
         metrics=METRICS,
         unfit=unfit,
-        allowed_with=_allowed_with(surveyed),
-        names_of=lambda column: [name for name in accepted_names(column) if name not in _retrieved(surveyed)],
         match_of_texts=MATCH_OF_TEXTS,
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
     )
     lines = (line.partition("\t") for line in text.removesuffix("\n").split("\n"))
     return "".join(f"{start + ' ':<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)
-
-
-def _retrieved(surveyed: Survey) -> Sequence[str]:
-    """The columns of a retrieval log whose names say something else."""
-    return surveyed.names["retrieved_contexts"] if surveyed.is_log else ()
 
 
 def _allowed_with(surveyed: Survey) -> dict[str, list[str]]:
@@ -378,10 +369,11 @@ def dataset_path(data: Path, out: Path) -> str:
     return str(path.relative_to(base) if path.is_relative_to(base) else path)
 
 
-def _comment(text: str, start: str = "# ") -> str:
+def _comment(text: str) -> str:
     """Comment lines of at most `LONGEST` characters, if the words allow it."""
-    wrapper = textwrap.TextWrapper(LONGEST, start, start, break_long_words=False, break_on_hyphens=False)
-    return wrapper.fill(text)
+    return textwrap.fill(
+        text, LONGEST, initial_indent="# ", subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def scalar(text: Any) -> str:

@@ -79,7 +79,6 @@ def _number(name: str) -> int:
 MOST = 1000  # rows that are looked at
 MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
 """What people put between the contexts of a cell; the longer ones first."""
-PARAGRAPHS = "\n\n"  # between contexts, or between the paragraphs of one
 ENOUGH = 0.5  # of the cells
 
 
@@ -94,7 +93,6 @@ class Survey:
         present: canonical columns that some row has something in.
         samples: the rows, at most `MOST`.
         is_all: whether the file has no more.
-        paragraphs: columns of contexts whose cells hold one text with blank lines in it.
         is_log: whether they are a retrieval log, whose `reference` is what was retrieved.
     """
 
@@ -104,7 +102,6 @@ class Survey:
     present: Sequence[str]
     samples: Sequence[Sample]
     is_all: bool
-    paragraphs: Sequence[str]
     is_log: bool
 
     @property
@@ -157,7 +154,6 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
         present=present,
         samples=samples,
         is_all=len(first) <= MOST,
-        paragraphs=[name for name in names_in_file if name in used and _is_text_with(PARAGRAPHS, name, read, rows)],
         is_log=is_log,
     )
 
@@ -184,10 +180,3 @@ def _texts(name: str, rows: Iterable[InputRecord]) -> list[str]:
 
 def _mark(texts: Sequence[str]) -> str | None:
     return next((mark for mark in MARKS if sum(mark in text for text in texts) > ENOUGH * len(texts)), None)
-
-
-def _is_text_with(mark: str, name: str, read: Mapping[str, Sequence[str]], rows: Iterable[InputRecord]) -> bool:
-    if not any(name in read.get(canonical, ()) for canonical in LISTS):
-        return False
-    texts = _texts(name, rows)
-    return sum(mark in text.strip() for text in texts) > ENOUGH * len(texts)

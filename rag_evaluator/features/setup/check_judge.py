@@ -236,7 +236,8 @@ async def _measure(
 ) -> None:
     """The longest rows against the window: which of them would lose contexts, and which would be missing."""
     rehearsal, rehearsing = _rehearsal_of(scorer, judge)
-    longest = sorted(range(len(rows)), key=lambda place: -_length(rows[place]))[:LONGEST]
+    sizes = [sum(len(str(value)) for value in row.columns.values()) for row in rows]
+    longest = sorted(range(len(rows)), key=lambda place: -sizes[place])[:LONGEST]
     losses: dict[str, list[dict[str, Any]]] = {}
     fit = 0
     for place in longest:
@@ -299,10 +300,6 @@ def _add_window(
 def _loss_text(loss: Mapping[str, Any]) -> str:
     kept = "missing" if loss["missing"] else f"with {loss['kept']} of {loss['contexts']} contexts"
     return f"{loss['metric']} {kept}"
-
-
-def _length(row: Sample) -> int:
-    return sum(len(str(value)) for value in row.columns.values())
 
 
 async def _try_prompt(engine: Any, where: str, prompt: str, checks: Checks) -> None:

@@ -235,12 +235,9 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         **with_examples(
             "rag-evaluator prompts check",
             "rag-evaluator prompts check prompts --language spanish --metrics faithfulness sort",
-            "rag-evaluator prompts check --config config.yaml",
         ),
     )
-    check.add_argument("folder", type=Path, nargs="?", help="default: prompts_dir of the configuration, else prompts")
-    check.add_argument("--config", type=Path, help="also check the packs of the custom_metrics of this YAML file")
-    add_set(check)
+    check.add_argument("folder", type=Path, nargs="?", default=Path("prompts"), help="default: %(default)s")
     check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
     add_json(check)
     _add_choice(check)

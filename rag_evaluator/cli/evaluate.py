@@ -138,7 +138,7 @@ def _print_run(
     run: "Run", config: Config, chosen: Mapping[str, Metric], options: argparse.Namespace, began: float
 ) -> None:
     """All that is known of the finished run; `gate` makes an exit code of the requirements that it does not keep."""
-    from rag_evaluator.cli.console import print_json, print_summary, say
+    from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, say
     from rag_evaluator.comparison.gate import gate
     from rag_evaluator.results.manifest import PART, rows_of
     from rag_evaluator.run.journal import Journal
@@ -154,7 +154,8 @@ def _print_run(
         return
     journal = Journal(folder)
     asks_judge = any(metric.judge for metric in chosen.values())
-    print_summary(conclusion, run.summary, rows_of(journal.about), config, asks_judge, *outcome(journal, began))
+    print_parts([*conclusion.lines(), *parts_of(f"{config.name}: {rows_of(journal.about)}", run.summary)])
+    print_end(config, asks_judge, *outcome(journal, began))
     for line in standing or ():
         say(line)
     for verdict in verdicts:

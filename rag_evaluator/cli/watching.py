@@ -74,11 +74,12 @@ class TerminalBar:
         self.console = _Terminal(stderr=True)
         self.make: Callable[[], Progress] = lambda: Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}", markup=False, table_column=Column(no_wrap=True)),
+            TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
             BarColumn(bar_width=20),
             TextColumn("{task.fields[figures]}", markup=False, table_column=Column(no_wrap=True)),
             console=self.console,
             auto_refresh=False,
+            expand=True,  # the figures have their room, what is done has the rest
             transient=True,
             redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
         )

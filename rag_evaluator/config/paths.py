@@ -49,16 +49,6 @@ def template_path(template: str, base: Path) -> str:
     return str(path) if looks_local or path.is_file() else template
 
 
-def adapter_path(folder: str, base: Path) -> str:
-    """The folder of an adapter is always one here."""
-    return str(base / expand(folder))
-
-
-def judge_or_path(model: str, base: Path) -> str:
-    """The model of a verifier: as `model_path`, but for the judge."""
-    return model if model == BY_JUDGE else model_path(model, base)
-
-
 def in_folder(absolute: Callable[[Any, Path], Any]) -> AfterValidator:
     """The mark of a key that holds a path: what makes it absolute, from the folder that is the context of validation.
 

@@ -17,7 +17,7 @@ from pydantic import (
 
 from rag_evaluator.config.paths import BY_JUDGE as BY_JUDGE
 from rag_evaluator.config.paths import DEMO as DEMO
-from rag_evaluator.config.paths import ModelPath, adapter_path, in_folder, judge_or_path, template_path
+from rag_evaluator.config.paths import ModelPath, expand, in_folder, model_path, template_path
 from rag_evaluator.errors import ConfigError
 
 AnySection = TypeVar("AnySection", bound="Section")
@@ -147,7 +147,7 @@ class JudgeConfig(Section):
 
     engine: str = "transformers"
     model: ModelPath = DEMO
-    adapter: Annotated[str, in_folder(adapter_path)] | None = None
+    adapter: Annotated[str, in_folder(lambda path, base: str(base / expand(path)))] | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device_map: str | dict[str, int | str] | None = "auto"
     model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to from_pretrained, so any value
@@ -223,7 +223,9 @@ class VerifierConfig(Section):
         any_language: also take texts in a language that the model was not made for.
     """
 
-    model: Annotated[Text, in_folder(judge_or_path)] = BY_JUDGE
+    model: Annotated[Text, in_folder(lambda model, base: model if model == BY_JUDGE else model_path(model, base))] = (
+        BY_JUDGE
+    )
     kind: Text = "auto"
     base: Annotated[ModelPath, Field(min_length=1)] | None = None
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"

@@ -63,7 +63,7 @@ def test_an_unknown_key_is_answered_with_the_nearest_of_any_section(
         ("retrieval: {k: true}", "line 2: 'retrieval.k' is True: input should be a number."),
         ("judge:\n  demo", "line 2: 'judge' is 'demo'"),
         ("language: no", "line 2: 'language' is False"),
-        ("dataset: $NOT_SET/x", "line 2: 'dataset' is '$NOT_SET/x', and NOT_SET is not set in the environment."),
+        ("dataset: $NOT_SET/x", "line 2: 'dataset' is '$NOT_SET/x': NOT_SET is not set in the environment."),
     ],
 )
 def test_what_is_wrong_in_the_file_is_told_with_its_line(load: Load, lines: str, told: str) -> None:

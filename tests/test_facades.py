@@ -21,7 +21,6 @@ PATCHED = {
     "rag_evaluator.judge.engines.transformers.plain",
     "rag_evaluator.models.hub",
     "rag_evaluator.report.document",
-    "rag_evaluator.results.overview",
     "rag_evaluator.tasks.evaluation",
     "rag_evaluator.tasks.manifest",
     "rag_evaluator.tasks.question",

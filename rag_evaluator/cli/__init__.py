@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "arguments": "all_commands parser_of_commands",
-        "console": "print_groups print_parts print_table",
+        "console": "parts_of print_parts print_table",
         "prompts": "OTHERS",
         "watching": "SAFE",
     },

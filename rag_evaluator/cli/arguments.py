@@ -57,19 +57,10 @@ def all_commands() -> Mapping[str, Command]:
 
 
 class _Parser(argparse.ArgumentParser):
-    """Shows commands as the user types them, and tells about quotes: `--set columns={a: b}` is two words."""
+    """Shows commands as the user types them."""
 
     def format_help(self) -> str:
         return OURS.sub(lambda _: program(), super().format_help())
-
-    def parse_args(self, args: Any = None, namespace: Any = None) -> Any:  # Any: argparse overloads it
-        """As argparse; an argument that is not known is an error with what may have been meant."""
-        options, unknown = self.parse_known_args(args, namespace)
-        quotes = "A value with spaces needs quotes in a shell: --set columns='{a: b}'"
-        if unknown:
-            hint = "Options of sbatch follow '--': -- --partition=gpu" if options.command == "submit" else quotes
-            self.error(f"unrecognized arguments: {' '.join(unknown)}. {hint}")
-        return options
 
 
 class _CommandParser(_Parser):
@@ -239,12 +230,9 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         **with_examples(
             "rag-evaluator prompts check",
             "rag-evaluator prompts check prompts --language spanish --metrics faithfulness sort",
-            "rag-evaluator prompts check --config config.yaml",
         ),
     )
-    check.add_argument("folder", type=Path, nargs="?", help="default: prompts_dir of the configuration, else prompts")
-    check.add_argument("--config", type=Path, help="also check the packs of the custom_metrics of this YAML file")
-    add_set(check)
+    check.add_argument("folder", type=Path, nargs="?", default=Path("prompts"), help="default: %(default)s")
     check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
     add_json(check)
     _add_choice(check)

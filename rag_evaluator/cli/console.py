@@ -1,9 +1,10 @@
 """How the command line shows results and status."""
 
+import argparse
 import os
 import sys
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -24,42 +25,14 @@ GROUPS_SHOWN = 20  # per metric and column
 LABEL = 60  # characters of a group's value
 
 
-def print_summary(
-    conclusion: Conclusion,
-    summary: Mapping[str, Mapping[str, Any]],
-    rows: str,
-    config: Config,
-    asks_judge: bool,
-    wrote: bool = True,
-    changed: Sequence[str] = (),
-) -> None:
-    """What the run says, mean and coverage of each metric, and why scores are missing.
-
-    Args:
-        conclusion: of the run, see `conclude_run`.
-        rows: how many, see `results.manifest.rows_of`.
-        asks_judge: whether some metric does.
-        wrote: whether this run has written the result files.
-        changed: result files that are not as they were written.
-    """
-    print_parts(conclusion.lines())
-    print_parts(means(f"{config.name}: {rows}", "metric", summary, "no score", REASONS_SHOWN))
-    print_labels(summary)
-    print_groups(summary)
-    print_end(config, asks_judge, wrote, changed)
-
-
-def print_labels(summary: Mapping[str, Mapping[str, Any]]) -> None:
-    """What people's labels say of the mean of a metric that has labels."""
+def parts_of(title: str, summary: Mapping[str, Mapping[str, Any]]) -> Iterator[Grid | str]:
+    """Means with coverage and reasons, what people's labels say of them, groups and pass rates, if there are any."""
+    yield from means(title, "metric", summary, "no score", REASONS_SHOWN)
     for name, row in summary.items():
         labels = row.get(LABELS)
         if labels and labels["label_mean"] is not None:
             mean = interval({**labels, "mean": labels["label_mean"]})
-            say(f"  {name}: mean label {mean} by {labels['labels']} labels of people")
-
-
-def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
-    """A table of the groups of each metric, and one of pass rates, if there are any."""
+            yield f"  {name}: mean label {mean} by {labels['labels']} labels of people"
     columns = {column: len(values) for whole in summary.values() for column, values in whole.get("groups", {}).items()}
     groups = [
         (metric, f"{column}: {shortened(value, LABEL)}", interval(row, "no score"), f"{row['scored']}/{row['count']}")
@@ -67,18 +40,19 @@ def print_groups(summary: Mapping[str, Mapping[str, Any]]) -> None:
         for column, values in whole.get("groups", {}).items()
         for value, row in _largest(values).items()
     ]
+    if groups:
+        headings = [("metric", "left"), ("group", "left"), ("mean", "right"), ("coverage", "right")]
+        yield Grid("groups", headings, groups)
+    for column, count in columns.items():
+        if count > GROUPS_SHOWN:
+            yield f"  {column}: the {GROUPS_SHOWN} largest of {count} groups; summary.json and scores.xlsx have all"
     rates = [
         (metric, f"{row['pass_rate']['threshold']:g}", interval(row["pass_rate"]))
         for metric, row in summary.items()
         if "pass_rate" in row
     ]
-    if groups:
-        print_table("groups", [("metric", "left"), ("group", "left"), ("mean", "right"), ("coverage", "right")], groups)
-    for column, count in columns.items():
-        if count > GROUPS_SHOWN:
-            say(f"  {column}: the {GROUPS_SHOWN} largest of {count} groups; summary.json and scores.xlsx have all")
     if rates:
-        print_table("pass rates", [("metric", "left"), ("threshold", "right"), ("share that passes", "right")], rates)
+        yield Grid("pass rates", [("metric", "left"), ("threshold", "right"), ("share that passes", "right")], rates)
 
 
 def _largest(groups: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
@@ -112,6 +86,25 @@ def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: 
             f"{', '.join(changed)} {verb} not as written, somebody has changed it. To write all files again: "
             f"{command('merge', config.results_dir)}"
         )
+
+
+def print_task(
+    options: argparse.Namespace,
+    config: Config,
+    plan: Plan,
+    conclusion: Conclusion,
+    document: Mapping[str, Any],
+    parts: Iterable[Grid | str],
+    wrote: bool,
+    changed: Sequence[str],
+) -> None:
+    """What a task says: its one JSON document, or its sentences and other parts."""
+    if options.json:
+        print_json({**about_run(config, plan), "conclusion": conclusion.to_json(), **document})
+        return
+    print_parts([*conclusion.lines(), *parts])
+    print_part(plan)
+    print_end(config, True, wrote, changed)
 
 
 def print_status(status: Status) -> None:

@@ -138,7 +138,7 @@ def _print_run(
     run: "Run", config: Config, chosen: Mapping[str, Metric], options: argparse.Namespace, began: float
 ) -> None:
     """All that is known of the finished run; `gate` makes an exit code of the requirements that it does not keep."""
-    from rag_evaluator.cli.console import print_json, print_summary, say
+    from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, say
     from rag_evaluator.comparison.gate import gate
     from rag_evaluator.results.manifest import PART, rows_of
     from rag_evaluator.run.journal import Journal
@@ -154,7 +154,8 @@ def _print_run(
         return
     journal = Journal(folder)
     asks_judge = any(metric.judge for metric in chosen.values())
-    print_summary(conclusion, run.summary, rows_of(journal.about), config, asks_judge, *outcome(journal, began))
+    print_parts([*conclusion.lines(), *parts_of(f"{config.name}: {rows_of(journal.about)}", run.summary)])
+    print_end(config, asks_judge, *outcome(journal, began))
     for line in standing or ():
         say(line)
     for verdict in verdicts:
@@ -193,7 +194,7 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     config, begun = read_config(options), beginning(options)
     refuse_wrong_paths(config)
     with loading_libraries():
-        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
+        from rag_evaluator.cli.console import print_task
         from rag_evaluator.results.overview import means
         from rag_evaluator.tasks.question import TaskJudge, read_rows
         from rag_evaluator.tasks.question_conclusions import sort_conclusion
@@ -202,20 +203,14 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     stage = of_samples(read_rows(config, "sort"), TaskJudge("sort", config))
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary: dict[str, Any] = json.loads((config.results_dir / SUMMARY).read_bytes())
-    code = OK if summary["sorted"] else FAILED
     conclusion = sort_conclusion(stage.rankings(table), stage.about["config"], typed_words(options))
-    if options.json:
-        print_json({**about_run(config, stage.plan), "conclusion": conclusion.to_json(), **summary})
-        return code
-    print_parts(conclusion.lines())
-    print_parts(means(f"{config.name}: order of contexts", "measure", summary["measures"], "none", reasons=None))
-    say(
+    orders = means(f"{config.name}: order of contexts", "measure", summary["measures"], "none", reasons=None)
+    asked = (
         f"{config.sort.strategy}: {summary['comparisons']} comparisons, {summary['ties']} ties, "
         f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s"
     )
-    print_part(stage.plan)
-    print_end(config, True, wrote, changed)
-    return code
+    print_task(options, config, stage.plan, conclusion, summary, [*orders, asked], wrote, changed)
+    return OK if summary["sorted"] else FAILED
 
 
 def generate(options: argparse.Namespace, stop: Stop) -> int:
@@ -223,7 +218,7 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     config, begun = read_config(options), beginning(options)
     refuse_wrong_paths(config)
     with loading_libraries():
-        from rag_evaluator.cli.console import about_run, print_end, print_json, print_part, print_parts, say
+        from rag_evaluator.cli.console import print_task
         from rag_evaluator.tasks.question import TaskJudge, read_rows
         from rag_evaluator.tasks.question_conclusions import generate_conclusion
         from rag_evaluator.tasks.references import of_samples
@@ -233,21 +228,13 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     reasons = Counter(reference.reason for reference in stage.references(table))
     answered, asked = reasons.pop(None, 0), len(stage.units)
-    kept, code = len(samples) - asked, OK if answered or not asked else FAILED
-    words = typed_words(options, "dataset=")
+    kept, words = len(samples) - asked, typed_words(options, "dataset=")
     conclusion = generate_conclusion(asked, answered, kept, stage.about["config"], words, config.results_dir)
-    if options.json:
-        counts = {"questions": asked, "answered": answered, "kept": kept, "reasons": dict(reasons)}
-        about = {**about_run(config, stage.plan), "conclusion": conclusion.to_json()}
-        print_json({**about, **counts, "judge_calls": stage.asked})
-        return code
-    print_parts(conclusion.lines())
-    for reason, count in reasons.items():
-        say(f"  {count} without an answer: {reason}")
-    say(f"{stage.asked} judge calls now in {seconds:.1f} s")
-    print_part(stage.plan)
-    print_end(config, True, wrote, changed)
-    return code
+    counts = {"questions": asked, "answered": answered, "kept": kept, "reasons": dict(reasons)}
+    lines = [f"  {count} without an answer: {reason}" for reason, count in reasons.items()]
+    lines.append(f"{stage.asked} judge calls now in {seconds:.1f} s")
+    print_task(options, config, stage.plan, conclusion, {**counts, "judge_calls": stage.asked}, lines, wrote, changed)
+    return OK if answered or not asked else FAILED
 
 
 def run_task(

@@ -63,7 +63,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     from rag_evaluator.cli.console import print_json, say
     from rag_evaluator.prompts.pack import languages_in
 
-    folder = options.folder or (config.prompts_dir if options.config else PROMPTS_DIR)
+    folder = options.folder
     languages = options.language or languages_in(folder)
     if not languages:
         raise PromptError(f"{folder}: no prompt packs. They are named <metric>_<prompt>_<language>.json.")
@@ -72,7 +72,7 @@ def check_prompts(options: argparse.Namespace, config: Config) -> int:
     for question in filter(None, map(misspelt, languages)):
         logger.warning("%s", question)
     others = [packaged("prompts")]
-    checked = {name: check_packs(_packs(options, config, name, folder), others) for name in languages}
+    checked = {name: check_packs(_packs(options, name, folder), others) for name in languages}
     faults = [(path, fault) for packs in checked.values() for path, wrong in packs.items() for fault in wrong]
     if options.json:
         print_json({"folder": str(folder), "languages": {name: _as_json(packs) for name, packs in checked.items()}})
@@ -93,7 +93,7 @@ def _good(packs: Mapping[Path, Sequence["Fault"]]) -> int:
     return sum(not faults for faults in packs.values())
 
 
-def _packs(options: argparse.Namespace, config: Config, language: str, folder: Path) -> "PackSet":
+def _packs(options: argparse.Namespace, language: str, folder: Path) -> "PackSet":
     """The packs of the chosen metrics and tasks; of all if none is named."""
     from rag_evaluator.metrics.prompts import all_prompts
     from rag_evaluator.prompts.loading import PackSet
@@ -111,7 +111,7 @@ def adapt_prompts(options: argparse.Namespace, config: Config) -> int:
         from rag_evaluator.judge.judge import LazyJudge
         from rag_evaluator.prompts.adapt import adapt_packs
 
-    packs = _packs(options, config, options.language, options.folder or config.prompts_dir)
+    packs = _packs(options, options.language, options.folder or config.prompts_dir)
     judge = LazyJudge(None, config.judge, config.offline)
     if config.judge.model_name == DEMO:
         logger.warning("The demo judge is a toy that cannot translate: set judge.model to a model of your own.")

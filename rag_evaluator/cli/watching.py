@@ -8,14 +8,14 @@ from contextlib import contextmanager
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
+from rich.table import Column
 
-from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, figures_of, shortened, write_to
+from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, figures_of, printable, write_to
 
 CONTINUED = frozenset("evaluate,sort,generate,probe,duel,testset make,testset check,prompts,bundle".split(","))
 LONG = CONTINUED | frozenset("merge report compare gate certify check".split())
 """Commands that may take longer than some seconds and ask nothing."""
 SAFE = "Ctrl-C is safe; the same command continues"
-BAR, NAME = 20, 12  # columns: of the bar, and at least of what is done
 FIRST = 0.7  # seconds: a command that takes less shows no bar
 _watches: list[Watch] = []
 
@@ -72,11 +72,12 @@ class TerminalBar:
         self.console = _Terminal(stderr=True)
         self.make: Callable[[], Progress] = lambda: Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}", markup=False),
-            BarColumn(bar_width=BAR),
-            TextColumn("{task.fields[figures]}", markup=False),
+            TextColumn("{task.description}", markup=False, table_column=Column(ratio=1, no_wrap=True)),
+            BarColumn(bar_width=20),
+            TextColumn("{task.fields[figures]}", markup=False, table_column=Column(no_wrap=True)),
             console=self.console,
             auto_refresh=False,
+            expand=True,  # the figures have their room, what is done has the rest
             transient=True,
             redirect_stdout=sys.stdout is not None and sys.stdout.isatty(),
         )
@@ -96,18 +97,12 @@ class TerminalBar:
             if self.hint and state.total is not None and state.done < state.total:
                 self.console.print(self.hint, markup=False, highlight=False)
                 self.hint = ""
-            parts = [duration(state.elapsed), *figures_of(state)]
-            width = self.console.width - len("o  ") - BAR
-            while len(parts) > 1 and len(", ".join(parts)) > width - NAME:
-                parts.pop()
-            figures = ", ".join(parts)
-            room = max(width - len(figures), NAME)
             self.progress.update(
                 self.progress.task_ids[0],
-                description=shortened(state.phase or state.noun or "working", room),
+                description=printable(state.phase or state.noun or "working"),
                 completed=state.done,
                 total=None if state.phase else state.total,
-                figures=figures,
+                figures=", ".join([duration(state.elapsed), *figures_of(state)]),
             )
             self.progress.start()  # once; a line of nothing is never shown
             self.progress.refresh()

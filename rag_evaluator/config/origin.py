@@ -131,34 +131,44 @@ def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, y
 
 # YAML reads no, 2024 and 1e3 as other things than text
 QUOTES = """ Put it in quotes: KEY: "VALUE", or --set 'KEY="VALUE"' in a shell."""
-KEY = "[key]"  # how pydantic says that the key is wrong, and not its value
 
 
-def explain(details: Sequence[ErrorDetails], origin: Origin, known: Mapping[Key, bool]) -> Iterator[str]:
+def explain(
+    details: Sequence[ErrorDetails], data: Any, origin: Origin, known: Sequence[Key], above: Key = ()
+) -> Iterator[str]:
     """One line for each key that is wrong.
 
     Args:
         details: pydantic's errors; where a value may be of several kinds, one for each kind that it is not.
+        data: what was checked. Any: whatever the user wrote.
         origin: where the keys were written.
-        known: every key, and whether what is below it is the user's own.
+        known: every key.
+        above: the key of `data` itself.
     """
-    for key, errors in itertools.groupby(details, lambda detail: _key_of(detail, known)):
+    for key, errors in itertools.groupby(details, lambda detail: (*above, *_key_of(detail, data))):
         yield f"{origin.place(*key)}: '{dotted(key)}' {_explain(key, list(errors), known)}"
 
 
-def _key_of(detail: ErrorDetails, known: Mapping[Key, bool]) -> Key:
+def _key_of(detail: ErrorDetails, data: Any) -> Key:
     """The key of an error, without what pydantic adds: the kind that it tried, or that a key is meant."""
-    location = tuple(part for part in detail["loc"] if part != KEY)
-    key = next((location[:size] for size in (3, 2, 1) if location[:size] in known), location)
-    return location if detail["type"] == "extra_forbidden" or known.get(key) else key
+    if detail["type"] in ("extra_forbidden", "missing"):
+        return detail["loc"]
+    key: list[str | int] = []
+    for part in detail["loc"]:
+        if not (part in data if isinstance(data, Mapping) else isinstance(data, list) and isinstance(part, int)):
+            break
+        key, data = [*key, part], data[part]
+    return tuple(key)
 
 
-def _explain(key: Key, details: Sequence[ErrorDetails], known: Mapping[Key, bool]) -> str:
+def _explain(key: Key, details: Sequence[ErrorDetails], known: Sequence[Key]) -> str:
     detail = details[0]
     if detail["type"] == "extra_forbidden" and dotted(key) in gone.KEYS:
         return f"is no key any more. {gone.KEYS[dotted(key)]}"
     if detail["type"] == "extra_forbidden":
-        return f"is not a known key.{nearest_keys(key, list(known))}"
+        near = difflib.get_close_matches(dotted(key).lower(), map(dotted, known), n=1)
+        section = ", ".join(str(other[-1]) for other in known if other[:-1] == key[:-1])
+        return f"is not a known key.{f' Did you mean {near[0]!r}?' if near else f' Known: {section}.'}"
     if detail["type"] == "missing":
         return "is missing. Add it; docs/config.md has every key."
     mistaken = detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None)
@@ -167,24 +177,10 @@ def _explain(key: Key, details: Sequence[ErrorDetails], known: Mapping[Key, bool
 
 def fault(details: Sequence[ErrorDetails]) -> str:
     """A value, and what was expected in its place."""
-    return f"{details[0]['input']!r:.80}: {' or '.join(dict.fromkeys(map(_expected, details)))}."
+    expected = " or ".join(dict.fromkeys(_expected(detail["msg"]) for detail in details))
+    return f"{details[0]['input']!r:.80}: {expected.removesuffix('.')}."
 
 
-def _expected(detail: ErrorDetails) -> str:
-    message = detail["msg"].removeprefix("Value error, ")
-    return f"{message[0].lower()}{message[1:]}"
-
-
-def nearest_keys(key: Key, known: Sequence[Key]) -> str:
-    """` Did you mean 'judge.seed'?` for the nearest keys of any section, or all of this one; starts with a space."""
-    spellings: dict[str, dict[Key, None]] = {}
-    for candidate in known:
-        for name in (str(candidate[-1]), "_".join(map(str, candidate))):
-            spellings.setdefault(name, {})[candidate] = None
-    section = key[:-1]
-    nearest = difflib.get_close_matches(str(key[-1]).lower(), spellings, n=1)
-    if not nearest:
-        return f" Known: {', '.join(str(candidate[-1]) for candidate in known if candidate[:-1] == section)}."
-    candidates = spellings[nearest[0]]
-    near = [candidate for candidate in candidates if candidate[:-1] == section] or candidates
-    return f" Did you mean {' or '.join(repr(dotted(candidate)) for candidate in near)}?"
+def _expected(message: str) -> str:
+    own = message.removeprefix("Value error, ")
+    return f"{message[0].lower()}{message[1:]}" if own == message else own

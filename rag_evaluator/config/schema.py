@@ -1,10 +1,10 @@
 """The configuration: what `config.yaml` may say, and how it is checked."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args, get_origin
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import (
     BeforeValidator,
@@ -20,7 +20,7 @@ from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.features import all_features, load
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.origin import Key, Origin, apply_overrides, dotted, explain, fault, read_yaml
-from rag_evaluator.config.paths import resolved
+from rag_evaluator.config.paths import FullPath
 from rag_evaluator.config.sections import (
     AnySection,
     EmbeddingsConfig,
@@ -82,18 +82,18 @@ class Config(Section):
     """
 
     name: FolderName = "run"
-    dataset: Path | None = None
+    dataset: FullPath | None = None
     limit: RowCount | None = None
     sample: RowCount | None = None
     sample_seed: int = Field(default=0, ge=0)
     columns: dict[str, str] = Field(default_factory=dict)
-    output_dir: Path = Path("results")
+    output_dir: FullPath = Path("results")
     language: str = Field(default="english", min_length=1)
     metrics: Names = Field(min_length=1)
     metric_options: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # Any: each metric checks its own
     custom_metrics: dict[str, dict[str, Any] | None] = Field(default_factory=dict)  # Any: checked with the metrics
     retrieval: RetrievalConfig = RetrievalConfig()
-    prompts_dir: Path = Path("prompts")
+    prompts_dir: FullPath = Path("prompts")
     prompts: PromptsConfig = PromptsConfig()
     judge: JudgeConfig = JudgeConfig()
     embeddings: EmbeddingsConfig = EmbeddingsConfig()
@@ -106,7 +106,7 @@ class Config(Section):
     ci_level: float = Field(default=0.95, ge=0.5, le=0.9999)
     require: Names = Field(default_factory=list)
     report: bool = True
-    certificate: Path | None = None
+    certificate: FullPath | None = None
     offline: bool = True
     chunk_size: Literal["auto"] | Annotated[int, Field(ge=1)] = "auto"
     repeats: int = Field(default=1, ge=1, le=100)
@@ -180,16 +180,16 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
     origin = origin or Origin()
     data = _without_unset(data)
     try:
-        config = config_class().model_validate(data)
+        config = config_class().model_validate(data, context=(base or Path.cwd()).resolve())
     except ValidationError as error:
-        raise ConfigError("\n".join(explain(error.errors(), origin, keys_in(config_class(), data)))) from None
+        known = list(keys_in(config_class(), data))
+        raise ConfigError("\n".join(explain(error.errors(), data, origin, known))) from None
     config._origin = origin
     check_engine_keys(config.judge, origin.place)
     try:
         find_language(config.language)
     except ConfigError as error:
         raise ConfigError(f"{origin.place('language')}: {error}") from None
-    config = resolved(config, (base or Path.cwd()).resolve(), origin)
     return config.model_copy(update={"judge": with_engine(config.judge)})
 
 
@@ -215,17 +215,12 @@ def with_arguments(section: AnySection, **arguments: Any) -> AnySection:
         raise ConfigError("\n".join(f"{detail['loc'][0]} is {fault([detail])}" for detail in error.errors())) from None
 
 
-def keys_in(section: type[Section], data: Any) -> dict[Key, bool]:
-    """Every key of a section and of those in it, and whether what is below it is the user's own: names, list items.
-
-    Those of a section that may be null only where `data` has it.
-    """
-    known: dict[Key, bool] = {}
+def keys_in(section: type[Section], data: Any) -> Iterator[Key]:
+    """Every key of a section and of those in it; of a section that may be null only where `data` has it."""
     for name, field in section.model_fields.items():
-        known[(name,)] = get_origin(field.annotation) in (dict, list)
+        yield (name,)
         inner, written = section_of(field.annotation), data.get(name) if isinstance(data, Mapping) else None
         if inner is None and written:
             inner = next(filter(None, map(section_of, get_args(field.annotation))), None)
         if inner is not None:
-            known |= {(name, *key): is_collection for key, is_collection in keys_in(inner, written).items()}
-    return known
+            yield from ((name, *key) for key in keys_in(inner, written))

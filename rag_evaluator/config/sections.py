@@ -17,7 +17,7 @@ from pydantic import (
 
 from rag_evaluator.config.paths import BY_JUDGE as BY_JUDGE
 from rag_evaluator.config.paths import DEMO as DEMO
-from rag_evaluator.config.paths import Place, adapter_path, judge_or_path, template_path
+from rag_evaluator.config.paths import ModelPath, expand, in_folder, model_path, template_path
 from rag_evaluator.errors import ConfigError
 
 AnySection = TypeVar("AnySection", bound="Section")
@@ -38,7 +38,7 @@ Number = Annotated[float, BeforeValidator(_no_truth_value)]
 class Section(BaseModel):
     """A part of the configuration: unknown keys are errors, values are not changed after reading."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, protected_namespaces=())
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_default=True, protected_namespaces=())
 
     @model_validator(mode="before")
     @classmethod
@@ -146,12 +146,12 @@ class JudgeConfig(Section):
     """
 
     engine: str = "transformers"
-    model: Annotated[str, Place()] = DEMO
-    adapter: Annotated[str | None, Place(adapter_path)] = None
+    model: ModelPath = DEMO
+    adapter: Annotated[str, in_folder(lambda path, base: str(base / expand(path)))] | None = None
     dtype: Literal["auto", "float32", "bfloat16", "float16"] = "auto"
     device_map: str | dict[str, int | str] | None = "auto"
     model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to from_pretrained, so any value
-    chat_template: Annotated[str, Place(template_path)] = "auto"
+    chat_template: Annotated[str, in_folder(template_path)] = "auto"
     max_new_tokens: int = Field(default=1024, ge=16)
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     seed: int = Field(default=0, ge=0, lt=2**63)
@@ -199,7 +199,7 @@ class EmbeddingsConfig(Section):
         encode_kwargs: passed on to `encode`, for instance `{normalize_embeddings: true}`.
     """
 
-    model: Annotated[str, Place()] = DEMO
+    model: ModelPath = DEMO
     batch_size: int = Field(default=64, ge=1)
     model_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer
     encode_kwargs: dict[str, Any] = Field(default_factory=dict)  # passed on to SentenceTransformer.encode
@@ -219,9 +219,11 @@ class VerifierConfig(Section):
         any_language: also take texts in a language that the model was not made for.
     """
 
-    model: Annotated[Text, Place(judge_or_path)] = BY_JUDGE
+    model: Annotated[Text, in_folder(lambda model, base: model if model == BY_JUDGE else model_path(model, base))] = (
+        BY_JUDGE
+    )
     kind: Text = "auto"
-    base: Annotated[Text | None, Place()] = None
+    base: Annotated[ModelPath, Field(min_length=1)] | None = None
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
     threshold: float = Field(default=0.5, gt=0.0, lt=1.0)
     evidence: Literal["packed", "each"] = "packed"
@@ -242,7 +244,7 @@ class RerankerConfig(Section):
         batch_size: contexts computed together; auto: as suits the device.
     """
 
-    model: Annotated[Text | None, Place()] = None
+    model: Annotated[ModelPath, Field(min_length=1)] | None = None
     threshold: float = Field(default=0.5, gt=0.0, lt=1.0)
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
 

@@ -1,6 +1,5 @@
 """One value of a row, `Field`, -> what its canonical column holds: `READ`; None for a value that says nothing."""
 
-import ast
 import json
 import math
 import re
@@ -15,20 +14,20 @@ from rag_evaluator.errors import DatasetError
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
 
-_PYTHON = re.compile(r"\s*(array\(\[.*\]\s*(,\s*dtype=\S+\s*)?\)|(Document\(|page_content=['\"]).*)\s*", re.DOTALL)
+_PYTHON = re.compile(
+    r"""\s*(
+    array\(\[.*\]\s*(,\s*dtype=\S+\s*)?\)
+    | (Document\(|page_content=['"]).*
+    | \(['"].*['"],?\)      # a tuple
+    | \{'(?!.*':\ ).*'\}    # a set, and no dict
+    )\s*""",
+    re.DOTALL | re.VERBOSE,
+)
 
 
 def is_written_by_python(text: str) -> bool:
     """Whether it is what `str` makes of an array, a tuple or set of texts, or a LangChain document."""
-    if _PYTHON.fullmatch(text):
-        return True
-    if not text.strip().startswith(("('", '("', "{'", '{"')):
-        return False
-    try:
-        value = ast.literal_eval(text.strip())
-    except (ValueError, SyntaxError, MemoryError, RecursionError):
-        return False
-    return isinstance(value, tuple | set) and all(isinstance(item, str) for item in value)
+    return _PYTHON.fullmatch(text) is not None
 
 
 def json_or_text(value: Any, is_cell: bool, start: str = "[") -> Any:

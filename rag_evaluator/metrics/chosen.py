@@ -82,7 +82,7 @@ def _with_options(config: Config, name: str, metric: Metric, written: Mapping[st
         return metric.with_options(getattr(config, metric.section))
     if metric.settings is not None and name in written:
         place = ("metric_options", written[name])
-        options = validated(config, place, config.metric_options[written[name]], metric.settings, holds_own=True)
+        options = validated(config, place, config.metric_options[written[name]], metric.settings)
         metric = metric.with_options(options)
         if "verdicts" in metric.options and config.verifier.by_judge:
             key = f"metric_options.{written[name]}.verdicts"

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Annotated, Any, Literal, NoReturn, TypeAlias, TypeVar, cast
+from typing import Annotated, Any, Literal, NoReturn, TypeAlias, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationError
-from pydantic_core import ErrorDetails
 
 from rag_evaluator.config import gone
 from rag_evaluator.config.origin import Key, dotted, explain
@@ -214,18 +213,13 @@ def _of_ragas(config: Config, name: str, written: Mapping[str, Any]) -> Metric:
     return replace(row, better=options.better, stage=options.stage)
 
 
-def validated(config: Config, place: Key, written: Any, kind: type[AnySection], holds_own: bool = False) -> AnySection:
-    """What a configuration says at a place, as a section. Raises `ConfigError` with the line of each wrong key.
-
-    Args:
-        holds_own: whether what is below its keys is the user's own.
-    """
+def validated(config: Config, place: Key, written: Any, kind: type[AnySection]) -> AnySection:
+    """What a configuration says at a place, as a section. Raises `ConfigError` with the line of each wrong key."""
     try:
         return kind.model_validate(dict(written or {}))
     except ValidationError as error:
-        details = [cast(ErrorDetails, {**detail, "loc": (*place, *detail["loc"])}) for detail in error.errors()]
-        known: dict[Key, bool] = {(*place, option): holds_own for option in kind.model_fields}
-        raise ConfigError("\n".join(explain(details, config.origin, known))) from None
+        known = [(*place, option) for option in kind.model_fields]
+        raise ConfigError("\n".join(explain(error.errors(), written, config.origin, known, place))) from None
 
 
 def _columns(config: Config, name: str, written: Sequence[str]) -> dict[str, bool]:

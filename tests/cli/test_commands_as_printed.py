@@ -2,12 +2,10 @@
 
 import ast
 import re
-import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from labelled_runs import exact_rows, graded_run
 
 import rag_evaluator
 from rag_evaluator.cli import all_commands
@@ -106,15 +104,3 @@ def test_no_message_spells_a_command_by_hand() -> None:
     kept = {path: own for path, own in texts.items() if path not in READ_ELSEWHERE}
     found = [f"{path}: {text}" for path, own in kept.items() for text in own if OURS.search(text)]
     assert not found, "build it with rag_evaluator.resources.command:\n" + "\n".join(found)
-
-
-def test_a_command_that_was_printed_in_a_clone_works_as_printed(tmp_path: Path) -> None:
-    run, sheet = tmp_path / "my run", tmp_path / "to label.xlsx"
-    graded_run(run, exact_rows(20))
-    draw = [sys.executable, "main.py", "certify", "sheet", str(run), "--size", "20", "--out", str(sheet)]
-    drawn = subprocess.run(draw, cwd=ROOT, capture_output=True, text=True)
-    assert drawn.returncode == 0, drawn.stderr
-    printed = drawn.stdout.splitlines()[-1].partition("when it is filled in: ")[2]
-    done = subprocess.run(printed, shell=True, cwd=ROOT, capture_output=True, text=True, env={"PATH": "/usr/bin:/bin"})
-    assert "too few labels" in done.stderr  # the program was found, and has read the sheet
-    assert done.returncode == 2

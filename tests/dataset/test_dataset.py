@@ -77,13 +77,6 @@ def test_a_selection_of_a_dataset_keeps_its_order() -> None:
     assert columns_of(load_dataset(dataset)) == [{"user_input": "c"}, {"user_input": "a"}]
 
 
-@pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv"])
-def test_a_byte_order_mark_is_not_part_of_the_data(tmp_path: Path, name: str) -> None:
-    texts = {"data.jsonl": '{"question": "é"}', "data.json": '[{"question": "é"}]', "data.csv": "question\né\n"}
-    samples = load_dataset(write_text(tmp_path / name, texts[name], "utf-8-sig"))
-    assert samples[0].row == {"question": "é"}
-
-
 @pytest.mark.parametrize(
     "document",
     [
@@ -96,7 +89,7 @@ def test_a_byte_order_mark_is_not_part_of_the_data(tmp_path: Path, name: str) ->
     ],
 )
 def test_json_may_hold_objects_a_wrapped_list_or_columns(tmp_path: Path, document: Any) -> None:
-    samples = load_dataset(write_text(tmp_path / "data.json", json.dumps(document)))
+    samples = load_dataset(write_text(tmp_path / "data.json", json.dumps(document), "utf-8-sig"))
     assert columns_of(samples) == [{"user_input": "a"}, {"user_input": "b"}]
     assert samples[1].where == "data.json, row 1"
 
@@ -161,19 +154,6 @@ def test_the_zero_and_the_empty_text_of_a_calculated_xlsx_formula_are_its_values
     assert load_dataset(zero)[0].columns == {"user_input": "a", "response": "0"}
     empty = saved_by_excel(tmp_path / "empty.xlsx", '<c r="B2" t="str"><f>""</f><v></v></c>')
     assert load_dataset(empty)[0].columns == {"user_input": "a"}
-
-
-@pytest.mark.parametrize("name", ["data.csv", "data.tsv"])
-@pytest.mark.parametrize("end", ["\r", "\r\n", "\n"], ids=["CR", "CRLF", "LF"])
-def test_lines_may_end_in_any_of_the_usual_signs(name: str, end: str, tmp_path: Path) -> None:
-    mark = "\t" if name == "data.tsv" else ","
-    text = end.join(mark.join(cells) for cells in (["question", "answer"], ["a", "b"], ["c", "d"])) + end
-    samples = load_dataset(write_text(tmp_path / name, text))
-    assert [sample.columns for sample in samples] == [
-        {"user_input": "a", "response": "b"},
-        {"user_input": "c", "response": "d"},
-    ]
-    assert samples[1].where == f"{name}, row 3"
 
 
 COLOUR = enum.Enum("COLOUR", {"RED": "red"}, type=str)
@@ -251,6 +231,7 @@ TEXT_FILES: dict[str, tuple[str, str, list[Row], list[str]]] = {
     ),
     "an index of pandas": ("a.csv", ",question\n0,a\n", [{"Unnamed: 0": "0", "question": "a"}], ["a.csv, row 2"]),
     "columns without a name": ("a.csv", "question,,\na,,\n", [{"question": "a"}], ["a.csv, row 2"]),
+    "lines of an old Mac": ("a.tsv", "question\tanswer\ra\tb\r", [{"question": "a", "answer": "b"}], ["a.tsv, row 2"]),
     "capitals": ("A.CSV", "question\na\n", [{"question": "a"}], ["A.CSV, row 2"]),
 }
 
@@ -551,23 +532,6 @@ def test_a_broken_list_in_a_cell_is_an_error_with_file_and_row(
     assert message.startswith(f"{name}, row 3: column '{column}' (read as ")
     assert "expected a JSON list" in message
     assert repr(cell) in message and "json.dumps(contexts)" in message
-
-
-ENCODED: list[tuple[str, str, str]] = [
-    ("question\na\n", "utf-16", "UTF-16"),
-    ("質問,回答\nノルは誰？,画家です\n", "cp932", "CP932"),
-    ("问题,回答\n谁是诺卢？,他是画家\n", "gbk", "GB18030"),
-    ("вопрос,ответ\nКто это?,художник\n", "cp1251", ""),
-    ("question,answer\nWho?,Nolu’s friend\n", "cp1252", "CP1252"),
-    ("pytanie\nCo to jest „różnica”, która była ważna?\n", "cp1250", ""),
-]
-
-
-@pytest.mark.parametrize(("text", "encoding", "looks"), ENCODED)
-def test_another_encoding_is_named(text: str, encoding: str, looks: str, tmp_path: Path) -> None:
-    message = message_of(write_text(tmp_path / "data.csv", text, encoding))
-    assert (f"The file looks like {looks}." in message) is bool(looks)
-    assert f"iconv -f {looks or '<encoding>'} -t UTF-8 data.csv" in message
 
 
 @pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv", "data.tsv"])

@@ -1,6 +1,5 @@
 """Rows as people and libraries really write them: one row of a table for each case. What is odd is read or refused."""
 
-import csv
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -30,7 +29,7 @@ from rag_evaluator import (
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import check_columns, harmless, is_harmless, open_dataset, original
 from rag_evaluator.results import Score
-from tests.dataset.data_files import write_cells, write_csv, write_json, write_jsonl, write_parquet
+from tests.dataset.data_files import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_text
 
 Row = dict[str, Any]
 ALL = {"m": ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"]}
@@ -410,11 +409,11 @@ def test_the_same_column_stops_the_run_where_a_metric_needs_it(row: Row, needed:
 def test_a_column_that_appears_twice_stops_a_run_where_it_is_needed(name: str, tmp_path: Path) -> None:
     cells = [["answer", "question", "answer"], ["a", "q", "b"]]
     sources: dict[str, Callable[[], Any]] = {
-        "data.csv": lambda: write_lines(tmp_path / name, cells),
+        "data.csv": lambda: write_text(tmp_path / name, "\n".join(map(",".join, cells))),
         "data.xlsx": lambda: write_cells(tmp_path / name, cells),
         "data.parquet": lambda: write_arrow(tmp_path / name, cells),
         "frame": lambda: pandas.DataFrame(cells[1:], columns=cells[0]),
-        "data.jsonl": lambda: write_raw(tmp_path / name, '{"answer": "a", "question": "q", "answer": "b"}'),
+        "data.jsonl": lambda: write_text(tmp_path / name, '{"answer": "a", "question": "q", "answer": "b"}'),
     }
     source = sources[name]()
     check_columns(open_dataset(source), {"m": ["user_input"]}, name)
@@ -423,19 +422,8 @@ def test_a_column_that_appears_twice_stops_a_run_where_it_is_needed(name: str, t
     assert "column 'answer' (read as response): expected every column once, received it 2 times: 'a', 'b'." in message
 
 
-def write_lines(path: Path, cells: Sequence[Sequence[str]]) -> Path:
-    with path.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file).writerows(cells)
-    return path
-
-
 def write_arrow(path: Path, cells: Sequence[Sequence[str]]) -> Path:
     pyarrow.parquet.write_table(pyarrow.table([[cell] for cell in cells[1]], names=cells[0]), path)
-    return path
-
-
-def write_raw(path: Path, text: str) -> Path:
-    path.write_text(text, encoding="utf-8")
     return path
 
 
@@ -443,6 +431,6 @@ def test_generate_does_not_take_a_reference_that_cannot_be_read_for_a_missing_on
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = write_jsonl(tmp_path / "rows.jsonl", [{"question": "q", "contexts": ["c"], "reference": ["a", "b"]}])
-    config = write_raw(tmp_path / "config.yaml", f"dataset: {rows}\nmetrics: [faithfulness]\n")
+    config = write_text(tmp_path / "config.yaml", f"dataset: {rows}\nmetrics: [faithfulness]\n")
     assert main(["generate", str(config), "--set", f"output_dir={tmp_path}"]) == 2
     assert "rows.jsonl, line 1: column 'reference': expected one reference answer" in capsys.readouterr().err

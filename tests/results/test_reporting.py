@@ -11,10 +11,10 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from rag_evaluator import RAGEvaluator, Results, ScriptedJudge, load_dataset
-from rag_evaluator.cli import print_groups, print_parts
+from rag_evaluator.cli import parts_of, print_parts
 from rag_evaluator.metrics import about_metrics, select_metrics
 from rag_evaluator.report import MetricLine
-from rag_evaluator.results import Run, Score, conclude_run, interval, overview
+from rag_evaluator.results import Run, Score, conclude_run, interval
 from rag_evaluator.statistics import Scale
 
 NAN = math.nan
@@ -196,8 +196,7 @@ def test_the_summary_is_the_same_bytes_for_any_order_of_rows_and_size_of_chunks(
 
 
 def printed(results: Results, capsys: pytest.CaptureFixture[str]) -> str:
-    print_parts(overview.means("run", "metric", results.summary(), "no score", reasons=None))
-    print_groups(results.summary())
+    print_parts(parts_of("run", results.summary()))
     return capsys.readouterr().out
 
 

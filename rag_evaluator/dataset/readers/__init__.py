@@ -48,10 +48,6 @@ def dataset_rows(dataset: Any) -> list[dict[Any, Any]]:
     return _arrow_rows(dataset.with_format("arrow")[:])
 
 
-def frame_rows(frame: Any) -> list[dict[Any, Any]]:
-    return _rows(frame.columns, [frame.iloc[:, place].tolist() for place in range(len(frame.columns))])
-
-
 def refuse_splits(splits: Mapping[str, Any], name: str = "DatasetDict", example: str = "dataset['{}']") -> list[Any]:
     examples = " or ".join(map(example.format, splits))
     raise DatasetError(
@@ -83,7 +79,7 @@ _OBJECTS: Mapping[str, Callable[[Any], list[Any]]] = {
     "builtins.list": list,
     "builtins.tuple": list,
     "builtins.dict": lambda columns: rows_of(dict(zip(columns, map(_as_list, columns.values()), strict=True)), "dict"),
-    "pandas.DataFrame": frame_rows,
+    "pandas.DataFrame": lambda frame: _rows(frame.columns, [column.tolist() for _, column in frame.items()]),
     "datasets.Dataset": dataset_rows,
     "datasets.IterableDataset": list,
     "datasets.DatasetDict": refuse_splits,

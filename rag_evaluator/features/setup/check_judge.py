@@ -12,12 +12,11 @@ from rich.filesize import decimal
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.setup.checks import FASTER_DTYPE, Checks, State
+from rag_evaluator.features.setup.checks import Checks, State
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import FASTER, PATHS, TextEngine
-from rag_evaluator.judge.engines.server.long_prompts import pieces
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
 from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
@@ -94,14 +93,7 @@ def invented(schema: Schema, text: str) -> Any:
     return {"string": text, "integer": 1, "number": 1.0, "boolean": True}.get(schema["type"])
 
 
-def shown_prompt(judge: JudgeProtocol, prompt: str) -> str:
-    """A prompt with the special tokens around it, as the model gets it; as it is where a server puts them there."""
-    engine = engine_of(judge)
-    if engine is not None and engine.capabilities.counts_tokens:
-        return engine.encoder.decode(engine.encoder.encode(prompt))
-    return str(prompt)
-
-
+FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
 LOOKED_AT = 1000  # rows, for one that has all columns
 LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit, or not, one after the other, longest first
 NAMED = 3  # rows in a message
@@ -164,6 +156,7 @@ def _add_speed(judge: JudgeProtocol, checks: Checks) -> None:
 async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], checks: Checks) -> None:
     """One row, judged by all metrics that it has the columns for."""
     sample, metrics = _fullest(evaluator, rows)
+    await _show_prompt(evaluator, scorer, sample, metrics, checks)
     scores: dict[str, dict[str, Any]] = {}
     for metric in metrics:
         began = time.monotonic()
@@ -171,10 +164,6 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
             score = await scorer.score(sample, metric)
         details = {"metric": metric, **to_record(score).details, "reason": score.reason}
         scores[metric] = _scored(score, details, time.monotonic() - began)
-        if scorer.judge is not None and evaluator.metrics[metric].judge and not checks.has("template", "ok"):
-            rehearsal = Rehearsal(scorer.judge)
-            await Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings).score(sample, metric)
-            _show_prompt(evaluator, scorer.judge, rehearsal.prompts, metric, checks)
     _add_row(sample, scores, checks)
 
 
@@ -202,17 +191,29 @@ def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[st
     }
 
 
-def _show_prompt(
-    evaluator: RAGEvaluator, judge: JudgeProtocol, prompts: Sequence[str], metric: str, checks: Checks
+async def _show_prompt(
+    evaluator: RAGEvaluator, scorer: Scorer, sample: Sample, metrics: Sequence[str], checks: Checks
 ) -> None:
-    """The first of the questions that a metric asks."""
-    if not prompts:
+    """The first question that a metric asks, with the special tokens that the model gets, unless a server adds them."""
+    metric = next((name for name in metrics if evaluator.metrics[name].judge), None)
+    if scorer.judge is None or metric is None:
         return
-    text = shown_prompt(judge, prompts[0])
-    template = evaluator.config.judge.chat_template
-    tokens = f", {judge.count(text)} tokens" if judge.capabilities.counts_tokens else ""
-    details = {"metric": metric, "chat_template": template, "prompt": text}
-    checks.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
+    rehearsal, rehearsing = _rehearsal_of(scorer, scorer.judge)
+    await rehearsing.score(sample, metric)
+    for prompt in rehearsal.prompts[:1]:
+        text, engine, tokens = str(prompt), engine_of(scorer.judge), ""
+        if scorer.judge.capabilities.counts_tokens:
+            text = text if engine is None else engine.encoder.decode(engine.encoder.encode(prompt))
+            tokens = f", {scorer.judge.count(text)} tokens"
+        template = evaluator.config.judge.chat_template
+        details = {"metric": metric, "chat_template": template, "prompt": text}
+        checks.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
+
+
+def _rehearsal_of(scorer: Scorer, judge: JudgeProtocol) -> tuple[Rehearsal, Scorer]:
+    """A rehearsal, and the scorer that asks it."""
+    rehearsal = Rehearsal(judge)
+    return rehearsal, Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
 
 
 def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], checks: Checks) -> None:
@@ -234,19 +235,22 @@ async def _measure(
     evaluator: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], checks: Checks
 ) -> None:
     """The longest rows against the window: which of them would lose contexts, and which would be missing."""
-    rehearsal = Rehearsal(judge)
-    measured = Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
-    asking = [name for name, metric in evaluator.metrics.items() if metric.judge]
-    longest = sorted(range(len(rows)), key=lambda place: -_length(rows[place]))[:LONGEST]
-    if not judge.capabilities.counts_tokens:
-        prompts = [await _longest_prompt(rows[place], measured, rehearsal, asking) for place in reversed(longest)]
-        await _try_prompts(judge, [prompt for prompt in prompts if prompt[1]], checks)
-        return
-    losses: list[dict[str, Any]] = []
+    rehearsal, rehearsing = _rehearsal_of(scorer, judge)
+    sizes = [sum(len(str(value)) for value in row.columns.values()) for row in rows]
+    longest = sorted(range(len(rows)), key=lambda place: -sizes[place])[:LONGEST]
+    losses: dict[str, list[dict[str, Any]]] = {}
     fit = 0
     for place in longest:
-        new = [loss async for loss in _losses(rows[place], measured, rehearsal, asking)]
-        losses, fit = losses + new, 0 if new else fit + 1
+        row = rows[place]
+        rehearsal.text = max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
+        new = [
+            await _loss(row, name, rehearsing, rehearsal) for name in evaluator.metrics if evaluator.metrics[name].judge
+        ]
+        if not judge.capabilities.counts_tokens:
+            await _try_prompt(engine_of(judge), row.where, rehearsal.longest_prompt, checks)
+            return
+        losses |= {row.where: lost} if (lost := list(filter(None, new))) else {}
+        fit = 0 if lost else fit + 1
         if fit == ENOUGH:
             break
     _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, checks)
@@ -259,6 +263,59 @@ async def _measure(
             details["bytes"] = decoder.bytes_at_most(rehearsal.longest, rehearsal.chooses)
             text += f"; at most {decimal(details['bytes'])} more than the weights"
         checks.add("batches", "ok" if together >= asked else "warning", text, details)
+
+
+async def _loss(row: Sample, metric: str, rehearsing: Scorer, rehearsal: Rehearsal) -> dict[str, Any] | None:
+    """What the window takes of a row in a metric; None: nothing."""
+    before, contexts = rehearsal.too_long, len(row.columns.get("retrieved_contexts", ()))
+    score = await rehearsing.score(row, metric)
+    if rehearsal.too_long == before:
+        return None
+    fits = score.contexts is not None and not (score.reason or "").startswith("the prompt with")
+    kept = len(score.contexts or ()) if fits else 0
+    return {"where": row.where, "metric": metric, "contexts": contexts, "kept": kept, "missing": not fits}
+
+
+def _add_window(
+    judge: JudgeProtocol,
+    rehearsal: Rehearsal,
+    losses: Mapping[str, Sequence[Mapping[str, Any]]],
+    more: bool,
+    checks: Checks,
+) -> None:
+    window = judge.capabilities.window
+    details = {
+        "window": window,
+        "longest": rehearsal.longest,
+        "losses": [loss for row in losses.values() for loss in row],
+    }
+    if not losses:
+        checks.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
+        return
+    listed = "; ".join(f"{where}: {', '.join(map(_loss_text, row))}" for where, row in list(losses.items())[:NAMED])
+    text = f"{window} tokens are too few for {'at least ' if more else ''}{len(losses)} rows: {listed}"
+    checks.add("window", "warning", text, details)
+
+
+def _loss_text(loss: Mapping[str, Any]) -> str:
+    kept = "missing" if loss["missing"] else f"with {loss['kept']} of {loss['contexts']} contexts"
+    return f"{loss['metric']} {kept}"
+
+
+async def _try_prompt(engine: Any, where: str, prompt: str, checks: Checks) -> None:
+    """Whether a server that counts tokens itself reads the longest prompt of the longest row whole. Any: an engine."""
+    if not isinstance(engine, TextEngine) or not engine.tries_prompts:
+        text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
+        advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
+        checks.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
+        return
+    details = {"characters": len(prompt)}
+    try:
+        await engine.try_prompt(prompt)
+    except JudgementError as error:
+        checks.add("window", "warning", f"{where}, the longest row, would have no score: {error}", details)
+    else:
+        checks.add("window", "ok", f"the longest prompt, {len(prompt)} characters, is read whole", details)
 
 
 def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, checks: Checks) -> None:
@@ -275,96 +332,3 @@ def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, c
     text = f"{about(questions)} questions to the judge and {time}, if all {rows:,} rows take what this one row took"
     details = {"questions": questions, "seconds": [seconds / together, seconds], "rows": rows}
     checks.add("cost", "ok", text, details)
-
-
-async def _longest_prompt(
-    row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]
-) -> tuple[str, str]:
-    """Where a row is, and its longest prompt; empty where it has none."""
-    rehearsal.longest_prompt, rehearsal.text = "", _likely_answer(row)
-    for metric in metrics:
-        await measured.score(row, metric)
-    return row.where, rehearsal.longest_prompt
-
-
-async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]], checks: Checks) -> None:
-    """Whether a server that counts tokens itself reads the longest prompts whole.
-
-    Args:
-        prompts: where each row is, and its longest prompt.
-    """
-    engine = engine_of(judge)
-    if not isinstance(engine, TextEngine) or not engine.tries_prompts:
-        text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
-        advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
-        checks.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
-        return
-    missing, why = list[str](), ""
-    for where, prompt in sorted(prompts, key=lambda prompt: -pieces(prompt[1])):
-        try:
-            await engine.try_prompt(prompt)
-        except JudgementError as error:
-            missing, why = [*missing, where], why or str(error)
-        else:
-            break
-        if len(missing) == ENOUGH:
-            break
-    longest = max((len(prompt) for _, prompt in prompts), default=0)
-    details = {"characters": longest, "missing": missing}
-    if not missing:
-        checks.add("window", "ok", f"the longest prompt, {longest} characters, is read whole", details)
-        return
-    rows = f"{'at least ' if len(missing) == ENOUGH else ''}{counted(len(missing), 'row')}"
-    text = f"scores of {rows} would be missing: {', '.join(missing[:NAMED])}: {why}"
-    checks.add("window", "warning", text, details)
-
-
-def _likely_answer(row: Sample) -> str:
-    """What answers about a row are likely to repeat."""
-    return max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
-
-
-async def _losses(row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]) -> Any:
-    """What the window takes of a row, metric by metric."""
-    rehearsal.text = _likely_answer(row)
-    contexts = len(row.columns.get("retrieved_contexts", ()))
-    for metric in metrics:
-        before = rehearsal.too_long
-        score = await measured.score(row, metric)
-        if rehearsal.too_long == before:
-            continue
-        kept = len(score.contexts or ())
-        fits = score.contexts is not None and not (score.reason or "").startswith("the prompt with")
-        yield {
-            "where": row.where,
-            "metric": metric,
-            "contexts": contexts,
-            "kept": kept if fits else 0,
-            "missing": not fits,
-        }
-
-
-def _add_window(
-    judge: JudgeProtocol, rehearsal: Rehearsal, losses: Sequence[Mapping[str, Any]], more: bool, checks: Checks
-) -> None:
-    window = judge.capabilities.window
-    details = {"window": window, "longest": rehearsal.longest, "losses": list(losses)}
-    if not losses:
-        checks.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
-        return
-    rows = dict.fromkeys(loss["where"] for loss in losses)
-    listed = "; ".join(
-        f"{where}: {', '.join(_loss_text(loss) for loss in losses if loss['where'] == where)}"
-        for where in list(rows)[:NAMED]
-    )
-    text = f"{window} tokens are too few for {'at least ' if more else ''}{len(rows)} rows: {listed}"
-    checks.add("window", "warning", text, details)
-
-
-def _loss_text(loss: Mapping[str, Any]) -> str:
-    kept = "missing" if loss["missing"] else f"with {loss['kept']} of {loss['contexts']} contexts"
-    return f"{loss['metric']} {kept}"
-
-
-def _length(row: Sample) -> int:
-    return sum(len(str(value)) for value in row.columns.values())

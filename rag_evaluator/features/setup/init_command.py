@@ -54,9 +54,8 @@ def add_init_command(commands: Any) -> None:
 
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
-    from rag_evaluator.errors import ConfigError, ResultsError
+    from rag_evaluator.errors import ConfigError
     from rag_evaluator.features.setup.starter import (
-        EXISTS,
         RESULTS,
         InitOptions,
         dataset_path,
@@ -64,20 +63,19 @@ def init(options: argparse.Namespace) -> int:
         run_name,
         sample_metrics,
         scalar,
-        write_new,
     )
+    from rag_evaluator.files.atomic import check_replaceable, write_text
 
     if bool(options.data) is options.sample:
         raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
     out = options.out
-    if out.exists() and not options.force:
-        raise ResultsError(EXISTS.format(out))
+    check_replaceable(out.expanduser(), None, options.force)
     metrics = options.metrics or (sample_metrics(options.embeddings) if options.sample else [])
     columns = _columns(options.columns)
     wanted = InitOptions(out, options.name, options.language, metrics, options.judge, options.embeddings, columns)
     files = options.data or [_write_sample(out)]
     proposal = propose(files[0], wanted, files[1:])
-    write_new(out.expanduser(), proposal.text, options.force)
+    write_text(out.expanduser(), proposal.text)
     next_commands: list[list[object]] = [[out]] if options.sample else [["check", out], [out, "--limit", "10"]]
     if more := files[1:]:
         results, names, next_commands = out.parent / RESULTS, [proposal.name], [[out]]
@@ -93,17 +91,16 @@ def init(options: argparse.Namespace) -> int:
 def _write_sample(out: Path) -> Path:
     """The rows of the package in a file beside the configuration, which may be there already."""
     from rag_evaluator.errors import ResultsError
-    from rag_evaluator.features.setup.starter import write_new
+    from rag_evaluator.files.atomic import write_text
 
     path = out.with_name(SAMPLE)
     text = packaged("examples/dataset.jsonl").read_text(encoding="utf-8")
     whole = path.expanduser()
-    if not whole.exists():
-        write_new(whole, text)
-    elif not whole.is_file() or whole.read_bytes() != text.encode():
+    if whole.exists() and not (whole.is_file() and whole.read_bytes() == text.encode()):
         raise ResultsError(
             f"{path}: is there already, with other rows, and is not overwritten. Choose another folder with --out."
         )
+    write_text(whole, text)
     return path
 
 

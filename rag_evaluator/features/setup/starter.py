@@ -21,11 +21,10 @@ from rag_evaluator.config.paths import model_path
 from rag_evaluator.config.schema import make_config
 from rag_evaluator.config.sections import DEMO, JudgeConfig, RetrievalConfig
 from rag_evaluator.dataset import row_names
-from rag_evaluator.dataset.columns import ID, LISTS, accepted_names
+from rag_evaluator.dataset.columns import ID, LISTS
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
-from rag_evaluator.errors import ConfigError, DatasetError, ModelError, ResultsError, did_you_mean
-from rag_evaluator.features.setup.checks import FASTER_DTYPE
+from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
 from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.files.progress import printable
 from rag_evaluator.judge.engines.transformers.loading import find_judge
@@ -139,7 +138,8 @@ def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> P
     parts = Proposal("", name, surveyed, others, metrics, more, spoken, [])
     parts = replace(parts, warnings=list(_warnings(parts, options, unfit)))
     proposal = replace(parts, text=_text(data, options, parts, unfit is not None))
-    _check(proposal, options)
+    base = options.out.expanduser().absolute().parent
+    chosen_metrics(make_config(yaml.safe_load(proposal.text), base=base))  # a wish may be no metric, or no name
     return proposal
 
 
@@ -150,21 +150,6 @@ def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
         columns = {name: to for name, to in columns.items() if to != ID}
     present = [name for name in first.present if all(name in each.present for each in others)]
     return replace(first, columns=columns, present=present)
-
-
-EXISTS = "{}: is there already. Choose another name with --out, or overwrite it with --force."
-
-
-def write_new(path: Path, text: str, force: bool = False) -> None:
-    """Write a file that must not be there, unless `force` is given. Raises `ResultsError`."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("w" if force else "x", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-    except FileExistsError:
-        raise ResultsError(EXISTS.format(path)) from None
-    except OSError as error:
-        raise ResultsError(f"{path}: cannot be written: {error}. Choose another place with --out.") from error
 
 
 def _with_models(options: InitOptions) -> InitOptions:
@@ -189,19 +174,15 @@ def _language(data: Path, surveyed: Survey) -> str:
 
 
 def _no_metric(data: Path, surveyed: Survey) -> str:
+    """What was recognised and received, and how to say which column is a missing one."""
     read = ", ".join(surveyed.present) or "none"
-    missing = next((name for name in TEXT_COLUMNS if name not in surveyed.present), "user_input")
-    return (
-        f"{data.name}: its columns allow no metric: recognised are {read}, {_received(surveyed, missing)}; the names "
-        f"are {', '.join(TEXT_COLUMNS)}."
-    )
-
-
-def _received(surveyed: Survey, missing: str) -> str:
-    """The user's columns, and how to say which of them is a missing one."""
     columns = ", ".join(map(repr, [*(name for names in surveyed.names.values() for name in names), *surveyed.unused]))
+    missing = next((name for name in TEXT_COLUMNS if name not in surveyed.present), "user_input")
     name = _longest(surveyed) if surveyed.unused else "my_name"
-    return f"received the columns {columns}. Say which column holds what: --columns {shlex.quote(name)}={missing}"
+    return (
+        f"{data.name}: its columns allow no metric: recognised are {read}, received the columns {columns}. Say which "
+        f"column holds what: --columns {shlex.quote(name)}={missing}; the names are {', '.join(TEXT_COLUMNS)}."
+    )
 
 
 def _longest(surveyed: Survey) -> str:
@@ -218,7 +199,8 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
             f"the package has no prompts in {language}. Make them with your judge, and read them: "
             + command("prompts", "adapt", "--language", language, "--config", options.out)
         )
-    asks = any((row := _of_table(name)) is None or row.judge for name in metrics)
+    rows = {name: METRICS[name] for name in metrics if name in METRICS}
+    asks = any(row.judge for row in rows.values())
     if options.judge == DEMO and asks:
         unknown = unknown_to_toy(DEMO, language)
         limit = f", which was trained on English and Spanish, not on {unknown}" if unknown else ""
@@ -230,17 +212,16 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
             "that this names: " + command("generate", options.out)
         )
     yield from doubts_of(surveyed.samples, surveyed.columns)
-    comparing = [name for name in metrics if (row := _of_table(name)) is not None and row.embeddings]
+    comparing = [name for name, row in rows.items() if row.embeddings]
     if unfit and comparing:
         yield f"{' and '.join(comparing)} would compare embeddings that do not fit: {unfit}"
     elif unfit and asks and any(METRICS[name].embeddings for name in parts.possible):
         yield f"no metric compares embeddings: {unfit}"
-    for column, costs in () if surveyed.is_log else _allowed_with(surveyed).items():
-        if column in ASKED_FOR:
-            needed = f"no column was recognised as {ASKED_FOR[column]}, which {listed(costs, most=len(costs))} need"
+    impossible = [name for name in PREFERRED if not _is_possible(METRICS[name], surveyed.present)]
+    for column, what in () if surveyed.is_log else ASKED_FOR.items():
+        if costs := [name for name in impossible if _is_possible(METRICS[name], [*surveyed.present, column])]:
+            needed = f"no column was recognised as {what}, which {listed(costs, most=len(costs))} need"
             yield f"{needed}. {_like(parts, column)}"
-    for name in surveyed.paragraphs:
-        yield f"cells of {name!r} have blank lines: if these stand between contexts, map it to {LISTS[0]}[\\n\\n]"
 
 
 ASKED_FOR = {"response": "the response", "retrieved_contexts": "contexts", "reference": "the reference"}
@@ -253,24 +234,6 @@ def _like(parts: Proposal, column: str) -> str:
         return "Without one these are left out"
     name = _longest(lacking)
     return f"{name!r} may be it: --columns {shlex.quote(name)}={column}"
-
-
-def _of_table(name: str) -> Metric | None:
-    """The metric by any of its names."""
-    return METRICS.get(canonical_name(name) or "")
-
-
-def _check(proposal: Proposal, options: InitOptions) -> None:
-    """Raises `ConfigError` if what was wished for is no configuration, a metric that is none for instance."""
-    base = options.out.expanduser().absolute().parent
-    config = make_config(yaml.safe_load(proposal.text), base=base)
-    for name, metric in chosen_metrics(config).items():
-        missing = [column for column in metric.columns if column not in proposal.survey.present]
-        if not _is_possible(metric, proposal.survey.present):
-            received = _received(proposal.survey, missing[0])
-            raise ConfigError(
-                f"--metrics: {name} needs {', '.join(missing)}, which no column was recognised as: {received}."
-            )
 
 
 def _is_possible(metric: Metric, present: Iterable[str]) -> bool:
@@ -318,16 +281,6 @@ def _preferred(possible: Sequence[str], is_log: bool) -> list[str]:
     return chosen or [name for name in possible if name not in SUPPORT][:FEW]
 
 
-def _faster_dtype(judge: str) -> tuple[str, float] | None:
-    """The dtype in which this CPU computes faster, and how many times; None for the toy, on a GPU, where equal."""
-    if judge == DEMO:
-        return None
-    from rag_evaluator.judge.engines.transformers.linear import seconds_by_dtype  # loads torch
-
-    slower, faster = sorted(seconds_by_dtype().items(), key=lambda item: -item[1]) or (("", 0.0), ("", 1.0))
-    return (faster[0], slower[1] / faster[1]) if slower[1] > FASTER_DTYPE * faster[1] else None
-
-
 def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> str:
     """The text of the configuration; `unfit`: no metric can compare embeddings."""
     environment = jinja2.Environment(
@@ -344,31 +297,12 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
         dataset=dataset_path(data, options.out),
         metrics=METRICS,
         unfit=unfit,
-        allowed_with=_allowed_with(surveyed),
-        names_of=lambda column: [name for name in accepted_names(column) if name not in _retrieved(surveyed)],
         match_of_texts=MATCH_OF_TEXTS,
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
-        dtype=_faster_dtype(options.judge),
     )
     lines = (line.partition("\t") for line in text.removesuffix("\n").split("\n"))
     return "".join(f"{start + ' ':<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)
-
-
-def _retrieved(surveyed: Survey) -> Sequence[str]:
-    """The columns of a retrieval log whose names say something else."""
-    return surveyed.names["retrieved_contexts"] if surveyed.is_log else ()
-
-
-def _allowed_with(surveyed: Survey) -> dict[str, list[str]]:
-    """Column that is missing -> the preferred metrics that it would allow."""
-    preferred = {name: _row(name, surveyed) for name in (OF_LOGS if surveyed.is_log else PREFERRED)}
-    impossible = [name for name, metric in preferred.items() if not _is_possible(metric, surveyed.present)]
-    allowed = {
-        column: [name for name in impossible if _is_possible(preferred[name], [*surveyed.present, column])]
-        for column in ("response", "retrieved_contexts", "reference", "reference_contexts")
-    }
-    return {column: names for column, names in allowed.items() if names}
 
 
 def _meaning(to: str) -> str:
@@ -390,10 +324,11 @@ def dataset_path(data: Path, out: Path) -> str:
     return str(path.relative_to(base) if path.is_relative_to(base) else path)
 
 
-def _comment(text: str, start: str = "# ") -> str:
+def _comment(text: str) -> str:
     """Comment lines of at most `LONGEST` characters, if the words allow it."""
-    wrapper = textwrap.TextWrapper(LONGEST, start, start, break_long_words=False, break_on_hyphens=False)
-    return wrapper.fill(text)
+    return textwrap.fill(
+        text, LONGEST, initial_indent="# ", subsequent_indent="# ", break_long_words=False, break_on_hyphens=False
+    )
 
 
 def scalar(text: Any) -> str:

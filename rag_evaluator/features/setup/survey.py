@@ -14,7 +14,7 @@ from rag_evaluator.dataset.contents import samples_of
 from rag_evaluator.dataset.readers import iterate_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import json_or_text
+from rag_evaluator.dataset.values import READ, json_or_text
 
 COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
     Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")
@@ -79,7 +79,6 @@ def _number(name: str) -> int:
 MOST = 1000  # rows that are looked at
 MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
 """What people put between the contexts of a cell; the longer ones first."""
-PARAGRAPHS = "\n\n"  # between contexts, or between the paragraphs of one
 ENOUGH = 0.5  # of the cells
 
 
@@ -94,7 +93,6 @@ class Survey:
         present: canonical columns that some row has something in.
         samples: the rows, at most `MOST`.
         is_all: whether the file has no more.
-        paragraphs: columns of contexts whose cells hold one text with blank lines in it.
         is_log: whether they are a retrieval log, whose `reference` is what was retrieved.
     """
 
@@ -104,7 +102,6 @@ class Survey:
     present: Sequence[str]
     samples: Sequence[Sample]
     is_all: bool
-    paragraphs: Sequence[str]
     is_log: bool
 
     @property
@@ -143,11 +140,10 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
     mapping = _with_marks({**user_columns, **guessed}, rows, names_in_file)
     names = ColumnNames(mapping)
     is_log = names.is_log(names_in_file)
-    if is_log:
-        names = ColumnNames({**names.mapping, "reference": "retrieved_contexts"})
+    names = names.of_log() if is_log else names
     samples = samples_of(name, rows, ColumnNames(mapping))
     check_readable(samples, TEXTS)
-    present = [column for column in ALL if any(column in sample.columns for sample in samples)]
+    present = [column for column in READ if any(column in sample.columns for sample in samples)]
     read = {column: names.read_from(column, names_in_file) for column in present}
     used = {name for columns in read.values() for name in columns}
     return Survey(
@@ -157,12 +153,8 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
         present=present,
         samples=samples,
         is_all=len(first) <= MOST,
-        paragraphs=[name for name in names_in_file if name in used and _is_text_with(PARAGRAPHS, name, read, rows)],
         is_log=is_log,
     )
-
-
-ALL = (*TEXTS, "retrieved_context_ids", "reference_context_ids", "document_score", "answerable", "rubrics")
 
 
 def _with_marks(mapping: Mapping[str, str], rows: Sequence[InputRecord], present: Sequence[str]) -> dict[str, str]:
@@ -170,24 +162,14 @@ def _with_marks(mapping: Mapping[str, str], rows: Sequence[InputRecord], present
     marked = dict(mapping)
     for canonical in LISTS:
         for name in ColumnNames(mapping).read_from(canonical, present):
-            mark = _mark(_texts(name, rows)) if "[" not in marked.get(name, "") else None
+            mark = _mark(name, rows) if "[" not in marked.get(name, "") else None
             if mark:
                 marked[name] = f"{canonical}[{mark.strip(' ')}]"
     return marked
 
 
-def _texts(name: str, rows: Iterable[InputRecord]) -> list[str]:
-    """The cells of a column that are texts, not lists."""
+def _mark(name: str, rows: Iterable[InputRecord]) -> str | None:
+    """What most cells of a column that are texts, not lists, have between their parts."""
     values = (json_or_text(record.row.get(name), True) for record in rows)
-    return [value for value in values if isinstance(value, str) and value.strip()]
-
-
-def _mark(texts: Sequence[str]) -> str | None:
+    texts = [value for value in values if isinstance(value, str) and value.strip()]
     return next((mark for mark in MARKS if sum(mark in text for text in texts) > ENOUGH * len(texts)), None)
-
-
-def _is_text_with(mark: str, name: str, read: Mapping[str, Sequence[str]], rows: Iterable[InputRecord]) -> bool:
-    if not any(name in read.get(canonical, ()) for canonical in LISTS):
-        return False
-    texts = _texts(name, rows)
-    return sum(mark in text.strip() for text in texts) > ENOUGH * len(texts)

@@ -1,11 +1,11 @@
 """The section `testset` of the configuration."""
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Annotated, Literal, get_args
 
 from pydantic import AfterValidator, Field
 
+from rag_evaluator.config.paths import FullPath
 from rag_evaluator.config.sections import Number, Section
 
 SHARES: Mapping[str, float] = {
@@ -50,7 +50,7 @@ class TestsetConfig(Section):
 
     __test__ = False  # for pytest, which looks for classes of this name
 
-    documents: list[Path] = Field(default_factory=list)
+    documents: list[FullPath] = Field(default_factory=list)
     text_column: str | None = None
     size: int = Field(default=100, ge=1)
     candidates: int | None = Field(default=None, ge=1)

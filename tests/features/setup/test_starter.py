@@ -1,17 +1,13 @@
 """What `rag-evaluator init` makes of files of rows: columns, contexts, language, metrics, the text of the file."""
 
-import csv
 import json
 import re
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-import datasets
-import openpyxl
-import pandas
 import pytest
 import yaml
 
@@ -25,135 +21,67 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import LANGUAGES
-from rag_evaluator.features.setup import COLUMN_NAMES, InitOptions, Proposal, propose, recognised, write_new
+from rag_evaluator.features.setup import COLUMN_NAMES, InitOptions, Proposal, propose, recognised
 from rag_evaluator.prompts import languages_in
 from rag_evaluator.resources import packaged
+from tests.dataset.data_files import FILES, Row, write_csv, write_jsonl
 
-Row = dict[str, Any]
 ENGLISH: Row = {
     "question": "Where was the painter Nolu Brak born?",
     "contexts": ["Nolu Brak was born in Tesk.", "Tesk is a town by the river."],
     "answer": "He was born in the town of Tesk.",
     "ground_truth": "Nolu Brak was born in Tesk.",
 }
-LANGUAGE_ROWS: Mapping[str, Row] = {
-    "arabic": {
-        "السؤال": "أين ولدت الرسامة مارتا؟",
-        "السياقات": ["ولدت مارتا في بلميرا."],
-        "الإجابة": "في بلميرا",
-        "المرجع": "بلميرا",
-    },
-    "chinese": {
-        "问题": "她出生在哪里？",
-        "上下文": ["她出生于一座小城市。"],
-        "回答": "一座小城市",
-        "参考答案": "小城市",
-    },
-    "french": {
-        "Question": "Où est née la peintre Marta Solano ?",
-        "Contextes": ["Marta Solano est née dans la ville de Belmira, sur les bords de la Tena."],
-        "Réponse": "Elle est née dans la ville de Belmira.",
-        "Référence": "À Belmira",
-    },
-    "german": {
-        "Frage": "Wo ist die Malerin Marta Solano geboren?",
-        "Kontext": ["Die Malerin wurde in Belmira geboren."],
-        "Antwort": "Sie ist in Belmira geboren.",
-        "Musterantwort": "In Belmira",
-    },
-    "hindi": {
-        "प्रश्न": "मार्ता का जन्म कहाँ हुआ?",
-        "संदर्भ": ["मार्ता का जन्म बेलमीरा में हुआ।"],
-        "उत्तर": "बेलमीरा में",
-        "सही उत्तर": "बेलमीरा",
-    },
-    "italian": {
-        "domanda": "Dove è nata la pittrice Marta Solano?",
-        "contesti": ["La pittrice Marta Solano è nata nella città di Belmira, che si trova sul fiume."],
-        "risposta": "Marta Solano è nata nella città di Belmira.",
-        "riferimento": "È nata a Belmira",
-    },
-    "japanese": {
-        "質問": "画家はどこで生まれましたか？",
-        "文脈": ["画家はベルミラで生まれました。"],
-        "回答": "ベルミラです",
-        "正解": "ベルミラ",
-    },
-    "korean": {
-        "질문": "화가는 어디에서 태어났습니까?",
-        "문맥": ["화가는 벨미라에서 태어났습니다."],
-        "답변": "벨미라입니다",
-        "정답": "벨미라",
-    },
-    "portuguese": {
-        "pergunta": "Onde é que nasceu a pintora Marta Solano?",
-        "contextos": ["A pintora Marta Solano nasceu em Belmira, uma cidade do norte com um rio."],
-        "resposta": "A pintora nasceu em Belmira.",
-        "gabarito": "Em Belmira",
-    },
-    "spanish": {
-        "¿Pregunta?": "¿Dónde nació la pintora Marta Solano y con quién vivió?",
-        "CONTEXTOS": ["La pintora Marta Solano nació en Belmira, una ciudad del norte."],
-        "respuesta_generada": "Nació en la ciudad de Belmira y no vivió con los suyos.",
-        "Respuesta correcta": "En Belmira",
-    },
+LANGUAGE_ROWS = {  # language -> names of the columns, what they hold
+    "arabic": ("السؤال | السياقات | الإجابة | المرجع", "أين ولدت الرسامة مارتا؟"),
+    "chinese": ("问题 | 上下文 | 回答 | 参考答案", "她出生于一座小城市。"),
+    "french": (
+        "Question | Contextes | Réponse | Référence",
+        "Marta Solano est née dans la ville de Belmira, sur les bords de la Tena.",
+    ),
+    "german": ("Frage | Kontext | Antwort | Musterantwort", "Wo ist die Malerin Marta Solano geboren?"),
+    "hindi": ("प्रश्न | संदर्भ | उत्तर | सही उत्तर", "मार्ता का जन्म बेलमीरा में हुआ।"),
+    "italian": (
+        "domanda | contesti | risposta | riferimento",
+        "La pittrice Marta Solano è nata nella città di Belmira, che si trova sul fiume.",
+    ),
+    "japanese": ("質問 | 文脈 | 回答 | 正解", "画家はベルミラで生まれました。"),
+    "korean": ("질문 | 문맥 | 답변 | 정답", "화가는 벨미라에서 태어났습니다."),
+    "portuguese": (
+        "pergunta | contextos | resposta | gabarito",
+        "A pintora Marta Solano nasceu em Belmira, uma cidade do norte com um rio.",
+    ),
+    "spanish": (
+        "¿Pregunta? | CONTEXTOS | respuesta_generada | Respuesta correcta",
+        "La pintora Marta Solano nació en Belmira, una ciudad del norte.",
+    ),
 }
 
 
-def cells(rows: Sequence[Row]) -> list[list[Any]]:
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    texts = [[row.get(name, "") for name in names] for row in rows]
-    return [names, *([json.dumps(v, ensure_ascii=False) if isinstance(v, list) else v for v in row] for row in texts)]
+def row_in(language: str) -> Row:
+    names, text = LANGUAGE_ROWS[language]
+    return {name: [text] if place == 1 else text for place, name in enumerate(names.split(" | "))}
 
 
-def write(path: Path, rows: Sequence[Row], delimiter: str = ",") -> Path:
-    if path.suffix in (".csv", ".tsv"):
-        with path.open("w", encoding="utf-8", newline="") as file:
-            csv.writer(file, delimiter=delimiter).writerows(cells(rows))
-    elif path.suffix == ".jsonl":
-        path.write_text("".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows), encoding="utf-8")
-    elif path.suffix == ".json":
-        path.write_text(json.dumps(rows, ensure_ascii=False), encoding="utf-8")
-    elif path.suffix == ".parquet":
-        pandas.DataFrame(rows).to_parquet(path)
-    elif path.suffix == ".xlsx":
-        book = openpyxl.Workbook()
-        for row in cells(rows):
-            book.worksheets[0].append(row)
-        book.save(path)
-    else:
-        datasets.Dataset.from_list(list(rows)).save_to_disk(path)
-    return path
+def write(path: Path, rows: Sequence[Row]) -> Path:
+    return write_csv(path, rows) if path.suffix == ".csv" else write_jsonl(path, rows)
 
 
 def proposed(path: Path, **wishes: Any) -> Proposal:
     """A proposal whose text was written, and read again by everything that comes before a model."""
     out = path.parent / "config.yaml"
     proposal = propose(path, InitOptions(**{"out": out, **wishes}))
-    out.unlink(missing_ok=True)
-    write_new(out, proposal.text)
+    out.write_text(proposal.text, encoding="utf-8")
     assert max(map(len, proposal.text.splitlines())) <= 140
     assert load_config(out).dataset == path
     return proposal
 
 
-@pytest.mark.parametrize(
-    ("name", "delimiter"),
-    [
-        ("rows.csv", ","),
-        ("rows.csv", ";"),
-        ("rows.csv", "\t"),
-        ("rows.tsv", "\t"),
-        ("rows.jsonl", ""),
-        ("rows.json", ""),
-        ("rows.xlsx", ""),
-        ("rows.parquet", ""),
-    ],
-)
+@pytest.mark.parametrize(("name", "write_file"), FILES, ids=[name for name, _ in FILES])
 def test_every_kind_of_file_becomes_a_configuration_that_passes_all_checks(
-    tmp_path: Path, name: str, delimiter: str
+    tmp_path: Path, name: str, write_file: Callable[[Path, Sequence[Row]], Path]
 ) -> None:
-    path = write(tmp_path / name, [ENGLISH, ENGLISH], delimiter)
+    path = write_file(tmp_path / name, [ENGLISH, ENGLISH])
     proposal = proposed(path)
     assert proposal.language == "english"
     assert proposal.metrics == [
@@ -168,10 +96,9 @@ def test_every_kind_of_file_becomes_a_configuration_that_passes_all_checks(
 
 @pytest.mark.parametrize("language", languages_in(packaged("prompts")))
 def test_columns_and_texts_in_the_language_of_a_pack_are_recognised(tmp_path: Path, language: str) -> None:
-    row = LANGUAGE_ROWS[language]
+    question, contexts, answer, reference = row = row_in(language)
     proposal = proposed(write(tmp_path / "rows.jsonl", [row] * 3))
     assert proposal.language == language
-    question, contexts, answer, reference = row
     assert list(proposal.survey.names.values()) == [[question], [answer], [contexts], [reference]]
     assert "answer_relevancy" not in proposal.metrics, "the demo embeddings are for English"
     assert any("embeddings.model" in warning for warning in proposal.warnings)
@@ -258,19 +185,13 @@ def test_the_way_contexts_are_kept_is_recognised(
     tmp_path: Path, rows: list[Row], columns: dict[str, str], expected: list[str]
 ) -> None:
     others = {"question": "Where was the painter born?", "answer": "He was born in the town of Tesk."}
-    path = write(tmp_path / "rows.csv", [{**others, **row} for row in rows], ";")
+    path = write(tmp_path / "rows.csv", [{**others, **row} for row in rows])
     proposal = proposed(path)
     assert load_config(tmp_path / "config.yaml").columns == {
         name: f"retrieved_contexts{mark}" for name, mark in columns.items()
     }
     assert RAGEvaluator(tmp_path / "config.yaml").rows()[0].columns["retrieved_contexts"] == expected
     assert "faithfulness" in proposal.metrics
-
-
-def test_blank_lines_in_contexts_are_mentioned_and_divide_nothing(tmp_path: Path) -> None:
-    proposal = proposed(write(tmp_path / "rows.csv", [{**ENGLISH, "contexts": "a\n\nb"}]))
-    assert proposal.survey.samples[0].columns["retrieved_contexts"] == ["a\n\nb"]
-    assert any(r"retrieved_contexts[\n\n]" in warning for warning in proposal.warnings)
 
 
 WITHOUT: list[tuple[str, list[str]]] = [
@@ -317,9 +238,6 @@ def test_the_name_of_a_language_in_another_language_asks_what_was_meant(tmp_path
 
 
 FAULTS: list[tuple[str, bytes, type[RagEvaluatorError], str]] = [
-    ("rows.csv", b"pregunta;respuesta\n", DatasetError, "received none"),
-    ("rows.csv", "pregunta;respuesta\n¿Dónde?;Aquí\n".encode("cp1252"), DatasetError, "looks like CP1252"),
-    ("rows.csv", b"question,answer,contexts\na,b,\"['c', 'd']\"\n", DatasetError, "json.dumps"),
     ("rows.csv", b"question,answer\n12,34\n", ConfigError, "--language es"),
     ("rows.doc", b"x", DatasetError, "received the suffix"),
 ]
@@ -339,11 +257,6 @@ WRONG_WISHES: list[tuple[dict[str, Any], type[RagEvaluatorError], str]] = [
     ({"judge": "./nothing"}, ModelError, "no such folder"),
     ({"embeddings": "/nothing"}, ModelError, "embeddings.model: no such folder"),
     ({"metrics": ["faithfullness"]}, ConfigError, "Did you mean 'faithfulness'"),
-    (
-        {"metrics": ["summary_score"]},
-        ConfigError,
-        r"needs reference_contexts, .*: received the columns 'question', .*--columns my_name=reference_contexts\.",
-    ),
     ({"name": "../x"}, ConfigError, "'name'"),
     ({"language": "../x"}, ConfigError, "language is"),
     ({"columns": {"nothing": "user_input"}}, DatasetError, "no row has a column 'nothing'"),
@@ -359,19 +272,15 @@ def test_a_wish_that_cannot_be_met_is_an_error_before_anything_is_written(
         propose(path, InitOptions(tmp_path / "config.yaml", **wishes))
 
 
-@pytest.mark.parametrize(("seconds", "dtype"), [((2.8, 1.0), "bfloat16"), ((1.1, 1.0), "auto"), ((), "auto")])
-def test_a_judge_is_written_with_its_whole_folder_and_the_dtype_in_which_this_cpu_is_faster(
-    tmp_path: Path, model_folder: Any, monkeypatch: pytest.MonkeyPatch, seconds: tuple[float, ...], dtype: str
+def test_models_are_written_with_their_whole_folders(
+    tmp_path: Path, model_folder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    measured = dict(zip(("float32", "bfloat16"), seconds, strict=False))
-    monkeypatch.setattr("rag_evaluator.judge.engines.transformers.linear.seconds_by_dtype", lambda: measured)
     folder = model_folder("llama-bytelevel")
     monkeypatch.chdir(folder.parent)
     path = write(tmp_path / "rows.jsonl", [ENGLISH])
     proposal = proposed(path, judge=folder.name, embeddings=folder.name, language="es")
     config = load_config(tmp_path / "config.yaml")
     assert f'"{folder}" # the folder' in proposal.text
-    assert (config.judge.dtype, "2.8 times as fast" in proposal.text) == (dtype, dtype == "bfloat16")
     assert (config.judge.model, config.embeddings.model) == (str(folder), str(folder))
     assert "answer_relevancy" in config.metrics
 
@@ -447,23 +356,9 @@ def test_the_metrics_of_a_retrieval_log_are_those_of_retrieval_and_its_graded_an
 
 def test_a_log_without_expected_answers_says_what_retrieval_needs_by_names_that_a_log_may_have(tmp_path: Path) -> None:
     proposal = proposed(write(tmp_path / "log.csv", LOG))
-    text = " ".join(proposal.text.replace("\n  # ", " ").split())
-    assert f"With a column of reference (ground_truth, ground_truths): {', '.join(RANKED)}." in text
     assert any("retrieval_* need the expected answer" in warning for warning in proposal.warnings)
     told = proposed(write(tmp_path / "log.csv", [{**line, **EXPECTED} for line in LOG]))
     assert not any("retrieval_* need" in warning for warning in told.warnings)
-
-
-LINES_OF_A_LOG = [
-    {"質問": "画家はどこで生まれましたか", "検索結果": text, "正解": "テスク"}
-    for text in ("町は川のそばにあります。", "画家はテスクで生まれました。")
-]
-
-
-@pytest.mark.parametrize(("rows", "is_told"), [(LINES_OF_A_LOG, True), (LOG, False)])
-def test_what_rows_look_like_is_said(tmp_path: Path, rows: list[Row], is_told: bool) -> None:
-    told = [line for line in proposed(write(tmp_path / "rows.csv", rows)).warnings if "to reference" in line]
-    assert bool(told) == is_told
 
 
 def test_of_a_large_file_only_the_beginning_is_looked_at(tmp_path: Path) -> None:
@@ -484,7 +379,7 @@ def test_a_language_that_is_given_counts_whatever_the_texts_seem_to_be_in(tmp_pa
 
 
 def test_what_needs_no_model_says_nothing_of_models_and_finds_a_free_name(tmp_path: Path) -> None:
-    rows = write(tmp_path / "rows.jsonl", [{"id": 1, **LANGUAGE_ROWS["german"]}] * 3)
+    rows = write(tmp_path / "rows.jsonl", [{"id": 1, **row_in("german")}] * 3)
     (tmp_path / "results/rows").mkdir(parents=True)
     (tmp_path / "results/rows-2").mkdir()
     proposal = proposed(rows, metrics=["chrf_score", "exact_match"])

@@ -123,17 +123,16 @@ def test_usage_of_zero_tokens_is_no_count(model_folder: ModelFolder) -> None:
 
 
 WINDOWS: dict[str, tuple[list[int], int | None, str, str, str]] = {
-    "some are cut": ([1, 50, 300, 400], 1500, "", "warning", "2 rows .*: row 3, row 2"),
+    "some are cut": ([1, 50, 300, 400], 1500, "", "warning", "^row 3, the longest row, .*num_ctx"),
     "none is cut": ([1, 400], 9000, "", "ok", "whole"),
-    "some are refused": ([1, 400], None, "refuses", "warning", "1 row .*the context is too long"),
-    "many are refused": ([1, *[400] * 6], None, "refuses", "warning", "at least 5 rows"),
+    "some are refused": ([1, 400], None, "refuses", "warning", "^row 1, the longest row, .*the context is too long"),
     "nothing is known": ([1], None, "repeats nothing", "skipped", r"judge\.model"),
-    "tokens are counted": ([1, 400], 3000, "counts", "warning", "1 row"),
+    "tokens are counted": ([1, 400], 3000, "counts", "warning", "^row 1"),
 }
 
 
 @pytest.mark.parametrize(("sizes", "context", "server", "state", "words"), WINDOWS.values(), ids=WINDOWS)
-def test_check_says_before_the_run_which_rows_a_server_would_cut_or_refuse(
+def test_check_says_before_the_run_whether_a_server_cuts_or_refuses_the_longest_row(
     sizes: list[int], context: int | None, server: str, state: str, words: str, model_folder: ModelFolder
 ) -> None:
     folder = model_folder("llama-bytelevel")

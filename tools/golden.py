@@ -172,7 +172,7 @@ STEPS = (
         ("sheet.xlsx", "twice/labels")),
     Step("certify_sheet", ("certify", "{out}/twice", "--labels", "{out}/sheet.xlsx", "--json"), ("twice",),
         _fill),
-    Step("compare", ("compare", "{out}/sample", "{out}/other")),
+    Step("compare", ("compare", "{out}/sample", "{out}/other", "--csv", "{out}/compared.csv"), ("compared.csv",)),
     Step("compare_json", ("compare", "{out}/sample", "{out}/other", "--json")),
     Step("compare_tables", ("compare", "{out}/sample/scores.csv", "{out}/other/scores.csv", "--json")),
     Step("gate", ("gate", "{out}/other", "--not-worse-than", "{out}/sample", "--margin", "0.05", "--min",

@@ -1,7 +1,8 @@
 """`rag-evaluator compare`, `gate` and `report`: what finished runs say, alone or beside each other."""
 
 import argparse
-from collections.abc import Iterator, Sequence
+import csv
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +12,7 @@ from rag_evaluator.errors import ConfigError
 if TYPE_CHECKING:
     from rag_evaluator.results.changes import ChangedScore, ScorePair
 
+HEADER = b"run,metric,better,group_by,group,n,"  # how the table begins
 LETTERS = 160  # of a question, a response or what changed
 HEADINGS = {
     "worse": "became worse",
@@ -28,7 +30,7 @@ def add_compare_command(commands: Any) -> None:
         description="Compare runs with the first one, row by row: means, paired difference with its interval, test.",
         **with_examples(
             "rag-evaluator compare results/base results/demo",
-            "rag-evaluator compare results/base results/demo --group-by topic --cluster document",
+            "rag-evaluator compare results/base results/demo --group-by topic --cluster document --csv table.csv",
             "rag-evaluator compare results/base results/demo --margin 0.05   # what lies within it is called equal",
             "rag-evaluator compare ragas.csv results/demo --on question --json   # scores from elsewhere",
         ),
@@ -50,14 +52,19 @@ def add_compare_command(commands: Any) -> None:
     )
     _add_pairing(command)
     add_json(command)
+    command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
+    command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
 
 
 def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
     from rag_evaluator.cli.console import print_json, print_parts, say
     from rag_evaluator.comparison.compare import compare as compare_runs
+    from rag_evaluator.files.atomic import check_replaceable
     from rag_evaluator.results.comparison import tables_of
 
+    if options.csv:
+        check_replaceable(options.csv, HEADER, options.force, options.runs)
     comparison = compare_runs(
         *options.runs,
         on=options.on,
@@ -67,6 +74,8 @@ def compare(options: argparse.Namespace) -> int:
         margin=_margin(options.margin),
         better=dict(_better(text) for text in options.better),
     )
+    if options.csv:
+        _write_csv(comparison.records(), options.csv)
     if options.json:
         print_json(comparison.to_json())
         return OK
@@ -106,6 +115,20 @@ def one_line(text: str) -> str:
     """One line without control characters, which a terminal would obey."""
     line = " ".join("".join(sign if sign.isprintable() else " " for sign in text).split())
     return line if len(line) <= LETTERS else line[: LETTERS - 1] + "…"
+
+
+def _write_csv(records: Sequence[Mapping[str, Any]], path: Path) -> None:
+    from rag_evaluator.dataset.readers.spreadsheets import harmless
+    from rag_evaluator.files.atomic import write_whole
+
+    def write(to: Path) -> None:
+        with to.open("w", encoding="utf-8", newline="") as file:
+            lines = csv.writer(file, lineterminator="\r\n")
+            lines.writerow(records[0])
+            for record in records:
+                lines.writerow([harmless(value) if isinstance(value, str) else value for value in record.values()])
+
+    write_whole(path, write)
 
 
 def add_gate_command(commands: Any) -> None:

@@ -1,5 +1,6 @@
 """`rag-evaluator compare` and `gate`: what they print, write and exit with."""
 
+import csv
 import re
 from pathlib import Path
 from xml.etree import ElementTree
@@ -73,6 +74,15 @@ def test_rows_that_changed_are_said_in_words_without_control_characters(tmp_path
     assert re.fullmatch("    second: It stands.!+…", lines[5])
     assert max(map(len, lines)) <= 172
     assert shown.replace("\n", "").isprintable()
+
+
+def test_a_csv_file_gets_the_table_and_no_formula(folder: Path, tmp_path: Path, capsys: Capture) -> None:
+    assert run(folder, "compare", "a", "b", "--group-by", "topic", "--csv", str(tmp_path / "out.csv")) == 0
+    with (tmp_path / "out.csv").open(encoding="utf-8", newline="") as file:
+        lines = list(csv.DictReader(file))
+    assert [line["metric"] for line in lines] == ["exact_match", "chrf_score"] * 3
+    assert float(lines[0]["difference"]) == pytest.approx(-1 / ROWS)
+    assert {line["group"] for line in lines} == {"", "[red]law", "'=cmd()"}
 
 
 def test_the_effect_and_the_column_to_match_are_options(folder: Path, capsys: Capture) -> None:

@@ -534,6 +534,23 @@ def test_a_broken_list_in_a_cell_is_an_error_with_file_and_row(
     assert repr(cell) in message and "json.dumps(contexts)" in message
 
 
+ENCODED: list[tuple[str, str, str]] = [
+    ("question\na\n", "utf-16", "UTF-16"),
+    ("質問,回答\nノルは誰？,画家です\n", "cp932", "CP932"),
+    ("问题,回答\n谁是诺卢？,他是画家\n", "gbk", "GB18030"),
+    ("вопрос,ответ\nКто это?,художник\n", "cp1251", ""),
+    ("question,answer\nWho?,Nolu’s friend\n", "cp1252", "CP1252"),
+    ("pytanie\nCo to jest „różnica”, która była ważna?\n", "cp1250", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "encoding", "looks"), ENCODED)
+def test_another_encoding_is_named(text: str, encoding: str, looks: str, tmp_path: Path) -> None:
+    message = message_of(write_text(tmp_path / "data.csv", text, encoding))
+    assert (f"The file looks like {looks}." in message) is bool(looks)
+    assert f"iconv -f {looks or '<encoding>'} -t UTF-8 data.csv" in message
+
+
 @pytest.mark.parametrize("name", ["data.jsonl", "data.json", "data.csv", "data.tsv"])
 def test_another_encoding_is_an_error_with_the_line(tmp_path: Path, name: str) -> None:
     path = write_text(tmp_path / name, '{"question": "a"}\n{"question": "año"}\n', "latin-1")

@@ -11,6 +11,7 @@ from rag_evaluator.cli.main import main
 Capture = pytest.CaptureFixture[str]
 COMMANDS: dict[str, tuple[list[str], str]] = {
     "certify --out": (["certify", "a", "--labels", "labels.csv"], "--out"),
+    "compare --csv": (["compare", "a", "b"], "--csv"),
     "gate --junit": (
         ["gate", "a", "--min", "mean:exact_match=0.1", "--not-worse-than", "b", "--margin", "1"],
         "--junit",

@@ -1,8 +1,9 @@
 """JSONL and JSON files."""
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -56,10 +57,36 @@ def _decoded(data: bytes, path: Path, line: int) -> str:
         return data.decode("utf-8-sig" if line == 1 else "utf-8")
     except UnicodeDecodeError as error:
         line += data.count(b"\n", 0, error.start)
+        encoding = _encoding_of(path.read_bytes())
+        looks = f" The file looks like {encoding}." if encoding else ""
         raise DatasetError(
-            f"{path.name}, line {line}: expected UTF-8, received the byte 0x{data[error.start]:02x}. Save the file as "
-            "UTF-8 (Excel: 'CSV UTF-8')."
+            f"{path.name}, line {line}: expected UTF-8, received the byte 0x{data[error.start]:02x}.{looks} "
+            "Save the file as UTF-8 (Excel: 'CSV UTF-8'; or: "
+            f"iconv -f {encoding or '<encoding>'} -t UTF-8 {path.name})."
         ) from error
+
+
+WESTERN = "À-ÏÑ-ÖØ-Üß-ïñ-öø-üÿŒœ"
+LETTERS = {
+    "CP932": re.compile("[\u3040-\u30ff]"),
+    "GB18030": re.compile("[的是了在不有和问答]"),
+    "CP1252": re.compile(
+        rf"(?=.*[a-z][’{WESTERN}])[\x00-\x7f{WESTERN}€‚„…•–—‘’“”‹›«»¡¿ªº°·§©®™£±½²´\xa0]*\Z", re.DOTALL
+    ),
+}
+"""What Excel writes in Japan, China and the West -> what it is known by: kana, the commonest Chinese letters; no signs
+but Western ones, one of them behind a Latin letter."""
+
+
+def _encoding_of(data: bytes) -> str:
+    """What the bytes of a file that is no UTF-8 look like; empty where nobody knows."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return "UTF-16"
+    for encoding, letters in LETTERS.items():
+        with suppress(UnicodeDecodeError):
+            if letters.search(data.decode(encoding)):
+                return encoding
+    return ""
 
 
 @contextmanager

@@ -12,7 +12,7 @@ from rich.filesize import decimal
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.setup.checks import Checks, State
+from rag_evaluator.features.setup.checks import FASTER_DTYPE, Checks, State
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
@@ -93,7 +93,6 @@ def invented(schema: Schema, text: str) -> Any:
     return {"string": text, "integer": 1, "number": 1.0, "boolean": True}.get(schema["type"])
 
 
-FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
 LOOKED_AT = 1000  # rows, for one that has all columns
 LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit, or not, one after the other, longest first
 NAMED = 3  # rows in a message

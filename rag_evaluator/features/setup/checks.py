@@ -8,6 +8,7 @@ from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY
 
 State = Literal["ok", "warning", "failed", "skipped"]
+FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from rag_evaluator.dataset.columns import ID, LISTS
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
+from rag_evaluator.features.setup.checks import FASTER_DTYPE
 from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.files.progress import printable
 from rag_evaluator.judge.engines.transformers.loading import find_judge
@@ -281,6 +282,16 @@ def _preferred(possible: Sequence[str], is_log: bool) -> list[str]:
     return chosen or [name for name in possible if name not in SUPPORT][:FEW]
 
 
+def _faster_dtype(judge: str) -> tuple[str, float] | None:
+    """The dtype in which this CPU computes faster, and how many times; None for the toy, on a GPU, where equal."""
+    if judge == DEMO:
+        return None
+    from rag_evaluator.judge.engines.transformers.linear import seconds_by_dtype  # loads torch
+
+    slower, faster = sorted(seconds_by_dtype().items(), key=lambda item: -item[1]) or (("", 0.0), ("", 1.0))
+    return (faster[0], slower[1] / faster[1]) if slower[1] > FASTER_DTYPE * faster[1] else None
+
+
 def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> str:
     """The text of the configuration; `unfit`: no metric can compare embeddings."""
     environment = jinja2.Environment(
@@ -300,6 +311,7 @@ def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> 
         match_of_texts=MATCH_OF_TEXTS,
         list_metrics=command("list", "metrics"),
         has_demo_embeddings=_has_demo_embeddings(),
+        dtype=_faster_dtype(options.judge),
     )
     lines = (line.partition("\t") for line in text.removesuffix("\n").split("\n"))
     return "".join(f"{start + ' ':<{WIDTH}}{comment}\n" if comment else f"{start}\n" for start, _, comment in lines)

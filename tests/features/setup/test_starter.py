@@ -238,6 +238,7 @@ def test_the_name_of_a_language_in_another_language_asks_what_was_meant(tmp_path
 
 
 FAULTS: list[tuple[str, bytes, type[RagEvaluatorError], str]] = [
+    ("rows.csv", "pregunta;respuesta\n¿Dónde?;Aquí\n".encode("cp1252"), DatasetError, "looks like CP1252"),
     ("rows.csv", b"question,answer\n12,34\n", ConfigError, "--language es"),
     ("rows.doc", b"x", DatasetError, "received the suffix"),
 ]
@@ -272,15 +273,19 @@ def test_a_wish_that_cannot_be_met_is_an_error_before_anything_is_written(
         propose(path, InitOptions(tmp_path / "config.yaml", **wishes))
 
 
-def test_models_are_written_with_their_whole_folders(
-    tmp_path: Path, model_folder: Any, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("seconds", "dtype"), [((2.8, 1.0), "bfloat16"), ((1.1, 1.0), "auto"), ((), "auto")])
+def test_a_judge_is_written_with_its_whole_folder_and_the_dtype_in_which_this_cpu_is_faster(
+    tmp_path: Path, model_folder: Any, monkeypatch: pytest.MonkeyPatch, seconds: tuple[float, ...], dtype: str
 ) -> None:
+    measured = dict(zip(("float32", "bfloat16"), seconds, strict=False))
+    monkeypatch.setattr("rag_evaluator.judge.engines.transformers.linear.seconds_by_dtype", lambda: measured)
     folder = model_folder("llama-bytelevel")
     monkeypatch.chdir(folder.parent)
     path = write(tmp_path / "rows.jsonl", [ENGLISH])
     proposal = proposed(path, judge=folder.name, embeddings=folder.name, language="es")
     config = load_config(tmp_path / "config.yaml")
     assert f'"{folder}" # the folder' in proposal.text
+    assert (config.judge.dtype, "2.8 times as fast" in proposal.text) == (dtype, dtype == "bfloat16")
     assert (config.judge.model, config.embeddings.model) == (str(folder), str(folder))
     assert "answer_relevancy" in config.metrics
 

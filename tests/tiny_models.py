@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import transformers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
 from transformers import (
     GemmaConfig,
@@ -22,6 +21,9 @@ from transformers import (
     Qwen2Config,
     Qwen2ForCausalLM,
 )
+
+from tools.architectures import ARCHITECTURES
+from tools.random_models import save_model
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -168,109 +170,18 @@ KINDS = {
 }
 
 
-LATENT = {  # of DeepSeek's attention and experts
-    "num_key_value_heads": 4,
-    "q_lora_rank": 16,
-    "kv_lora_rank": 16,
-    "qk_rope_head_dim": 8,
-    "qk_nope_head_dim": 8,
-    "v_head_dim": 8,
-    "n_routed_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16,
-    "first_k_dense_replace": 1,
-    "n_group": 1,
-    "topk_group": 1,
-    "index_topk": 16,
-    "index_n_heads": 2,
-    "index_head_dim": 16,
-}
-ROPE_SWITCH = 300  # tokens: longer rows get other rope factors
-LONGROPE = {
-    "rope_type": "longrope",
-    "rope_theta": 10000.0,
-    "short_factor": [1.0] * 4,
-    "long_factor": [16.0] * 4,
-    "original_max_position_embeddings": ROPE_SWITCH,
-}
-SCALES = {"short_mscale": 1.0, "long_mscale": 2.0}  # of Phi-3.5-MoE
-STEEP = {"initializer_range": 0.5}  # weights so large that what a row sees changes what it answers
+LLAMA = Kind(  # with weights so large that what a row sees changes what it answers
+    byte_level,
+    ["<s>", "</s>"],
+    lambda shape: LlamaForCausalLM(LlamaConfig(**{"initializer_range": 0.5, "pad_token_id": 0, **shape})),
+    bos_token="<s>",
+)
 
 
-def architecture(name: str, leave_out: str = "", **settings: Any) -> Kind:
-    """A model class of transformers by the name it begins with, with the tokenizer of Llama 3."""
-
-    def model(shape: dict[str, Any]) -> Any:
-        given = {key: value for key, value in shape.items() if key not in leave_out.split()}
-        config = getattr(transformers, f"{name}Config")(**{**given, "pad_token_id": 0, **settings})
-        return getattr(transformers, MODELS.get(name, f"{name}ForCausalLM"))(config)
-
-    return Kind(byte_level, ["<s>", "</s>"], model, bos_token="<s>")
-
-
-MODELS = {"Bert": "BertForMaskedLM"}
-RECURRENT = "num_attention_heads num_key_value_heads head_dim"  # what models without attention do not have
-LAYERS = {"num_hidden_layers": 4}
-DELTA = {
-    "linear_num_value_heads": 4,
-    "linear_num_key_heads": 2,
-    "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
-}
-EXPERTS = {
-    "num_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16,
-    "shared_expert_intermediate_size": 16,
-}
-ARCHITECTURES = {
-    "llama": architecture("Llama", **STEEP),
-    "llama-dynamic-rope": architecture(
-        "Llama",
-        **STEEP,
-        max_position_embeddings=2 * ROPE_SWITCH + 80,
-        rope_parameters={"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0},
-    ),
-    "phi3-longrope": architecture(
-        "Phi3", "head_dim", **STEEP, original_max_position_embeddings=ROPE_SWITCH, rope_parameters=LONGROPE
-    ),
-    "phimoe-longrope": architecture(
-        "Phimoe", "head_dim", **STEEP, num_local_experts=4, sliding_window=None, rope_parameters=LONGROPE | SCALES
-    ),
-    "bloom": architecture("Bloom", "num_key_value_heads head_dim", **STEEP),
-    "rwkv": architecture("Rwkv", "num_attention_heads num_key_value_heads head_dim", attention_hidden_size=32),
-    "mamba": architecture("Mamba", "num_attention_heads num_key_value_heads head_dim", state_size=8),
-    "deepseek-v32": architecture("DeepseekV32", "head_dim num_key_value_heads", **STEEP, **LATENT),
-    "mistral-window": architecture("Mistral", **STEEP, sliding_window=64),
-    "gemma2-window": architecture("Gemma2", **STEEP, sliding_window=64),
-    "gpt-oss": architecture("GptOss", **STEEP, num_local_experts=4, num_experts_per_tok=2, sliding_window=64),
-    "qwen3-next": architecture("Qwen3Next", **STEEP, **LAYERS, **DELTA, **EXPERTS),
-    "lfm2": architecture("Lfm2", "head_dim", **STEEP, **LAYERS, layer_types=["conv", "full_attention"] * 2),
-    "jamba": architecture(
-        "Jamba",
-        "head_dim max_position_embeddings",
-        **STEEP,
-        **LAYERS,
-        attn_layer_period=2,
-        attn_layer_offset=1,
-        num_experts=2,
-        use_mamba_kernels=False,
-        mamba_d_state=8,
-        mamba_dt_rank=4,
-    ),
-    "mamba2": architecture(
-        "Mamba2", RECURRENT, **STEEP, state_size=8, num_heads=8, head_dim=8, n_groups=1, chunk_size=16
-    ),
-    "recurrent-gemma": architecture("RecurrentGemma", num_hidden_layers=3, lru_width=32, attention_window_size=64),
-    "bert": architecture("Bert", "head_dim num_key_value_heads"),
-}
-
-
-def thinker(template: str, specials: str, markers: str = "", base: str = "Llama", **settings: Any) -> Kind:
+def thinker(template: str, specials: str, markers: str = "") -> Kind:
     """A model that thinks, with the tokens and the end of the template that its family has."""
-    kind = architecture(base, **STEEP, **settings)
     return replace(
-        kind,
+        LLAMA,
         specials=["<s>", "</s>", *specials.split()],
         markers=markers.split(),
         chat_template=template,
@@ -307,9 +218,12 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     """Save a random-weight model of a kind with its tokenizer into `folder`.
 
     Args:
+        kind: one of these here, or a name in `tools/architectures.py`.
         eager: of a model that thinks: how many times as much its token for the end of a thought weighs.
     """
-    spec = kind if isinstance(kind, Kind) else {**KINDS, **ARCHITECTURES, **THINKERS}[kind]
+    spec = kind if isinstance(kind, Kind) else {**KINDS, "llama": LLAMA, **THINKERS}.get(kind)
+    if spec is None:
+        return save_model(ARCHITECTURES[kind], folder)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=spec.tokenizer(spec.specials),
         eos_token=spec.eos_token,

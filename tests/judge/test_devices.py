@@ -185,7 +185,7 @@ def test_a_quantised_output_layer_has_as_many_logits_as_before(model_folder: Mod
         ("llama-bytelevel", None),
         ("mistral-metaspace-bpe", None),  # it has a window of 4096 tokens
         ("mistral-window", None),
-        ("gemma2-window", None),
+        ("gemma2", None),
         ("gpt-oss", None),
         ("phi3-longrope", "its position encoding depends on the length of the longest row"),
         ("bloom", "its forward pass takes no position_ids"),

@@ -38,7 +38,7 @@ PIECES = [
 ]
 
 
-PACKED_KINDS = [*tiny_models.KINDS, "mistral-window", "gemma2-window", "gpt-oss"]
+PACKED_KINDS = [*tiny_models.KINDS, "mistral-window", "gemma2", "gpt-oss"]
 FEW_KINDS = ["llama-bytelevel", "gemma-metaspace-unigram"]  # a tokenizer of bytes and one of pieces
 
 

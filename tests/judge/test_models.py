@@ -15,6 +15,7 @@ from rag_evaluator import ConfigError, Judge, ModelError, RAGEvaluator, check
 from rag_evaluator.config import EmbeddingsConfig, JudgeConfig
 from rag_evaluator.judge import find_judge, load_pipeline, refuse_offloaded
 from rag_evaluator.models import LocalEmbeddings
+from tools.random_models import Architecture, save_model
 
 KIND = "llama-bytelevel"
 ModelFolder = Callable[..., Path]
@@ -159,11 +160,12 @@ def test_a_spoilt_folder_is_refused_with_its_key_and_what_is_wrong(
     assert message.startswith("judge.model: ") and re.search(told, message), message
 
 
+BERT = Architecture("Bert", head="ForMaskedLM")
+
+
 @pytest.mark.parametrize("architecture", ["BertForMaskedLM", "BertForPreTraining"])
-def test_an_encoder_is_refused_unless_it_was_trained_as_a_decoder(
-    model_folder: ModelFolder, tmp_path: Path, architecture: str
-) -> None:
-    folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
+def test_an_encoder_is_refused_unless_it_was_trained_as_a_decoder(tmp_path: Path, architecture: str) -> None:
+    folder = save_model(BERT, tmp_path / "model")
     edit_config(folder, architectures=[architecture])
     assert "is an encoder (bert" in judge_error(folder)
     with pytest.raises(ModelError, match=r"is an encoder \(bert"):
@@ -172,10 +174,10 @@ def test_an_encoder_is_refused_unless_it_was_trained_as_a_decoder(
     assert find_judge(JudgeConfig(model=str(folder))).source == str(folder)
 
 
-def test_the_weights_of_an_embedding_model_are_no_judge(model_folder: ModelFolder, tmp_path: Path) -> None:
+def test_the_weights_of_an_embedding_model_are_no_judge(tmp_path: Path) -> None:
     from transformers import AutoModel
 
-    folder = Path(shutil.copytree(model_folder("bert"), tmp_path / "model"))
+    folder = save_model(BERT, tmp_path / "model")
     AutoModel.from_pretrained(folder).save_pretrained(folder)
     assert "of the model's weights" in judge_error(folder)
 

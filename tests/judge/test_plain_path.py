@@ -57,16 +57,6 @@ def test_it_is_tried_out_how_a_model_goes_on_from_its_cache(model_folder: Callab
     assert decoder_of(load(model_folder(kind), dtype="float32")).together == TOGETHER_OF[kind]
 
 
-@pytest.mark.parametrize("kind", TOGETHER_OF)
-def test_the_tokens_are_those_of_generate(model_folder: Callable[..., Path], kind: str) -> None:
-    judge = load(model_folder(kind), dtype="float32")
-    requests = requests_of(judge, 6)
-    found, _ = passes(decoder_of(judge, 4), requests)
-    expected, _ = passes(plain_of(judge), requests)
-    assert [reply.token_ids for reply in found] == [reply.token_ids for reply in expected]
-    assert [reply.confidence for reply in found] == [pytest.approx(reply.confidence, abs=1e-4) for reply in expected]
-
-
 @pytest.mark.parametrize("kind", FAST)
 def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(model_folder: Callable[..., Path], kind: str) -> None:
     judge = load(model_folder(kind), dtype="float32")

@@ -6,6 +6,7 @@ be left out, the order stays) and `x-partition` on an object (its first two arra
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Any
 
 from pydantic import BaseModel
@@ -103,18 +104,20 @@ def faults(schema: Schema, value: Value, place: str = "the answer") -> Iterator[
         if not any(value == option and type(value) is type(option) for option in options):
             yield f"{place} is {value!r:.60}: expected {' or '.join(map(repr, options)):.120}"
         return
-    if type(value) not in KINDS[schema["type"]]:
-        yield f"{place} is {value!r:.60}: expected {schema['type']}"
-    elif schema["type"] == "object":
+    kind = schema.get("type")  # a field of a user's model may be of any
+    if kind and type(value) not in KINDS[kind]:
+        yield f"{place} is {value!r:.60}: expected {kind}"
+    elif kind == "object":
         yield from _object_faults(schema, value, place)
-    elif schema["type"] == "array":
+    elif kind == "array":
         yield from _array_faults(schema, value, place)
 
 
 def _object_faults(schema: Schema, value: Value, place: str) -> Iterator[str]:
-    if missing := set(schema["properties"]) - set(value):
+    properties = schema.get("properties", {})
+    if missing := set(properties) - set(value):
         yield f"{place} lacks {', '.join(sorted(missing))}"
-    for name, part in schema["properties"].items():
+    for name, part in properties.items():
         if name in value:
             yield from faults(part, value[name], name)
     first, second = schema.get("x-partition", ("", ""))
@@ -145,7 +148,6 @@ def _array_faults(schema: Schema, value: Value, place: str) -> Iterator[str]:
 
 BINARY = (0, 1)
 STARS = (1, 2, 3, 4, 5)
-DIGITS = tuple(range(10))
 SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("StatementFaithfulnessAnswer", "verdict"): BINARY,
     ("ContextPrecisionOutput", "verdict"): BINARY,
@@ -163,8 +165,6 @@ EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {
     "KnownOutput": ("known", "answer"),
 }
 """Response model -> its flag, and the text that is empty where the flag is 0."""
-BY_RUBRICS = frozenset({("RubricScoreOutput", "score"), ("InstanceRubricScoreOutput", "score")})
-"""Those whose scale is another one where the input has rubrics: the numbers that these name."""
 RUBRIC = re.compile(r"score(\d)_description")
 REASONS = frozenset({"reason", "feedback"})
 """Fields in which a judge says why."""
@@ -212,24 +212,20 @@ def with_reasons(schema: Schema, reasons: Reasons) -> Schema:
 
 
 def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]:
-    """What in an answer the schema would not allow, in words: `statements[0].verdict is 7: expected one of 0, 1`.
+    """What in an answer the schema would not allow, in words: `verdict is 7: expected 0 or 1`.
 
     It reads only the rubrics of the input: statements may be others than those in the question.
     """
-    kind = type(answer).__name__
-    for name, value in answer:
-        scale = SCALES.get((kind, name))
-        if (kind, name) in BY_RUBRICS:
-            default = DIGITS if data is None else scale
-            scale = tuple(rubric_numbers(getattr(data, "rubrics", ()))) or default
-        if scale and value not in scale:
-            yield f"{name} is {value!r}: expected one of {', '.join(map(str, scale))}"
-        for place, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(item, BaseModel):
-                yield from (f"{name}{'' if place is None else f'[{place}]'}.{wrong}" for wrong in off_scale(item))
-    flag, text = EMPTY_WHERE_ZERO.get(kind, ("", ""))
-    if flag and not getattr(answer, flag) and getattr(answer, text):
-        yield f"{text} is {getattr(answer, text)!r:.40}: expected '' where {flag} is 0"
+    kind = type(answer)
+    schema = _free_schema(kind)
+    if RULES.get(kind.__name__) is OF_RUBRICS:  # of an input that is not known they may be any numbers
+        schema = tighten(kind, data) if data else {**schema, "properties": {"score": {"enum": list(range(10))}}}
+    yield from faults(schema, answer.model_dump(mode="json"))
+
+
+@cache
+def _free_schema(response_model: type[BaseModel]) -> Schema:
+    return tighten(response_model)
 
 
 def _resolve(schema: Any, definitions: Mapping[str, Any]) -> Any:

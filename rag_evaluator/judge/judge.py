@@ -433,17 +433,6 @@ def _named(config: JudgeConfig, judge: Any) -> JudgeConfig:
     return config.model_copy(update={"model": DEMO if name == str(DEMO_JUDGE) else name})
 
 
-PIPELINE_KEYS = {"max_new_tokens": "max_new_tokens", "temperature": "temperature", "do_sample": "temperature"}
-
-
-def unread_settings(pipeline: Any, config: JudgeConfig) -> dict[str, str]:
-    """Settings of a pipeline, `max_new_tokens=5`, that our engine does not read -> the key of `judge` that it reads."""
-    own = getattr(pipeline, "pipeline_kwargs", None) or {}  # of LangChain
-    given = {**getattr(_pipeline_of(pipeline), "_forward_params", {}), **own}
-    values = {name: (given.get(name) or 0, key) for name, key in PIPELINE_KEYS.items()}
-    return {f"{name}={value}": key for name, (value, key) in values.items() if value not in (0, getattr(config, key))}
-
-
 def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
     """What the judge's answers depend on beside the prompt, by name.
 

@@ -17,7 +17,7 @@ from rag_evaluator.errors import ConfigError, DatasetError, JudgementError, did_
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.files.atomic import safe_names
 from rag_evaluator.files.progress import automatic, silent
-from rag_evaluator.judge.judge import LangchainJudge, is_langchain, is_pipeline, unread_settings
+from rag_evaluator.judge.judge import LangchainJudge, is_langchain, is_pipeline
 from rag_evaluator.metrics.chosen import chosen_metrics, for_metrics
 from rag_evaluator.metrics.given_metrics import NamedMetric, as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import METRICS, canonical_name
@@ -27,7 +27,7 @@ from rag_evaluator.ragas.names import CHATS, METRIC_CLASSES, no_counterpart
 from rag_evaluator.ragas.result import EvaluationResult
 from rag_evaluator.results.conclusion import why_of
 from rag_evaluator.results.results import Results, side_by_side
-from rag_evaluator.tasks.question import Settings, judge_source, settings_of, warned_once
+from rag_evaluator.tasks.question import Settings, judge_source, settings_of
 
 # Any in this module: models, datasets and metrics of users' scripts.
 
@@ -149,12 +149,6 @@ def evaluator_of(
     if is_langchain(llm) and not is_pipeline(llm) and run_config is not None:
         llm = LangchainJudge(llm, run_config.max_workers)
     asks = any(metric.judge for metric in chosen.values())
-    if asks and is_pipeline(llm):
-        unread = unread_settings(llm, config.judge)
-        if unread:
-            keys = " and ".join(f"judge.{key}" for key in dict.fromkeys(unread.values()))
-            advice = f"Set {keys}: evaluate(..., config={{'judge': {{...}}}})."
-            warned_once(f"Of the pipeline {', '.join(unread)}: not used here. {advice}")
     return RAGEvaluator(config, judge_source(llm, config) if asks else llm, embeddings, chosen=chosen)
 
 

@@ -7,7 +7,6 @@ import math
 import re
 import time
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -38,7 +37,6 @@ from rag_evaluator.ragas import MODULES, EvaluationDataset, RunConfig, SingleTur
 from rag_evaluator.ragas import metrics as ragas_metrics
 from rag_evaluator.ragas.evaluation import evaluator_of
 from rag_evaluator.ragas.names import ASPECTS, METRIC_CLASSES, NOT_HERE, OF_RAGAS, SINGLETONS, NoCounterpartError
-from rag_evaluator.tasks import warned_once
 
 ROW = {"user_input": "Where?", "retrieved_contexts": ["In Tesk."], "response": "In Tesk.", "reference": "Tesk."}
 OTHERS = {"AspectCritic", "DistanceMeasure"}
@@ -219,16 +217,6 @@ def test_metrics_made_with_ragas_ask_whatever_the_door_offers_as_llm() -> None:
     server: Any = llm_factory("qwen", base_url="http://127.0.0.1:1/v1")
     server.model = RAGEvaluator({"metrics": ["faithfulness"]}, model).llm
     assert tone().score(llm=server, response="Hello.").value == "pass"
-
-
-def test_settings_of_a_pipeline_that_are_not_read_are_named_once(caplog: pytest.LogCaptureFixture) -> None:
-    inner = SimpleNamespace(model=None, tokenizer=None, _forward_params={"max_new_tokens": 64})
-    pipeline = SimpleNamespace(pipeline=inner, pipeline_kwargs={"do_sample": True, "temperature": 0.7})
-    warned_once.cache_clear()
-    for _ in range(2):
-        evaluator_of([ragas_metrics.Faithfulness()], pipeline, None)
-    assert "max_new_tokens=64, temperature=0.7, do_sample=True: not used here." in caplog.text
-    assert caplog.text.count("not used here") == 1
 
 
 def test_criteria_of_ragas_0_1_are_asked_in_our_words() -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
@@ -24,6 +24,11 @@ from transformers import (
 
 from tools.architectures import ARCHITECTURES
 from tools.random_models import save_model
+
+if TYPE_CHECKING:
+    from rag_evaluator import Judge
+
+Tiny = Callable[..., "Judge"]
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"

@@ -190,7 +190,7 @@ class EngineJudge:
         """
         if self.thoughts is None:
             return Thought()
-        tokens, temperature, stop = self.config.thinking_tokens, self.config.temperature, self.thoughts.stop
+        tokens, temperature, stop = self.config.thinking_tokens, self.config.temperature, self.thoughts
         seed = int(short_digest(f"thought\0{seed}"), 16) % 2**63 if temperature > 0 else 0
         budget = Budget(0, 0, 0, tokens, 0)
         reply = await self._generate(Request(input_ids, None, tokens, budget, temperature, seed, group, stop=stop))
@@ -202,7 +202,7 @@ class EngineJudge:
         while 0 <= place < len(text):  # a token may begin before the end and go on into it
             ids.pop()
             text = decode(ids)
-        close = self.thoughts.close if reply.complete else self.thoughts.close_cut
+        close = stop.close if reply.complete else stop.close_cut
         return Thought(text, len(ids), (*ids, *close), frozenset() if reply.complete else CUT)
 
     async def _generate(self, request: Request) -> Reply:

@@ -10,14 +10,13 @@ from pydantic import BaseModel
 from rich.filesize import decimal
 
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
+from rag_evaluator.errors import PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.checks import FASTER_DTYPE, Checks, State
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
-from rag_evaluator.judge.engines.protocol import FASTER, PATHS, TextEngine
-from rag_evaluator.judge.engines.server.long_prompts import pieces
+from rag_evaluator.judge.engines.protocol import FASTER, PATHS
 from rag_evaluator.judge.engines.transformers.packed import PackedDecoder
 from rag_evaluator.judge.grammar.schema import Schema, tighten
 from rag_evaluator.judge.judge import as_judge
@@ -44,7 +43,6 @@ class Rehearsal(ScriptedJudge):
         text: what invented answers say: as long as the judge's are likely to be, which repeat responses.
         longest: tokens of the longest prompt with its longest answer.
         too_long: prompts that did not fit the window.
-        longest_prompt: in characters.
         chooses: whether options were weighed.
 
     Raises `PromptTooLongError` where the judge would.
@@ -52,11 +50,10 @@ class Rehearsal(ScriptedJudge):
 
     def __init__(self, judge: JudgeProtocol) -> None:
         super().__init__(self._answer, self._shares)
-        self.judge, self.text, self.longest, self.too_long, self.longest_prompt = judge, "", 0, 0, ""
+        self.judge, self.text, self.longest, self.too_long = judge, "", 0, 0
         self.chooses = False
 
     def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
-        self.longest_prompt = max(self.longest_prompt, prompt, key=len)
         try:
             self._measure(prompt, response_model)
         except PromptTooLongError:
@@ -67,7 +64,6 @@ class Rehearsal(ScriptedJudge):
 
     def _shares(self, prompt: str, options: Sequence[str]) -> Mapping[str, float]:
         self.chooses = True
-        self.longest_prompt = max(self.longest_prompt, prompt, key=len)
         if self.judge.capabilities.counts_tokens and self.judge.room(prompt) < max(map(self.judge.count, options)):
             self.too_long += 1
             raise PromptTooLongError("the prompt with its options does not fit the model's window")
@@ -234,14 +230,14 @@ async def _measure(
     evaluator: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], checks: Checks
 ) -> None:
     """The longest rows against the window: which of them would lose contexts, and which would be missing."""
+    if not judge.capabilities.counts_tokens:
+        text = "this judge counts no tokens: what its server does not read whole is a missing score, with its reason"
+        checks.add("window", "skipped", text)
+        return
     rehearsal = Rehearsal(judge)
     measured = Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
     asking = [name for name, metric in evaluator.metrics.items() if metric.judge]
     longest = sorted(range(len(rows)), key=lambda place: -_length(rows[place]))[:LONGEST]
-    if not judge.capabilities.counts_tokens:
-        prompts = [await _longest_prompt(rows[place], measured, rehearsal, asking) for place in reversed(longest)]
-        await _try_prompts(judge, [prompt for prompt in prompts if prompt[1]], checks)
-        return
     losses: list[dict[str, Any]] = []
     fit = 0
     for place in longest:
@@ -275,48 +271,6 @@ def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, c
     text = f"{about(questions)} questions to the judge and {time}, if all {rows:,} rows take what this one row took"
     details = {"questions": questions, "seconds": [seconds / together, seconds], "rows": rows}
     checks.add("cost", "ok", text, details)
-
-
-async def _longest_prompt(
-    row: Sample, measured: Scorer, rehearsal: Rehearsal, metrics: Sequence[str]
-) -> tuple[str, str]:
-    """Where a row is, and its longest prompt; empty where it has none."""
-    rehearsal.longest_prompt, rehearsal.text = "", _likely_answer(row)
-    for metric in metrics:
-        await measured.score(row, metric)
-    return row.where, rehearsal.longest_prompt
-
-
-async def _try_prompts(judge: JudgeProtocol, prompts: Sequence[tuple[str, str]], checks: Checks) -> None:
-    """Whether a server that counts tokens itself reads the longest prompts whole.
-
-    Args:
-        prompts: where each row is, and its longest prompt.
-    """
-    engine = engine_of(judge)
-    if not isinstance(engine, TextEngine) or not engine.tries_prompts:
-        text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
-        advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
-        checks.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
-        return
-    missing, why = list[str](), ""
-    for where, prompt in sorted(prompts, key=lambda prompt: -pieces(prompt[1])):
-        try:
-            await engine.try_prompt(prompt)
-        except JudgementError as error:
-            missing, why = [*missing, where], why or str(error)
-        else:
-            break
-        if len(missing) == ENOUGH:
-            break
-    longest = max((len(prompt) for _, prompt in prompts), default=0)
-    details = {"characters": longest, "missing": missing}
-    if not missing:
-        checks.add("window", "ok", f"the longest prompt, {longest} characters, is read whole", details)
-        return
-    rows = f"{'at least ' if len(missing) == ENOUGH else ''}{counted(len(missing), 'row')}"
-    text = f"scores of {rows} would be missing: {', '.join(missing[:NAMED])}: {why}"
-    checks.add("window", "warning", text, details)
 
 
 def _likely_answer(row: Sample) -> str:

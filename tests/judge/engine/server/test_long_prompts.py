@@ -1,7 +1,6 @@
 """Servers that cut long prompts and answer all the same, with status 200: no score is made of half a prompt."""
 
 import json
-import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ import pytest
 from fake_server import Fake, Verdict, ask, judge_of, reading, serve, status
 from transformers import AutoTokenizer
 
-from rag_evaluator import JudgementError, ModelError, RAGEvaluator, check
+from rag_evaluator import JudgementError, ModelError, RAGEvaluator
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ModelFolder = Callable[..., Path]
@@ -122,38 +121,6 @@ def test_usage_of_zero_tokens_is_no_count(model_folder: ModelFolder) -> None:
         assert words_asked(fake) > 1
 
 
-WINDOWS: dict[str, tuple[list[int], int | None, str, str, str]] = {
-    "some are cut": ([1, 50, 300, 400], 1500, "", "warning", "2 rows .*: row 3, row 2"),
-    "none is cut": ([1, 400], 9000, "", "ok", "whole"),
-    "some are refused": ([1, 400], None, "refuses", "warning", "1 row .*the context is too long"),
-    "many are refused": ([1, *[400] * 6], None, "refuses", "warning", "at least 5 rows"),
-    "nothing is known": ([1], None, "repeats nothing", "skipped", r"judge\.model"),
-    "tokens are counted": ([1, 400], 3000, "counts", "warning", "1 row"),
-}
-
-
-@pytest.mark.parametrize(("sizes", "context", "server", "state", "words"), WINDOWS.values(), ids=WINDOWS)
-def test_check_says_before_the_run_which_rows_a_server_would_cut_or_refuse(
-    sizes: list[int], context: int | None, server: str, state: str, words: str, model_folder: ModelFolder
-) -> None:
-    folder = model_folder("llama-bytelevel")
-    with serve(context=context, count=tokens_of(folder) if server == "counts" else None) as fake:
-        fake.content = fake.content if server == "repeats nothing" else reading
-        answer = fake.answer
-        fake.answer = lambda path, body: (  # type: ignore[method-assign]
-            status(400, "the context is too long")
-            if server == "refuses" and len(json.dumps(body)) > 9000
-            else answer(path, body)
-        )
-        judge = {"engine": "server", "url": fake.url, **({"model": str(folder)} if server == "counts" else {})}
-        rows = [row(SHORT * size) for size in sizes]
-        report = check({"metrics": ["context_relevance"], "judge": judge}, data=rows)
-        asked = words_asked(fake)
-    [window] = [entry for entry in report.checks if entry.name == "window"]
-    assert window.state == state and re.search(words, window.text), window.text
-    assert asked < 16
-
-
 NAMES = {  # asked -> (answered, whether it is the same)
     "equal": ("tiny", "tiny", True),
     "none is told": ("tiny", "", True),
@@ -180,12 +147,6 @@ def test_a_server_that_answers_with_another_model_is_refused(asked: str, answere
             with pytest.raises(ModelError, match=r"judge\.served_model.*answer") as caught:
                 judge_of(fake)
             assert answered in str(caught.value) and asked in str(caught.value)
-
-
-def test_a_second_name_of_the_served_model_is_no_other_model() -> None:
-    models = [{"id": "first", "root": "/models/x"}, {"id": "second", "root": "/models/x"}]
-    with serve(models=models, name="first") as fake:
-        assert isinstance(ask(judge_of(fake, served_model="second"), SHORT)[0], Verdict)
 
 
 def test_a_model_that_is_exchanged_in_mid_run_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,13 +1,10 @@
 """Whether rows may be in one batch is tried out; `test_architectures` compares their answers."""
 
 import logging
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 import torch
-from test_judge import load
-from tiny_models import plain_of
+from tiny_models import Tiny, plain_of
 
 from rag_evaluator.judge import why_alone
 from tools.architecture_settings import WINDOW
@@ -19,10 +16,10 @@ pytestmark = pytest.mark.models
     "kind, why", [("rwkv", "its logits change beside a longer row"), ("mamba2", None), ("bloom", None)]
 )
 def test_in_half_precision_too_models_that_heed_their_neighbours_are_decoded_one_row_at_a_time_with_a_warning(
-    model_folder: Callable[..., Path], kind: str, why: str | None, caplog: pytest.LogCaptureFixture
+    tiny: Tiny, kind: str, why: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        judge = load(model_folder(kind), dtype="bfloat16", batch_size=16)
+        judge = tiny(kind, dtype="bfloat16", batch_size=16)
     assert judge.inner.engine.decoder.alone == why
     assert judge.inner.engine.decoder.batch_size.most == (1 if why else 16)
     assert [record.args for record in caplog.records if "decoded alone" in record.msg] == ([(why,)] if why else [])
@@ -30,9 +27,9 @@ def test_in_half_precision_too_models_that_heed_their_neighbours_are_decoded_one
 
 @pytest.mark.parametrize("kind", ["mistral-window", "gemma2", "gpt-oss"])
 def test_neighbours_are_tried_out_with_a_row_longer_than_the_attention_window(
-    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = load(model_folder(kind), dtype="float32", batch_size=1)
+    judge = tiny(kind, dtype="float32", batch_size=1)
     seen: list[int] = []
 
     def logits(sequences: list[tuple[int, ...]], steps: int) -> torch.Tensor:
@@ -48,8 +45,8 @@ def test_neighbours_are_tried_out_with_a_row_longer_than_the_attention_window(
     assert max(seen) <= 64, "a large model on a CPU must not be tried out for minutes"
 
 
-def test_a_trial_that_does_not_fit_the_memory_is_made_with_a_shorter_row(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("mistral-window"), dtype="float32", batch_size=1)
+def test_a_trial_that_does_not_fit_the_memory_is_made_with_a_shorter_row(tiny: Tiny) -> None:
+    judge = tiny("mistral-window", dtype="float32", batch_size=1)
 
     def logits(sequences: list[tuple[int, ...]], steps: int) -> torch.Tensor:
         if max(map(len, sequences)) > 40:

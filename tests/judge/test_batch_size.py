@@ -1,13 +1,12 @@
 """How many sequences are decoded together: as the user says, as memory allows, and the same in two runs."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from test_judge import load
+from tiny_models import Tiny
 
 from rag_evaluator.config import USUAL_BATCH, JudgeConfig
 from rag_evaluator.judge import (
@@ -63,19 +62,19 @@ def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
 
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "lfm2"])
 def test_what_was_chosen_is_what_the_judge_is_kept_busy_with_and_what_the_manifest_says(
-    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decoder, "on_gpus", lambda _: True)
-    judge = load(model_folder(kind))
+    judge = tiny(kind)
     most = judge.inner.engine.decoder.batch_size.most
     assert most > USUAL_BATCH
     assert judge.inner.capabilities.in_flight == most
     assert judge.inner.about["batch_size"] == str(most)
-    assert load(model_folder(kind), batch_size=3).inner.about["batch_size"] == "3"
+    assert tiny(kind, batch_size=3).inner.about["batch_size"] == "3"
 
 
-def test_what_a_row_of_a_hybrid_takes_is_measured(model_folder: Callable[..., Path]) -> None:
-    engine: Any = load(model_folder("lfm2"), dtype="float32").inner.engine
+def test_what_a_row_of_a_hybrid_takes_is_measured(tiny: Tiny) -> None:
+    engine: Any = tiny("lfm2", dtype="float32").inner.engine
     config = engine.model.config
     keys = 2 * config.num_key_value_heads * (config.hidden_size // config.num_attention_heads) * 4
     states = 2 * config.hidden_size * config.conv_L_cache * 4

@@ -297,16 +297,6 @@ class CountingEmbeddings(Embeddings):
         raise AssertionError("questions and answers are embedded alike")
 
 
-def test_each_distinct_text_is_embedded_once_and_vectors_keep_the_order_of_the_texts() -> None:
-    model = CountingEmbeddings()
-    embeddings = LocalEmbeddings(model)
-    assert embeddings.embed_texts(["bee", "a", "bee", "xyz"]) == [[3, 2], [1, 1], [3, 2], [3, 0]]
-    assert embeddings.embed_texts(["xyz", "new", "a"]) == [[3, 0], [3, 1], [1, 1]]
-    assert embeddings.embed_text("bee") == [3, 2]
-    assert embeddings.embed_texts([]) == []
-    assert model.calls == [["bee", "a", "xyz"], ["new"]]
-
-
 def test_within_a_run_each_distinct_text_is_embedded_once() -> None:
     model = CountingEmbeddings()
     pairs = [("one", "two"), ("one", "three"), ("two", "one"), ("one", "two")]

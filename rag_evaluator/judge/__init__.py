@@ -24,7 +24,7 @@ __getattr__, __dir__, __all__ = facade(
         "engines.vllm.core": "rank_of",
         "engines.vllm.engine": "VllmEngine",
         "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING share_out to_lark to_lark_after with_limit",
-        "grammar.schema": "CUT_LISTS REASONS RULES SCALES faults off_scale plain settle tighten with_reasons",
+        "grammar.schema": "CUT_LISTS REASONS RULES SCALES faults off_scale plain settle tighten",
         "judge": "IN_FLIGHT LangchainJudge LazyJudge as_judge judge_parts source_of",
         "protocol": (
             "Capabilities Draw Ids JudgeProtocol Opinion Option PromptText Reply Request Shares "

@@ -16,7 +16,7 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.protocol import Engine, TextEngine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
-from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten, with_reasons
+from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import (
     Capabilities,
     Draw,
@@ -158,7 +158,7 @@ class EngineJudge:
     def request(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Request:
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
         data = prompt.data if isinstance(prompt, PromptText) else None
-        schema = with_reasons(tighten(response_model, data), self.config.reasons)
+        schema = tighten(response_model, data, self.config.reasons)
         input_ids = self.encoder.encode(prompt)
         room = self.window - len(input_ids) - self.reserve
         budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)

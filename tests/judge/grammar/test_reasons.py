@@ -10,7 +10,7 @@ from test_lark import accepts
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config import JudgeConfig, Reasons
-from rag_evaluator.judge import judge_parts, plain, tighten, to_lark, with_reasons
+from rag_evaluator.judge import judge_parts, plain, tighten, to_lark
 
 STATEMENTS = NLIStatementInput(context="c", statements=["One.", "Two."])
 
@@ -33,21 +33,19 @@ def answer(*reasons: str) -> str:
     ],
 )
 def test_a_reason_is_as_short_as_it_is_wanted(reasons: Reasons, allowed: list[str], refused: list[str]) -> None:
-    schema = with_reasons(tighten(NLIStatementOutput, STATEMENTS), reasons)
+    schema = tighten(NLIStatementOutput, STATEMENTS, reasons)
     grammar = to_lark(schema)
     assert accepts(grammar, answer(*allowed))
     assert not accepts(grammar, answer(*refused))
 
 
 def test_the_default_changes_neither_schema_nor_signature() -> None:
-    schema = tighten(NLIStatementOutput, STATEMENTS)
-    assert with_reasons(schema, "full") is schema
     assert [judge_parts(JudgeConfig(reasons=reasons), "x").get("reasons") for reasons in ("full", "short", "none")] == [
         None,
         "short",
         "none",
     ]
-    shown = plain(with_reasons(tighten(ContextRecallOutput), "short"))["properties"]["classifications"]["items"]
+    shown = plain(tighten(ContextRecallOutput, reasons="short"))["properties"]["classifications"]["items"]
     assert shown["properties"]["reason"] == {"type": "string", "minLength": 1, "maxLength": 100}
 
 

@@ -7,20 +7,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
+import transformers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import (
-    GemmaConfig,
-    GemmaForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-)
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
 
 from tools.architectures import ARCHITECTURES
 from tools.random_models import save_model
@@ -116,71 +105,42 @@ def _with_byte_tokens_as_text(tokenizer: Tokenizer) -> Tokenizer:
 
 @dataclass(frozen=True)
 class Kind:
-    """A model family: how to make its tokenizer and its model."""
+    """A model family: how to make its tokenizer, and what the class of its configuration begins with."""
 
     tokenizer: Callable[[list[str]], Tokenizer]
     specials: list[str]
-    model: Callable[[dict[str, Any]], Any]
+    model: str
     chat_template: str | None = None
     pad_token: str | None = None
     eos_token: str | None = "</s>"
     bos_token: str | None = None
     extra_vocab: int = 0
     markers: list[str] = field(default_factory=list)  # added tokens that are not special ones
+    settings: dict[str, Any] = field(default_factory=dict)  # of the model
 
 
 SPM = ["<unk>", "<s>", "</s>"]
 KINDS = {
-    "llama-bytelevel": Kind(
-        byte_level,
-        ["<s>", "</s>"],
-        lambda shape: LlamaForCausalLM(LlamaConfig(**shape)),
-        bos_token="<s>",
-        extra_vocab=37,
-    ),
+    "llama-bytelevel": Kind(byte_level, ["<s>", "</s>"], "Llama", bos_token="<s>", extra_vocab=37),
     "qwen2-chat": Kind(
         byte_level,
         ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"],
-        lambda shape: Qwen2ForCausalLM(Qwen2Config(**{k: v for k, v in shape.items() if k != "head_dim"})),
+        "Qwen2",
         chat_template=CHATML,
         pad_token="<|endoftext|>",
         eos_token="<|im_end|>",
         extra_vocab=64,
     ),
-    "mistral-metaspace-bpe": Kind(
-        metaspace_bpe, SPM, lambda shape: MistralForCausalLM(MistralConfig(**shape)), bos_token="<s>"
-    ),
+    "mistral-metaspace-bpe": Kind(metaspace_bpe, SPM, "Mistral", bos_token="<s>"),
     "gemma-metaspace-unigram": Kind(
-        metaspace_unigram,
-        [*SPM, "<pad>"],
-        lambda shape: GemmaForCausalLM(GemmaConfig(**shape)),
-        pad_token="<pad>",
-        bos_token="<s>",
-        extra_vocab=8,
+        metaspace_unigram, [*SPM, "<pad>"], "Gemma", pad_token="<pad>", bos_token="<s>", extra_vocab=8
     ),
-    "gpt2": Kind(
-        byte_level,
-        ["<|endoftext|>"],
-        lambda shape: GPT2LMHeadModel(
-            GPT2Config(
-                n_embd=32,
-                n_layer=2,
-                n_head=4,
-                n_positions=shape.get("n_positions", 8192),
-                vocab_size=shape["vocab_size"],
-            )
-        ),
-        eos_token="<|endoftext|>",
-    ),
+    "gpt2": Kind(byte_level, ["<|endoftext|>"], "GPT2", eos_token="<|endoftext|>"),
 }
 
 
-LLAMA = Kind(  # with weights so large that what a row sees changes what it answers
-    byte_level,
-    ["<s>", "</s>"],
-    lambda shape: LlamaForCausalLM(LlamaConfig(**{"initializer_range": 0.5, "pad_token_id": 0, **shape})),
-    bos_token="<s>",
-)
+STEEP = {"initializer_range": 0.5, "pad_token_id": 0}  # so large that what a row sees changes what it answers
+LLAMA = Kind(byte_level, ["<s>", "</s>"], "Llama", bos_token="<s>", settings=STEEP)
 
 
 def thinker(template: str, specials: str, markers: str = "") -> Kind:
@@ -241,7 +201,8 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
     eager = shape.pop("eager", None)
-    model = spec.model({**SHAPE, "vocab_size": len(tokenizer) + spec.extra_vocab, **shape})
+    settings = {**SHAPE, "vocab_size": len(tokenizer) + spec.extra_vocab, **spec.settings, **shape}
+    model = AutoModelForCausalLM.from_config(getattr(transformers, f"{spec.model}Config")(**settings))
     if eager is not None:
         assert isinstance(kind, str)  # one of THINKERS
         with torch.no_grad():

@@ -152,11 +152,10 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
     assert judge.inner.engine.decoder.batch_size.most == 2
 
 
-def test_choices_and_models_run_the_plain_way_are_halved_as_well(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_batches_of_models_run_the_plain_way_are_halved_as_well(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
     judge = tiny("bloom", max_new_tokens=32, batch_size=8)
     requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
-    asked = [(f"Choose for {number}: ", ["yes", "no"]) for number in range(8)]
-    expected, chosen = judge.inner.engine.handle(requests), [judge.choose(*one) for one in asked]
+    expected = judge.inner.engine.handle(requests)
     forward = judge.inner.engine.model.forward
 
     @functools.wraps(forward)  # what prepares its inputs reads its parameters
@@ -167,14 +166,6 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(tiny: Tiny, mon
 
     monkeypatch.setattr(judge.inner.engine.model, "forward", small)
     assert judge.inner.engine.handle(requests) == expected
-    assert judge.inner.engine.decoder.batch_size.most == 2
-    judge.inner.engine.decoder.batch_size.most = 8
-    judge.inner._answers.clear()
-
-    async def all_choices() -> list[dict[str, float]]:
-        return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
-
-    assert asyncio.run(all_choices()) == [pytest.approx(one, abs=1e-5) for one in chosen]
     assert judge.inner.engine.decoder.batch_size.most == 2
 
 
@@ -272,7 +263,7 @@ def test_a_prompt_longer_than_the_window_is_told_with_its_numbers(tiny: Tiny) ->
 
 def test_neighbours_with_long_answers_do_not_carry_a_row_past_the_window(tiny: Tiny) -> None:
     """GPT-2 has a table of positions: one step too far would be an error."""
-    judge = tiny("gpt2", {"n_positions": 256}, max_new_tokens=200)
+    judge = tiny("gpt2", {"max_position_embeddings": 256}, max_new_tokens=200)
     assert judge.inner.window == 256
     near_the_end = PromptText(" ".join(["x"] * 100) + "\nOutput: ")
     opinions = ask(judge, [(near_the_end, Note), (PromptText("y\nOutput: "), Note)])

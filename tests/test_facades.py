@@ -18,7 +18,6 @@ PATCHED = {
     "rag_evaluator.judge.engines.transformers.decoder",
     "rag_evaluator.judge.engines.transformers.loading",
     "rag_evaluator.judge.engines.transformers.packed",
-    "rag_evaluator.judge.engines.transformers.plain",
     "rag_evaluator.models.hub",
     "rag_evaluator.report.document",
     "rag_evaluator.tasks.evaluation",

@@ -4,24 +4,20 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 import transformers
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers, trainers
-from transformers import (
-    GemmaConfig,
-    GemmaForCausalLM,
-    GPT2Config,
-    GPT2LMHeadModel,
-    LlamaConfig,
-    LlamaForCausalLM,
-    MistralConfig,
-    MistralForCausalLM,
-    PreTrainedTokenizerFast,
-    Qwen2Config,
-    Qwen2ForCausalLM,
-)
+from transformers import AutoModelForCausalLM, PreTrainedTokenizerFast
+
+from tools.architectures import ARCHITECTURES
+from tools.random_models import save_model
+
+if TYPE_CHECKING:
+    from rag_evaluator import Judge
+
+Tiny = Callable[..., "Judge"]
 
 CHATML = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
@@ -109,168 +105,48 @@ def _with_byte_tokens_as_text(tokenizer: Tokenizer) -> Tokenizer:
 
 @dataclass(frozen=True)
 class Kind:
-    """A model family: how to make its tokenizer and its model."""
+    """A model family: how to make its tokenizer, and what the class of its configuration begins with."""
 
     tokenizer: Callable[[list[str]], Tokenizer]
     specials: list[str]
-    model: Callable[[dict[str, Any]], Any]
+    model: str
     chat_template: str | None = None
     pad_token: str | None = None
     eos_token: str | None = "</s>"
     bos_token: str | None = None
     extra_vocab: int = 0
     markers: list[str] = field(default_factory=list)  # added tokens that are not special ones
+    settings: dict[str, Any] = field(default_factory=dict)  # of the model
 
 
 SPM = ["<unk>", "<s>", "</s>"]
 KINDS = {
-    "llama-bytelevel": Kind(
-        byte_level,
-        ["<s>", "</s>"],
-        lambda shape: LlamaForCausalLM(LlamaConfig(**shape)),
-        bos_token="<s>",
-        extra_vocab=37,
-    ),
+    "llama-bytelevel": Kind(byte_level, ["<s>", "</s>"], "Llama", bos_token="<s>", extra_vocab=37),
     "qwen2-chat": Kind(
         byte_level,
         ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "<think>", "</think>"],
-        lambda shape: Qwen2ForCausalLM(Qwen2Config(**{k: v for k, v in shape.items() if k != "head_dim"})),
+        "Qwen2",
         chat_template=CHATML,
         pad_token="<|endoftext|>",
         eos_token="<|im_end|>",
         extra_vocab=64,
     ),
-    "mistral-metaspace-bpe": Kind(
-        metaspace_bpe, SPM, lambda shape: MistralForCausalLM(MistralConfig(**shape)), bos_token="<s>"
-    ),
+    "mistral-metaspace-bpe": Kind(metaspace_bpe, SPM, "Mistral", bos_token="<s>"),
     "gemma-metaspace-unigram": Kind(
-        metaspace_unigram,
-        [*SPM, "<pad>"],
-        lambda shape: GemmaForCausalLM(GemmaConfig(**shape)),
-        pad_token="<pad>",
-        bos_token="<s>",
-        extra_vocab=8,
+        metaspace_unigram, [*SPM, "<pad>"], "Gemma", pad_token="<pad>", bos_token="<s>", extra_vocab=8
     ),
-    "gpt2": Kind(
-        byte_level,
-        ["<|endoftext|>"],
-        lambda shape: GPT2LMHeadModel(
-            GPT2Config(
-                n_embd=32,
-                n_layer=2,
-                n_head=4,
-                n_positions=shape.get("n_positions", 8192),
-                vocab_size=shape["vocab_size"],
-            )
-        ),
-        eos_token="<|endoftext|>",
-    ),
+    "gpt2": Kind(byte_level, ["<|endoftext|>"], "GPT2", eos_token="<|endoftext|>"),
 }
 
 
-LATENT = {  # of DeepSeek's attention and experts
-    "num_key_value_heads": 4,
-    "q_lora_rank": 16,
-    "kv_lora_rank": 16,
-    "qk_rope_head_dim": 8,
-    "qk_nope_head_dim": 8,
-    "v_head_dim": 8,
-    "n_routed_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16,
-    "first_k_dense_replace": 1,
-    "n_group": 1,
-    "topk_group": 1,
-    "index_topk": 16,
-    "index_n_heads": 2,
-    "index_head_dim": 16,
-}
-ROPE_SWITCH = 300  # tokens: longer rows get other rope factors
-LONGROPE = {
-    "rope_type": "longrope",
-    "rope_theta": 10000.0,
-    "short_factor": [1.0] * 4,
-    "long_factor": [16.0] * 4,
-    "original_max_position_embeddings": ROPE_SWITCH,
-}
-SCALES = {"short_mscale": 1.0, "long_mscale": 2.0}  # of Phi-3.5-MoE
-STEEP = {"initializer_range": 0.5}  # weights so large that what a row sees changes what it answers
+STEEP = {"initializer_range": 0.5, "pad_token_id": 0}  # so large that what a row sees changes what it answers
+LLAMA = Kind(byte_level, ["<s>", "</s>"], "Llama", bos_token="<s>", settings=STEEP)
 
 
-def architecture(name: str, leave_out: str = "", **settings: Any) -> Kind:
-    """A model class of transformers by the name it begins with, with the tokenizer of Llama 3."""
-
-    def model(shape: dict[str, Any]) -> Any:
-        given = {key: value for key, value in shape.items() if key not in leave_out.split()}
-        config = getattr(transformers, f"{name}Config")(**{**given, "pad_token_id": 0, **settings})
-        return getattr(transformers, MODELS.get(name, f"{name}ForCausalLM"))(config)
-
-    return Kind(byte_level, ["<s>", "</s>"], model, bos_token="<s>")
-
-
-MODELS = {"Bert": "BertForMaskedLM"}
-RECURRENT = "num_attention_heads num_key_value_heads head_dim"  # what models without attention do not have
-LAYERS = {"num_hidden_layers": 4}
-DELTA = {
-    "linear_num_value_heads": 4,
-    "linear_num_key_heads": 2,
-    "linear_key_head_dim": 8,
-    "linear_value_head_dim": 8,
-}
-EXPERTS = {
-    "num_experts": 4,
-    "num_experts_per_tok": 2,
-    "moe_intermediate_size": 16,
-    "shared_expert_intermediate_size": 16,
-}
-ARCHITECTURES = {
-    "llama": architecture("Llama", **STEEP),
-    "llama-dynamic-rope": architecture(
-        "Llama",
-        **STEEP,
-        max_position_embeddings=2 * ROPE_SWITCH + 80,
-        rope_parameters={"rope_type": "dynamic", "factor": 4.0, "rope_theta": 10000.0},
-    ),
-    "phi3-longrope": architecture(
-        "Phi3", "head_dim", **STEEP, original_max_position_embeddings=ROPE_SWITCH, rope_parameters=LONGROPE
-    ),
-    "phimoe-longrope": architecture(
-        "Phimoe", "head_dim", **STEEP, num_local_experts=4, sliding_window=None, rope_parameters=LONGROPE | SCALES
-    ),
-    "bloom": architecture("Bloom", "num_key_value_heads head_dim", **STEEP),
-    "rwkv": architecture("Rwkv", "num_attention_heads num_key_value_heads head_dim", attention_hidden_size=32),
-    "mamba": architecture("Mamba", "num_attention_heads num_key_value_heads head_dim", state_size=8),
-    "deepseek-v32": architecture("DeepseekV32", "head_dim num_key_value_heads", **STEEP, **LATENT),
-    "mistral-window": architecture("Mistral", **STEEP, sliding_window=64),
-    "gemma2-window": architecture("Gemma2", **STEEP, sliding_window=64),
-    "gpt-oss": architecture("GptOss", **STEEP, num_local_experts=4, num_experts_per_tok=2, sliding_window=64),
-    "qwen3-next": architecture("Qwen3Next", **STEEP, **LAYERS, **DELTA, **EXPERTS),
-    "lfm2": architecture("Lfm2", "head_dim", **STEEP, **LAYERS, layer_types=["conv", "full_attention"] * 2),
-    "jamba": architecture(
-        "Jamba",
-        "head_dim max_position_embeddings",
-        **STEEP,
-        **LAYERS,
-        attn_layer_period=2,
-        attn_layer_offset=1,
-        num_experts=2,
-        use_mamba_kernels=False,
-        mamba_d_state=8,
-        mamba_dt_rank=4,
-    ),
-    "mamba2": architecture(
-        "Mamba2", RECURRENT, **STEEP, state_size=8, num_heads=8, head_dim=8, n_groups=1, chunk_size=16
-    ),
-    "recurrent-gemma": architecture("RecurrentGemma", num_hidden_layers=3, lru_width=32, attention_window_size=64),
-    "bert": architecture("Bert", "head_dim num_key_value_heads"),
-}
-
-
-def thinker(template: str, specials: str, markers: str = "", base: str = "Llama", **settings: Any) -> Kind:
+def thinker(template: str, specials: str, markers: str = "") -> Kind:
     """A model that thinks, with the tokens and the end of the template that its family has."""
-    kind = architecture(base, **STEEP, **settings)
     return replace(
-        kind,
+        LLAMA,
         specials=["<s>", "</s>", *specials.split()],
         markers=markers.split(),
         chat_template=template,
@@ -307,9 +183,12 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     """Save a random-weight model of a kind with its tokenizer into `folder`.
 
     Args:
+        kind: one of these here, or a name in `tools/architectures.py`.
         eager: of a model that thinks: how many times as much its token for the end of a thought weighs.
     """
-    spec = kind if isinstance(kind, Kind) else {**KINDS, **ARCHITECTURES, **THINKERS}[kind]
+    spec = kind if isinstance(kind, Kind) else {**KINDS, "llama": LLAMA, **THINKERS}.get(kind)
+    if spec is None:
+        return save_model(ARCHITECTURES[kind], folder)
     tokenizer = PreTrainedTokenizerFast(
         tokenizer_object=spec.tokenizer(spec.specials),
         eos_token=spec.eos_token,
@@ -322,7 +201,8 @@ def make(kind: str | Kind, folder: Path, seed: int = 0, **shape: Any) -> Path:
     tokenizer.save_pretrained(folder)
     torch.manual_seed(seed)
     eager = shape.pop("eager", None)
-    model = spec.model({**SHAPE, "vocab_size": len(tokenizer) + spec.extra_vocab, **shape})
+    settings = {**SHAPE, "vocab_size": len(tokenizer) + spec.extra_vocab, **spec.settings, **shape}
+    model = AutoModelForCausalLM.from_config(getattr(transformers, f"{spec.model}Config")(**settings))
     if eager is not None:
         assert isinstance(kind, str)  # one of THINKERS
         with torch.no_grad():

@@ -64,20 +64,26 @@ class Architecture:
 
 def save_model(architecture: Architecture, folder: Path, seed: int = 0) -> Path:
     """Save a model with random weights, and its tokenizer."""
-    import torch
     import transformers
 
     tokenizer = transformers.AutoTokenizer.from_pretrained(DEMO_JUDGE)
     tokenizer.save_pretrained(folder)
+    random_model(architecture, len(tokenizer) + UNUSED, seed).save_pretrained(folder)
+    return folder
+
+
+def random_model(architecture: Architecture, vocab_size: int, seed: int = 0) -> Any:
+    """A model with random weights. Any: transformers gives models no common type."""
+    import torch
+    import transformers
+
     torch.manual_seed(seed)
-    config = _config(architecture, len(tokenizer) + UNUSED)
-    model = getattr(transformers, architecture.model_class)(config)
+    model = getattr(transformers, architecture.model_class)(_config(architecture, vocab_size))
     with torch.no_grad():
         for parameter in model.parameters():
             if parameter.dim() == 1:
                 parameter += NOISE * torch.randn_like(parameter)
-    model.save_pretrained(folder)
-    return folder
+    return model
 
 
 def _config(architecture: Architecture, vocab_size: int) -> Any:

@@ -12,19 +12,19 @@ __getattr__, __dir__, __all__ = facade(
         "engines.folders": "AdapterFolder",
         "engines.protocol": "ENGINES Engine find_engine",
         "engines.server.client": "Address",
-        "engines.transformers.attention": "LayerKind NotPackableError TailCache",
+        "engines.transformers.attention": "NotPackableError TailCache",
         "engines.transformers.decoder": (
             "BatchSize BatchSizeSetting CPU_HALF_MOST GPU_MOST LEAST_PREFILL LENGTH why_alone"
         ),
         "engines.transformers.engine": "TransformersEngine logits_size",
         "engines.transformers.linear": "reorder_weights",
         "engines.transformers.loading": "Memory find_judge load_pipeline refuse_offloaded",
-        "engines.transformers.packed": "PackedDecoder PackedModel attention_error",
+        "engines.transformers.packed": "PackedDecoder PackedModel",
         "engines.transformers.plain": "PlainDecoder TOGETHER",
         "engines.vllm.core": "rank_of",
         "engines.vllm.engine": "VllmEngine",
         "grammar.lark": "Budget CLOSING MAX_STRING MIN_STRING share_out to_lark to_lark_after",
-        "grammar.schema": "CUT_LISTS REASONS RULES SCALES faults off_scale plain settle tighten with_reasons",
+        "grammar.schema": "CUT_LISTS REASONS RULES SCALES faults off_scale plain settle tighten",
         "judge": "IN_FLIGHT LangchainJudge LazyJudge as_judge judge_parts source_of",
         "protocol": (
             "Capabilities Draw Ids JudgeProtocol Opinion Option PromptText Reply Request Shares "

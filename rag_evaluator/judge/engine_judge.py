@@ -15,7 +15,7 @@ from rag_evaluator.errors import BudgetError, JudgementError, ModelError, Prompt
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.engines.protocol import Engine, TextEngine
 from rag_evaluator.judge.grammar.lark import Budget, share_out, to_lark, to_lark_after
-from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten, with_reasons
+from rag_evaluator.judge.grammar.schema import CUT_LISTS, tighten
 from rag_evaluator.judge.protocol import (
     Capabilities,
     Draw,
@@ -155,7 +155,7 @@ class EngineJudge:
     def request(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Request:
         """The request as the model gets it. Raises `PromptTooLongError` if it does not fit the model's window."""
         data = prompt.data if isinstance(prompt, PromptText) else None
-        schema = with_reasons(tighten(response_model, data), self.config.reasons)
+        schema = tighten(response_model, data, self.config.reasons)
         input_ids = self.encoder.encode(prompt)
         room = self.window - len(input_ids) - self.reserve
         budget = share_out(schema, self.config.max_new_tokens, max(room, 1), self._count)
@@ -187,7 +187,7 @@ class EngineJudge:
         """
         if self.thoughts is None:
             return Thought()
-        tokens, temperature, stop = self.config.thinking_tokens, self.config.temperature, self.thoughts.stop
+        tokens, temperature, stop = self.config.thinking_tokens, self.config.temperature, self.thoughts
         seed = int(short_digest(f"thought\0{seed}"), 16) % 2**63 if temperature > 0 else 0
         budget = Budget(0, 0, 0, tokens, 0)
         reply = await self._generate(Request(input_ids, None, tokens, budget, temperature, seed, group, stop=stop))
@@ -199,7 +199,7 @@ class EngineJudge:
         while 0 <= place < len(text):  # a token may begin before the end and go on into it
             ids.pop()
             text = decode(ids)
-        close = self.thoughts.close if reply.complete else self.thoughts.close_cut
+        close = stop.close if reply.complete else stop.close_cut
         return Thought(text, len(ids), (*ids, *close), frozenset() if reply.complete else CUT)
 
     async def _generate(self, request: Request) -> Reply:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from rag_evaluator.config.engine_choice import with_engine
 from rag_evaluator.config.offline import refuse_service
@@ -21,7 +21,7 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.encoding.chat import OPENINGS
 from rag_evaluator.judge.engine_judge import ENDLESS, EngineJudge, engine_of
 from rag_evaluator.judge.engines.protocol import Engine, find_engine
-from rag_evaluator.judge.grammar.schema import off_scale, plain, tighten
+from rag_evaluator.judge.grammar.schema import on_scale, plain, tighten
 from rag_evaluator.judge.protocol import Capabilities, Draw, JudgeProtocol, Opinion
 from rag_evaluator.models.embeddings import unwrapped
 from rag_evaluator.models.event_loop import MODELS, run
@@ -234,10 +234,10 @@ class LangchainJudge(_WithoutTokens):
                     reply = structured["parsed"] or _text_of(structured["raw"])
             if reply is None:
                 reply = _text_of(await self.llm.ainvoke(str(prompt)))
-        answer = _read(reply, response_model)
-        for wrong in off_scale(answer, getattr(prompt, "data", None)):
-            raise JudgementError(f"the {response_model.__name__} is off its scale: {wrong}")
-        return Opinion(answer)
+        value = _last_object(reply) if isinstance(reply, str) else reply
+        if value is None:
+            raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
+        return Opinion(on_scale(value, response_model, getattr(prompt, "data", None)))
 
     async def choose(self, prompt: str, options: Sequence[str], draw: Draw = (0, 0)) -> Mapping[str, float]:
         raise NotImplementedError("this judge gives no probabilities: see capabilities.probabilities")
@@ -257,18 +257,6 @@ def _form(llm: Any, response_model: type[BaseModel]) -> Any:
 
 def _text_of(reply: Any) -> str:
     return str(getattr(reply, "text", reply))  # a chat model gives a message
-
-
-def _read(reply: Any, response_model: type[BaseModel]) -> BaseModel:
-    """An answer from JSON in a text, or from what has been read of it. Raises `JudgementError`."""
-    answer = _last_object(reply) if isinstance(reply, str) else reply
-    if answer is None:
-        raise JudgementError(f"the judge's answer holds no JSON: {reply!r:.80}")
-    try:
-        return response_model.model_validate(answer)
-    except ValidationError as error:
-        first = error.errors()[0]["msg"]
-        raise JudgementError(f"the answer {reply!r:.80} is no {response_model.__name__}: {first}") from error
 
 
 def _last_object(text: str) -> Any:

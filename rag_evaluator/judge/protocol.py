@@ -192,20 +192,7 @@ class Request:
     group: str = ""
     rest: Callable[[str], str] | None = field(default=None, repr=False, compare=False)
     schema: Mapping[str, Any] = field(default_factory=dict, repr=False, compare=False)
-    stop: "TextEnd | None" = field(default=None, repr=False)
-
-
-@dataclass(frozen=True)
-class TextEnd:
-    """What ends a free text, whichever comes first.
-
-    Attributes:
-        text: anywhere in the text, in one token or in several.
-        token_ids: tokens that end the text: that of `text`, if it has one, and control tokens.
-    """
-
-    text: str
-    token_ids: frozenset[int]
+    stop: "ThoughtFormat | None" = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)
@@ -213,12 +200,14 @@ class ThoughtFormat:
     """How a thought ends that the end of a prompt has opened.
 
     Attributes:
-        stop: what ends it.
+        text: what ends it, in one token or in several.
+        token_ids: tokens that end it, too: that of `text`, if it has one, and control tokens.
         close: token ids between a thought that has come to its end and the answer, the end of the thought included.
         close_cut: the same of a thought that was cut.
     """
 
-    stop: TextEnd
+    text: str
+    token_ids: frozenset[int]
     close: tuple[int, ...]
     close_cut: tuple[int, ...]
 

@@ -5,10 +5,10 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel
 
 from rag_evaluator.errors import JudgementError
-from rag_evaluator.judge.grammar.schema import off_scale
+from rag_evaluator.judge.grammar.schema import on_scale
 from rag_evaluator.models.ragas_library import InstructorBaseRagasLLM
 
 KEPT = 1024  # prompts
@@ -54,14 +54,10 @@ class ScriptedJudge(InstructorBaseRagasLLM):
         if isinstance(line, BaseModel):
             line = line.model_dump()
         try:
-            answer = response_model.model_validate(json.loads(line) if isinstance(line, str) else dict(line))
-        except (ValidationError, ValueError) as error:
-            raise JudgementError(
-                f"the script's answer {line!r:.80} is no {response_model.__name__}: {error}"
-            ) from error
-        for wrong in off_scale(answer, getattr(prompt, "data", None)):
-            raise JudgementError(f"the script's {response_model.__name__} is none that a judge can give: {wrong}")
-        return answer
+            value = json.loads(line) if isinstance(line, str) else dict(line)
+        except ValueError as error:
+            raise JudgementError(f"the script's answer {line!r:.80} is no JSON: {error}") from error
+        return on_scale(value, response_model, getattr(prompt, "data", None))
 
     async def achoose(self, prompt: str, options: Sequence[str]) -> dict[str, float]:
         return self.choose(prompt, options)

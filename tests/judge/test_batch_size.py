@@ -1,13 +1,12 @@
 """How many sequences are decoded together: as the user says, as memory allows, and the same in two runs."""
 
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
-from test_judge import load
+from tiny_models import Tiny
 
 from rag_evaluator.config import USUAL_BATCH, JudgeConfig
 from rag_evaluator.judge import (
@@ -17,10 +16,9 @@ from rag_evaluator.judge import (
     LENGTH,
     BatchSize,
     BatchSizeSetting,
-    PlainDecoder,
     VllmEngine,
 )
-from rag_evaluator.judge.engines.transformers import decoder, plain
+from rag_evaluator.judge.engines.transformers import decoder
 
 GB = 1 << 30
 SLOT = 1 << 17  # bytes of a token of an 8B model
@@ -64,45 +62,24 @@ def test_the_batch_size_is_the_users_or_a_power_of_two_that_fits_the_memory(
 
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "lfm2"])
 def test_what_was_chosen_is_what_the_judge_is_kept_busy_with_and_what_the_manifest_says(
-    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(decoder, "on_gpus", lambda _: True)
-    judge = load(model_folder(kind))
+    judge = tiny(kind)
     most = judge.inner.engine.decoder.batch_size.most
     assert most > USUAL_BATCH
     assert judge.inner.capabilities.in_flight == most
     assert judge.inner.about["batch_size"] == str(most)
-    assert load(model_folder(kind), batch_size=3).inner.about["batch_size"] == "3"
+    assert tiny(kind, batch_size=3).inner.about["batch_size"] == "3"
 
 
-def test_what_a_row_of_a_hybrid_takes_is_measured(
-    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    engine: Any = load(model_folder("lfm2"), dtype="float32").inner.engine
+def test_what_a_row_of_a_hybrid_takes_is_measured(tiny: Tiny) -> None:
+    engine: Any = tiny("lfm2", dtype="float32").inner.engine
     config = engine.model.config
-    keys = 2 * 2 * config.num_key_value_heads * (config.hidden_size // config.num_attention_heads) * 4
+    keys = 2 * config.num_key_value_heads * (config.hidden_size // config.num_attention_heads) * 4
     states = 2 * config.hidden_size * config.conv_L_cache * 4
-    assert engine.decoder.batch_size.slot_bytes == keys  # of the 2 layers with attention
+    assert engine.decoder.batch_size.slot_bytes == keys  # of the layer with attention
     assert engine.decoder.batch_size.row_bytes == states  # of the 2 with a convolution
-
-    parts = (engine.model, engine.vocabulary, engine.padding, engine.window, 16)
-    counted = plain.peak_watched
-
-    class Peak:
-        """As if a GPU had been filled by a pass."""
-
-        def __init__(self, model: Any) -> None:
-            self.inner = counted(model)
-
-        def __enter__(self) -> Callable[[], int]:
-            self.inner.__enter__()
-            return lambda: 10**9
-
-        def __exit__(self, *error: Any) -> None:
-            self.inner.__exit__(*error)
-
-    monkeypatch.setattr(plain, "peak_watched", Peak)
-    assert PlainDecoder(*parts).batch_size.slot_bytes > 10**6
 
 
 def test_auto_is_a_number_before_a_model_is_loaded() -> None:

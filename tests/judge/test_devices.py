@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 import torch
 import transformers
-from test_judge import Note, load
+from test_judge import Note
 from test_models import ROW
+from tiny_models import Tiny
 
 from rag_evaluator import ModelError, RAGEvaluator
 from rag_evaluator.cli.main import main
@@ -101,10 +102,8 @@ def test_a_model_that_fits_one_gpu_is_not_spread_over_all(
     assert asked == [device_map]
 
 
-def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_another_gpu(
-    model_folder: ModelFolder,
-) -> None:
-    judge = load(model_folder("llama-bytelevel"), dtype="float32")
+def test_the_rows_to_keep_are_told_on_the_cpu_since_the_last_layer_may_be_on_another_gpu(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", dtype="float32")
     packed = judge.inner.engine.decoder.packed
     assert packed is not None
     judge.inner.engine.model.to("meta")
@@ -165,8 +164,8 @@ class PackedWeights(torch.nn.Linear):
         return self.whole(states)  # type: ignore[no-any-return]  # torch types calls of modules as Any
 
 
-def test_a_quantised_output_layer_has_as_many_logits_as_before(model_folder: ModelFolder) -> None:
-    judge = load(model_folder("llama-bytelevel"), dtype="float32", max_new_tokens=16)
+def test_a_quantised_output_layer_has_as_many_logits_as_before(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", dtype="float32", max_new_tokens=16)
     model = judge.inner.engine.model
     size = logits_size(model)
     assert size == model.lm_head.weight.shape[0]
@@ -185,7 +184,7 @@ def test_a_quantised_output_layer_has_as_many_logits_as_before(model_folder: Mod
         ("llama-bytelevel", None),
         ("mistral-metaspace-bpe", None),  # it has a window of 4096 tokens
         ("mistral-window", None),
-        ("gemma2-window", None),
+        ("gemma2", None),
         ("gpt-oss", None),
         ("phi3-longrope", "its position encoding depends on the length of the longest row"),
         ("bloom", "its forward pass takes no position_ids"),
@@ -193,10 +192,10 @@ def test_a_quantised_output_layer_has_as_many_logits_as_before(model_folder: Mod
     ],
 )
 def test_the_slow_path_is_taken_with_a_warning_and_its_reason(
-    model_folder: ModelFolder, kind: str, why: str | None, caplog: pytest.LogCaptureFixture
+    tiny: Tiny, kind: str, why: str | None, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.WARNING):
-        judge = load(model_folder(kind), batch_size=1)
+        judge = tiny(kind, batch_size=1)
     assert (judge.inner.engine.decoder.path, judge.inner.engine.why) == ("plain" if why else "packed", why)
     told = [record.getMessage() for record in caplog.records if "padded batches" in record.getMessage()]
     slow = "the judge decodes padded batches (about 4 times the CPU time of packed ones)"
@@ -204,14 +203,14 @@ def test_the_slow_path_is_taken_with_a_warning_and_its_reason(
 
 
 def test_an_error_of_the_packed_way_is_not_hidden(
-    model_folder: ModelFolder, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*arguments: Any) -> Any:
         raise RuntimeError("indices should be either on cpu or on the same device as the indexed tensor")
 
     monkeypatch.setattr(PackedModel, "run", broken)
     with caplog.at_level(logging.WARNING):
-        judge = load(model_folder("llama-bytelevel"))
+        judge = tiny("llama-bytelevel")
     assert isinstance(judge.inner.engine.decoder, PlainDecoder)
     assert "packed rows fail with RuntimeError: indices should be either on cpu" in caplog.text
 

@@ -1,18 +1,16 @@
 import asyncio
 import functools
 import random
-from collections.abc import Callable, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
 import tiny_models
 import torch
 from pydantic import BaseModel
-from tiny_models import plain_of
+from tiny_models import Tiny, plain_of
 
 from rag_evaluator import BudgetError, Judge, JudgementError, PromptTooLongError
-from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import BatchSize, Budget, Opinion, PackedDecoder, PromptText, Request, common_beginning
 from rag_evaluator.judge import Sequence as DecodedSequence
 from rag_evaluator.metrics import all_prompts
@@ -38,16 +36,12 @@ PIECES = [
 ]
 
 
-PACKED_KINDS = [*tiny_models.KINDS, "mistral-window", "gemma2-window", "gpt-oss"]
+PACKED_KINDS = [*tiny_models.KINDS, "mistral-window", "gemma2", "gpt-oss"]
 FEW_KINDS = ["llama-bytelevel", "gemma-metaspace-unigram"]  # a tokenizer of bytes and one of pieces
 
 
 class Note(BaseModel):
     note: str
-
-
-def load(folder: Path, **settings: Any) -> Judge:
-    return Judge.from_config(JudgeConfig(model=str(folder), **settings))
 
 
 def random_request(rng: random.Random) -> tuple[PromptText, type[BaseModel]]:
@@ -80,12 +74,10 @@ def ask(judge: Judge, requests: list[tuple[PromptText, type[BaseModel]]]) -> lis
         *(pytest.param(kind, 400, marks=pytest.mark.slow) for kind in tiny_models.KINDS),
     ],
 )
-def test_judgements_of_random_weights_of_every_kind_all_parse(
-    model_folder: Callable[..., Path], kind: str, count: int
-) -> None:
+def test_judgements_of_random_weights_of_every_kind_all_parse(tiny: Tiny, kind: str, count: int) -> None:
     rng = random.Random(kind)
     requests = [random_request(rng) for _ in range(count)]
-    judge = load(model_folder(kind), max_new_tokens=512, batch_size=50)
+    judge = tiny(kind, max_new_tokens=512, batch_size=50)
     opinions = ask(judge, requests)
     failed = [opinion for opinion in opinions if isinstance(opinion, Exception)]
     assert not failed, failed[0]
@@ -104,9 +96,9 @@ def test_judgements_of_random_weights_of_every_kind_all_parse(
         *(pytest.param(kind, 24, marks=pytest.mark.slow) for kind in PACKED_KINDS),
     ],
 )
-def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[..., Path], kind: str, count: int) -> None:
+def test_batched_answers_equal_plain_ones_one_by_one(tiny: Tiny, kind: str, count: int) -> None:
     """Prefixes shared, forced tokens skipped, the batch refilled: token by token as transformers' own `generate`."""
-    judge = load(model_folder(kind), max_new_tokens=96, batch_size=5, dtype="float32")
+    judge = tiny(kind, max_new_tokens=96, batch_size=5, dtype="float32")
     decoder = judge.inner.engine.decoder
     assert isinstance(decoder, PackedDecoder)
     requests = [judge.inner.request(*random_request(random.Random(seed))) for seed in range(count)]
@@ -114,8 +106,8 @@ def test_batched_answers_equal_plain_ones_one_by_one(model_folder: Callable[...,
     assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
 
 
-def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("llama-bytelevel"), max_new_tokens=64, batch_size=4, dtype="float32")
+def test_long_heads_are_shared_without_changing_a_token(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", max_new_tokens=64, batch_size=4, dtype="float32")
     head = "These words stand before every question. " * 8
     asked = [random_request(random.Random(seed)) for seed in range(12)]
     prompts = [(PromptText(head + text, text.data, "same"), model) for text, model in asked]
@@ -127,10 +119,8 @@ def test_long_heads_are_shared_without_changing_a_token(model_folder: Callable[.
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["in the first batch", "later"])
-def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(
-    model_folder: Callable[..., Path], first: bool
-) -> None:
-    judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, batch_size=4, dtype="float32")
+def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(tiny: Tiny, first: bool) -> None:
+    judge = tiny("llama-bytelevel", max_new_tokens=16, batch_size=4, dtype="float32")
     head = "These words stand before every question. " * 8
     usual = [judge.inner.request(PromptText(f"{head}{number}\nOutput: ", name="same"), Note) for number in range(9)]
     odd = judge.inner.request(PromptText(f"</s>{head}0\nOutput: ", name="same"), Note)
@@ -143,9 +133,9 @@ def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(
 
 
 def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
-    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=32, batch_size=8)
+    judge = tiny("gpt2", max_new_tokens=32, batch_size=8)
     requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
     expected = judge.inner.engine.handle(requests)
     packed = judge.inner.engine.decoder.packed
@@ -162,13 +152,10 @@ def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
     assert judge.inner.engine.decoder.batch_size.most == 2
 
 
-def test_choices_and_models_run_the_plain_way_are_halved_as_well(
-    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = load(model_folder("bloom"), max_new_tokens=32, batch_size=8)
+def test_batches_of_models_run_the_plain_way_are_halved_as_well(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = tiny("bloom", max_new_tokens=32, batch_size=8)
     requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
-    asked = [(f"Choose for {number}: ", ["yes", "no"]) for number in range(8)]
-    expected, chosen = judge.inner.engine.handle(requests), [judge.choose(*one) for one in asked]
+    expected = judge.inner.engine.handle(requests)
     forward = judge.inner.engine.model.forward
 
     @functools.wraps(forward)  # what prepares its inputs reads its parameters
@@ -179,14 +166,6 @@ def test_choices_and_models_run_the_plain_way_are_halved_as_well(
 
     monkeypatch.setattr(judge.inner.engine.model, "forward", small)
     assert judge.inner.engine.handle(requests) == expected
-    assert judge.inner.engine.decoder.batch_size.most == 2
-    judge.inner.engine.decoder.batch_size.most = 8
-    judge.inner._answers.clear()
-
-    async def all_choices() -> list[dict[str, float]]:
-        return list(await asyncio.gather(*(judge.achoose(*one) for one in asked)))
-
-    assert asyncio.run(all_choices()) == [pytest.approx(one, abs=1e-5) for one in chosen]
     assert judge.inner.engine.decoder.batch_size.most == 2
 
 
@@ -202,8 +181,8 @@ def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
     assert seen == [8] and size.most == 8
 
 
-def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, batch_size=8, dtype="float32")
+def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", max_new_tokens=32, batch_size=8, dtype="float32")
     engine = judge.inner.engine
     decoder = engine.decoder
     config = engine.model.config
@@ -228,8 +207,8 @@ def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(model_folder
     assert max(widths) == 3
 
 
-def test_a_json_choice_takes_one_pass_and_its_work_is_counted(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("llama-bytelevel"), dtype="float32")
+def test_a_json_choice_takes_one_pass_and_its_work_is_counted(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", dtype="float32")
     options = [CompareOutput(choice=number).model_dump_json(indent=4) for number in (1, 2)]
     passes: list[int] = []
     judge.inner.engine.model.register_forward_hook(lambda module, args, output: passes.append(1))
@@ -242,8 +221,8 @@ def test_a_json_choice_takes_one_pass_and_its_work_is_counted(model_folder: Call
     assert 0 < left <= 3  # "1", the line break and the bracket
 
 
-def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("llama-bytelevel"), max_new_tokens=16, dtype="float32")
+def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", max_new_tokens=16, dtype="float32")
     head = "These words stand before every question. " * 4
     requests = [judge.inner.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
     judge.inner.engine.handle(requests)
@@ -252,22 +231,20 @@ def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(mode
     assert decoder.computed == total - 5 * len(decoder.prefixes._known["prompt:"])
 
 
-def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_another(
-    model_folder: Callable[..., Path],
-) -> None:
+def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_another(tiny: Tiny) -> None:
     request = [(PromptText("Say something.\nOutput: "), Note)]
 
     def sample(seed: int, batch: int) -> str:
         others = [random_request(random.Random(100 + i)) for i in range(batch)]
-        judge = load(model_folder("qwen2-chat"), max_new_tokens=64, temperature=1.0, seed=seed)
+        judge = tiny("qwen2-chat", max_new_tokens=64, temperature=1.0, seed=seed)
         return repr(ask(judge, request + others)[0])
 
     assert sample(1, 0) == sample(1, 3)
     assert sample(1, 0) != sample(2, 0)
 
 
-def test_asking_twice_asks_the_model_once(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=32)
+def test_asking_twice_asks_the_model_once(tiny: Tiny) -> None:
+    judge = tiny("gpt2", max_new_tokens=32)
     same = PromptText("Say something.\nOutput: ")
     asked: list[int] = []
     handle = judge.inner.engine.handle
@@ -278,41 +255,40 @@ def test_asking_twice_asks_the_model_once(model_folder: Callable[..., Path]) -> 
     assert first == second * 3
 
 
-def test_a_prompt_longer_than_the_window_is_told_with_its_numbers(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("llama-bytelevel", max_position_embeddings=256))
+def test_a_prompt_longer_than_the_window_is_told_with_its_numbers(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", {"max_position_embeddings": 256})
     with pytest.raises(PromptTooLongError, match="does not fit the model's window of 256 tokens"):
         judge.generate("word " * 300, Note)
 
 
-def test_neighbours_with_long_answers_do_not_carry_a_row_past_the_window(model_folder: Callable[..., Path]) -> None:
+def test_neighbours_with_long_answers_do_not_carry_a_row_past_the_window(tiny: Tiny) -> None:
     """GPT-2 has a table of positions: one step too far would be an error."""
-    folder = tiny_models.make("gpt2", model_folder("gpt2").parent / "short", n_positions=256)
-    judge = load(folder, max_new_tokens=200)
+    judge = tiny("gpt2", {"max_position_embeddings": 256}, max_new_tokens=200)
     assert judge.inner.window == 256
     near_the_end = PromptText(" ".join(["x"] * 100) + "\nOutput: ")
     opinions = ask(judge, [(near_the_end, Note), (PromptText("y\nOutput: "), Note)])
     assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
 
 
-def test_a_budget_that_ends_in_a_list_keeps_the_whole_items(model_folder: Callable[..., Path]) -> None:
+def test_a_budget_that_ends_in_a_list_keeps_the_whole_items(tiny: Tiny) -> None:
     prompt = PROMPTS["faithfulness", "statement_generator_prompt"]
     data = prompt.input_model(question="q", answer="one two three four five six seven eight " * 6)
-    judge = load(model_folder("llama-bytelevel"), max_new_tokens=48)
+    judge = tiny("llama-bytelevel", max_new_tokens=48)
     opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
     assert isinstance(opinion, Opinion)
     assert opinion.answer.statements  # type: ignore[attr-defined]
 
 
-def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(model_folder: Callable[..., Path]) -> None:
+def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(tiny: Tiny) -> None:
     prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
     data = prompt.input_model(context="c", statements=["Nolu was born in Tesk."] * 20)
-    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32)
+    judge = tiny("llama-bytelevel", max_new_tokens=32)
     with pytest.raises(BudgetError, match=r"did not fit into 32 new tokens; raise judge\.max_new_tokens"):
         judge.generate(PromptText("x\nOutput: ", data), prompt.output_model)
 
 
-def test_one_failing_request_does_not_disturb_its_neighbours(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=32)
+def test_one_failing_request_does_not_disturb_its_neighbours(tiny: Tiny) -> None:
+    judge = tiny("gpt2", max_new_tokens=32)
 
     def failing(model: Any, args: Any, kwargs: Any) -> None:
         if kwargs["input_ids"].numel() > 100:
@@ -324,8 +300,8 @@ def test_one_failing_request_does_not_disturb_its_neighbours(model_folder: Calla
     assert [type(opinion) for opinion in opinions] == [Opinion, RuntimeError, Opinion]
 
 
-def test_the_models_own_generation_defaults_do_not_reach_the_judge(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=64)
+def test_the_models_own_generation_defaults_do_not_reach_the_judge(tiny: Tiny) -> None:
+    judge = tiny("gpt2", max_new_tokens=64)
     requests = [judge.inner.request(*random_request(random.Random(9)))]
     plain = judge.inner.engine.handle(requests)
     judge.inner.engine.model.generation_config.repetition_penalty = 5.0
@@ -335,10 +311,8 @@ def test_the_models_own_generation_defaults_do_not_reach_the_judge(model_folder:
 
 
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "mistral-metaspace-bpe"])
-def test_options_have_the_probabilities_that_the_models_own_logits_give(
-    model_folder: Callable[..., Path], kind: str
-) -> None:
-    judge = load(model_folder(kind), dtype="float32")
+def test_options_have_the_probabilities_that_the_models_own_logits_give(tiny: Tiny, kind: str) -> None:
+    judge = tiny(kind, dtype="float32")
     prompt = "Which one is better?\nOutput: "
     shares = judge.choose(prompt, ["1", "2"])
     with torch.inference_mode():
@@ -350,10 +324,10 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(
         assert list(shares.values()) == pytest.approx(torch.softmax(logits[first], dim=-1).tolist(), abs=1e-4)
 
 
-def test_confidence_stands_for_every_verdict(model_folder: Callable[..., Path]) -> None:
+def test_confidence_stands_for_every_verdict(tiny: Tiny) -> None:
     prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
     data = prompt.input_model(context="c", statements=["A is 1.", "B is 2."])
-    judge = load(model_folder("gpt2"), max_new_tokens=200)
+    judge = tiny("gpt2", max_new_tokens=200)
     opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
     assert isinstance(opinion, Opinion)
     assert len(opinion.confidence) == 2
@@ -361,25 +335,25 @@ def test_confidence_stands_for_every_verdict(model_folder: Callable[..., Path]) 
 
 
 @pytest.mark.parametrize("statements", [60, 128])
-def test_very_many_verdicts_fit_the_default_budget(model_folder: Callable[..., Path], statements: int) -> None:
+def test_very_many_verdicts_fit_the_default_budget(tiny: Tiny, statements: int) -> None:
     prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
     data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(statements)])
-    judge = load(model_folder("llama-bytelevel", max_position_embeddings=16384))
+    judge = tiny("llama-bytelevel", {"max_position_embeddings": 16384})
     opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
     assert isinstance(opinion, Opinion), opinion
     assert len(opinion.answer.statements) == statements  # type: ignore[attr-defined]
 
 
-def test_a_window_just_large_enough_is_enough(model_folder: Callable[..., Path]) -> None:
+def test_a_window_just_large_enough_is_enough(tiny: Tiny) -> None:
     prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
     data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(57)])
-    judge = load(model_folder("llama-bytelevel"))
+    judge = tiny("llama-bytelevel")
     asked = PromptText("x\nOutput: ", data), prompt.output_model
     judge.inner.window = len(judge.inner.encoder.encode(asked[0])) + judge.inner.request(*asked).budget.max_length
     assert isinstance(ask(judge, [asked])[0], Opinion)
 
 
-def test_lists_without_a_limit_end_within_the_budget(model_folder: Callable[..., Path]) -> None:
+def test_lists_without_a_limit_end_within_the_budget(tiny: Tiny) -> None:
     class Notes(BaseModel):
         notes: list[str]
 
@@ -390,14 +364,14 @@ def test_lists_without_a_limit_end_within_the_budget(model_folder: Callable[...,
     class Grades(BaseModel):
         grades: list[Grade]
 
-    judge = load(model_folder("qwen2-chat"), max_new_tokens=150)
+    judge = tiny("qwen2-chat", max_new_tokens=150)
     opinions = ask(judge, [(PromptText(f"{n}"), model) for n in range(6) for model in (Notes, Grades)])
     assert not [opinion for opinion in opinions if isinstance(opinion, Exception)]
 
 
-def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Callable[..., Path]) -> None:
+def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(tiny: Tiny) -> None:
     """Short of tokens, only the comma between items is forbidden, not the one between fields."""
-    vocabulary = load(model_folder("gpt2")).inner.engine.vocabulary
+    vocabulary = tiny("gpt2").inner.engine.vocabulary
     sequence = DecodedSequence(Request((1,), "start: /x+/", 10, Budget(5, 100, 100, 10, 10)), vocabulary)
     everything = torch.ones(vocabulary.size, dtype=torch.bool)
     comma, item = vocabulary.texts.index(b","), int(vocabulary.ends_object.float().argmax())
@@ -408,8 +382,8 @@ def test_the_end_of_a_list_does_not_pad_the_numbers_before_it(model_folder: Call
     assert not sequence.within_budget(everything)[comma]
 
 
-def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("gpt2"), max_new_tokens=64, dtype="float32")
+def test_numbers_that_overflow_cost_the_judgement_and_say_so(tiny: Tiny) -> None:
+    judge = tiny("gpt2", max_new_tokens=64, dtype="float32")
     good = ask(judge, [(PromptText("a\nOutput: "), Note)])[0]
     weight = judge.inner.engine.model.transformer.ln_f.weight
     kept = weight.detach().clone()
@@ -425,8 +399,8 @@ def test_numbers_that_overflow_cost_the_judgement_and_say_so(model_folder: Calla
     assert ask(judge, [(PromptText("a\nOutput: "), Note)])[0] == good
 
 
-def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("llama-bytelevel"), max_new_tokens=32, dtype="float32")
+def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(tiny: Tiny) -> None:
+    judge = tiny("llama-bytelevel", max_new_tokens=32, dtype="float32")
     texts = ["The context says so. " * 200 + str(number) for number in range(3)] + ["short"]
     requests = [judge.inner.request(PromptText(text + "\nOutput: "), Note) for text in texts]
     assert max(len(request.input_ids) for request in requests) > 1024

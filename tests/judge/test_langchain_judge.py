@@ -127,8 +127,8 @@ WRONG = {
     "a thought alone": (TextModel(text='<think>{"rating": 2}'), "the judge's answer holds no JSON"),
     "other keys": (TextModel(text='{"score": 2}'), "is no ContextRelevanceOutput: Field required"),
     "down": (TextModel(fails=True), "ConnectionError: server down"),
-    "off the scale": (WrongModel(), "rating is 9: expected one of 0, 1, 2"),
-    "off the scale in a text": (FakeListLLM(responses=['{"rating": 7}']), "rating is 7: expected one of 0, 1, 2"),
+    "off the scale": (WrongModel(), "rating is 9: expected 0 or 1 or 2"),
+    "off the scale in a text": (FakeListLLM(responses=['{"rating": 7}']), "rating is 7: expected 0 or 1 or 2"),
     "neither way": (RefusingModel(text="no"), "the judge's answer holds no JSON: 'no'"),
 }
 

@@ -1,14 +1,13 @@
 """What grammars allow travels as bits; matchers are copied; answers stay the same."""
 
 import random
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import llguidance
 import pytest
 import torch
-from test_judge import Note, load, random_request
+from test_judge import Note, random_request
+from tiny_models import Tiny
 
 from rag_evaluator import JudgementError
 from rag_evaluator.judge import PromptText, Sequence, expand, no_tokens, to_bits, to_mask
@@ -27,10 +26,8 @@ def test_bits_are_expanded_to_the_tokens_that_were_packed_on_every_device(size: 
     assert to_mask(bits.to("meta"), size).shape == (4, size)
 
 
-def test_questions_that_share_a_grammar_compile_it_once(
-    model_folder: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    judge = load(model_folder("gpt2"), dtype="float32", max_new_tokens=24)
+def test_questions_that_share_a_grammar_compile_it_once(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = tiny("gpt2", dtype="float32", max_new_tokens=24)
     compiled: list[str] = []
     compile_grammar = llguidance.LLMatcher
 
@@ -46,18 +43,16 @@ def test_questions_that_share_a_grammar_compile_it_once(
     assert [judge.inner.engine.handle([request])[0] for request in requests] == together
 
 
-def test_a_grammar_that_is_not_valid_is_refused_each_time(model_folder: Callable[..., Path]) -> None:
-    vocabulary = load(model_folder("gpt2")).inner.engine.vocabulary
+def test_a_grammar_that_is_not_valid_is_refused_each_time(tiny: Tiny) -> None:
+    vocabulary = tiny("gpt2").inner.engine.vocabulary
     for _ in range(2):
         with pytest.raises(JudgementError, match="grammar is not valid"):
             vocabulary.matcher("start: nothing")
 
 
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "mistral-metaspace-bpe"])
-def test_the_grammars_bits_and_the_engines_mask_are_the_same_all_along_an_answer(
-    model_folder: Callable[..., Path], kind: str
-) -> None:
-    judge = load(model_folder(kind), dtype="float32")
+def test_the_grammars_bits_and_the_engines_mask_are_the_same_all_along_an_answer(tiny: Tiny, kind: str) -> None:
+    judge = tiny(kind, dtype="float32")
     vocabulary, rng = judge.inner.engine.vocabulary, random.Random(3)
     sequence = Sequence(judge.inner.request(*random_request(rng)), vocabulary)
     for _ in range(40):
@@ -77,9 +72,9 @@ def test_the_grammars_bits_and_the_engines_mask_are_the_same_all_along_an_answer
 
 @pytest.mark.parametrize("kind", ["llama-bytelevel", "mistral-metaspace-bpe"])
 def test_the_best_of_all_tokens_is_taken_only_where_it_is_the_best_of_the_allowed_ones(
-    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = load(model_folder(kind), dtype="float32", max_new_tokens=40)
+    judge = tiny(kind, dtype="float32", max_new_tokens=40)
     engine, rng = judge.inner.engine, random.Random(5)
     chooser, size = engine.decoder.chooser, engine.vocabulary.size
     torch.manual_seed(1)

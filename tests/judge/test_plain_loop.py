@@ -1,9 +1,7 @@
 """Token for token what the plainest loop gives: one sequence, no cache, no shared prefix, no forced tokens."""
 
 import random
-from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,7 +9,8 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, create_model
-from test_judge import load, random_request
+from test_judge import random_request
+from tiny_models import Tiny
 
 from rag_evaluator import Judge
 from rag_evaluator.judge import PromptText, Request, Sequence
@@ -52,45 +51,15 @@ def random_model(rng: random.Random, depth: int = 0) -> type[BaseModel]:
     return create_model(f"Model{depth}", **fields)
 
 
-MANY = 10
-KINDS = pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "gpt2"])
-ANY_BATCH = given(seed=st.integers(0, 10**6), rows=st.integers(1, 6), batch_size=st.integers(1, 4))
-
-
-def examples(count: int) -> settings:
-    """So many batches; their answers are of any length, so that 20 of them take between seconds and a minute.
-
-    A few are the same in each run: seed 1 of `llama-bytelevel` shows that an unforced random model may spell a forced
-    `": "` with other tokens of the same text. Only the slow test looks for more of these.
-    """
-    checks = [HealthCheck.function_scoped_fixture]
-    return settings(max_examples=count, deadline=None, suppress_health_check=checks, derandomize=count < MANY)
-
-
-@KINDS
-@examples(2)
-@ANY_BATCH
+@pytest.mark.parametrize("kind", ["llama-bytelevel", "qwen2-chat", "gpt2"])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture], derandomize=True)
+@given(seed=st.integers(0, 10**6), rows=st.integers(1, 6), batch_size=st.integers(1, 4))
 def test_any_batch_of_any_schema_is_answered_as_the_plainest_loop_does(
-    model_folder: Callable[..., Path], kind: str, seed: int, rows: int, batch_size: int
+    tiny: Tiny, kind: str, seed: int, rows: int, batch_size: int
 ) -> None:
-    compare_with_the_plainest_loop(model_folder, kind, seed, rows, batch_size)
-
-
-@pytest.mark.slow
-@KINDS
-@examples(40)
-@ANY_BATCH
-def test_many_batches_of_any_schema_are_answered_as_the_plainest_loop_does(
-    model_folder: Callable[..., Path], kind: str, seed: int, rows: int, batch_size: int
-) -> None:
-    compare_with_the_plainest_loop(model_folder, kind, seed, rows, batch_size)
-
-
-def compare_with_the_plainest_loop(
-    model_folder: Callable[..., Path], kind: str, seed: int, rows: int, batch_size: int
-) -> None:
+    """Seed 1 of `llama-bytelevel` would show that an unforced random model may spell a forced `": "` otherwise."""
     rng = random.Random(seed)
-    judge = load(model_folder(kind), max_new_tokens=4000, dtype="float32", batch_size=batch_size)
+    judge = tiny(kind, max_new_tokens=4000, dtype="float32", batch_size=batch_size)
     judge.inner.config = judge.config.model_copy(update={"max_new_tokens": 160})
     head = "These words stand before every question. " * rng.randint(0, 3)
     requests = []

@@ -1,14 +1,12 @@
 """The path without packing: the tokens of transformers' own `generate`, in fewer passes."""
 
 import random
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
-from test_judge import load, random_request
-from tiny_models import plain_of
+from test_judge import random_request
+from tiny_models import Tiny, plain_of
 
 from rag_evaluator import Judge
 from rag_evaluator.judge import TOGETHER, PlainDecoder, Request
@@ -53,23 +51,13 @@ def passes(decoder: PlainDecoder, requests: list[Request]) -> tuple[list[Any], l
 
 
 @pytest.mark.parametrize("kind", TOGETHER_OF)
-def test_it_is_tried_out_how_a_model_goes_on_from_its_cache(model_folder: Callable[..., Path], kind: str) -> None:
-    assert decoder_of(load(model_folder(kind), dtype="float32")).together == TOGETHER_OF[kind]
-
-
-@pytest.mark.parametrize("kind", TOGETHER_OF)
-def test_the_tokens_are_those_of_generate(model_folder: Callable[..., Path], kind: str) -> None:
-    judge = load(model_folder(kind), dtype="float32")
-    requests = requests_of(judge, 6)
-    found, _ = passes(decoder_of(judge, 4), requests)
-    expected, _ = passes(plain_of(judge), requests)
-    assert [reply.token_ids for reply in found] == [reply.token_ids for reply in expected]
-    assert [reply.confidence for reply in found] == [pytest.approx(reply.confidence, abs=1e-4) for reply in expected]
+def test_it_is_tried_out_how_a_model_goes_on_from_its_cache(tiny: Tiny, kind: str) -> None:
+    assert decoder_of(tiny(kind, dtype="float32")).together == TOGETHER_OF[kind]
 
 
 @pytest.mark.parametrize("kind", FAST)
-def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(model_folder: Callable[..., Path], kind: str) -> None:
-    judge = load(model_folder(kind), dtype="float32")
+def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(tiny: Tiny, kind: str) -> None:
+    judge = tiny(kind, dtype="float32")
     (request,) = requests_of(judge, 1)
     (reply,), fast = passes(decoder_of(judge, 1), [request])
     _, slow = passes(plain_of(judge), [request])
@@ -78,8 +66,8 @@ def test_a_row_alone_takes_one_pass_for_each_run_of_forced_tokens(model_folder: 
 
 
 @pytest.mark.parametrize("kind", [kind for kind, together in TOGETHER_OF.items() if together])
-def test_a_row_that_is_done_is_left_out_of_the_passes_that_follow(model_folder: Callable[..., Path], kind: str) -> None:
-    judge = load(model_folder(kind), dtype="float32")
+def test_a_row_that_is_done_is_left_out_of_the_passes_that_follow(tiny: Tiny, kind: str) -> None:
+    judge = tiny(kind, dtype="float32")
     requests = requests_of(judge, 6)
     _, rows = passes(decoder_of(judge, 6), requests)
     assert rows[0] == 6
@@ -87,8 +75,8 @@ def test_a_row_that_is_done_is_left_out_of_the_passes_that_follow(model_folder: 
     assert rows[-1] == 1
 
 
-def test_prompts_of_like_length_are_decoded_together(model_folder: Callable[..., Path]) -> None:
-    judge = load(model_folder("lfm2"), dtype="float32")
+def test_prompts_of_like_length_are_decoded_together(tiny: Tiny) -> None:
+    judge = tiny("lfm2", dtype="float32")
     decoder, seen = decoder_of(judge, 2), []
     padded = decoder.generate.padded
     decoder.generate.padded = lambda rows: seen.append([len(row) for row in rows]) or padded(rows)  # type: ignore

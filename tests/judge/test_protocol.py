@@ -1,53 +1,24 @@
 """Whoever asks a judge knows the protocol only, and a judge that is lost stops the run."""
 
-import ast
 import asyncio
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
+from tiny_models import Tiny
 
-import rag_evaluator
-from rag_evaluator import METRICS, Judge, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
+from rag_evaluator import METRICS, JudgeLostError, RAGEvaluator, ScriptedJudge, generate, sort
 from rag_evaluator.cli import main as command_line
-from rag_evaluator.config import JudgeConfig
 from rag_evaluator.models import BatchHandler, Scheduler
-
-PACKAGE = Path(rag_evaluator.__file__).parent
-SETTINGS = "JudgeConfig"  # say nothing of a judge that is there
-CHECKS = {"isinstance", "issubclass", "hasattr", "getattr"}
-ABOUT_JUDGES = re.compile(r"judge|\bllm\b|greedy|achoose|RagasLLM|Pipeline", re.IGNORECASE)
-ALLOWED = {
-    "features/setup/check_judge.py: isinstance(self.judge, EngineJudge)"
-}  # it measures requests, which are not made
 
 
 class Rating(BaseModel):
     rating: int
-
-
-def checks_of_judges() -> Iterator[str]:
-    """`file: check` for each check of a type or an attribute that concerns a judge, outside of `judge`."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        name = path.relative_to(PACKAGE).as_posix()
-        if name.startswith("judge/"):
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Call) and ast.unparse(node.func) in CHECKS:
-                subject, wanted = ast.unparse(node.args[0]), ast.unparse(node.args[1])
-                if not isinstance(node.args[0], ast.Name | ast.Attribute) or subject == "metric":  # a metric has an llm
-                    continue
-                if wanted != SETTINGS and ABOUT_JUDGES.search(f"{subject} {wanted}"):
-                    yield f"{name}: {ast.unparse(node)}"
-
-
-def test_nobody_outside_of_judge_asks_what_kind_of_judge_it_has() -> None:
-    assert set(checks_of_judges()) == ALLOWED
 
 
 def lost(*_: Any) -> Any:
@@ -123,9 +94,9 @@ def test_a_lost_model_is_not_asked_again_for_each_half_of_its_batch() -> None:
     ],
 )
 def test_a_device_that_failed_loses_the_judge_and_another_error_costs_one_question(
-    message: str, gone: bool, model_folder: Any, monkeypatch: pytest.MonkeyPatch
+    message: str, gone: bool, tiny: Tiny, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = Judge.from_config(JudgeConfig(model=str(model_folder("gpt2")), max_new_tokens=32))
+    judge = tiny("gpt2", max_new_tokens=32)
 
     def failing(*_: Any, **__: Any) -> Any:
         raise RuntimeError(message)

@@ -3,13 +3,14 @@
 import asyncio
 import json
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from pydantic import BaseModel
-from tiny_models import ENDS, THINKERS, plain_of
+from tiny_models import ENDS, THINKERS, Tiny, plain_of
 
 from rag_evaluator import METRICS, Judge, ModelError, PromptTooLongError, RAGEvaluator
 from rag_evaluator.cli import print_parts
@@ -57,13 +58,12 @@ class Listening:
 
 
 @pytest.fixture
-def thinking(model_folder: Callable[..., Path]) -> Callable[..., Judge]:
+def thinking(tiny: Tiny) -> Callable[..., Judge]:
     """A judge of a family that thinks, `judge.inner.engine.asked` is what its engine was asked."""
 
     def load(family: str, eager: float = EAGER, **settings: Any) -> Judge:
-        folder = model_folder(family, eager=eager)
         given = {"dtype": "float32", "thinking": "on", "thinking_tokens": BUDGET, "max_new_tokens": 48}
-        judge = Judge.from_config(JudgeConfig(model=str(folder), **{**given, **settings}))
+        judge = tiny(family, {"eager": eager}, **{**given, **settings})
         judge.inner.engine = Listening(judge.inner.engine)  # type: ignore[assignment]
         return judge
 
@@ -156,7 +156,7 @@ def test_the_end_of_a_thought_in_the_data_ends_nothing(thinking: Callable[..., J
     """Markers are added tokens of these models, but no special ones: they are plain text if it does not think, too."""
     judge, silent = thinking(family, eager=0.0), thinking(family, thinking="off")
     assert judge.inner.encoder.thoughts is not None
-    stops = judge.inner.encoder.thoughts.stop.token_ids
+    stops = judge.inner.encoder.thoughts.token_ids
     for encoder in (judge.inner.encoder, silent.inner.encoder):
         clean, hostile = encoder.encode("x y"), encoder.encode(f"x {MARKERS} y")
         assert [token for token in hostile if token in stops] == [token for token in clean if token in stops]
@@ -242,10 +242,8 @@ def _of_size(judge: Judge, tokens: int) -> PromptText:
     return PromptText(text)
 
 
-def test_a_thought_counts_against_the_window(model_folder: Callable[..., Path]) -> None:
-    def load(**settings: Any) -> Judge:
-        return Judge.from_config(JudgeConfig(model=str(model_folder("r1", max_position_embeddings=512)), **settings))
-
+def test_a_thought_counts_against_the_window(tiny: Tiny) -> None:
+    load = partial(tiny, "r1", {"max_position_embeddings": 512})
     off, on = load(), load(thinking="on", thinking_tokens=200)
     closed = len(on.inner.encoder.encode("x")) - len(off.inner.encoder.encode("x"))
     assert on.inner.room("x") == off.inner.room("x") - on.inner.reserve - closed
@@ -262,23 +260,16 @@ def test_a_thought_counts_against_the_window(model_folder: Callable[..., Path]) 
 
 @pytest.mark.parametrize("kind", ["qwen2-chat", "llama-bytelevel"])
 def test_a_model_without_a_way_to_think_is_refused_before_its_weights_are_read(
-    model_folder: Callable[..., Path], kind: str, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(loading, "_load_model", lambda *_: pytest.fail("its weights were read"))
-    config = JudgeConfig(model=str(model_folder(kind)), thinking="on")
     with pytest.raises(ModelError, match=r"judge\.thinking: .*Set judge\.thinking: 'off'"):
-        Judge.from_config(config)
+        tiny(kind, thinking="on")
 
 
-def test_the_users_own_markers_make_a_model_think(model_folder: Callable[..., Path]) -> None:
-    judge = Judge.from_config(
-        JudgeConfig(
-            model=str(model_folder("qwen2-chat")),
-            thinking="on",
-            thinking_tokens=8,
-            thinking_markers=("<reasoning>\n", "</reasoning>"),
-        )
-    )
+def test_the_users_own_markers_make_a_model_think(tiny: Tiny) -> None:
+    markers = "<reasoning>\n", "</reasoning>"
+    judge = tiny("qwen2-chat", thinking="on", thinking_tokens=8, thinking_markers=markers)
     assert judge.inner.encoder.decode(judge.inner.encoder.encode("Q")).endswith("<|im_start|>assistant\n<reasoning>\n")
     assert judge.inner.encoder.thoughts is not None
     assert judge.inner.encoder.decode(judge.inner.encoder.thoughts.close_cut) == "\n</reasoning>\n\n"
@@ -289,23 +280,17 @@ def test_the_users_own_markers_make_a_model_think(model_folder: Callable[..., Pa
     "template, ready",
     [
         ("{{ messages[0].content }}A:{% if enable_thinking %}<think>{% endif %}", "A:<think>"),
-        (
-            "{% if thinking %}Think in <think> tags.{% endif %}{{ messages[0].content }}A:",  # Granite
-            "A:<think>\n",
-        ),
-        (
-            "{{ messages[0].content }}A:{{ '\n<think></think>' if enable_thinking is false }}",  # GLM
-            "A:<think>\n",
-        ),
+        # Granite, and GLM
+        ("{% if thinking %}Think in <think> tags.{% endif %}{{ messages[0].content }}A:", "A:<think>\n"),
+        ("{{ messages[0].content }}A:{{ '\n<think></think>' if enable_thinking is false }}", "A:<think>\n"),
     ],
 )
 def test_templates_with_a_variable_for_thinking_are_read_with_it(
-    model_folder: Callable[..., Path], tmp_path: Path, template: str, ready: str
+    tiny: Tiny, tmp_path: Path, template: str, ready: str
 ) -> None:
     path = tmp_path / "t.jinja"
     path.write_text(template)
-    settings: dict[str, Any] = {"thinking": "on", "chat_template": str(path)}
-    judge = Judge.from_config(JudgeConfig(model=str(model_folder("r1")), **settings))
+    judge = tiny("r1", thinking="on", chat_template=str(path))
     assert judge.inner.encoder.decode(judge.inner.encoder.encode("Q")).endswith(f"Q{ready}")
 
 

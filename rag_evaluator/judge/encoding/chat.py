@@ -11,7 +11,7 @@ from jinja2 import TemplateError
 
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.judge.protocol import TextEnd, ThoughtFormat
+from rag_evaluator.judge.protocol import ThoughtFormat
 from rag_evaluator.models.hub import load_failure
 
 if TYPE_CHECKING:
@@ -267,8 +267,8 @@ class PromptEncoder:
         close = end + (answering.rpartition(end)[2] if end in answering else "\n\n")
         close_cut = ("\n" if self.after.endswith("\n") else "") + close  # on a line of its own if it has begun on one
         ends = (self.special_ids | {vocabulary.get(end)}) - {vocabulary.get(opening.strip()), None}
-        stop = TextEnd(end, frozenset(token for token in ends if token is not None))
-        return ThoughtFormat(stop, tuple(self._plain(close)), tuple(self._plain(close_cut)))
+        token_ids = frozenset(token for token in ends if token is not None)
+        return ThoughtFormat(end, token_ids, tuple(self._plain(close)), tuple(self._plain(close_cut)))
 
     def _plain(self, text: str) -> list[int]:
         """Ids of a text whose special tokens keep their meaning."""

@@ -7,7 +7,6 @@ from typing import Any
 
 from rag_evaluator.config.sections import MERGE, JudgeConfig
 from rag_evaluator.errors import ModelError
-from rag_evaluator.files.gguf import gguf_of
 from rag_evaluator.models.hub import contents_of, fingerprint, read_settings
 
 SETTINGS, WEIGHTS = "adapter_config.json", "adapter_model.safetensors"
@@ -68,16 +67,4 @@ def refuse_adapter_files(folder: Path) -> None:
     raise ModelError(
         f"judge.model: {folder} holds an adapter ({adapter}). Set judge.adapter to this folder, and judge.model to "
         f"{base}. If it is merged into the model beside it, move the adapter's files away."
-    )
-
-
-def refuse_gguf(model: Path) -> None:
-    """Raises `ModelError` for a GGUF file, and for a folder that holds one without configuration and tokenizer."""
-    file = gguf_of(model)
-    if file is None or (model.is_dir() and any((model / name).is_file() for name in ("config.json", "tokenizer.json"))):
-        return
-    raise ModelError(
-        f"judge.model: {file} is a GGUF file, which judge.engine: transformers loads. For llama.cpp's llama-server or "
-        "another server set judge.url, and give as judge.model the folder that the file was made from: its config.json "
-        "and tokenizer are read."
     )

@@ -155,6 +155,7 @@ def _listed(items: Sequence[str], depth: int) -> str:
 
 MIN_STRING, USEFUL_STRING, MAX_STRING = 1, 32, 256  # tokens
 CLOSING = 5  # tokens a string may take past its limit: the rest of a character or of an escape, and the quote
+SHARED = "\0"  # in place of items that are counted elsewhere
 SLACK = 8  # tokens: the answer's first space, and tokens that are split differently than in the count
 
 
@@ -207,7 +208,8 @@ class _Skeleton:
 
     def __init__(self, schema: dict[str, Any], count_tokens: Callable[[str], int], shortest: bool = False) -> None:
         self.shortest, self.strings, self.choices, self.open_lists = shortest, 0, 0, 0
-        self.fixed = count_tokens(self.text(schema, 0))
+        text = json.dumps(self.value(schema), ensure_ascii=False, indent=INDENT)
+        self.fixed = count_tokens(text.replace(dump(SHARED), ""))
 
     def string_tokens(self, max_new_tokens: int, room: int) -> int:
         """What each free string may take so that both limits hold; may be negative."""
@@ -218,39 +220,29 @@ class _Skeleton:
         """Tokens of this answer with strings of a length."""
         return self.fixed + self.choices + (string_tokens + CLOSING) * self.strings
 
-    def text(self, schema: dict[str, Any], depth: int) -> str:
+    def value(self, schema: dict[str, Any]) -> Any:
         if "const" in schema:
-            return dump(schema["const"])
+            return schema["const"]
         if "anyOf" in schema:
-            return max((self.text(option, depth) for option in schema["anyOf"]), key=len)
+            return max(map(self.value, schema["anyOf"]), key=lambda value: len(json.dumps(value, indent=INDENT)))
         if schema.get("type") == "object":
-            return self.object(schema, depth)
+            shared = schema.get("x-partition", [])[1:]  # its items are counted in the first array
+            properties = schema["properties"].items()
+            return {name: [SHARED] if name in shared else self.value(value) for name, value in properties}
         if schema.get("type") == "array":
-            return self.listed(self.items(schema, depth + 1), depth, "[]")
+            return self.items(schema)
         if schema.get("type") == "string":
             self.strings += 1
-            return '""'
-        text = max((dump(option) for option in schema.get("enum", [-123456789.123456])), key=len)
-        self.choices += len(text)  # a token a character at most
-        return text
+            return ""
+        longest = max(schema.get("enum", [-123456789.123456]), key=lambda option: len(dump(option)))
+        self.choices += len(dump(longest))  # a token a character at most
+        return longest
 
-    def object(self, schema: dict[str, Any], depth: int) -> str:
-        parts = []
-        for name, value in schema["properties"].items():
-            shared = name in schema.get("x-partition", [])[1:]  # its items are counted in the first array
-            text = f"[{line(depth + 2)}{line(depth + 1)}]" if shared else self.text(value, depth + 1)
-            parts.append(f"{dump(name)}: {text}")
-        return self.listed(parts, depth, "{}")
-
-    def items(self, schema: dict[str, Any], depth: int) -> list[str]:
+    def items(self, schema: dict[str, Any]) -> list[Any]:
         if "prefixItems" in schema:
             self.choices += len(schema["prefixItems"]) if schema.get("x-optional") else 0
-            return [self.text(item, depth) for item in schema["prefixItems"]]
+            return list(map(self.value, schema["prefixItems"]))
         self.open_lists += 1
         count = max(schema.get("minItems", 0), 1) if self.shortest else schema.get("maxItems", MAX_OPEN)
         self.choices += 2 * count  # go on or end
-        return [self.text(schema["items"], depth) for _ in range(count)]
-
-    def listed(self, parts: list[str], depth: int, brackets: str) -> str:
-        inside = ("," + line(depth + 1)).join(parts)
-        return f"{brackets[0]}{line(depth + 1)}{inside}{line(depth)}{brackets[1]}" if parts else brackets
+        return [self.value(schema["items"]) for _ in range(count)]

@@ -6,15 +6,18 @@ be left out, the order stays) and `x-partition` on an object (its first two arra
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any
+from functools import cache
+from typing import Any, TypeVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from rag_evaluator.config.sections import Reasons
+from rag_evaluator.errors import JudgementError
 from rag_evaluator.judge.grammar.lark import SHORT
 
 Schema = dict[str, Any]  # JSON
 Value = Any  # JSON
+Answer = TypeVar("Answer", bound=BaseModel)
 KINDS: Mapping[str, tuple[type, ...]] = {
     "object": (dict,),
     "array": (list,),
@@ -103,18 +106,20 @@ def faults(schema: Schema, value: Value, place: str = "the answer") -> Iterator[
         if not any(value == option and type(value) is type(option) for option in options):
             yield f"{place} is {value!r:.60}: expected {' or '.join(map(repr, options)):.120}"
         return
-    if type(value) not in KINDS[schema["type"]]:
-        yield f"{place} is {value!r:.60}: expected {schema['type']}"
-    elif schema["type"] == "object":
+    kind = schema.get("type")  # a field of a user's model may be of any
+    if kind and type(value) not in KINDS[kind]:
+        yield f"{place} is {value!r:.60}: expected {kind}"
+    elif kind == "object":
         yield from _object_faults(schema, value, place)
-    elif schema["type"] == "array":
+    elif kind == "array":
         yield from _array_faults(schema, value, place)
 
 
 def _object_faults(schema: Schema, value: Value, place: str) -> Iterator[str]:
-    if missing := set(schema["properties"]) - set(value):
+    properties = schema.get("properties", {})
+    if missing := set(properties) - set(value):
         yield f"{place} lacks {', '.join(sorted(missing))}"
-    for name, part in schema["properties"].items():
+    for name, part in properties.items():
         if name in value:
             yield from faults(part, value[name], name)
     first, second = schema.get("x-partition", ("", ""))
@@ -145,7 +150,6 @@ def _array_faults(schema: Schema, value: Value, place: str) -> Iterator[str]:
 
 BINARY = (0, 1)
 STARS = (1, 2, 3, 4, 5)
-DIGITS = tuple(range(10))
 SCALES: Mapping[tuple[str, str], tuple[int, ...]] = {
     ("StatementFaithfulnessAnswer", "verdict"): BINARY,
     ("ContextPrecisionOutput", "verdict"): BINARY,
@@ -163,11 +167,10 @@ EMPTY_WHERE_ZERO: Mapping[str, tuple[str, str]] = {
     "KnownOutput": ("known", "answer"),
 }
 """Response model -> its flag, and the text that is empty where the flag is 0."""
-BY_RUBRICS = frozenset({("RubricScoreOutput", "score"), ("InstanceRubricScoreOutput", "score")})
-"""Those whose scale is another one where the input has rubrics: the numbers that these name."""
 RUBRIC = re.compile(r"score(\d)_description")
 REASONS = frozenset({"reason", "feedback"})
 """Fields in which a judge says why."""
+REASON_SCHEMAS: Mapping[str, Schema] = {"none": {"const": ""}, "short": {"type": "string", "maxLength": SHORT}}
 MAX_ITEMS = 128
 
 
@@ -176,77 +179,71 @@ def rubric_numbers(names: Iterable[str]) -> list[int]:
     return sorted(int(match[1]) for match in map(RUBRIC.fullmatch, names) if match)
 
 
-def tighten(response_model: type[BaseModel], data: BaseModel | None = None) -> Schema:
+def tighten(response_model: type[BaseModel], data: BaseModel | None = None, reasons: Reasons = "full") -> Schema:
     """The JSON schema of a ragas response model, narrowed by its scale and by the input it answers.
 
     Args:
         response_model: what ragas will get, for instance `NLIStatementOutput`.
         data: the prompt's input, for instance `NLIStatementInput`; None leaves lists and statements free.
+        reasons: as they are wanted: `short` ones have at most `SHORT` characters, `none` is empty.
     """
     schema = response_model.model_json_schema(mode="serialization")  # that of validation hides our own scales
-    schema = _resolve(schema, schema.get("$defs", {}))
+    schema = _resolve(schema, schema.get("$defs", {}), REASON_SCHEMAS.get(reasons))
     if response_model.__name__ in EMPTY_WHERE_ZERO:
         schema = _empty_where_zero(schema, *EMPTY_WHERE_ZERO[response_model.__name__])
     rule = RULES.get(response_model.__name__)
     return rule(schema, data.model_dump()) if rule and data is not None else schema
 
 
-def with_reasons(schema: Schema, reasons: Reasons) -> Schema:
-    """The schema with reasons as they are wanted: `short` ones have at most `SHORT` characters, `none` is empty."""
-    if reasons == "full":
-        return schema
-    if "anyOf" in schema:
-        return {**schema, "anyOf": [with_reasons(option, reasons) for option in schema["anyOf"]]}
-    if "prefixItems" in schema:
-        return {**schema, "prefixItems": [with_reasons(item, reasons) for item in schema["prefixItems"]]}
-    if schema.get("type") == "array":
-        return {**schema, "items": with_reasons(schema["items"], reasons)}
-    if schema.get("type") != "object":
-        return schema
-    wanted: Schema = {"const": ""} if reasons == "none" else {"type": "string", "maxLength": SHORT}
-    properties = {
-        name: wanted if name in REASONS and part.get("type") == "string" else with_reasons(part, reasons)
-        for name, part in schema["properties"].items()
-    }
-    return {**schema, "properties": properties}
+def on_scale(value: Any, response_model: type[Answer], data: BaseModel | None = None) -> Answer:
+    """The answer that a value is. Raises `JudgementError` for none, and for one off its scale. Any: JSON."""
+    name = response_model.__name__
+    try:
+        answer = response_model.model_validate(value)
+    except ValidationError as error:
+        raise JudgementError(f"the answer {value!r:.80} is no {name}: {error.errors()[0]['msg']}") from error
+    for wrong in off_scale(answer, data):
+        raise JudgementError(f"the {name} is off its scale: {wrong}")
+    return answer
 
 
 def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]:
-    """What in an answer the schema would not allow, in words: `statements[0].verdict is 7: expected one of 0, 1`.
+    """What in an answer the schema would not allow, in words: `verdict is 7: expected 0 or 1`.
 
     It reads only the rubrics of the input: statements may be others than those in the question.
     """
-    kind = type(answer).__name__
-    for name, value in answer:
-        scale = SCALES.get((kind, name))
-        if (kind, name) in BY_RUBRICS:
-            default = DIGITS if data is None else scale
-            scale = tuple(rubric_numbers(getattr(data, "rubrics", ()))) or default
-        if scale and value not in scale:
-            yield f"{name} is {value!r}: expected one of {', '.join(map(str, scale))}"
-        for place, item in enumerate(value) if isinstance(value, list) else [(None, value)]:
-            if isinstance(item, BaseModel):
-                yield from (f"{name}{'' if place is None else f'[{place}]'}.{wrong}" for wrong in off_scale(item))
-    flag, text = EMPTY_WHERE_ZERO.get(kind, ("", ""))
-    if flag and not getattr(answer, flag) and getattr(answer, text):
-        yield f"{text} is {getattr(answer, text)!r:.40}: expected '' where {flag} is 0"
+    kind = type(answer)
+    schema = _free_schema(kind)
+    if RULES.get(kind.__name__) is OF_RUBRICS:  # of an input that is not known they may be any numbers
+        schema = tighten(kind, data) if data else {**schema, "properties": {"score": {"enum": list(range(10))}}}
+    yield from faults(schema, answer.model_dump(mode="json", by_alias=True))
 
 
-def _resolve(schema: Any, definitions: Mapping[str, Any]) -> Any:
-    """The schema with references written out, free strings non-empty and the known scales as enums."""
+@cache
+def _free_schema(response_model: type[BaseModel]) -> Schema:
+    return tighten(response_model)
+
+
+def _resolve(schema: Any, definitions: Mapping[str, Any], reason: Schema | None) -> Any:
+    """The schema with references written out and the known scales as enums.
+
+    Args:
+        reason: the schema of reasons; None: they are free strings.
+    """
     if isinstance(schema, list):
-        return [_resolve(item, definitions) for item in schema]
+        return [_resolve(item, definitions, reason) for item in schema]
     if not isinstance(schema, dict):
         return schema
     if "$ref" in schema:
-        return _resolve(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions)
+        return _resolve(definitions[schema["$ref"].rsplit("/", 1)[-1]], definitions, reason)
     if "enum" in schema:
         return {"enum": schema["enum"]}
-    resolved = {key: _resolve(value, definitions) for key, value in schema.items() if key != "$defs"}
-    for name in resolved.get("properties", {}):
-        scale = SCALES.get((resolved.get("title", ""), name))
-        if scale:
+    resolved = {key: _resolve(value, definitions, reason) for key, value in schema.items() if key != "$defs"}
+    for name, part in resolved.get("properties", {}).items():
+        if scale := SCALES.get((resolved.get("title", ""), name)):
             resolved["properties"][name] = {"enum": list(scale)}
+        elif reason and name in REASONS and part.get("type") == "string":
+            resolved["properties"][name] = reason
     return resolved
 
 

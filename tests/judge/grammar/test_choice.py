@@ -6,31 +6,30 @@ import pytest
 
 from rag_evaluator.judge import Ids, probabilities
 
+CASES: dict[str, tuple[list[Ids], dict[Ids, dict[int, float]], list[float]]] = {  # options, a table of next tokens
+    "different first tokens, in one pass": ([(1,), (2, 3)], {(9,): {1: 0.2, 2: 0.6}}, [0.25, 0.75]),
+    "the same first token": (
+        [(1, 2), (1, 3), (2,)],
+        {(9,): {1: 0.5, 2: 0.5}, (9, 1): {2: 0.3, 3: 0.1}},
+        [0.5 * 0.75, 0.5 * 0.25, 0.5],
+    ),
+    "one that another continues gets what the other does not": (
+        [(1,), (1, 2)],
+        {(9, 1): {2: 0.4}},
+        [0.6, 0.4],
+    ),
+}
 
-def shares_of(options: list[Ids], values: dict[Ids, dict[int, float]], asked: list[Ids] | None = None) -> list[float]:
-    """The options' probabilities after token 9, by a table of next-token probabilities."""
+
+@pytest.mark.parametrize(("options", "values", "shares"), CASES.values(), ids=CASES)
+def test_options_get_their_shares_where_they_part(
+    options: list[Ids], values: dict[Ids, dict[int, float]], shares: list[float]
+) -> None:
+    asked: list[Ids] = []
 
     async def next_logprobs(input_ids: Ids, candidates: Sequence[int]) -> list[float]:
-        if asked is not None:
-            asked.append(input_ids)
+        asked.append(input_ids)
         return [math.log(values[input_ids][token]) for token in candidates]
 
-    return asyncio.run(probabilities((9,), options, next_logprobs))
-
-
-def test_options_with_different_first_tokens_take_one_pass() -> None:
-    asked: list[Ids] = []
-    assert shares_of([(1,), (2, 3)], {(9,): {1: 0.2, 2: 0.6}}, asked) == pytest.approx([0.25, 0.75])
-    assert asked == [(9,)]
-
-
-def test_options_that_share_their_first_token_are_told_apart_where_they_part() -> None:
-    asked: list[Ids] = []
-    values = {(9,): {1: 0.5, 2: 0.5}, (9, 1): {2: 0.3, 3: 0.1}}
-    shares = shares_of([(1, 2), (1, 3), (2,)], values, asked)
-    assert shares == pytest.approx([0.5 * 0.75, 0.5 * 0.25, 0.5])
-    assert asked == [(9,), (9, 1)]
-
-
-def test_an_option_that_another_continues_gets_what_the_other_does_not() -> None:
-    assert shares_of([(1,), (1, 2)], {(9,): {1: 0.7}, (9, 1): {2: 0.4}}) == pytest.approx([0.6, 0.4])
+    assert asyncio.run(probabilities((9,), options, next_logprobs)) == pytest.approx(shares)
+    assert asked == list(values)

@@ -2,18 +2,15 @@
 
 import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 from ragas.metrics.collections.context_recall.util import ContextRecallOutput
 from ragas.metrics.collections.faithfulness.util import NLIStatementInput, NLIStatementOutput
-from test_lark import accepts, accepts_schema
+from test_lark import accepts
 
 from rag_evaluator import RAGEvaluator
 from rag_evaluator.config import JudgeConfig, Reasons
-from rag_evaluator.judge import REASONS, judge_parts, plain, tighten, to_lark, with_reasons
-from rag_evaluator.metrics import all_prompts
-from rag_evaluator.prompts import english_pack
+from rag_evaluator.judge import judge_parts, plain, tighten, to_lark
 
 STATEMENTS = NLIStatementInput(context="c", statements=["One.", "Two."])
 
@@ -36,44 +33,20 @@ def answer(*reasons: str) -> str:
     ],
 )
 def test_a_reason_is_as_short_as_it_is_wanted(reasons: Reasons, allowed: list[str], refused: list[str]) -> None:
-    schema = with_reasons(tighten(NLIStatementOutput, STATEMENTS), reasons)
+    schema = tighten(NLIStatementOutput, STATEMENTS, reasons)
     grammar = to_lark(schema)
     assert accepts(grammar, answer(*allowed))
     assert not accepts(grammar, answer(*refused))
 
 
-def emptied(value: Any) -> Any:
-    """JSON without reasons."""
-    if isinstance(value, dict):
-        return {name: "" if name in REASONS else emptied(part) for name, part in value.items()}
-    return [emptied(item) for item in value] if isinstance(value, list) else value
-
-
-def test_the_examples_of_all_prompts_without_reasons_are_legal() -> None:
-    told = set()
-    for (metric, attribute), prompt in all_prompts().items():
-        for example in english_pack(prompt).examples:
-            schema = with_reasons(tighten(prompt.output_model, prompt.input_model(**example["input"])), "none")
-            output = prompt.output_model(**emptied(example["output"]))
-            assert accepts_schema(schema, output.model_dump_json(indent=4)), (metric, attribute)
-            if emptied(example["output"]) != example["output"]:
-                told.add(prompt.output_model.__name__)
-    assert {"NLIStatementOutput", "ContextRecallOutput", "ContextPrecisionOutput", "RubricScoreOutput"} <= told
-
-
 def test_the_default_changes_neither_schema_nor_signature() -> None:
-    schema = tighten(NLIStatementOutput, STATEMENTS)
-    assert with_reasons(schema, "full") is schema
     assert [judge_parts(JudgeConfig(reasons=reasons), "x").get("reasons") for reasons in ("full", "short", "none")] == [
         None,
         "short",
         "none",
     ]
-    shown = plain(with_reasons(tighten(ContextRecallOutput), "short"))["properties"]["classifications"]["items"]
-    assert shown["properties"]["statement"] == {"type": "string", "minLength": 1}
+    shown = plain(tighten(ContextRecallOutput, reasons="short"))["properties"]["classifications"]["items"]
     assert shown["properties"]["reason"] == {"type": "string", "minLength": 1, "maxLength": 100}
-    number = {"type": "object", "properties": {"reason": {"type": "integer"}}}
-    assert with_reasons(number, "none") == number
 
 
 def test_a_judge_without_reasons_writes_less_and_says_so_in_its_signature(tmp_path: Path) -> None:

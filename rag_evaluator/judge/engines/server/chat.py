@@ -37,25 +37,13 @@ VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a q
 )
 
 
-@dataclass(frozen=True)
-class ServedModel:
-    """A model that a server has.
-
-    Attributes:
-        aliases: further names of it, with which the server may answer.
-    """
-
-    name: str
-    aliases: frozenset[str] = frozenset()
-
-    def check(self, answer: Mapping[str, Any]) -> None:
-        """Raise `JudgeLostError` for an answer of another model than the one that was asked."""
-        name = answer.get("model")
-        if not isinstance(name, str) or not name or name in self.aliases or same_model(self.name, name):
-            return
+def check_model(asked: str, answer: Mapping[str, Any]) -> None:
+    """Raise `JudgeLostError` for an answer of another model than the one that was asked."""
+    name = answer.get("model")
+    if isinstance(name, str) and name and not same_model(asked, name):
         raise JudgeLostError(
-            f"judge.served_model: '{self.name}' was asked, and the answer is from '{name:.100}'. Load "
-            f"'{self.name}' in the server, or set judge.served_model to the model that shall judge."
+            f"judge.served_model: '{asked}' was asked, and the answer is from '{name:.100}'. Load '{asked}' in the "
+            "server, or set judge.served_model to the model that shall judge."
         )
 
 
@@ -122,16 +110,17 @@ class Chat:
     """Asks one model of a server.
 
     Attributes:
+        model: its name there.
         abilities: of the server, as far as they are known.
         thought: tokens that an answer may have more because the server thinks.
     """
 
-    def __init__(self, client: Client, model: ServedModel, abilities: Abilities, config: JudgeConfig) -> None:
+    def __init__(self, client: Client, model: str, abilities: Abilities, config: JudgeConfig) -> None:
         self.client, self.model, self.abilities, self.config = client, model, abilities, config
         self.thought = THOUGHT if config.thinking == "on" else 0
 
     @classmethod
-    async def tried(cls, client: Client, model: ServedModel, config: JudgeConfig) -> "Chat":
+    async def tried(cls, client: Client, model: str, config: JudgeConfig) -> "Chat":
         """Return the chat with the server's abilities, once it has written what a schema dictates.
 
         Raises `ModelError` if it ignores schemas, `JudgementError`, `JudgeLostError`.
@@ -219,7 +208,7 @@ class Chat:
         """
         form = {"name": "answer", "strict": True, "schema": plain(dict(schema))}
         body = {
-            "model": self.model.name,
+            "model": self.model,
             "messages": [{"role": "user", "content": prompt}],
             "response_format": {"type": "json_schema", "json_schema": form},
             "temperature": temperature,
@@ -230,7 +219,7 @@ class Chat:
         }
         answer = await self.client.chat(body)
         try:
-            self.model.check(answer)
+            check_model(self.model, answer)
             read = tokens_read(answer)
             if self.abilities.tokens is not None:
                 self.abilities.tokens.check(prompt, read)

@@ -13,9 +13,9 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import DEMO, JudgeConfig
 from rag_evaluator.errors import JudgeLostError, JudgementError, ModelError, did_you_mean
 from rag_evaluator.judge.encoding.chat import read_tokenizer
-from rag_evaluator.judge.engines.server.chat import MOST, Chat, ServedModel, value_of
+from rag_evaluator.judge.engines.server.chat import MOST, Chat, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
-from rag_evaluator.judge.engines.server.logprobs import confidences, has_scale
+from rag_evaluator.judge.engines.server.logprobs import confidences
 from rag_evaluator.judge.engines.server.long_prompts import HiddenWord
 from rag_evaluator.judge.grammar.schema import Schema, faults, settle
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares
@@ -58,7 +58,7 @@ class ServerEngine:
 
     def __init__(self, chat: Chat) -> None:
         self.chat, self.abilities = chat, chat.abilities
-        self.model_id = f"served:{chat.model.name}"  # never a folder
+        self.model_id = f"served:{chat.model}"  # never a folder
         self._word = HiddenWord(chat.finds)
 
     @classmethod
@@ -70,7 +70,7 @@ class ServerEngine:
     def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
         """Return what answers depend on, as far as the server tells: no path, no address."""
         chat = _first(config, offline, lambda client: _tried(client, config))
-        name = chat.model.name
+        name = chat.model
         served = Path(name).name if name.startswith("/") else name  # llama.cpp's is the path of its file
         known = {"route": "chat", "served": served, "weights": "not verified", "logprobs": str(chat.abilities.tops)}
         return {key: value.replace("|", "/") for key, value in known.items()}
@@ -109,7 +109,7 @@ class ServerEngine:
     def about(self) -> Mapping[str, str]:
         return {
             "path": "server",
-            "served_model": self.chat.model.name,
+            "served_model": self.chat.model,
             **self.abilities.about,
             "same_bytes": "no",
         }
@@ -118,7 +118,7 @@ class ServerEngine:
         """Return the answer, checked against the schema, since servers obey parts of it only."""
         prompt = self.encoder.decode(request.input_ids)
         schema = dict(request.schema)
-        weighed = self.abilities.tops > 0 and has_scale(schema)
+        weighed = self.abilities.tops > 0 and '"enum"' in json.dumps(schema)  # there may be a verdict or rating
         await self._check_whole(prompt)
         most = request.budget.max_length
         written = await self.chat.ask(prompt, schema, most, request.temperature, request.seed, weighed)
@@ -205,16 +205,15 @@ def _first(config: JudgeConfig, offline: bool, ask: Callable[[Client], Awaitable
     return answer
 
 
-def _chosen(answer: Mapping[str, Any], served_model: str | None) -> ServedModel:
-    """Return the model that shall judge, of those that a server lists. Raises `ModelError`. Any: JSON.
+def _chosen(answer: Mapping[str, Any], served_model: str | None) -> str:
+    """Return the name of the model that shall judge, of those that a server lists. Raises `ModelError`. Any: JSON.
 
     Args:
         served_model: its name; None: the only one that is served.
     """
     try:
-        models = {str(entry["id"]): entry for entry in answer["data"]}
-        roots = {name: entry.get("root") for name, entry in models.items()}
-    except (KeyError, TypeError, AttributeError) as error:
+        models = [str(entry["id"]) for entry in answer["data"]]
+    except (KeyError, TypeError) as error:
         raise ModelError(
             "judge.url: its /v1/models is no list of models; it is no OpenAI-compatible server."
         ) from error
@@ -222,9 +221,7 @@ def _chosen(answer: Mapping[str, Any], served_model: str | None) -> ServedModel:
         raise ModelError(
             f"judge.served_model is missing, and the server has {len(models)} models: {', '.join(models)[:300]}."
         )
-    name = served_model or next(iter(models))
+    name = served_model or models[0]
     if name not in models:
-        raise ModelError(f"judge.served_model: the server has no '{name}'.{did_you_mean(name, list(models))}")
-    same = [other for other, root in roots.items() if root and root == roots[name]]  # vLLM's, of one folder
-    listed = models[name].get("aliases")  # llama.cpp's
-    return ServedModel(name, frozenset([*same, *map(str, listed if isinstance(listed, list) else [])]))
+        raise ModelError(f"judge.served_model: the server has no '{name}'.{did_you_mean(name, models)}")
+    return name

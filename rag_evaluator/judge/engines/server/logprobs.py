@@ -132,14 +132,6 @@ def scales(schemas: Sequence[Schema], value: Value, path: Path = ()) -> Iterator
             yield from scales(of_place, item, (*path, place))
 
 
-def has_scale(schema: Schema) -> bool:
-    """Whether an answer may hold a number that is one of several."""
-    if len([each for each in schema.get("enum", ()) if type(each) is int]) > 1:
-        return True
-    parts = [*schema.get("anyOf", ()), *schema.get("prefixItems", ()), *schema.get("properties", {}).values()]
-    return any(map(has_scale, [*parts, *([schema["items"]] if "items" in schema else [])]))
-
-
 def question_of(options: Sequence[str]) -> tuple[Schema, Path, list[Value]]:
     """A question for one of several texts: the schema of its answer, where that decides, and the value of each option.
 

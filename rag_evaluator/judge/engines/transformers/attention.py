@@ -186,33 +186,6 @@ ALIGNED = 8  # numbers; a row of a mask begins at such a place in the memory of 
 Seen = tuple[Sequence[tuple[View, VisibleKeys]], Sequence[tuple[Prefix, VisibleKeys]]]
 
 
-@dataclass(frozen=True)
-class LayerKind:
-    """What the attention of a layer is computed with and on.
-
-    Attributes:
-        size: dimensions of queries and keys in a head.
-        width: dimensions of values in a head.
-        window: tokens that a token sees; None: all before it.
-        softcap: see `packed_attention`.
-    """
-
-    device: torch.device
-    dtype: torch.dtype
-    heads: int
-    kv_heads: int
-    size: int
-    width: int
-    window: int | None = None
-    softcap: float | None = None
-
-    @classmethod
-    def of(cls, queries: torch.Tensor, values: torch.Tensor, window: int | None, softcap: float | None) -> "LayerKind":
-        """That of `(1, heads, tokens, head_dim)` queries, and of values with `kv_heads`."""
-        heads = queries.shape[1], values.shape[1], queries.shape[3], values.shape[3]
-        return cls(queries.device, queries.dtype, *heads, window, softcap)
-
-
 class TailCache:
     """Keys and values of the rows' tails, pre-allocated; used as the transformers `Cache` of a forward pass.
 
@@ -229,14 +202,14 @@ class TailCache:
     Attributes:
         tails: keys and values per layer, `(width, kv_heads, length, head_dim)` each; None before the first pass.
         prefixes: of each row.
-        kinds: of the attention layers that ran.
+        windows: of the attention layers that ran, in tokens; None: a layer that sees all.
     """
 
     def __init__(self, layers: int, width: int, length: int, prefix: Prefix = ()) -> None:
         self.width, self.length = width, length
         self.tails: list[Layer | None] = [None] * layers
         self.prefixes: list[Prefix] = [prefix] * width
-        self.kinds: set[LayerKind] = set()
+        self.windows: set[int | None] = set()
         self._pass: tuple[Sequence[int], Sequence[int], Sequence[int], Sequence[Prefix]] = ((), (), (), ())
         self._steps: dict[torch.device, Step] = {}
 
@@ -485,7 +458,7 @@ def packed_attention(
     Returns `(1, tokens, heads, value_dim)`.
     """
     step, tail = cache.step(queries.device), cache.store(layer, keys, values)
-    cache.kinds.add(LayerKind.of(queries, values, window, softcap))
+    cache.windows.add(window)
     grouped = queries[0].unflatten(0, (keys.shape[1], -1))  # (kv_heads, group, tokens, head_dim)
     group = grouped.shape[1]
     attend = partial(_attend, scaling=scaling, softcap=softcap)

@@ -62,18 +62,6 @@ def free_bytes(model: "PreTrainedModel") -> int:
     return sum(_free(device) for device in devices)
 
 
-@contextmanager
-def peak_watched(model: "PreTrainedModel") -> Iterator[Callable[[], int]]:
-    """A function for the bytes that passes in the block have taken at most; 0 on a CPU, where torch does not count."""
-    device = model.device
-    if device.type != "cuda":
-        yield lambda: 0
-        return
-    torch.cuda.reset_peak_memory_stats(device)
-    before = torch.cuda.memory_allocated(device)
-    yield lambda: int(torch.cuda.max_memory_allocated(device) - before)
-
-
 def on_gpus(model: "PreTrainedModel") -> bool:
     return all(parameter.device.type == "cuda" for parameter in model.parameters())
 

@@ -27,7 +27,7 @@ SERVE = "Serve it with llama.cpp or Ollama, and set judge.engine: server and jud
 def check_gguf(path: Path) -> GgufHeader:
     """The header of a file.
 
-    Raises `ModelError` for a file that transformers cannot load, or would load as another model than it is.
+    Raises `ModelError` for a file that transformers would load as another model than it is, or cannot load here.
     """
     header = read_header(path)
     if find_spec("gguf") is None or Version(version("transformers")) < Version(OLDEST):
@@ -35,27 +35,9 @@ def check_gguf(path: Path) -> GgufHeader:
             f"judge.model: to unpack {path} needs the packages gguf and transformers {OLDEST} or newer: pip install "
             f"gguf 'transformers>={OLDEST}'."
         )
-    from transformers.integrations.gguf.gguf_config_mapping import GGUF_CONFIG_ARCHS
-    from transformers.modeling_gguf_pytorch_utils import GGUF_SUPPORTED_ARCHITECTURES
-
-    if _plain(header.architecture) not in map(_plain, (*GGUF_CONFIG_ARCHS, *GGUF_SUPPORTED_ARCHITECTURES)):
-        raise ModelError(
-            f"judge.model: {path} has the architecture '{header.architecture}', which transformers "
-            f"{version('transformers')} does not read from GGUF files. {SERVE}."
-        )
-    if (parts := header.settings.get("split.count", 1)) > 1:
-        raise ModelError(
-            f"judge.model: {path} is one of {parts} parts of a model. Join them with llama.cpp's llama-gguf-split "
-            "--merge, and give the result."
-        )
     if unread := _unread(header):
         raise ModelError(f"judge.model: {path} has {unread}, which transformers does not read. {SERVE}.")
     return header
-
-
-def _plain(architecture: str) -> str:
-    """Llama.cpp writes qwen2moe and gpt-oss, transformers qwen2_moe and gpt_oss."""
-    return architecture.replace("-", "").replace("_", "")
 
 
 def _unread(header: GgufHeader) -> str | None:

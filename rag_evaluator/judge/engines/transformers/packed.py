@@ -5,14 +5,14 @@ Attention (`attention`) reads the prefix's keys and values once for all rows, an
 pre-allocated cache (`TailCache`).
 
 Whether a model can be run in this way is tried when it is loaded (`try_out`): packed rows must give the logits of each
-row alone, and round no more.
+row alone.
 """
 
 import inspect
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -22,12 +22,10 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Vocabulary, new_sequence
 from rag_evaluator.judge.engines.transformers.attention import (
     Layer,
-    LayerKind,
     NotPackableError,
     Prefix,
     TailCache,
     on_device,
-    packed_attention,
     packed_attention_of,
 )
 from rag_evaluator.judge.engines.transformers.decoder import (
@@ -55,9 +53,6 @@ WINDOW = 8  # tokens of all attention windows while a model is tried out
 PREFIX, TAILS, FIRST = 13, (14, 9), (3, 2)  # tokens; those of the tails that are fed first
 KINDS = {"full_attention", "sliding_attention"}  # layers that only attend to the tokens before
 LIMIT, HALF_LIMIT = 1e-4, 5e-2  # of the largest logit
-KEYS, FEEDS = 96, ((40, 24), (1, 1))  # tokens of prefix and rows for which the rounding of attention is measured
-SPREAD = 4.0  # standard deviation of the scores meanwhile; the larger scores are, the more their rounding changes
-ERROR_LIMIT = 0.4  # of the step between two numbers near 1: 0.3 % in bfloat16
 
 
 class PackedModel:
@@ -173,10 +168,9 @@ def try_out(packed: PackedModel) -> int:
     over it alone. Meanwhile all attention windows of the model have `WINDOW` tokens, in both ways, and prefix and
     tails are longer than that. Rows longer than the real windows could take minutes.
 
-    A model of half precision is compared in float32 (`in_float32`). In its own type it is run, too, and the error of
-    its attention is measured with random numbers (`attention_error`).
+    A model of half precision is compared in float32 (`in_float32`). In its own type it is run, too.
 
-    Raises `NotPackableError` where logits differ or attention rounds too much, and whatever the model raises.
+    Raises `NotPackableError` where logits differ, and whatever the model raises.
     """
     model = packed.model
     size = int(model.config.get_text_config().vocab_size)
@@ -188,54 +182,12 @@ def try_out(packed: PackedModel) -> int:
 
     with torch.inference_mode(), _small_windows([*model.modules(), *packed.configs]):
         _, cache = _packed(packed, prefix, tails)
-        for kind in {replace(kind, window=None) for kind in cache.kinds}:
-            _check_rounding(kind)
         (alone, logits), exact = in_float32(model, compared)
     scale = alone.abs().max()
     difference = float((logits.float() - alone.float()).abs().max() / scale)
     if not difference <= (LIMIT if exact else HALF_LIMIT):
         raise NotPackableError(f"its logits change when rows are packed, by {difference:.2g} of them")
     return sum(keys.nbytes + values.nbytes for keys, values in cache.prefixes[0]) // PREFIX
-
-
-def attention_error(kind: LayerKind) -> float:
-    """The error that rounding makes in packed attention, as a share of its result in float32.
-
-    Both get the same random keys, queries and values: the norm of the difference is compared. In bfloat16 one fused
-    kernel has 0.2 %; with scores that are rounded before the softmax it is 0.5 to 1.4 %.
-    """
-    generator = torch.Generator().manual_seed(0)
-
-    def numbers(heads: int, count: int, size: int) -> torch.Tensor:
-        return torch.randn(heads, count, size, generator=generator).to(kind.device, kind.dtype)
-
-    prefix = numbers(kind.kv_heads, KEYS, kind.size), numbers(kind.kv_heads, KEYS, kind.width)
-    shapes = (kind.heads, kind.size), (kind.kv_heads, kind.size), (kind.kv_heads, kind.width)
-    feeds = [[numbers(heads, sum(counts), size)[None] for heads, size in shapes] for counts in FEEDS]
-    exact = _attention(kind, [part.float() for part in prefix], [[part.float() for part in feed] for feed in feeds])
-    return float((_attention(kind, prefix, feeds).float() - exact).norm() / exact.norm())
-
-
-def _attention(kind: LayerKind, prefix: Sequence[torch.Tensor], feeds: Sequence[Sequence[torch.Tensor]]) -> Any:
-    """`(heads, value_dim)` outputs of all tokens that are fed to two rows in turn."""
-    cache = TailCache(1, len(FEEDS[0]), sum(map(max, FEEDS)), [(prefix[0], prefix[1])])
-    starts = [0] * len(FEEDS[0])
-    outputs: list[torch.Tensor] = []
-    for counts, feed in zip(FEEDS, feeds, strict=True):
-        cache.begin(counts, range(len(counts)), starts)
-        outputs += packed_attention(cache, 0, *feed, scaling=SPREAD / kind.size**0.5, softcap=kind.softcap)
-        starts = [start + count for start, count in zip(starts, counts, strict=True)]
-    return torch.cat(outputs)
-
-
-def _check_rounding(kind: LayerKind) -> None:
-    """Raises `NotPackableError` for a layer of half precision whose attention rounds more than its result."""
-    if kind.dtype not in HALVES:
-        return
-    error = attention_error(kind)
-    if not error <= ERROR_LIMIT * torch.finfo(kind.dtype).eps:  # not for NaN
-        name = str(kind.dtype).removeprefix("torch.")
-        raise NotPackableError(f"its attention in {name} is wrong by {100 * error:.2g} %, as scores are rounded")
 
 
 def _own(model: "PreTrainedModel", rows: Sequence[Sequence[int]]) -> torch.Tensor:
@@ -252,7 +204,7 @@ def _packed(
     packed.run(alone, [prefix], [0], [0])
     if any(tail is None for tail in alone.tails):
         raise NotPackableError("not all of its layers are attention layers")
-    if max((kind.window or 0 for kind in alone.kinds), default=0) > WINDOW:
+    if max((window or 0 for window in alone.windows), default=0) > WINDOW:
         raise NotPackableError("its attention windows cannot be made small to try it out")
     shared = TailCache(packed.layers, len(tails), max(map(len, tails)), alone.copy_of(0, len(prefix)))
     rows = list(range(len(tails)))

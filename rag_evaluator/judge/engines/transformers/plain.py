@@ -24,7 +24,6 @@ from rag_evaluator.judge.engines.transformers.decoder import (
     Item,
     Outcome,
     out_of_memory,
-    peak_watched,
     rope_switch,
     try_rows,
     why_alone,
@@ -220,7 +219,7 @@ class CacheUse:
 
     Attributes:
         together: tokens of a row in one pass at most; 0 where only `generate` gives the model's own logits.
-        slot_bytes: what one token of one row takes, in the cache and in the pass over the prompts; 0: not known.
+        slot_bytes: what one token of one row takes in the cache; 0: not known.
         row_bytes: what a row takes beside its tokens: recurrent states, attention windows.
     """
 
@@ -277,11 +276,8 @@ def _feed_and_compare(
     """The largest difference of a logit as a share of the largest logit, and the bytes of `CacheUse`."""
     tokens = following(sum(feeds))
     input_ids, mask = generate.padded(prompts)
-    with peak_watched(generate.model) as peak:
-        rows = CachedRows(generate.model, input_ids, mask)
-        held = [rows.held_bytes]
-        passing = max(peak() - held[0], 0)
-    logits, wanted, fed = [rows.logits], [expected[:, 0]], 0
+    rows = CachedRows(generate.model, input_ids, mask)
+    held, logits, wanted, fed = [rows.held_bytes], [rows.logits], [expected[:, 0]], 0
     for count in feeds:
         if fed + count == len(tokens):
             rows.keep([0])
@@ -294,7 +290,7 @@ def _feed_and_compare(
     slot = (held[1] - held[0]) // (len(prompts) * feeds[0])
     row = held[0] // len(prompts) - slot * input_ids.shape[1]
     share = difference / float(expected.float().abs().max())
-    return share, slot + passing // input_ids.numel(), max(row, 0)
+    return share, slot, max(row, 0)
 
 
 class PlainDecoder:

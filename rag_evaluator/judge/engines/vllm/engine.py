@@ -20,7 +20,7 @@ from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.chat import PromptEncoder, check_template, read_tokenizer, window_of
 from rag_evaluator.judge.encoding.sequence import FreeText, Vocabulary
 from rag_evaluator.judge.encoding.sequence import Sequence as Answer
-from rag_evaluator.judge.engines.folders import AdapterFolder, adapter_part, refuse_adapter_files, refuse_gguf
+from rag_evaluator.judge.engines.folders import AdapterFolder, adapter_part, refuse_adapter_files
 from rag_evaluator.judge.engines.vllm.core import Core, check_arguments, rank_of
 from rag_evaluator.judge.engines.vllm.masks import Mask, Masks
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request
@@ -66,9 +66,8 @@ class VllmEngine:
         if adapter is not None:
             rank_of(adapter)
         refuse_adapter_files(Path(config.model))
-        refuse_gguf(Path(config.model))
-        version()
         source = find_model(config.model, offline)
+        version()
         check_template(config.chat_template)
         return source
 

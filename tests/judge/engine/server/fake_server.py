@@ -20,7 +20,6 @@ from rag_evaluator import Judge
 from rag_evaluator.config import JudgeConfig
 
 Reply = tuple[int, dict[str, str], bytes]
-PLENTY = 1000
 USUAL = frozenset({"model", "messages", "response_format", "temperature", "seed", "logprobs", "top_logprobs"})
 AROUND = 9  # tokens that a chat template puts around a prompt
 CUT, SLOW = "cut", "slow"  # what a server does in place of a reply
@@ -63,7 +62,6 @@ class Fake:
         tokens: what a chat tells of the tokens of a text, if it is asked for log probabilities.
         models: what `/v1/models` tells, if not of one model.
         known: keys of a chat that are not refused with 400; None: all.
-        bears: open requests that are not refused with 429.
         context: tokens of a prompt beyond which a chat's is cut to the half, as Ollama does, with status 200.
         count: tokens of a text, which chats tell in `usage`; None: words are tokens, and nothing is told.
         name: of the model that has written an answer; empty: none is told.
@@ -81,8 +79,6 @@ class Fake:
     url: str = ""
     open: int = 0
     most_open: int = 0
-    bears: int = PLENTY
-    refused: int = 0
     context: int | None = None
     count: Callable[[str], int] | None = None
     name: str = ""
@@ -90,10 +86,6 @@ class Fake:
     def answer(self, path: str, body: dict[str, Any]) -> Reply | str:
         if path == "/v1/models":
             return status(200, json.dumps({"data": self.models}))
-        if self.open > self.bears:
-            self.refused += 1
-            return status(429)
-        time.sleep(0.0 if self.bears == PLENTY else 0.01)
         if self.always is not None:
             return self.always
         if self.faults:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+import test_logprobs
 from fake_server import judge_of, serve, status
 from test_logprobs import Verdict, digits
 
@@ -69,17 +70,9 @@ def test_odd_answers_of_chats_are_errors_with_a_reason(text: str) -> None:
         assert isinstance(ask(judge), RagEvaluatorError)
 
 
-def changed(key: str, value: Any) -> Callable[[str], list[dict[str, Any]]]:
+def changed(key: str, value: Any) -> Callable[[str], Any]:
     """Tokens of which each, and each of its alternatives, has another value."""
-
-    def tokens(text: str) -> list[dict[str, Any]]:
-        found = digits(text)
-        for token in found:
-            for entry in (token, *token["top_logprobs"]):
-                entry[key] = value
-        return found
-
-    return tokens
+    return lambda text: test_logprobs.changed(lambda entry: entry.update({key: value}), text)
 
 
 TOLD: dict[str, Callable[[str], Any]] = {
@@ -89,6 +82,8 @@ TOLD: dict[str, Callable[[str], Any]] = {
     "alternatives that are a text": changed("top_logprobs", "abc"),
     "alternatives that are numbers": changed("top_logprobs", [1, 2]),
     "tokens that are a text": lambda text: "abc",
+    "tokens that are a number": lambda text: 7,
+    "tokens that are an object": lambda text: {},
     "tokens that are texts": lambda text: ["abc"],
 }
 
@@ -105,18 +100,3 @@ def test_log_probabilities_that_are_none_are_not_used(tokens: Any) -> None:
         fake.tokens = tokens
         assert ask(usual).confidence == ()
         assert ask(before).answer == Verdict(reason="a", verdict=0)
-
-
-@pytest.mark.parametrize("logprobs", ["abc", [1], 7, {"content": 7}, {"content": {}}])
-def test_log_probabilities_of_another_form_are_not_used(logprobs: Any) -> None:
-    with serve(tokens=digits) as fake:
-        judge, answer = judge_of(fake), fake.answer
-
-        def odd(path: str, body: dict[str, Any]) -> Any:
-            code, headers, content = answer(path, body)
-            told = json.loads(content)
-            told["choices"][0]["logprobs"] = logprobs
-            return code, headers, json.dumps(told).encode()
-
-        fake.answer = odd  # type: ignore[method-assign]
-        assert ask(judge).confidence == ()

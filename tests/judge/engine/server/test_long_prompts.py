@@ -181,12 +181,6 @@ def test_a_server_that_answers_with_another_model_is_refused(asked: str, answere
             assert answered in str(caught.value) and asked in str(caught.value)
 
 
-def test_a_second_name_of_the_served_model_is_no_other_model() -> None:
-    models = [{"id": "first", "root": "/models/x"}, {"id": "second", "root": "/models/x"}]
-    with serve(models=models, name="first") as fake:
-        assert isinstance(ask(judge_of(fake, served_model="second"), SHORT)[0], Verdict)
-
-
 def test_a_model_that_is_exchanged_in_mid_run_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from rag_evaluator.cli.main import main
 

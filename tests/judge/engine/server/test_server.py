@@ -278,6 +278,16 @@ def test_a_run_that_has_not_changed_asks_nothing_and_a_moved_server_keeps_its_sc
         assert moved.asked and not [body for _, body, _ in moved.asked if "Tesk" in json.dumps(body)]
 
 
+def test_a_judge_that_a_server_runs_is_never_called_the_toy(
+    fake: Fake, tmp_path: Path, rows: list[dict[str, Any]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`judge.model` is `demo` where nobody has set it."""
+    config = configuration(tmp_path, rows, {"engine": "server", "url": fake.url})
+    assert main([str(config), "--set", "language=german"]) == 0
+    told = "".join(capsys.readouterr())
+    assert "according to this judge" in told and "toy" not in told
+
+
 def test_all_metrics_can_be_judged_through_a_server(fake: Fake, rows: list[dict[str, Any]]) -> None:
     names = [name for name, metric in METRICS.items() if metric.judge]
     rubrics = {f"score{number}_description": f"level {number}" for number in (1, 2, 3)}
@@ -342,11 +352,6 @@ def test_the_servers_own_thought_is_kept_where_thoughts_are_wanted_and_never_par
     assert score.value == 0.0 and "</think> <|end|>" in fake.asked[-1][1]["messages"][0]["content"]
     assert [one.get("thinking") for one in score.judgements] == [THOUGHT if thinking == "on" else None] * 2
     assert (fake.asked[-1][1]["max_tokens"] > 8192) == (thinking == "on")
-
-
-def test_a_server_has_no_pipeline_of_langchain(fake: Fake) -> None:
-    with pytest.raises(ModelError, match=r"only a model that judge\.engine: transformers runs"):
-        assert judge_of(fake).pipeline
 
 
 def test_a_thought_that_takes_the_whole_budget_is_a_missing_judgement(fake: Fake) -> None:

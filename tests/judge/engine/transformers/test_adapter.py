@@ -98,12 +98,6 @@ def test_the_signature_has_the_fingerprints_of_base_and_adapter_and_no_path(
     assert LazyJudge(None, config_of(base, None)).signature != signature
 
 
-def test_a_merged_pipeline_does_not_pass_for_its_base_model(base: Path, adapter: Path) -> None:
-    made = load_pipeline(config_of(base, adapter))
-    assert LazyJudge(made, JudgeConfig()).identity is None
-    assert LazyJudge(load_pipeline(config_of(base, None)), JudgeConfig()).identity is not None
-
-
 def test_the_manifest_of_an_evaluation_names_the_adapter(base: Path, adapter: Path, tmp_path: Path) -> None:
     judge = {"model": str(base), "adapter": str(adapter), "max_new_tokens": 48}
     rows = [{"user_input": "Who?", "retrieved_contexts": ["She."], "response": "She.", "reference": "She."}]

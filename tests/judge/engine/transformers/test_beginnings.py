@@ -8,15 +8,16 @@ from typing import Any
 
 import pytest
 import torch
-from tiny_models import plain_of
+from tiny_models import Tiny, plain_of
 
 from rag_evaluator import Judge
-from rag_evaluator.config import JudgeConfig, SortConfig
+from rag_evaluator.config import SortConfig
 from rag_evaluator.judge import CachedJudge
 from rag_evaluator.metrics import load_prompts
 from rag_evaluator.tasks import Sorter
 
 RNG = random.Random(5)
+Decoder = Callable[..., tuple[Judge, Any]]
 HEAD, *TEXTS = (tuple(RNG.choices(range(20, 600), k=size)) for size in (60, 30, 31, 32, 33, 34))
 
 
@@ -24,17 +25,20 @@ def comparison(first: int, second: int) -> tuple[int, ...]:
     return (*HEAD, *TEXTS[first], 19, *TEXTS[second], 18)
 
 
-def decoder(folder: Path, batch_size: int = 16) -> tuple[Judge, Any]:
-    """Any: a test looks into the engine."""
-    judge: Any = Judge.from_config(JudgeConfig(model=str(folder), dtype="float32", batch_size=batch_size))
-    return judge, judge.inner.engine.decoder
+@pytest.fixture
+def decoder(tiny: Tiny) -> Decoder:
+    """A judge and its decoder. Any: a test looks into the engine."""
+
+    def load(batch_size: int = 16) -> tuple[Judge, Any]:
+        judge: Any = tiny("qwen2-chat", dtype="float32", batch_size=batch_size)
+        return judge, judge.inner.engine.decoder
+
+    return load
 
 
 @pytest.mark.parametrize("batch_size", [1, 2, 16])
-def test_logits_stay_the_same_when_a_first_context_was_seen_before(
-    model_folder: Callable[..., Path], batch_size: int
-) -> None:
-    judge, packed = decoder(model_folder("qwen2-chat"), batch_size)
+def test_logits_stay_the_same_when_a_first_context_was_seen_before(decoder: Decoder, batch_size: int) -> None:
+    judge, packed = decoder(batch_size)
     pairs = [[(0, 1), (1, 0)], [(0, 2), (2, 0)], [(0, 3), (1, 3), (2, 3), (0, 4)], [(0, 1), (4, 0)], [(2, 4)]]
     for batch in pairs:
         asked = [comparison(*pair) for pair in batch]
@@ -45,58 +49,55 @@ def test_logits_stay_the_same_when_a_first_context_was_seen_before(
                 assert row.tolist() == pytest.approx(alone.tolist(), abs=1e-4)
 
 
-def test_a_first_context_that_two_questions_have_shown_is_not_computed_for_the_third(
-    model_folder: Callable[..., Path],
+LONG = tuple(range(20, 120))
+SEEN = [[comparison(0, 1), comparison(1, 0)], [comparison(0, 2), comparison(2, 0)]]
+COMPUTED: dict[str, tuple[list[list[tuple[int, ...]]], list[tuple[int, ...]], int]] = {
+    "a first context that two questions have shown": (
+        SEEN,
+        [comparison(0, 3), comparison(3, 0)],
+        2 * (len(comparison(0, 3)) - len(HEAD)) - len(TEXTS[0]) - 1,
+    ),
+    "what questions of one batch begin with": (
+        [],
+        [(*HEAD, *LONG, 5), (*HEAD, 9, *LONG), (*HEAD, *LONG, 6, 7)],
+        len(HEAD) + 101 + 101 + 2,
+    ),
+    "one question alone": (SEEN[:1], [comparison(3, 2)], len(comparison(3, 2)) - len(HEAD)),
+    "a prefix that is longer by chance": (
+        SEEN[:1],
+        [(*HEAD, *TEXTS[0][:3], 7, 8), (*HEAD, *TEXTS[0][:3], 9, 10)],
+        2 * 5,
+    ),
+}
+
+
+@pytest.mark.parametrize(("seen", "asked", "computed"), COMPUTED.values(), ids=COMPUTED)
+def test_what_was_computed_is_not_computed_again_and_changes_no_logits(
+    decoder: Decoder,
+    seen: list[list[tuple[int, ...]]],
+    asked: list[tuple[int, ...]],
+    computed: int,
 ) -> None:
-    _, packed = decoder(model_folder("qwen2-chat"))
+    judge, packed = decoder()
     with torch.inference_mode():
-        packed.next_logits([comparison(0, 1), comparison(1, 0)])
-        packed.next_logits([comparison(0, 2), comparison(2, 0)])
+        for batch in seen:
+            packed.next_logits(batch)
         before = packed.computed
-        packed.next_logits([comparison(0, 3), comparison(3, 0)])
-    whole = sum(len(comparison(*pair)) - len(HEAD) for pair in [(0, 3), (3, 0)])
-    assert packed.computed - before == whole - len(TEXTS[0]) - 1
-
-
-def test_what_questions_of_one_batch_begin_with_is_computed_once(model_folder: Callable[..., Path]) -> None:
-    judge, packed = decoder(model_folder("qwen2-chat"))
-    long = tuple(range(20, 120))
-    asked = [(*HEAD, *long, 5), (*HEAD, 9, *long), (*HEAD, *long, 6, 7)]
-    with torch.inference_mode():
         logits = packed.next_logits(asked)
+        assert packed.computed - before == computed
         for ids, row in zip(asked, logits, strict=True):
             (alone,) = plain_of(judge).next_logits([ids])
             assert row.tolist() == pytest.approx(alone.tolist(), abs=1e-4)
-    assert packed.computed == len(HEAD) + 101 + 101 + 2
-
-
-def test_one_question_alone_uses_the_prefix_of_those_before_it(model_folder: Callable[..., Path]) -> None:
-    _, packed = decoder(model_folder("qwen2-chat"))
-    with torch.inference_mode():
-        packed.next_logits([comparison(0, 1), comparison(1, 0)])
-        before = packed.computed
-        packed.next_logits([comparison(3, 2)])
-    assert packed.computed - before == len(comparison(3, 2)) - len(HEAD)
-
-
-def test_a_prefix_that_is_longer_by_chance_is_not_computed_anew(model_folder: Callable[..., Path]) -> None:
-    _, packed = decoder(model_folder("qwen2-chat"))
-    begun = (*HEAD, *TEXTS[0][:3])
-    with torch.inference_mode():
-        packed.next_logits([comparison(0, 1), comparison(1, 0)])
-        before = packed.computed
-        packed.next_logits([(*begun, 7, 8), (*begun, 9, 10)])
-    assert packed.computed - before == 2 * 5
 
 
 def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_same_order(
-    model_folder: Callable[..., Path],
+    decoder: Decoder,
 ) -> None:
     contexts = [" ".join(random.Random(i).choices(["Nolu", "Brak", "painter", "born"], k=40)) for i in range(16)]
     prompts = load_prompts(["sort"], "english", Path("prompts"))
     computed, orders = [], []
     for most in (10_000, 0):
-        judge, packed = decoder(model_folder("qwen2-chat"))
+        judge, packed = decoder()
         packed.beginnings.kept.most = most
         how = CachedJudge(judge), prompts, SortConfig(fast=False, strategy="merge")
         orders.append(asyncio.run(Sorter(*how, "Where was Nolu Brak born?", contexts).sort())["sorted"])
@@ -105,8 +106,8 @@ def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_sa
     assert computed[0] < 0.8 * computed[1]
 
 
-def test_keys_and_values_are_kept_within_the_memory_that_is_left(model_folder: Callable[..., Path]) -> None:
-    _, packed = decoder(model_folder("qwen2-chat"))
+def test_keys_and_values_are_kept_within_the_memory_that_is_left(decoder: Decoder) -> None:
+    _, packed = decoder()
     packed.beginnings.kept.most = 70
     with torch.inference_mode():
         for second in (1, 2, 3, 4):

@@ -88,13 +88,11 @@ def test_its_path_is_relative_to_the_configuration_and_auto_is_the_engine_that_r
 
 
 REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
-    "an unknown architecture": (lambda path: header(path, "plamo"), r"m\.gguf has the architecture 'plamo', .*url"),
     "a scaled rope": (
         lambda path: header(path, "gemma3", gemma3__rope__scaling__factor=8.0),
         r"m\.gguf has gemma3\.rope\.scaling\.factor 8\.0, which transformers does not read.*url",
     ),
     "factors of a rope": (lambda path: header(path, "phi3", "rope_factors_long.weight"), r"m\.gguf has rope_factors_l"),
-    "a part": (lambda path: header(path, split__count=3), r"m\.gguf is one of 3 parts.*llama-gguf-split"),
     "a download that was cut": (lambda path: path.write_bytes(header(path).read_bytes()[:-32]), r"m\.gguf is not comp"),
     "a cut header": (
         lambda path: path.write_bytes(header(path).read_bytes()[:90]),
@@ -136,5 +134,5 @@ def test_without_its_package_it_is_refused(gguf: Path, monkeypatch: pytest.Monke
 
 def test_the_engine_vllm_needs_the_folder_that_it_was_made_from(gguf: Path) -> None:
     for model in (gguf, gguf.parent):
-        with pytest.raises(ModelError, match=r"judge\.model: .*tiny\.gguf is a GGUF file.*judge\.engine: transformers"):
+        with pytest.raises(ModelError, match=r"^judge\.model: .* a model folder"):
             VllmEngine.find(JudgeConfig(model=str(model)), True)

@@ -1,0 +1,22 @@
+"""Judges of tiny models."""
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import pytest
+from tiny_models import Tiny
+
+from rag_evaluator import Judge
+from rag_evaluator.config import JudgeConfig
+
+
+@pytest.fixture
+def tiny(model_folder: Callable[..., Path]) -> Tiny:
+    """`tiny(kind, shape, **settings)`: a judge of a tiny model, with settings of the model and of the judge."""
+
+    def load(kind: str, shape: Mapping[str, int] = MappingProxyType({}), **settings: Any) -> Judge:
+        return Judge.from_config(JudgeConfig(model=str(model_folder(kind, **shape)), **settings))
+
+    return load

@@ -20,6 +20,7 @@ PATCHED = {
     "rag_evaluator.judge.engines.transformers.packed",
     "rag_evaluator.models.hub",
     "rag_evaluator.report.document",
+    "rag_evaluator.results.xlsx",
     "rag_evaluator.tasks.evaluation",
     "rag_evaluator.tasks.manifest",
     "rag_evaluator.tasks.question",

@@ -44,7 +44,7 @@ def _write(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
     with (
         (folder / SCORES).open("wb") as scores,
         (folder / "scores.csv").open("w", encoding="utf-8", newline="") as table,
-        run_workbook(folder / "scores.xlsx", heading, summary) as sheet,
+        run_workbook(folder / "scores.xlsx", heading, summary) as add_to_workbook,
         (folder / DETAILS).open("wb") as details,
     ):
         lines = csv.writer(table, lineterminator="\r\n")  # RFC 4180; a lone \r is quoted only so
@@ -55,7 +55,7 @@ def _write(heading: Heading, rows: Iterable[Row], folder: Path) -> None:
             summary.add(scored)
             scores.write(json_line(scored_row(scored)))
             lines.writerow(map(_harmless, cells))
-            sheet.add(cells)
+            add_to_workbook(scored, cells)
             details.writelines(scored.details())
     digests = {name: file_digest(folder / name) for name in SEALED}
     parts = {

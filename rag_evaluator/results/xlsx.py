@@ -1,14 +1,15 @@
-"""The workbook of a run: its summary and the scored rows; written row by row."""
+"""The workbook of a run: its summary, the scored rows, the judgements; written row by row."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any  # xlsxwriter has no types
 
 from rag_evaluator.dataset.readers.spreadsheets import SCORES, SUMMARY
-from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading
-from rag_evaluator.results.rows import Heading, Row, cells_of
+from rag_evaluator.results.judgement import Judgement
+from rag_evaluator.results.overview import Figures, by_stage, interval, mean_heading, shortened
+from rag_evaluator.results.rows import DETAILS, Heading, Row, cells_of
 from rag_evaluator.results.summary import Summary, flat_rows
 
 XLSX_CELL = 32_767  # UTF-16 code units, a limit of the file format
@@ -116,23 +117,30 @@ def add_summary(worksheet: Any, formats: Mapping[str, Any], by_metric: Mapping[s
 
 
 XLSX_DATE = datetime(2000, 1, 1)  # in place of the time of writing: same scores, same bytes
+JUDGED = "judgements"  # name of a sheet
+JUDGEMENTS = 10_000  # rows of their sheet: all of a large run would take longer to write than everything else
+COLUMNS = ("row", "question", "metric", "repeat", "prompt", "statement", "key", "value", "reason")
+"""Of the sheet of judgements. Confidences are in the details only: they may differ by millionths between batches,
+and a workbook has the same bytes whatever the batches were."""
+QUESTION = 80  # characters of it that are shown
+Cells = dict[str, Any]  # column -> what it shows; Any: JSON
 OPTIONS = {"strings_to_formulas": False, "strings_to_urls": False, "nan_inf_to_errors": True, "constant_memory": True}
 
 
 def write_xlsx(heading: Heading, rows: Iterable[Row], path: Path) -> None:
     """The workbook of some results with their rows in front, where a plain `pandas.read_excel` finds them."""
     summary = Summary(heading.metrics, heading.manifest)
-    with run_workbook(path, heading, summary, (SCORES, SUMMARY)) as sheet:
+    with run_workbook(path, heading, summary, (SCORES, SUMMARY, JUDGED)) as add:
         for scored in rows:
             summary.add(scored)
-            sheet.add(cells_of(scored, heading.columns))
+            add(scored, cells_of(scored, heading.columns))
 
 
 @contextmanager
 def run_workbook(
-    path: Path, heading: Heading, summary: Summary, names: Sequence[str] = (SUMMARY, SCORES)
-) -> Iterator[Sheet]:
-    """The sheet of scores in a workbook, whose rows come one by one.
+    path: Path, heading: Heading, summary: Summary, names: Sequence[str] = (SUMMARY, SCORES, JUDGED)
+) -> Iterator[Callable[[Row, Sequence[Any]], None]]:
+    """A workbook to which rows are added one by one, each with its cells in the sheet of scores.
 
     Args:
         summary: of these rows, whose figures are written at the end.
@@ -145,13 +153,52 @@ def run_workbook(
     book.set_properties({"created": XLSX_DATE})
     worksheets, formats = {name: new_worksheet(book, name) for name in names}, formats_of(book)
     scores = Sheet(worksheets[SCORES], formats, heading.columns, dict.fromkeys(heading.metrics, SCORE), lines=LINES)
-    yield scores
+    is_repeated = heading.manifest.get("config", {}).get("repeats", 1) > 1
+    columns = [column for column in COLUMNS if is_repeated or column != "repeat"]
+    judgements = Sheet(worksheets[JUDGED], formats, columns, {}, lines=LINES)
+
+    def add(scored: Row, cells: Sequence[Any]) -> None:
+        scores.add(cells)
+        for row in judgement_rows(scored) if judgements.row <= JUDGEMENTS else ():
+            if judgements.row == JUDGEMENTS:
+                row = {"question": f"Only the first {JUDGEMENTS:,} are here; all are in {DETAILS}."}
+            judgements.add([row.get(column) for column in columns])
+            if judgements.row > JUDGEMENTS:
+                return
+
+    yield add
     add_summary(worksheets[SUMMARY], formats, summary.to_json())
     scores.finish()
+    judgements.finish()
     try:
         book.close()
     except XlsxWriterException as error:
         raise OSError(f"{path.name}: {error}") from error
+
+
+def judgement_rows(scored: Row) -> Iterator[Cells]:
+    """What the judge answered about a row; `key` and `value` are a verdict as the answer has it: `rating`, 2."""
+    question = scored.sample.columns.get("user_input")
+    text = question[: 4 * QUESTION] if isinstance(question, str) else ""
+    short = shortened(" ".join(text.split()), QUESTION) or None
+    for metric, score in scored.scores.items():
+        for repeat, made in enumerate(score.repeated or [score]):
+            about = {"row": scored.sample.index, "question": short, "metric": metric, "repeat": repeat}
+            for judgement in map(Judgement.from_json, made.judgements):
+                for cells in _verdict_rows(judgement):
+                    yield {**about, "prompt": judgement.prompt, **cells}
+
+
+def _verdict_rows(judgement: Judgement) -> list[Cells]:
+    if judgement.response is None:
+        return [{"reason": f"no answer: {judgement.error or 'unknown'}"}]
+    rows = []
+    for verdict in judgement.verdicts():
+        lines = verdict.about if verdict.items is None else [text for text in verdict.items if isinstance(text, str)]
+        statement, reason = "\n".join(lines) or None, "\n".join(verdict.reasons) or None
+        if verdict.items is None or statement:
+            rows.append({"key": verdict.key, "value": verdict.value, "statement": statement, "reason": reason})
+    return rows or [{"key": ", ".join(judgement.response)}]
 
 
 def new_worksheet(book: Any, name: str) -> Any:

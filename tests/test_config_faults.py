@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import ragas.metrics
 import ragas.metrics.collections as ragas_metrics
+from test_config import ROOT, Load, message
 
 from rag_evaluator import Config, ConfigError, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
@@ -15,15 +16,7 @@ from rag_evaluator.config import JudgeConfig, PromptsConfig, find_language
 from rag_evaluator.metrics import load_prompts
 from rag_evaluator.ragas.metrics import ContextRecall, Faithfulness
 
-ROOT = Path(__file__).parent.parent
 HEAD = "metrics: [bleu]\n"  # line 1
-Load = Callable[..., Config]
-
-
-def message(load: Load, text: str, *overrides: str) -> str:
-    with pytest.raises(ConfigError) as caught:
-        load(text, *overrides)
-    return str(caught.value)
 
 
 @pytest.mark.parametrize(

@@ -2,13 +2,14 @@
 
 import inspect
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
 import numpy as np
 import pandas as pd
 import pytest
+from test_functions import first_is_better
 
 from rag_evaluator import ConfigError, DatasetError, ScriptedJudge, evaluate, generate, sort
 from rag_evaluator.config import GenerateConfig, SortConfig
@@ -25,16 +26,12 @@ def own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def scripted() -> ScriptedJudge:
-    def choices(prompt: str, options: Sequence[str]) -> str:
-        shown: Any = prompt.data  # type: ignore[attr-defined]
-        return options[0 if not hasattr(shown, "context_1") or shown.context_1 < shown.context_2 else 1]
-
     answers = {
         "ReferenceOutput": {"answerable": 1, "answer": "a"},
         "ContextPrecisionOutput": {"reason": "r", "verdict": 1},
         "ContextRelevanceOutput": {"rating": 2},
     }
-    return ScriptedJudge(answers, choices)
+    return ScriptedJudge(answers, first_is_better)
 
 
 SECTION = {"strategy": "merge", "k": 2, "top": False, "fast": False, "both_orders": False}

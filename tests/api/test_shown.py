@@ -15,19 +15,14 @@ from rag_evaluator.tasks import question as showing
 Rows = list[dict[str, Any]]
 
 
-class Counting(ScriptedJudge):
-    """A judge that takes its time."""
-
-    def __init__(self) -> None:
-        super().__init__(self.answer)
-
-    def answer(self, prompt: str, response_model: Any) -> Any:
-        time.sleep(0.05)
-        return {"rating": 2}
+def slow(prompt: str, response_model: Any) -> Any:
+    """The answer of a judge that takes its time."""
+    time.sleep(0.05)
+    return {"rating": 2}
 
 
 def evaluator() -> RAGEvaluator:
-    return RAGEvaluator({"metrics": ["context_relevance"]}, judge=Counting())
+    return RAGEvaluator({"metrics": ["context_relevance"]}, judge=ScriptedJudge(slow))
 
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -35,28 +35,21 @@ class Fixed(Embeddings):
         return self.embed_documents([text])[0]
 
 
-def by_judge(value: int) -> tuple[dict[str, Any], dict[str, Any], str]:
-    return {"metrics": ["context_relevance"]}, {"judge": judge_of(2 * value)}, "context_relevance"
-
-
-def by_embeddings(value: int) -> tuple[dict[str, Any], dict[str, Any], str]:
-    return {"metrics": ["semantic_similarity"]}, {"embeddings": Fixed(bool(value))}, "semantic_similarity"
-
-
-def by_ragas_embeddings(value: int) -> tuple[dict[str, Any], dict[str, Any], str]:
-    embeddings = {"embeddings": LocalEmbeddings(Fixed(bool(value)))}
-    return {"metrics": ["semantic_similarity"]}, embeddings, "semantic_similarity"
+MODELS: list[tuple[str, Callable[[int], dict[str, Any]]]] = [  # metric -> the model that gives a score, without a name
+    ("context_relevance", lambda score: {"judge": judge_of(2 * score)}),
+    ("semantic_similarity", lambda score: {"embeddings": Fixed(bool(score))}),
+    ("semantic_similarity", lambda score: {"embeddings": LocalEmbeddings(Fixed(bool(score)))}),
+]
 
 
 @pytest.mark.parametrize("values", [(1, 0), (0, 1), (1, 0, 1)])
-@pytest.mark.parametrize("given", [by_judge, by_embeddings, by_ragas_embeddings])
+@pytest.mark.parametrize(("metric", "models"), MODELS, ids=["judge", "embeddings", "embeddings of ragas"])
 def test_a_model_without_a_name_does_not_inherit_the_scores_of_another(
-    given: Callable[[int], Any], values: tuple[int, ...], tmp_path: Path
+    metric: str, models: Callable[[int], dict[str, Any]], values: tuple[int, ...], tmp_path: Path
 ) -> None:
     rows = [{**ROWS[0], "reference": "At Tesk."}]  # an odd and an even number of letters
     for value in values:
-        config, models, metric = given(value)
-        results = RAGEvaluator(config, **models).evaluate(rows, folder=tmp_path / "out")
+        results = RAGEvaluator({"metrics": [metric]}, **models(value)).evaluate(rows, folder=tmp_path / "out")
         assert [score.value for score in results.scores[metric]] == [pytest.approx(value)]
 
 

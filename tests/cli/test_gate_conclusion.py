@@ -78,32 +78,27 @@ def test_the_sentences_are_those_that_a_statistician_would_sign(case: str) -> No
 
 
 @pytest.mark.parametrize(
-    ("scale", "figures", "expected"),
+    ("figures", "expected"),
     [
         (
-            Scale(),
             (-0.01, -0.08, 0.06),
             "difference -0.01 [-0.08, 0.06] in 60 rows, the rule allows at most 0.05 worse; not settled: the interval "
             "is on both sides of it.",
         ),
         (
-            Scale(),
             (-0.2, -0.3, -0.1),
             "difference -0.20 [-0.30, -0.10] in 60 rows, the rule allows at most 0.05 worse; the whole interval "
             "breaks it.",
         ),
         (
-            Scale(),
             (0.0, -0.04, 0.04),
             "difference 0.00 [-0.04, 0.04] in 60 rows, the rule allows at most 0.05 worse.",
         ),
     ],
     ids=["not settled", "worse", "kept"],
 )
-def test_a_margin_is_about_the_difference_from_the_baseline(
-    scale: Scale, figures: tuple[float, float, float], expected: str
-) -> None:
+def test_a_margin_is_about_the_difference_from_the_baseline(figures: tuple[float, float, float], expected: str) -> None:
     rule = parse_limit("--margin", "not worse", "faithfulness=0.05")
-    verdicts = check_rules([rule], {}, {"faithfulness": measured(*figures, scale=scale)})
+    verdicts = check_rules([rule], {}, {"faithfulness": measured(*figures)})
     word = "Passed" if verdicts[0].passed else "Failed"
     assert GateVerdicts(verdicts).conclusion.sentences == [f"{word}: faithfulness: {expected}"]

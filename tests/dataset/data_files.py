@@ -2,7 +2,7 @@
 
 import csv
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,8 @@ import openpyxl
 import pandas
 import pyarrow
 import pyarrow.parquet
+
+from rag_evaluator.dataset import Sample
 
 Row = dict[str, Any]
 
@@ -32,6 +34,10 @@ TRICKY: list[Row] = [
     {"user_input": "only a question, no answer", "retrieved_contexts": ["007"]},
     {"user_input": "东方航空公司主营业务", "response": "[INST] bracket", "reference": "-1", "note": "kept"},
 ]
+
+
+def columns_of(samples: Iterable[Sample]) -> list[Mapping[str, Any]]:
+    return [sample.columns for sample in samples]
 
 
 def write_text(path: Path, text: str, encoding: str = "utf-8") -> Path:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from rag_evaluator import ConfigError, DatasetError
+from rag_evaluator import ConfigError
 from rag_evaluator.config import make_config
 from rag_evaluator.dataset import TaskColumns, checked_rows, rows_again
 
@@ -42,11 +42,3 @@ def test_columns_of_reports_are_checked_where_metrics_read_the_rows_only(path: P
     assert len(checked_rows(path, config, NEEDS)) == 10
     with pytest.raises(ConfigError, match="'share' is no column of any row"):
         checked_rows(path, config, NEEDS, are_scored=True)
-
-
-def test_a_missing_source_and_a_missing_column_are_refused(path: Path) -> None:
-    config = make_config({"metrics": ["exact_match"]})
-    with pytest.raises(ConfigError, match="'dataset' is missing"):
-        checked_rows(None, config, NEEDS)
-    with pytest.raises(DatasetError, match=r"rows\.jsonl: expected the column 'retrieved_contexts', which task needs"):
-        checked_rows(path, config, {"task": TaskColumns(["retrieved_contexts"])})

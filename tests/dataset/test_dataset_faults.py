@@ -29,9 +29,8 @@ from rag_evaluator import (
 from rag_evaluator.cli.main import main
 from rag_evaluator.dataset import check_columns, harmless, is_harmless, open_dataset, original
 from rag_evaluator.results import Score
-from tests.dataset.data_files import write_cells, write_csv, write_json, write_jsonl, write_parquet, write_text
+from tests.dataset.data_files import Row, write_cells, write_csv, write_json, write_jsonl, write_parquet, write_text
 
-Row = dict[str, Any]
 ALL = {"m": ["user_input", "response", "retrieved_contexts", "reference", "reference_contexts"]}
 GOOD = ScriptedJudge({"ContextRelevanceOutput": {"rating": 2}})
 
@@ -161,9 +160,7 @@ WRITTEN_BY_PYTHON: dict[str, Any] = {
     "array": numpy.array(["c1", "c2"], dtype=object),
     "array in a list": [numpy.array(["c1", "c2"], dtype=object)],
     "repr of an array": repr(numpy.array(["c1", "c2"], dtype=object)),
-    "repr of an array of text": repr(numpy.array(["c1", "c2"])),
     "repr of a long array": repr(numpy.array(["c" * 80, "d" * 80], dtype=object)),
-    "list": ["c1", "c2"],
     "tuple": ("c1", "c2"),
     "tuple of one": ("c1",),
     "set": {"c1"},

@@ -1,7 +1,6 @@
 """The log with a line per question and chunk: its lines as rows, one for each question."""
 
 import tracemalloc
-from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,11 @@ from rag_evaluator import DatasetError, load_dataset
 from rag_evaluator.dataset import ALIASES, Sample, check_columns, check_readable, open_dataset, row_names
 from rag_evaluator.files import json_line
 from rag_evaluator.results import cells_of
-from tests.dataset.data_files import FILES, Row, write_cells, write_csv, write_jsonl
+from tests.dataset.data_files import FILES, Row, columns_of, write_cells, write_csv, write_jsonl
 
 
 def line(question: str | None, score: Any, chunk: Any, **others: Any) -> Row:
     return {"question": question, "document_score": score, "reference": chunk, **others}
-
-
-def columns_of(samples: Sequence[Sample]) -> list[Mapping[str, Any]]:
-    return [sample.columns for sample in samples]
 
 
 def sample_columns(question: str, contexts: list[str], scores: list[float] | None, **others: Any) -> Row:
@@ -28,7 +23,6 @@ def sample_columns(question: str, contexts: list[str], scores: list[float] | Non
 
 
 LOGS: dict[str, tuple[list[Row], list[Row]]] = {
-    "one question": ([line("q", 0.1, "a"), line("q", 0.9, "b")], [sample_columns("q", ["b", "a"], [0.9, 0.1])]),
     "lines that are not adjacent": (
         [line("q", 0.1, "a"), line("p", 0.5, "c"), line("q", 0.9, "b")],
         [sample_columns("q", ["b", "a"], [0.9, 0.1]), sample_columns("p", ["c"], [0.5])],

@@ -62,14 +62,15 @@ class Case:
 FALLEN = [*good(N - 60), *[0.0] * 60]
 NOT_FIRST = [1.0, 0.0] * N  # of two answers a question the second fell
 CUT = repeated([1.0, *[None] * 9] * N, 10)
+PARTED = repeated(good(), 2, part=["a", "b"] * (N // 2))
 QUESTIONS = table(good(600), id=[f"i{place}" for place in range(600)])
 
 CASES: dict[str, Case] = {
     "one of two answers fell": Case(MARGIN, repeated(NOT_FIRST, 2), repeated([1.0] * 2 * N, 2)),
     "answers to one question in two clusters": Case(
         [*MARGIN, "--cluster", "part"],
-        repeated(good(), 2, part=["a", "b"] * (N // 2)),
-        repeated(good(), 2, part=["a", "b"] * (N // 2)),
+        PARTED,
+        PARTED,
         code=REFUSED,
         said="differ in 'part' ('a', 'b')",
     ),

@@ -88,15 +88,7 @@ class Installed:
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Installed:
     built, environment = tmp_path_factory.mktemp("dist"), tmp_path_factory.mktemp("environment")
-    build = [
-        sys.executable,
-        "-m",
-        "build",
-        "--no-isolation",
-        "--outdir",
-        str(built),
-        str(ROOT),
-    ]  # the wheel from the sdist
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(built), str(ROOT)]  # wheel of the sdist
     done = subprocess.run(build, capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
     [wheel] = built.glob("*.whl")
@@ -123,13 +115,8 @@ def test_the_wheel_is_called_ragas_offline_and_holds_the_package_only(installed:
 
 @pytest.mark.slow
 def test_packaged_files_are_those_of_the_repository(installed: Installed) -> None:
-    tracked = subprocess.run(
-        ["git", "ls-files", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
+    listing = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    tracked = subprocess.run(listing, cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     homes: dict[str, Path] = {name: installed.package.parent / name for name in tracked if name.startswith("rag_ev")}
     homes |= {name: installed.package / "data" / name for name in tracked if name.startswith(DATA)}
     assert len(homes) > 300

@@ -350,13 +350,18 @@ def test_the_sort_command_writes_orders_summary_and_manifest(
     assert "judge nDCG@10 by relevance" in shown
 
 
+def rows_written() -> list[dict[str, Any]]:
+    """What `generate` has written."""
+    return [json.loads(line) for line in Path("results/run/dataset_with_reference.jsonl").read_text().splitlines()]
+
+
 def test_the_generate_command_adds_references_and_keeps_those_there_are(
     model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:
     rows = [*rows_of(2, 3), {**rows_of(1, 2)[0], "ground_truth": "In Tesk."}]
     config = write_project(model_folder("llama-bytelevel"), rows)
     code = main(["generate", config])
-    written = [json.loads(line) for line in Path("results/run/dataset_with_reference.jsonl").read_text().splitlines()]
+    written = rows_written()
     assert [{name: row[name] for name in given} for row, given in zip(written, rows, strict=True)] == rows
     assert "reference" not in written[2]
     for row in written[:2]:
@@ -373,7 +378,7 @@ def test_the_generate_command_adds_references_and_keeps_those_there_are(
 def test_a_retrieval_log_keeps_its_contexts_and_gets_its_answers_beside_them(model_folder: ModelFolder) -> None:
     rows = [{"question": "Where?", "reference": ["In Tesk.", "In Om."], "document_score": [0.9, 0.8]}]
     main(["generate", write_project(model_folder("llama-bytelevel"), rows)])
-    written = json.loads(Path("results/run/dataset_with_reference.jsonl").read_text())
+    [written] = rows_written()
     assert written["reference"] == ["In Tesk.", "In Om."]
     assert "ground_truth" in written
 

@@ -13,6 +13,7 @@ from rag_evaluator import RAGEvaluator
 
 ROOT = Path(__file__).parents[2]
 CONFIG = str(ROOT / "config.yaml")
+NOTHING = str(ROOT / "nothing")
 MODELS = ("torch", "transformers", "ragas", "langchain_core", "datasets")
 STATISTICS = ["pandas", "scipy", "statsmodels"]
 SLOW = (*MODELS, *STATISTICS, "vl_convert", "starlette", "uvicorn")
@@ -33,40 +34,42 @@ for arguments in json.loads(sys.argv[1]):
 RUN, OTHER, OUT = "the run", "the other run", "a new file"  # stand for paths
 NOWHERE = ["--set", "judge.model=/no/such/folder"]
 VERIFIER_NOWHERE = ["--set", "metrics=[groundedness]", "--set", "verifier.model=/no/such/folder"]
+FINE: Sequence[list[str]] = [
+    ["--help"],
+    ["prompts", "--help"],
+    ["list", "metrics"],
+    ["status", RUN],
+    ["view", "--help"],
+    ["report", "--help"],
+    ["testset", "make", "--help"],
+    ["compare", "--help"],
+]
+REFUSED: Sequence[list[str]] = [
+    ["init", str(ROOT / "examples" / "preguntas.csv"), "--out", str(ROOT / "README.md" / "config.yaml")],
+    ["prompts", "check", "--metrics", "sort", "faithfullness"],
+    [CONFIG, "--set", "metrics=[faithfullness]"],
+    [CONFIG, *NOWHERE],
+    [CONFIG, "--set", "dataset=/no/such/rows.jsonl"],
+    [CONFIG, "--set", "embeddings.model=/no/such/folder"],
+    [CONFIG, *VERIFIER_NOWHERE],
+    ["probe", CONFIG, *NOWHERE],
+    ["testset", "make", CONFIG, *NOWHERE],
+    ["submit", CONFIG, "--workers", "2", "--dry-run", "--set", "metrics=[faithfullness]"],
+    ["status", str(ROOT / "docs")],
+    ["view", NOTHING],
+    ["testset", "make", CONFIG, "--set", "testset.kinds={none: 1}"],
+    ["testset", "check", "rows.jsonl", "--config", CONFIG, "--set", "testset.filters=[no]"],
+    ["report", NOTHING],
+    ["compare", RUN, NOTHING],
+    ["review", "apply", RUN],
+]
 LIGHT: Sequence[tuple[list[str], int, list[str]]] = [
-    (["--help"], 0, []),
-    (["prompts", "--help"], 0, []),
-    (["list", "metrics"], 0, []),
-    (["init", str(ROOT / "examples" / "preguntas.csv"), "--out", str(ROOT / "README.md" / "config.yaml")], 2, []),
-    (["prompts", "check", "--metrics", "sort", "faithfullness"], 2, []),
-    ([CONFIG, "--set", "metrics=[faithfullness]"], 2, []),
-    ([CONFIG, *NOWHERE], 2, []),
-    ([CONFIG, "--set", "dataset=/no/such/rows.jsonl"], 2, []),
-    ([CONFIG, "--set", "embeddings.model=/no/such/folder"], 2, []),
-    ([CONFIG, *VERIFIER_NOWHERE], 2, []),
-    (["probe", CONFIG, *NOWHERE], 2, []),
-    (["testset", "make", CONFIG, *NOWHERE], 2, []),
-    (["submit", CONFIG, "--workers", "2", "--dry-run", "--set", "metrics=[faithfullness]"], 2, []),
-    (["status", str(ROOT / "docs")], 2, []),
-    (["status", RUN], 0, []),
-    (["view", "--help"], 0, []),
-    (["view", str(ROOT / "nothing")], 2, []),
-    (["report", "--help"], 0, []),
-    (["testset", "make", "--help"], 0, []),
-    (["testset", "make", CONFIG, "--set", "testset.kinds={none: 1}"], 2, []),
-    (["testset", "check", "rows.jsonl", "--config", CONFIG, "--set", "testset.filters=[no]"], 2, []),
-    (["report", str(ROOT / "nothing")], 2, []),
-    (["compare", "--help"], 0, []),
-    (["compare", RUN, str(ROOT / "nothing")], 2, []),
+    *((words, 0, []) for words in FINE),
+    *((words, 2, []) for words in REFUSED),
     (["report", RUN, "--out", OUT], 0, ["vl_convert"]),
     (["gate", RUN, "--min", "exact_match=0.8"], 1, STATISTICS),
-    (["review", "apply", RUN], 2, []),
     (["compare", RUN, OTHER], 0, STATISTICS),
-    (
-        ["sort", CONFIG, *NOWHERE],
-        2,
-        [name for name in SLOW if name not in ("torch", "transformers")],
-    ),
+    (["sort", CONFIG, *NOWHERE], 2, [name for name in SLOW if name not in ("torch", "transformers")]),
 ]
 """Commands, their exit codes, what they may load. One process runs them in turn, those that may load more last."""
 

@@ -36,7 +36,6 @@ FLOAT, HALF = (SimpleNamespace(dtype=dtype) for dtype in (torch.float32, torch.b
         ("auto", False, GB // 100, SLOT, 0, 1, FLOAT),
         ("auto", True, 64 * GB, SLOT, 0, 128, FLOAT),
         ("auto", True, 63 * GB, SLOT, 0, 64, FLOAT),
-        ("auto", True, 60 * GB, SLOT, 0, 64, FLOAT),
         ("auto", True, 640 * GB, SLOT, 0, GPU_MOST, FLOAT),
         ("auto", True, 64 * GB, 0, GB, 32, FLOAT),
         ("auto", True, 64 * GB, SLOT, GB, 16, FLOAT),

@@ -44,6 +44,25 @@ class Note(BaseModel):
     note: str
 
 
+def notes(judge: Judge, count: int, before: str = "") -> list[Request]:
+    """Requests for so many notes, each with a prompt of its own."""
+    return [
+        judge.inner.request(PromptText(f"{before}{number}\nOutput: ", name="note"), Note) for number in range(count)
+    ]
+
+
+def assert_as_plain(judge: Judge, requests: list[Request]) -> None:
+    """Token by token the answers are those of transformers' own `generate`, one by one."""
+    replies = judge.inner.engine.handle(requests)
+    assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
+
+
+def verdicts_on(statements: list[str]) -> tuple[PromptText, type[BaseModel]]:
+    """A question for a verdict on each statement."""
+    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
+    return PromptText("x\nOutput: ", prompt.input_model(context="c", statements=statements)), prompt.output_model
+
+
 def random_request(rng: random.Random) -> tuple[PromptText, type[BaseModel]]:
     """A prompt of ragas without its long head, about random text."""
     key, prompt = rng.choice(sorted(PROMPTS.items(), key=lambda item: item[0]))
@@ -102,8 +121,7 @@ def test_batched_answers_equal_plain_ones_one_by_one(tiny: Tiny, kind: str, coun
     decoder = judge.inner.engine.decoder
     assert isinstance(decoder, PackedDecoder)
     requests = [judge.inner.request(*random_request(random.Random(seed))) for seed in range(count)]
-    replies = judge.inner.engine.handle(requests)
-    assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
+    assert_as_plain(judge, requests)
 
 
 def test_long_heads_are_shared_without_changing_a_token(tiny: Tiny) -> None:
@@ -112,61 +130,44 @@ def test_long_heads_are_shared_without_changing_a_token(tiny: Tiny) -> None:
     asked = [random_request(random.Random(seed)) for seed in range(12)]
     prompts = [(PromptText(head + text, text.data, "same"), model) for text, model in asked]
     requests = [judge.inner.request(*prompt) for prompt in prompts]
-    replies = judge.inner.engine.handle(requests)
-    shared = judge.inner.engine.decoder.prefixes._known["same:"]
-    assert len(shared) > 100
-    assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
+    assert_as_plain(judge, requests)
+    assert len(judge.inner.engine.decoder.prefixes._known["same:"]) > 100
 
 
 @pytest.mark.parametrize("first", [True, False], ids=["in the first batch", "later"])
 def test_a_prompt_that_begins_otherwise_does_not_spoil_the_head_of_the_others(tiny: Tiny, first: bool) -> None:
     judge = tiny("llama-bytelevel", max_new_tokens=16, batch_size=4, dtype="float32")
     head = "These words stand before every question. " * 8
-    usual = [judge.inner.request(PromptText(f"{head}{number}\nOutput: ", name="same"), Note) for number in range(9)]
-    odd = judge.inner.request(PromptText(f"</s>{head}0\nOutput: ", name="same"), Note)
+    usual = notes(judge, 9, head)
+    [odd] = notes(judge, 1, f"</s>{head}")
     batches = [[odd, *usual[:3]], usual[3:6], [*usual[6:], odd]] if first else [usual[:6], [odd], usual[6:]]
     for batch in batches:
-        replies = judge.inner.engine.handle(batch)
-        assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in batch]
+        assert_as_plain(judge, batch)
     prefixes = judge.inner.engine.decoder.prefixes
-    assert len(prefixes._known["same:"]) == len(common_beginning([one.input_ids for one in usual]))
+    assert len(prefixes._known["note:"]) == len(common_beginning([one.input_ids for one in usual]))
 
 
+@pytest.mark.parametrize("kind", ["gpt2", "bloom"], ids=["packed", "plain"])
 def test_a_batch_that_does_not_fit_the_memory_is_halved_and_the_size_remembered(
-    tiny: Tiny, monkeypatch: pytest.MonkeyPatch
+    tiny: Tiny, kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    judge = tiny("gpt2", max_new_tokens=32, batch_size=8)
-    requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
-    expected = judge.inner.engine.handle(requests)
-    packed = judge.inner.engine.decoder.packed
-    assert packed is not None
-    run_model = packed.run
+    judge = tiny(kind, max_new_tokens=32, batch_size=8)
+    requests = notes(judge, 8)
+    engine = judge.inner.engine
+    expected = engine.handle(requests)
+    packed = engine.decoder.packed if kind == "gpt2" else None
+    place, name = (engine.model, "forward") if packed is None else (packed, "run")
+    whole = getattr(place, name)
 
-    def small(cache: Any, tokens: Any, rows: Any, *more: Any) -> Any:
-        if len(rows) > 3:
+    @functools.wraps(whole)  # what prepares the inputs of a model reads its parameters
+    def small(*arguments: Any, **named: Any) -> Any:
+        if len(named["input_ids"] if packed is None else arguments[2]) > 3:
             raise torch.OutOfMemoryError("CUDA out of memory")
-        return run_model(cache, tokens, rows, *more)
+        return whole(*arguments, **named)
 
-    monkeypatch.setattr(packed, "run", small)
-    assert judge.inner.engine.handle(requests) == expected
-    assert judge.inner.engine.decoder.batch_size.most == 2
-
-
-def test_batches_of_models_run_the_plain_way_are_halved_as_well(tiny: Tiny, monkeypatch: pytest.MonkeyPatch) -> None:
-    judge = tiny("bloom", max_new_tokens=32, batch_size=8)
-    requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
-    expected = judge.inner.engine.handle(requests)
-    forward = judge.inner.engine.model.forward
-
-    @functools.wraps(forward)  # what prepares its inputs reads its parameters
-    def small(input_ids: Any = None, **kwargs: Any) -> Any:
-        if len(input_ids) > 3:
-            raise torch.OutOfMemoryError("CUDA out of memory")
-        return forward(input_ids=input_ids, **kwargs)
-
-    monkeypatch.setattr(judge.inner.engine.model, "forward", small)
-    assert judge.inner.engine.handle(requests) == expected
-    assert judge.inner.engine.decoder.batch_size.most == 2
+    monkeypatch.setattr(place, name, small)
+    assert engine.handle(requests) == expected
+    assert engine.decoder.batch_size.most == 2
 
 
 def test_any_other_failure_is_not_taken_for_a_lack_of_memory() -> None:
@@ -194,7 +195,7 @@ def test_as_many_rows_are_decoded_together_as_the_free_memory_holds(tiny: Tiny) 
     assert longer == 8 * 1000 * decoder.batch_size.slot_bytes  # keys and values of eight sequences
     kept = decoder.bytes_at_most(1000, True) - decoder.bytes_at_most(1000, False)
     assert kept == decoder.beginnings.kept.most * decoder.batch_size.slot_bytes
-    requests = [judge.inner.request(PromptText(f"{number}\nOutput: "), Note) for number in range(8)]
+    requests = notes(judge, 8)
     expected = engine.handle(requests)
     length = max(len(request.input_ids) + request.budget.max_length for request in requests)
     decoder.batch_size.room = 3 * decoder.batch_size.slot_bytes * length
@@ -224,11 +225,11 @@ def test_a_json_choice_takes_one_pass_and_its_work_is_counted(tiny: Tiny) -> Non
 def test_the_decoder_counts_what_it_computes_and_what_the_common_head_saves(tiny: Tiny) -> None:
     judge = tiny("llama-bytelevel", max_new_tokens=16, dtype="float32")
     head = "These words stand before every question. " * 4
-    requests = [judge.inner.request(PromptText(f"{head}{number}\nOutput: "), Note) for number in range(6)]
+    requests = notes(judge, 6, head)
     judge.inner.engine.handle(requests)
     decoder = judge.inner.engine.decoder
     total = sum(len(request.input_ids) for request in requests)
-    assert decoder.computed == total - 5 * len(decoder.prefixes._known["prompt:"])
+    assert decoder.computed == total - 5 * len(decoder.prefixes._known["note:"])
 
 
 def test_sampling_gives_the_same_answer_for_the_same_seed_and_another_for_another(tiny: Tiny) -> None:
@@ -280,11 +281,9 @@ def test_a_budget_that_ends_in_a_list_keeps_the_whole_items(tiny: Tiny) -> None:
 
 
 def test_a_budget_that_ends_among_verdicts_gives_no_answer_and_says_why(tiny: Tiny) -> None:
-    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
-    data = prompt.input_model(context="c", statements=["Nolu was born in Tesk."] * 20)
     judge = tiny("llama-bytelevel", max_new_tokens=32)
     with pytest.raises(BudgetError, match=r"did not fit into 32 new tokens; raise judge\.max_new_tokens"):
-        judge.generate(PromptText("x\nOutput: ", data), prompt.output_model)
+        judge.generate(*verdicts_on(["Nolu was born in Tesk."] * 20))
 
 
 def test_one_failing_request_does_not_disturb_its_neighbours(tiny: Tiny) -> None:
@@ -325,30 +324,23 @@ def test_options_have_the_probabilities_that_the_models_own_logits_give(tiny: Ti
 
 
 def test_confidence_stands_for_every_verdict(tiny: Tiny) -> None:
-    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
-    data = prompt.input_model(context="c", statements=["A is 1.", "B is 2."])
     judge = tiny("gpt2", max_new_tokens=200)
-    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
+    [opinion] = ask(judge, [verdicts_on(["A is 1.", "B is 2."])])
     assert isinstance(opinion, Opinion)
     assert len(opinion.confidence) == 2
     assert all(0.5 <= share <= 1 for share in opinion.confidence)
 
 
-@pytest.mark.parametrize("statements", [60, 128])
-def test_very_many_verdicts_fit_the_default_budget(tiny: Tiny, statements: int) -> None:
-    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
-    data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(statements)])
+def test_very_many_verdicts_fit_the_default_budget(tiny: Tiny) -> None:
     judge = tiny("llama-bytelevel", {"max_position_embeddings": 16384})
-    opinion = ask(judge, [(PromptText("x\nOutput: ", data), prompt.output_model)])[0]
+    [opinion] = ask(judge, [verdicts_on([f"Fact {number}." for number in range(128)])])
     assert isinstance(opinion, Opinion), opinion
-    assert len(opinion.answer.statements) == statements  # type: ignore[attr-defined]
+    assert len(opinion.answer.statements) == 128  # type: ignore[attr-defined]
 
 
 def test_a_window_just_large_enough_is_enough(tiny: Tiny) -> None:
-    prompt = PROMPTS["faithfulness", "nli_statement_prompt"]
-    data = prompt.input_model(context="c", statements=[f"Fact {number}." for number in range(57)])
     judge = tiny("llama-bytelevel")
-    asked = PromptText("x\nOutput: ", data), prompt.output_model
+    asked = verdicts_on([f"Fact {number}." for number in range(57)])
     judge.inner.window = len(judge.inner.encoder.encode(asked[0])) + judge.inner.request(*asked).budget.max_length
     assert isinstance(ask(judge, [asked])[0], Opinion)
 
@@ -404,5 +396,4 @@ def test_prompts_longer_than_a_pass_are_read_in_parts_with_the_same_result(tiny:
     texts = ["The context says so. " * 200 + str(number) for number in range(3)] + ["short"]
     requests = [judge.inner.request(PromptText(text + "\nOutput: "), Note) for text in texts]
     assert max(len(request.input_ids) for request in requests) > 1024
-    replies = judge.inner.engine.handle(requests)
-    assert [reply.token_ids for reply in replies] == [plain_of(judge).decode([one])[0].token_ids for one in requests]
+    assert_as_plain(judge, requests)

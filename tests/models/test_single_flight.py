@@ -25,6 +25,10 @@ class Maker:
             raise self.failures.pop(0)
         return f"{key} {len(self.made)}"
 
+    async def asked(self, flights: SingleFlight[str, str], key: str = "a") -> str:
+        """The value, made here if nobody else makes it."""
+        return await flights.get(key, lambda: self.make(key))
+
 
 async def ready(maker: Maker, *waiting: "asyncio.Task[Any]") -> list[Any]:
     """What those who wait get once the values are made."""
@@ -36,9 +40,9 @@ async def ready(maker: Maker, *waiting: "asyncio.Task[Any]") -> list[Any]:
 def test_who_asks_at_once_or_later_gets_the_value_that_was_made_once() -> None:
     async def scenario() -> None:
         flights, maker = SingleFlight[str, str](), Maker()
-        waiting = [asyncio.create_task(flights.get(key, lambda key=key: maker.make(key))) for key in "aabab"]
+        waiting = [asyncio.create_task(maker.asked(flights, key)) for key in "aabab"]
         assert await ready(maker, *waiting) == ["a 2", "a 2", "b 2", "a 2", "b 2"]
-        assert await flights.get("a", lambda: maker.make("a")) == "a 2"
+        assert await maker.asked(flights) == "a 2"
         assert maker.made == ["a", "b"]
 
     asyncio.run(scenario())
@@ -52,9 +56,9 @@ class Lost(BaseException):
 def test_a_failure_is_raised_in_all_who_wait_and_the_next_one_tries_again(failure: BaseException) -> None:
     async def scenario() -> None:
         flights, maker = SingleFlight[str, str](), Maker(failure)
-        waiting = [asyncio.create_task(flights.get("a", lambda: maker.make("a"))) for _ in range(3)]
+        waiting = [asyncio.create_task(maker.asked(flights)) for _ in range(3)]
         assert await ready(maker, *waiting) == [failure] * 3
-        assert await flights.get("a", lambda: maker.make("a")) == "a 2"
+        assert await maker.asked(flights) == "a 2"
         assert maker.made == ["a", "a"]
 
     asyncio.run(scenario())
@@ -64,7 +68,7 @@ def test_a_failure_is_raised_in_all_who_wait_and_the_next_one_tries_again(failur
 def test_who_stops_waiting_takes_the_value_from_nobody(cancelled: list[int]) -> None:
     async def scenario() -> None:
         flights, maker = SingleFlight[str, str](), Maker()
-        waiting = [asyncio.create_task(flights.get("a", lambda: maker.make("a"))) for _ in range(3)]
+        waiting = [asyncio.create_task(maker.asked(flights)) for _ in range(3)]
         await asyncio.sleep(0)
         for number in cancelled:
             waiting[number].cancel()
@@ -72,7 +76,7 @@ def test_who_stops_waiting_takes_the_value_from_nobody(cancelled: list[int]) -> 
         assert [answer for number, answer in enumerate(answers) if number not in cancelled] == ["a 1"] * (
             3 - len(cancelled)
         )
-        assert await flights.get("a", lambda: maker.make("a")) == "a 1"
+        assert await maker.asked(flights) == "a 1"
         assert maker.made == ["a"]
 
     asyncio.run(scenario())
@@ -84,9 +88,9 @@ def test_the_last_values_are_remembered(remembered: int | None, kept: list[str])
         flights, maker = SingleFlight[str, str](remembered), Maker()
         maker.go.set()
         for key in "abc":
-            await flights.get(key, lambda key=key: maker.make(key))
+            await maker.asked(flights, key)
         for key in "cba":
-            await flights.get(key, lambda key=key: maker.make(key))
+            await maker.asked(flights, key)
         assert maker.made[3:] == [key for key in "cba" if key not in kept]
 
     asyncio.run(scenario())
@@ -98,16 +102,16 @@ def test_a_later_event_loop_has_the_values_and_makes_again_what_the_first_left_u
     async def ended() -> None:
         quick, endless = Maker(), Maker()
         quick.go.set()
-        assert await flights.get("a", lambda: quick.make("a")) == "a 1"
+        assert await quick.asked(flights) == "a 1"
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(flights.get("b", lambda: endless.make("b")), 0.01)
+            await asyncio.wait_for(endless.asked(flights, "b"), 0.01)
         assert endless.made == ["b"]
 
     async def later() -> None:
         maker = Maker()
         maker.go.set()
-        assert await flights.get("a", lambda: maker.make("a")) == "a 1"
-        assert await flights.get("b", lambda: maker.make("b")) == "b 1"
+        assert await maker.asked(flights) == "a 1"
+        assert await maker.asked(flights, "b") == "b 1"
         assert maker.made == ["b"]
 
     asyncio.run(ended())

@@ -116,6 +116,8 @@ def test_each_statement_of_the_answer_is_tp_or_fp_exactly_once() -> None:
     assert not accepts_schema(schema, classification(["a2", "a1"], ["a3"], []))
     assert not accepts_schema(schema, classification(ANSWER, [], ["g2", "g1"]))
     assert not accepts_schema(schema, classification(ANSWER, [], ["g1", "g1"]))
+    assert not accepts_schema(schema, classification([*ANSWER, "g1"], [], []))
+    assert not accepts_schema(schema, classification(ANSWER, [], ["a1"]))
 
 
 @pytest.mark.parametrize("answer", [[], ["same", "same"], [f"a{i}" for i in range(40)]])

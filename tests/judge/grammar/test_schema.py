@@ -2,12 +2,9 @@ from typing import get_args
 
 import pytest
 from pydantic import BaseModel, ValidationError
-from ragas.metrics.collections.answer_correctness.util import ClassificationWithReason, CorrectnessClassifierInput
 from ragas.metrics.collections.context_entity_recall.util import EntitiesList, ExtractEntitiesInput
 from ragas.metrics.collections.context_recall.util import ContextRecallInput, ContextRecallOutput
 from ragas.metrics.collections.faithfulness.util import (
-    NLIStatementInput,
-    NLIStatementOutput,
     StatementGeneratorInput,
     StatementGeneratorOutput,
 )
@@ -58,20 +55,13 @@ def test_every_rule_names_a_response_model_of_the_installed_ragas() -> None:
     assert {model for model, _ in SCALES} <= names | nested
 
 
+VERDICTS = [FilterOutput, SupportOutput, ChunkOutput, MatchOutput, AnswerableOutput, RefusedOutput, AgreeOutput]
 OWN: dict[type[BaseModel], tuple[str, list[int]]] = {
-    FilterOutput: ("verdict", [0, 1]),
-    CompareOutput: ("choice", [1, 2]),
+    **dict.fromkeys(VERDICTS, ("verdict", [0, 1])),
+    **dict.fromkeys([CompareOutput, VerifyOutput, DuelOutput], ("choice", [1, 2])),
     ReferenceOutput: ("answerable", [0, 1]),
-    SupportOutput: ("verdict", [0, 1]),
-    ChunkOutput: ("verdict", [0, 1]),
-    MatchOutput: ("verdict", [0, 1]),
-    AnswerableOutput: ("verdict", [0, 1]),
-    RefusedOutput: ("verdict", [0, 1]),
-    VerifyOutput: ("choice", [1, 2]),
-    DuelOutput: ("choice", [1, 2]),
     RubricOutput: ("label", [1, 2, 3, 4, 5]),
     KnownOutput: ("known", [0, 1]),
-    AgreeOutput: ("verdict", [0, 1]),
 }
 BY_THE_INPUT = {SentencesOutput, CustomOutput, MadeOutput}  # numbers of sentences, and of the question; no number
 
@@ -93,13 +83,6 @@ def test_our_own_models_hold_their_scale_themselves(model: type[BaseModel], name
     assert getattr(model.model_validate({name: "1", **others}), name) == 1  # as LLMs without a grammar may write it
 
 
-def test_nli_must_return_the_given_statements_in_order() -> None:
-    schema = tighten(NLIStatementOutput, NLIStatementInput(context="c", statements=["B.", "A.", "B."]))
-    items = schema["properties"]["statements"]["prefixItems"]
-    assert [item["properties"]["statement"] for item in items] == [{"const": "B."}, {"const": "A."}, {"const": "B."}]
-    assert all(item["properties"]["verdict"] == {"enum": [0, 1]} for item in items)
-
-
 @pytest.mark.parametrize(
     ("model", "data", "name", "limits"),
     [
@@ -119,17 +102,6 @@ def test_lists_have_no_more_items_than_a_text_can_give(
 ) -> None:
     array = tighten(model, data)["properties"][name]
     assert (array["minItems"], array["maxItems"]) == limits
-
-
-def test_correctness_takes_statements_only_from_the_side_they_belong_to() -> None:
-    data = CorrectnessClassifierInput(question="q", answer=["a1", "a2"], ground_truth=["g1"])
-    schema = tighten(ClassificationWithReason, data)
-    sides = [
-        [item["properties"]["statement"]["const"] for item in schema["properties"][name]["prefixItems"]]
-        for name in ("TP", "FP", "FN")
-    ]
-    assert sides == [["a1", "a2"], ["a1", "a2"], ["g1"]]
-    assert schema["x-partition"] == ["TP", "FP"]
 
 
 def test_models_of_the_users_own_are_left_as_they_are() -> None:

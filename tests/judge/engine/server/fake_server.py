@@ -214,3 +214,10 @@ def serve(host: str = "127.0.0.1", path: Path | None = None, **settings: Any) ->
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+def configuration(folder: Path, rows: list[dict[str, Any]], judge: dict[str, Any]) -> Path:
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    settings = {"name": "r", "dataset": "rows.jsonl", "metrics": ["context_relevance"], "judge": judge}
+    (folder / "c.yaml").write_text(json.dumps(settings))
+    return folder / "c.yaml"

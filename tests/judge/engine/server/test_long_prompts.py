@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from fake_server import Fake, Verdict, ask, judge_of, reading, serve, status
+from fake_server import Fake, Verdict, ask, configuration, judge_of, reading, serve, status
 from transformers import AutoTokenizer
 
 from rag_evaluator import JudgementError, ModelError, RAGEvaluator, check
+from rag_evaluator.cli.main import main
 
 pytestmark = pytest.mark.allow_hosts(["127.0.0.1"])
 ModelFolder = Callable[..., Path]
@@ -182,21 +183,17 @@ def test_a_server_that_answers_with_another_model_is_refused(asked: str, answere
 
 
 def test_a_model_that_is_exchanged_in_mid_run_stops_the_run(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    from rag_evaluator.cli.main import main
-
-    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row(f"{number} {SHORT}")) + "\n" for number in range(9)))
     with serve(content=reading, name="tiny") as fake:
         judge = {"engine": "server", "url": fake.url, "batch_size": 1}
-        settings = {"name": "r", "dataset": "rows.jsonl", "metrics": ["context_relevance"], "judge": judge}
-        (tmp_path / "c.yaml").write_text(json.dumps(settings))
+        config = str(configuration(tmp_path, [row(f"{number} {SHORT}") for number in range(9)], judge))
 
         def exchanged(body: dict[str, Any]) -> str:
             fake.name = "huge" if "5 Nolu" in json.dumps(body) else fake.name
             return reading(body)
 
         fake.content = exchanged
-        assert main([str(tmp_path / "c.yaml")]) == 75
+        assert main([config]) == 75
         assert "huge" in capsys.readouterr().err
-        assert main([str(tmp_path / "c.yaml")]) == 2
+        assert main([config]) == 2
         fake.name, fake.content = "tiny", reading
-        assert main([str(tmp_path / "c.yaml")]) == 0
+        assert main([config]) == 0

@@ -103,6 +103,15 @@ WRONG = {  # what an attention function could fail to do, and a model that needs
 }
 
 
+def assert_noticed(model: Any, argument: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The model is refused once the attention function does without an argument."""
+    interface = AttentionInterface._global_mapping[attention.NAME]
+    forgetful = lambda *args, **kwargs: interface(*args, **{**kwargs, argument: None})  # noqa: E731
+    monkeypatch.setitem(AttentionInterface._global_mapping, attention.NAME, forgetful)
+    with pytest.raises(NotPackableError, match="its logits change when rows are packed"):
+        PackedModel.of(model)
+
+
 @pytest.mark.parametrize(
     ("name", "dtype"), [*((name, torch.float32) for name in WRONG), ("windows", torch.bfloat16)], ids=str
 )
@@ -112,11 +121,7 @@ def test_the_trial_shows_what_the_attention_function_does_not_do(
     argument, architecture, settings = WRONG[name]
     model = model_of(architecture, **settings).to(dtype)
     PackedModel.of(model)
-    interface = AttentionInterface._global_mapping[attention.NAME]
-    forgetful = lambda *args, **kwargs: interface(*args, **{**kwargs, argument: None})  # noqa: E731
-    monkeypatch.setitem(AttentionInterface._global_mapping, attention.NAME, forgetful)
-    with pytest.raises(NotPackableError, match="its logits change when rows are packed"):
-        PackedModel.of(model)
+    assert_noticed(model, argument, monkeypatch)
 
 
 def test_windows_are_after_the_trial_what_they_were_before() -> None:
@@ -160,11 +165,7 @@ def test_where_float32_is_not_to_be_had_the_models_own_type_is_compared(
     monkeypatch.setattr(decoder, "InFloat32", full)
     PackedModel.of(model)
     assert used == ([] if quantised else ["float32"])
-    argument = AttentionInterface._global_mapping[attention.NAME]
-    forgetful = lambda *args, **kwargs: argument(*args, **{**kwargs, "sliding_window": None})  # noqa: E731
-    monkeypatch.setitem(AttentionInterface._global_mapping, attention.NAME, forgetful)
-    with pytest.raises(NotPackableError, match="its logits change when rows are packed"):
-        PackedModel.of(model)
+    assert_noticed(model, "sliding_window", monkeypatch)
 
 
 FEEDS = ((40, 24), (1, 1))  # tokens of two rows after a prefix of 96

@@ -25,8 +25,6 @@ def score(name: str, language: str, reference: str, response: str) -> float:
         ("chinese", *CHINESE, 8 / 9),  # nine letters, eight in the same order
         ("hindi", "यह एक पुल है", "यह एक नदी है", 3 / 4),
         ("arabic", "ولد في مدينة", "ولد في قرية", 2 / 3),
-        ("russian", "Он родился в Туле", "Он родился в Туле", 1.0),
-        ("korean", "그는 서울에서 태어났다", "그는 부산에서 태어났다", 2 / 3),
         ("japanese", "橋は長い。", "山は高い。", 2 / 4),
     ],
 )
@@ -62,12 +60,10 @@ def test_equal_texts_score_one_and_unlike_texts_nothing(name: str, language: str
     ("language", "reference", "response", "defined"),
     [
         ("english", "7", "7", False),
-        ("english", "A", "B", False),
         ("english", "one two three", "one two three", False),
         ("english", "No. He was.", "No. That is a longer answer.", False),  # 'No' is what ragas compares
         ("english", "one two three four", "one two three four", True),
         ("english", "7", "The answer is 7 metres.", True),
-        ("english", "He was born in Tesk.", "Tesk", True),
         ("chinese", "北京", "北京", False),
         ("chinese", "北京大学", "北京大学", True),
     ],

@@ -14,8 +14,6 @@ from rag_evaluator.metrics import all_prompts, load_prompts
 from rag_evaluator.prompts import (
     AdaptedPacks,
     Fault,
-    Key,
-    Pack,
     PackSet,
     check_pack,
     check_packs,
@@ -30,7 +28,6 @@ from rag_evaluator.resources import packaged
 SHIPPED = Path(__file__).parents[2] / "prompts"
 TEN = ["arabic", "chinese", "french", "german", "hindi", "italian", "japanese", "korean", "portuguese", "spanish"]
 NLI = "faithfulness_nli_statement_prompt_spanish.json"
-CLAIMS = "factual_correctness_prompt_spanish.json"
 RATING = "answer_accuracy_judge1_prompt_spanish.json"
 RECALL = "context_recall_prompt_spanish.json"
 GROUNDED = "groundedness_prompt_spanish.json"
@@ -40,11 +37,6 @@ Change = Callable[[dict[str, Any]], object]
 
 
 ORIGINALS = all_prompts()
-
-
-@pytest.fixture
-def originals() -> dict[Key, Any]:
-    return ORIGINALS
 
 
 def check_language(folder: Path, language: str) -> dict[Path, list[Fault]]:
@@ -90,15 +82,15 @@ def in_instruction(old: str, new: str) -> Change:
 
 
 @pytest.mark.parametrize("language", TEN)
-def test_every_prompt_has_a_good_pack_in_each_of_the_ten_languages(language: str, originals: dict[Key, Any]) -> None:
+def test_every_prompt_has_a_good_pack_in_each_of_the_ten_languages(language: str) -> None:
     found = check_language(SHIPPED, language)
-    assert set(found) == {pack_path(SHIPPED, key, language) for key in originals}
+    assert set(found) == {pack_path(SHIPPED, key, language) for key in ORIGINALS}
     assert {path.name: [str(fault) for fault in wrong] for path, wrong in found.items() if wrong} == {}
 
 
-def test_the_shipped_folder_holds_packs_of_the_ten_languages_and_nothing_else(originals: dict[Key, Any]) -> None:
+def test_the_shipped_folder_holds_packs_of_the_ten_languages_and_nothing_else() -> None:
     assert languages_in(SHIPPED) == TEN
-    expected = {pack_path(SHIPPED, key, language) for key in originals for language in TEN}
+    expected = {pack_path(SHIPPED, key, language) for key in ORIGINALS for language in TEN}
     assert set(SHIPPED.glob("*.*")) - {SHIPPED / ".adapting"} == expected
 
 
@@ -129,12 +121,6 @@ def test_languages_of_several_words_are_found_by_their_files(tmp_path: Path) -> 
             "labels",
             "examples[0].output.statements[2].verdict: is 0, the source has 1",
         ),
-        (
-            CLAIMS,
-            at("examples", 0, "input", "atomicity", value="baja"),
-            "labels",
-            "examples[0].input.atomicity: is 'baja', the source has 'low'",
-        ),
         (RATING, in_instruction('{"rating": X}', '{"nota": X}'), "labels", 'instruction: {"rating": X} of the source'),
         (at, at("original_hash", value="0123456789abcdef"), "stale", "original_hash: made from another English source"),
         (NLI, at("language", value="español"), "language", "language: is 'español', the file's name says 'spanish'"),
@@ -163,6 +149,12 @@ def test_languages_of_several_words_are_found_by_their_files(tmp_path: Path) -> 
             "examples[2].input.options[1]: differs from examples[0].input.options[0]; the source has the same text",
         ),
         (
+            NLI,
+            at("instruction", value=ORIGINALS["faithfulness", "nli_statement_prompt"].instruction),
+            "language",
+            "instruction: left in English",
+        ),
+        (
             RATING,
             at("examples", 2, "input", "user_answer", value="The Eiffel Tower is a famous landmark."),
             "language",
@@ -182,18 +174,10 @@ def test_a_broken_pack_is_caught(broken: Any, name: Any, change: Change, kind: s
     assert any(str(fault).startswith(told) for fault in faults)
 
 
-def test_an_instruction_left_in_english_is_caught(broken: Any, originals: dict[Key, Any]) -> None:
-    english = originals["faithfulness", "nli_statement_prompt"].instruction
-    [fault] = broken(NLI, at("instruction", value=english))
-    assert (fault.kind, str(fault)) == ("language", "instruction: left in English")
-
-
 @pytest.mark.parametrize(("one", "other"), itertools.permutations(TEN, 2), ids="-".join)
-def test_packs_of_one_language_under_the_name_of_another_are_caught(
-    one: str, other: str, originals: dict[Key, Any]
-) -> None:
+def test_packs_of_one_language_under_the_name_of_another_are_caught(one: str, other: str) -> None:
     named = find_language(one)
-    for key, prompt in list(originals.items())[:: 6 if {one, other} & {"arabic", "hindi", "korean"} else 1]:
+    for key, prompt in list(ORIGINALS.items())[:: 6 if {one, other} & {"arabic", "hindi", "korean"} else 1]:
         pack = replace(read_pack(pack_path(SHIPPED, key, other)), language=one)
         assert "language" in {fault.kind for fault in check_pack(pack, prompt, named)}, key
 
@@ -289,13 +273,6 @@ def test_a_language_that_is_not_known_may_be_any_but_english() -> None:
     klingon = find_language("klingon")
     assert foreign("The verdict is one if the statement is in the context.", klingon) == "it reads like english"
     assert foreign("tlhIngan maH! taHjaj boq Duj tIn law' qagh jej", klingon) is None
-
-
-def test_a_pack_in_which_two_languages_are_mixed_is_caught(originals: dict[Key, Any]) -> None:
-    key = ("context_recall", "prompt")
-    spanish, french = (read_pack(pack_path(SHIPPED, key, name)) for name in ("spanish", "french"))
-    mixed = Pack("spanish", spanish.instruction, french.examples, spanish.original_hash)
-    assert "language" in {fault.kind for fault in check_pack(mixed, originals[key], find_language("es"))}
 
 
 @pytest.mark.parametrize(("language", "folder"), [("es", "mine"), ("english", "orig_prompts")])

@@ -43,6 +43,7 @@ pytestmark = pytest.mark.processes
 
 ROOT = Path(__file__).parents[2]
 PLAIN = ["bleu_score", "exact_match"]
+KINDS = "context_relevance, semantic_similarity, bleu_score"  # by the judge, by embeddings, by neither
 Rows = list[dict[str, Any]]
 
 
@@ -105,16 +106,8 @@ def kill_and_continue(zygote: Zygote, config: Path, kills: int, longest: float, 
 @pytest.mark.parametrize(
     ("count", "kills", "metrics", "sampling", "settings"),
     [
-        (24, 4, "context_relevance, semantic_similarity, bleu_score", "", ""),
-        pytest.param(
-            48,
-            12,
-            "context_relevance, semantic_similarity, bleu_score",
-            "",
-            "",
-            marks=pytest.mark.slow,
-            id="many kills",
-        ),
+        (24, 4, KINDS, "", ""),
+        pytest.param(48, 12, KINDS, "", "", marks=pytest.mark.slow, id="many kills"),
         (12, 2, "context_relevance, bleu_score", ", temperature: 0.7", "repeats: 3"),
     ],
     ids=["greedy", None, "repeats"],
@@ -132,9 +125,7 @@ def test_a_run_killed_at_random_moments_gives_the_same_bytes_and_judges_nothing_
     rows = [
         {
             "user_input": f"Where was number {number} born?",
-            "retrieved_contexts": [f"Number {number} was born in Tesk.", "Tesk lies on the river Om."][
-                : number % 2 + 1
-            ],
+            "retrieved_contexts": [f"Number {number} was born in Tesk.", "Tesk lies on the Om."][: number % 2 + 1],
             "response": f"In Tesk, said number {number}. " * (number % 3 + 1),
             "reference": "In Tesk.",
         }
@@ -515,30 +506,21 @@ def test_fresh_is_refused_where_it_would_throw_away_the_work_of_others(
     assert {name: (parts_of(config) / name).stat().st_ino for name in inodes} == inodes
 
 
-SLURM_ARRAY = {"SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "0"}
+ARRAY = {"SLURM_ARRAY_TASK_COUNT": "4", "SLURM_ARRAY_TASK_MIN": "0"}
 
 
 @pytest.mark.parametrize(
     ("environment", "worker"),
     [
         ({}, (0, 1)),
-        ({**SLURM_ARRAY, "SLURM_ARRAY_TASK_ID": "3"}, (3, 4)),
-        ({"SLURM_ARRAY_TASK_COUNT": "3", "SLURM_ARRAY_TASK_MIN": "5", "SLURM_ARRAY_TASK_ID": "7"}, (2, 3)),
+        ({**ARRAY, "SLURM_ARRAY_TASK_ID": "3"}, (3, 4)),
         (
-            {
-                "SLURM_ARRAY_TASK_COUNT": "3",
-                "SLURM_ARRAY_TASK_MIN": "1",
-                "SLURM_ARRAY_TASK_STEP": "2",
-                "SLURM_ARRAY_TASK_ID": "5",
-            },
-            (2, 3),
+            {**ARRAY, "SLURM_ARRAY_TASK_MIN": "1", "SLURM_ARRAY_TASK_STEP": "2", "SLURM_ARRAY_TASK_ID": "5"},
+            (2, 4),
         ),
         ({"SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2", "SLURM_NTASKS": "2"}, (1, 2)),
         ({"SLURM_PROCID": "0", "SLURM_NTASKS": "2"}, (0, 1)),  # the batch script, outside of srun
-        (
-            {**SLURM_ARRAY, "SLURM_ARRAY_TASK_ID": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"},
-            (5, 8),
-        ),
+        ({**ARRAY, "SLURM_ARRAY_TASK_ID": "2", "SLURM_PROCID": "1", "SLURM_STEP_NUM_TASKS": "2"}, (5, 8)),
     ],
 )
 def test_the_worker_is_numbered_from_the_environment(environment: dict[str, str], worker: tuple[int, int]) -> None:

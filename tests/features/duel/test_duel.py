@@ -118,10 +118,6 @@ def by_table(asked: dict[str, Any]) -> float:
     return SHARES[asked["answer_1"], asked["answer_2"]]
 
 
-def always_first(asked: dict[str, Any]) -> float:
-    return 0.9
-
-
 def tried_again(folder: Path) -> list[int]:
     """The chunks that the next start tries again."""
     note = read_finished(Journal(folder, folder / "journal" / "duel.preferences"))
@@ -160,18 +156,6 @@ def test_win_rate_odds_bias_and_reasons_are_those_worked_out_by_hand(tmp_path: P
     measured = result.summary["measures"]["win rate of a"]
     assert (measured["scored"], measured["count"], measured["ci_method"]) == (4, 4, "wilson-effective-n")
     assert 0 <= measured["ci_low"] < 0.5 < measured["ci_high"] <= 1
-
-
-def test_a_judge_that_always_takes_the_first_place_gives_half_and_a_bias_of_one(tmp_path: Path, duel: Duel) -> None:
-    result = duel(*four_rows(tmp_path), judge=judge_of(always_first))
-    assert result.win_rate == 0.5
-    assert result.summary["position_bias"] == {
-        "pairs": 3,
-        "first_won_twice": 1.0,
-        "second_won_twice": 0.0,
-        "log_odds_of_first": pytest.approx(math.log(9), abs=1e-6),
-    }
-    assert (result.summary["wins"], result.summary["losses"]) == (0, 0)
 
 
 @pytest.mark.parametrize(
@@ -279,7 +263,6 @@ def test_a_model_gives_the_odds_of_its_digit_and_a_reason_for_either_choice(
 
 
 SHOWN = [  # columns of a, columns of b, contexts, reference
-    ({}, {}, [], "Tesk"),
     ({"retrieved_contexts": ["B", "D"]}, {"retrieved_contexts": ["A", "D", "B", "E"]}, ["A", "B", "D", "E"], "Tesk"),
     ({"retrieved_contexts": ["B", " "]}, {}, ["B"], "Tesk"),
     ({"retrieved_contexts": ["B"], "reference_contexts": ["R"]}, {"retrieved_contexts": ["A"]}, ["R"], "Tesk"),

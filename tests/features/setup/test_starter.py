@@ -148,16 +148,6 @@ COLUMNS: list[tuple[list[str], dict[str, str]]] = [
         ["contexto 1", "Contexto correcto"],
         {"contexto 1": "retrieved_contexts", "Contexto correcto": "reference_contexts"},
     ),
-    (["id", "topic", "date"], {}),
-    (
-        ["用户提问", "参考资料", "模型答案", "人工答案"],
-        {
-            "用户提问": "user_input",
-            "参考资料": "retrieved_contexts",
-            "模型答案": "response",
-            "人工答案": "reference",
-        },
-    ),
     (["召回文档", "人工回答"], {"召回文档": "retrieved_contexts", "人工回答": "reference"}),
 ]
 
@@ -318,13 +308,8 @@ def test_the_names_of_columns_are_read_as_texts_whatever_yaml_makes_of_them(tmp_
 
 
 LOG = [
-    {
-        "id": 1,
-        "question": "Where was the painter born?",
-        "document_score": 0.5,
-        "reference": "The town is by the river.",
-    },
-    {"id": 1, "question": "Where was the painter born?", "document_score": 0.7, "reference": "She was born in Tesk."},
+    {"id": 1, "question": "Where was she born?", "document_score": 0.5, "reference": "The town is by the river."},
+    {"id": 1, "question": "Where was she born?", "document_score": 0.7, "reference": "She was born in Tesk."},
     {"id": 2, "question": "Who built the bridge?", "document_score": 0.4, "reference": "Lira Vosk built the bridge."},
 ]
 EXPECTED: Row = {"correct_answer": "In Tesk, by the river.", "correct_context": "She was born in Tesk."}

@@ -26,7 +26,7 @@ def written(name: str, keys: dict[str, str]) -> str:
 
 def message_of(text: str, tmp_path: Path, *overrides: str) -> str:
     path = tmp_path / "config.yaml"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, "utf-8")
     with pytest.raises(ConfigError) as caught:
         RAGEvaluator.from_config(path, overrides).check(ROWS)
     return str(caught.value)
@@ -85,7 +85,6 @@ def test_a_fault_in_a_definition_is_reported_with_its_line(
         ("t" * 61, "is no name of a metric"),
         ("question", "is the name of something else."),
         ("mood", "is also a column of the rows, which its scores would replace."),
-        ("sort", "is the name of something else."),
         ("dropped_contexts", "is the name of something else."),
     ],
 )
@@ -147,7 +146,7 @@ def test_a_definition_that_is_not_listed_is_checked_and_named_in_a_warning(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     text = written("tone", GOOD).replace("[tone]", "[bleu]")
-    (tmp_path / "config.yaml").write_text(text, encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(text, "utf-8")
     RAGEvaluator.from_config(tmp_path / "config.yaml", [])
     assert "custom_metrics has tone, which metrics does not: not scored" in caplog.text
     assert "scale' is 'x'" in message_of(text, tmp_path, "custom_metrics.tone.scale=x")
@@ -158,7 +157,7 @@ def test_one_label_can_be_changed_or_added_from_the_command_line(
     label: str, scale: dict[int, str], tmp_path: Path
 ) -> None:
     """YAML has whole numbers where the command line has texts."""
-    (tmp_path / "config.yaml").write_text(written("tone", GOOD), encoding="utf-8")
+    (tmp_path / "config.yaml").write_text(written("tone", GOOD), "utf-8")
     evaluator = RAGEvaluator.from_config(tmp_path / "config.yaml", [f"custom_metrics.tone.scale.{label}=kind"])
     assert evaluator.metrics["tone"].question is not None
     assert evaluator.metrics["tone"].question.scale == {0: "rude", 1: "neutral", 2: "polite", **scale}

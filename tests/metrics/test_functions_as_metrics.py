@@ -3,7 +3,6 @@
 import asyncio
 import json
 import math
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +71,7 @@ def test_what_a_function_gives_is_the_score_or_the_reason_why_there_is_none(
 
 def test_the_reason_of_a_value_is_in_the_details(rows: Rows, tmp_path: Path) -> None:
     RAGEvaluator({"metrics": later}).evaluate(rows, folder=tmp_path)
-    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text(encoding="utf-8").splitlines()]
+    details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text("utf-8").splitlines()]
     said = [judgement["response"] for line in details for judgement in line["judgements"]]
     assert said[0] == {"reason": "2 of 4", "value": 0.5}
     assert len(said) == 3
@@ -89,7 +88,7 @@ def test_columns_of_the_user_come_as_the_rows_have_them(rows: Rows) -> None:
     assert scores[2].reason == "no milliseconds in this row"
 
 
-def counted(calls: list[str], limit: int | None = None) -> Any:
+def counted(limit: int) -> dict[str, Any]:
     def plain(response: str) -> bool:
         CALLS.append(response)
         return len(response) < 20
@@ -100,9 +99,8 @@ def counted(calls: list[str], limit: int | None = None) -> Any:
 
     def closed(response: str) -> bool:
         CALLS.append(response)
-        return len(response) < (limit or 0)
+        return len(response) < limit
 
-    CALLS[:] = calls
     return {"plain": plain, "other": other, "closed": closed}
 
 
@@ -116,7 +114,7 @@ def test_scores_are_kept_while_the_text_of_the_function_is_the_same(
     first: str, second: str, again: int, rows: Rows, tmp_path: Path
 ) -> None:
     """A function that uses variables of a function around it has no text that tells it apart."""
-    functions: dict[str, Callable[..., Any]] = counted([], 20)
+    functions = counted(20)
     for name in (first, second):
         CALLS.clear()
         RAGEvaluator({"metrics": metric(functions[name], name="size")}).evaluate(rows, folder=tmp_path, start="update")
@@ -124,7 +122,7 @@ def test_scores_are_kept_while_the_text_of_the_function_is_the_same(
 
 
 def test_a_run_of_a_function_is_merged_by_a_process_that_does_not_have_it(rows: Rows, tmp_path: Path) -> None:
-    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text("\n".join(map(json.dumps, rows)), "utf-8")
     elsewhere = metric(lambda response: len(response) < 20, name="elsewhere")
     elsewhere.function.__module__ = "no_such_module"
     RAGEvaluator({"metrics": elsewhere, "dataset": str(tmp_path / "rows.jsonl")}).evaluate(folder=tmp_path / "run")
@@ -138,7 +136,7 @@ def test_a_run_of_a_function_is_merged_by_a_process_that_does_not_have_it(rows: 
 def test_a_configuration_names_a_function_of_a_module(
     rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    (tmp_path / "my_metrics.py").write_text("def short(response):\n    return len(response) < 20\n", encoding="utf-8")
+    (tmp_path / "my_metrics.py").write_text("def short(response):\n    return len(response) < 20\n", "utf-8")
     monkeypatch.syspath_prepend(tmp_path)
     definition = {"function": "my_metrics:short", "columns": ["response"]}
     config = {"metrics": ["brief"], "custom_metrics": {"brief": definition}}

@@ -10,20 +10,14 @@ from pydantic import BaseModel
 
 from rag_evaluator import METRICS, PromptError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.metrics import all_prompts, export, load_prompts, prompts_owned
-from rag_evaluator.prompts import (
-    Key,
-    PackPrompt,
-    PackSet,
-    english_pack,
-    prompt_models,
-    read_pack,
-)
+from rag_evaluator.prompts import Key, PackPrompt, PackSet, english_pack, prompt_models, read_pack
 from rag_evaluator.resources import packaged
 
 ROOT = Path(__file__).parents[2]
 OF_METRICS = [(metric.owner or name, prompt) for name, metric in METRICS.items() for prompt in metric.prompts]
 OF_RAGAS = [key for key in OF_METRICS if key not in prompt_models()]
 KEYS = [*OF_RAGAS, *prompt_models()]
+ORIGINALS: dict[Key, Any] = all_prompts()
 TEXT = 'Núria said "no" {here}\n¿y tú? \\ 😀 שלום'
 SPANISH_ROW = {
     "user_input": "¿Dónde nació Núria Cañizares?",
@@ -50,24 +44,19 @@ def _awkward(annotation: Any) -> Any:
     return {list: [TEXT, "two"], dict: {"1": TEXT, "2": "two"}}.get(get_origin(kind), TEXT)
 
 
-@pytest.fixture(scope="module")
-def originals() -> dict[Key, Any]:
-    return all_prompts()
-
-
-def test_all_prompts_are_those_that_the_metrics_ask_in_their_order(originals: dict[Key, Any]) -> None:
-    assert list(originals) == KEYS
+def test_all_prompts_are_those_that_the_metrics_ask_in_their_order() -> None:
+    assert list(ORIGINALS) == KEYS
 
 
 @pytest.fixture
 def packs(tmp_path: Path) -> Path:
     """A complete set of packs named Spanish: English examples, each instruction begun with a mark of its own."""
     for path in export(tmp_path):
-        pack = json.loads(path.read_text(encoding="utf-8"))
+        pack = json.loads(path.read_text("utf-8"))
         name = path.name.replace("_english.json", "")
         pack |= {"language": "spanish", "instruction": f"«{name}» ñandú: {pack['instruction']}"}
         spanish = path.with_name(f"{name}_spanish.json")
-        spanish.write_text(json.dumps(pack, ensure_ascii=False), encoding="utf-8")
+        spanish.write_text(json.dumps(pack, ensure_ascii=False), "utf-8")
         path.unlink()
     return tmp_path
 
@@ -81,29 +70,25 @@ def test_orig_prompts_is_an_export_of_the_installed_ragas_byte_for_byte(tmp_path
 
 
 @pytest.mark.parametrize("key", KEYS, ids="-".join)
-def test_an_english_prompt_reads_exactly_as_ragas_writes_it(
-    key: Key, originals: dict[Key, Any], tmp_path: Path
-) -> None:
+def test_an_english_prompt_reads_exactly_as_ragas_writes_it(key: Key, tmp_path: Path) -> None:
     prompt = load_prompts([key[0]], "english", tmp_path)[key]
-    data = sample_input(originals[key])
-    assert str(prompt.to_string(data)) == originals[key].to_string(data)
+    data = sample_input(ORIGINALS[key])
+    assert str(prompt.to_string(data)) == ORIGINALS[key].to_string(data)
 
 
 @pytest.mark.parametrize("levels", LEVELS, ids="-".join)
-def test_claims_are_shown_the_examples_of_their_atomicity_and_coverage(
-    levels: tuple[str, str], originals: dict[Key, Any], tmp_path: Path
-) -> None:
+def test_claims_are_shown_the_examples_of_their_atomicity_and_coverage(levels: tuple[str, str], tmp_path: Path) -> None:
     key = ("factual_correctness", "prompt")
-    data = originals[key].input_model(response=TEXT, atomicity=levels[0], coverage=levels[1])
-    expected = originals[key].to_string(data)
+    data = ORIGINALS[key].input_model(response=TEXT, atomicity=levels[0], coverage=levels[1])
+    expected = ORIGINALS[key].to_string(data)
     assert expected.count(f'"atomicity": "{levels[0]}",\n    "coverage": "{levels[1]}"') == 3  # two examples, one input
     assert str(load_prompts([key[0]], "en", tmp_path)[key].to_string(data)) == expected
-    assert PackPrompt(english_pack(originals[key]), originals[key]).to_string(data) == expected
+    assert PackPrompt(english_pack(ORIGINALS[key]), ORIGINALS[key]).to_string(data) == expected
 
 
-def test_a_prompt_carries_its_input_name_language_and_source(packs: Path, originals: dict[Key, Any]) -> None:
+def test_a_prompt_carries_its_input_name_language_and_source(packs: Path) -> None:
     key = ("faithfulness", "nli_statement_prompt")
-    data = sample_input(originals[key])
+    data = sample_input(ORIGINALS[key])
     spanish = load_prompts(["faithfulness"], "español", packs)[key].to_string(data)
     english = load_prompts(["faithfulness"], "english", packs)[key].to_string(data)
     assert (spanish.data, spanish.name, spanish.language) == (data, "nli_statement_prompt", "spanish")
@@ -112,9 +97,9 @@ def test_a_prompt_carries_its_input_name_language_and_source(packs: Path, origin
 
 
 @pytest.fixture
-def scripted(originals: dict[Key, Any]) -> ScriptedJudge:
+def scripted() -> ScriptedJudge:
     """Answers every question with the first example of its prompt."""
-    outputs = {p.output_model.__name__: english_pack(p).examples[0]["output"] for p in originals.values()}
+    outputs = {p.output_model.__name__: english_pack(p).examples[0]["output"] for p in ORIGINALS.values()}
     return ScriptedJudge(outputs)
 
 
@@ -186,7 +171,6 @@ def first_example(value: Any) -> Callable[[Any], Any]:
     [
         (lambda pack: [], "expected an object with 'instruction' and 'examples'."),
         (setting("instruction", None), "'instruction' must be a non-empty str, got None."),
-        (setting("instruction", ["a"]), "'instruction' must be a non-empty str, got ['a']."),
         (setting("examples", []), "'examples' must be a non-empty list, got []."),
         (setting("language", 5), "'language' must be a non-empty str, got 5."),
         (first_example({"input": {"response": "x"}}), "examples[0].output does not fit AnswerRelevanceOutput: no 'o"),
@@ -198,7 +182,7 @@ def test_a_fault_of_a_pack_is_named_with_its_file_key_and_place(
     packs: Path, change: Callable[[Any], Any], message: str
 ) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
-    path.write_text(json.dumps(change(json.loads(path.read_text(encoding="utf-8")))), encoding="utf-8")
+    path.write_text(json.dumps(change(json.loads(path.read_text("utf-8")))), "utf-8")
     with pytest.raises(PromptError) as caught:
         load_prompts(["answer_relevancy"], "es", packs)
     assert str(caught.value).startswith(f"{path}: {message}")
@@ -206,11 +190,11 @@ def test_a_fault_of_a_pack_is_named_with_its_file_key_and_place(
 
 def test_a_pack_saved_with_a_byte_order_mark_is_read(packs: Path) -> None:
     path = packs / "answer_relevancy_prompt_spanish.json"
-    path.write_text(path.read_text(encoding="utf-8"), encoding="utf-8-sig")
+    path.write_text(path.read_text("utf-8"), encoding="utf-8-sig")
     assert load_prompts(["answer_relevancy"], "es", packs)["answer_relevancy", "prompt"].language == "spanish"
 
 
-def test_a_pack_in_english_replaces_the_prompt_of_ragas(tmp_path: Path, originals: dict[Key, Any]) -> None:
+def test_a_pack_in_english_replaces_the_prompt_of_ragas(tmp_path: Path) -> None:
     key = ("faithfulness", "nli_statement_prompt")
     pack = json.loads((ROOT / "orig_prompts" / "faithfulness_nli_statement_prompt_english.json").read_text("utf-8"))
     same = tmp_path / "answer_relevancy_prompt_english.json"
@@ -218,7 +202,7 @@ def test_a_pack_in_english_replaces_the_prompt_of_ragas(tmp_path: Path, original
     usual = load_prompts(["answer_relevancy"], "en", tmp_path)["answer_relevancy", "prompt"]
     assert not isinstance(usual.prompt, PackPrompt), "a pack that says the same changes nothing"
     pack["instruction"] = "Say 1 where the context says so, else 0."
-    (tmp_path / "faithfulness_nli_statement_prompt_english.json").write_text(json.dumps(pack), encoding="utf-8")
+    (tmp_path / "faithfulness_nli_statement_prompt_english.json").write_text(json.dumps(pack), "utf-8")
     changed, usual = (load_prompts([key[0]], "english", folder) for folder in (tmp_path, tmp_path / "none"))
     assert changed.keys() == usual.keys()
     assert [name for name in usual if changed[name].source != usual[name].source] == [key]

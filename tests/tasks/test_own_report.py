@@ -13,6 +13,7 @@ from rag_evaluator import ResultsError, certify
 from rag_evaluator.cli.main import main
 from rag_evaluator.metrics import Scorer
 
+Capture = pytest.CaptureFixture[str]
 ROWS = [{"user_input": f"q{n}", "response": "Tesk", "reference": "Tesk" if n else "Harn"} for n in range(20)]
 
 
@@ -48,7 +49,7 @@ def fails(error: Exception) -> Callable[..., None]:
 
 def test_a_report_is_written_with_the_scores(config: Path) -> None:
     assert main([str(config)]) == 0
-    assert "<!doctype html>" in report_of(config).read_text(encoding="utf-8")
+    assert "<!doctype html>" in report_of(config).read_text("utf-8")
     [note] = report_of(config).parent.glob("journal/g*/merged.json")
     assert "report.html" in json.loads(note.read_bytes())["files"]
 
@@ -56,9 +57,9 @@ def test_a_report_is_written_with_the_scores(config: Path) -> None:
 def test_no_report_is_written_where_none_is_wanted_and_one_that_is_there_stays(config: Path) -> None:
     assert main([str(config), "--set", "report=false"]) == 0
     assert not report_of(config).exists()
-    report_of(config).write_text("somebody's", encoding="utf-8")
+    report_of(config).write_text("somebody's", "utf-8")
     assert main([str(config), "--set", "report=false", "--set", "ci_level=0.9"]) == 0
-    assert report_of(config).read_text(encoding="utf-8") == "somebody's"
+    assert report_of(config).read_text("utf-8") == "somebody's"
 
 
 def test_a_report_is_added_to_a_finished_run_without_judging(config: Path, scored: list[str]) -> None:
@@ -71,17 +72,14 @@ def test_a_report_is_added_to_a_finished_run_without_judging(config: Path, score
 def test_a_report_that_was_deleted_is_written_again_without_judging(config: Path, scored: list[str]) -> None:
     assert main([str(config)]) == 0
     before = report_of(config).read_bytes()
-    report_of(config).unlink()
-    assert main([str(config)]) == 0
-    assert report_of(config).read_bytes() == before
+    for command in (["merge", str(report_of(config).parent)], [str(config)]):
+        report_of(config).unlink()
+        assert main(command) == 0
+        assert report_of(config).read_bytes() == before
     assert len(scored) == len(ROWS)
-
-
-def test_a_finished_run_with_its_report_is_not_written_again(config: Path) -> None:
+    written = report_of(config).stat().st_mtime_ns
     assert main([str(config)]) == 0
-    before = report_of(config).stat().st_mtime_ns
-    assert main([str(config)]) == 0
-    assert report_of(config).stat().st_mtime_ns == before
+    assert report_of(config).stat().st_mtime_ns == written, "a run that has its report was written again"
 
 
 @pytest.mark.parametrize("error", [ResultsError("disk: cannot be written"), ValueError("a chart was no chart")])
@@ -99,28 +97,19 @@ def test_a_report_that_cannot_be_written_loses_no_score_and_says_why(
     assert report_of(config).is_file(), "the next start did not try again"
 
 
-def test_merge_writes_the_report(config: Path) -> None:
-    assert main([str(config)]) == 0
-    report_of(config).unlink()
-    assert main(["merge", str(report_of(config).parent)]) == 0
-    assert report_of(config).is_file()
-
-
-def test_a_report_of_somebody_else_is_not_replaced(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_report_of_somebody_else_is_not_replaced(config: Path, capsys: Capture) -> None:
     report_of(config).parent.mkdir(parents=True)
-    report_of(config).write_text("mine", encoding="utf-8")
+    report_of(config).write_text("mine", "utf-8")
     assert main([str(config)]) == 2
     assert "holds report.html, which this program did not write" in capsys.readouterr().err
-    assert report_of(config).read_text(encoding="utf-8") == "mine"
+    assert report_of(config).read_text("utf-8") == "mine"
 
 
-def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(
-    config: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_certificate_refreshes_the_report_and_the_run_stays_finished(config: Path, capsys: Capture) -> None:
     assert main([str(config)]) == 0
     folder, before = report_of(config).parent, report_of(config).stat().st_mtime_ns
     labels = config.parent / "labels.csv"
-    labels.write_text("row,exact_match\n" + "".join(f"{n},{int(n > 0)}\n" for n in range(20)), encoding="utf-8")
+    labels.write_text("row,exact_match\n" + "".join(f"{n},{int(n > 0)}\n" for n in range(20)), "utf-8")
     certify(folder, labels)
     assert report_of(config).stat().st_mtime_ns > before
     capsys.readouterr()

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from rag_evaluator.results import Score
 from rag_evaluator.statistics import RerunNoise, rerun_noise
 
 NAN = float("nan")
@@ -64,11 +63,6 @@ def test_what_has_no_coefficient_has_none(scores: list[list[float]], expected: R
         assert getattr(noise, name) == (
             None if getattr(expected, name) is None else pytest.approx(getattr(expected, name))
         )
-
-
-def test_a_row_s_score_is_the_mean_of_its_valid_repeats() -> None:
-    scores = [Score.mean_of([Score(NAN if value is None else value) for value in row]) for row in RAGGED]
-    assert [score.value for score in scores] == pytest.approx([0.2, 0.8, NAN, 0.5, 0.8, 0.2], nan_ok=True)
 
 
 @given(st.lists(st.lists(st.sampled_from([0.0, 0.1, 0.3, 0.7, 1.0, NAN]), max_size=4), max_size=8), st.randoms())

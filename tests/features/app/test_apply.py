@@ -61,6 +61,17 @@ def say(folder: Path, row: int, field: str, after: Any, **values: Any) -> Review
     return ReviewStore(folder).add(record)
 
 
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    return write(tmp_path / "data.jsonl", ROWS)
+
+
+@pytest.fixture
+def run(tmp_path: Path, data: Path) -> Path:
+    """The results of the dataset."""
+    return judged(tmp_path / "run", data)
+
+
 @pytest.mark.parametrize("suffix", [".jsonl", ".json", ".csv", ".tsv", ".xlsx", ".parquet"])
 def test_the_new_dataset_has_the_columns_and_the_texts_of_the_old_one(tmp_path: Path, suffix: str) -> None:
     data = write(tmp_path / f"data{suffix}", ROWS)
@@ -92,8 +103,7 @@ def test_lines_that_nobody_has_corrected_stay_the_same_bytes(tmp_path: Path) -> 
     assert json.loads(lines[1]) == {"question": "b?", "answer": "y", "reference": "z"}
 
 
-def test_the_history_says_who_changed_what_when_before_and_after(tmp_path: Path) -> None:
-    run = judged(tmp_path / "run", write(tmp_path / "data.jsonl", ROWS))
+def test_the_history_says_who_changed_what_when_before_and_after(run: Path) -> None:
     say(run, 1, "reference", "Tusk", before="Tesk")
     second = say(run, 1, "reference", "Tisk", before="Tusk", by="bob")
     say(run, 0, "duplicate", True)
@@ -143,18 +153,14 @@ def test_a_correction_goes_where_the_users_own_column_is(tmp_path: Path, home: s
     assert sample.columns[field] == after
 
 
-def test_reviews_are_found_by_the_digest_of_their_row_wherever_it_is_now(tmp_path: Path) -> None:
-    data = write(tmp_path / "data.jsonl", ROWS)
-    run = judged(tmp_path / "run", data)
+def test_reviews_are_found_by_the_digest_of_their_row_wherever_it_is_now(run: Path, data: Path) -> None:
     say(run, 2, "reference", "Nolu B.", before="-Nolu")
     write(data, [ROWS[2], {**ROWS[0], "note": "edited where no metric reads"}])
     made = apply_reviews(run)
     assert [row.columns["reference"] for row in load_dataset(made.path)] == ["Nolu B.", "2"]
 
 
-def test_a_review_of_a_row_that_was_edited_since_is_named(tmp_path: Path) -> None:
-    data = write(tmp_path / "data.jsonl", ROWS)
-    run = judged(tmp_path / "run", data)
+def test_a_review_of_a_row_that_was_edited_since_is_named(tmp_path: Path, run: Path, data: Path) -> None:
     say(run, 0, "too_easy", True)
     record = say(run, 2, "reference", "Nolu B.", before="-Nolu")
     write(data, [*ROWS[:2], {**ROWS[2], "question": "Whoever?"}])
@@ -187,9 +193,7 @@ def test_rows_that_came_from_python_are_written_without_their_scores(
     assert [row.row for row in load_dataset(made.path)] == [ROWS[0], {**ROWS[1], "ground_truth": "Tusk"}, ROWS[2]]
 
 
-def test_nothing_is_replaced_without_force_and_the_reviewed_dataset_never(tmp_path: Path) -> None:
-    data = write(tmp_path / "data.jsonl", ROWS)
-    run = judged(tmp_path / "run", data)
+def test_nothing_is_replaced_without_force_and_the_reviewed_dataset_never(run: Path, data: Path) -> None:
     say(run, 1, "reference", "Tusk", before="Tesk")
     made = apply_reviews(run)
     with pytest.raises(ResultsError, match="exists already"):
@@ -211,18 +215,16 @@ def test_nothing_is_replaced_without_force_and_the_reviewed_dataset_never(tmp_pa
     ],
 )
 def test_flags_alone_change_nothing_unless_they_are_named(
-    tmp_path: Path, drop: list[str], error: type[Exception], said: str
+    run: Path, drop: list[str], error: type[Exception], said: str
 ) -> None:
-    run = judged(tmp_path / "run", write(tmp_path / "data.jsonl", ROWS))
     say(run, 1, "too_easy", True)
     with pytest.raises(error, match=said):
         apply_reviews(run, drop=drop)
 
 
 def test_no_dataset_lacks_its_history_whenever_writing_is_interrupted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, run: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    run = judged(tmp_path / "run", write(tmp_path / "data.jsonl", ROWS))
     say(run, 1, "reference", "Tusk", before="Tesk")
 
     def killed(*given: Any) -> None:

@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from rag_evaluator import label_sheet
 from rag_evaluator.features.app import ReviewStore
 
+Json = dict[str, Any]  # Any: JSON
 FLAG = {"row": 0, "kind": "flag", "field": "too_easy", "before": False, "after": True}
 TEXT = {"row": 0, "kind": "correct", "field": "reference", "before": "yes"}
 
@@ -45,7 +46,7 @@ def anna(results: Path) -> TestClient:
     return browser_of(results)
 
 
-def sent(browser: TestClient, values: dict[str, Any], **more: Any) -> Any:
+def sent(browser: TestClient, values: Json, **more: Any) -> Any:
     """The answer to a flag or correction of a row of `exact`."""
     sample = browser.get("/api/review/row/exact/0").json()["sample"]
     return browser.post("/api/review/record/exact", json={"sample": sample, **values, **more})
@@ -56,7 +57,7 @@ def drawn(run: Path) -> str:
     return label_sheet(run, run / "sheet.xlsx", size=24, force=True).name
 
 
-def question(browser: TestClient, run: str, draw: str, per: str = "score", place: int | str = "") -> dict[str, Any]:
+def question(browser: TestClient, run: str, draw: str, per: str = "score", place: int | str = "") -> Json:
     """A question as the page shows it: its row, its texts, and what its buttons send."""
     page = browser.get(f"/api/label/item/{run}", params={"draw": draw, "per": per, "place": place}).text
     row = re.search(r'data-row="(\d+)"', page)
@@ -64,7 +65,7 @@ def question(browser: TestClient, run: str, draw: str, per: str = "score", place
     return {"row": int(row[1]) if row else None, "answers": answers, "text": page}
 
 
-def label(browser: TestClient, run: str, answer: dict[str, Any], **other: Any) -> Any:
+def label(browser: TestClient, run: str, answer: Json, **other: Any) -> Any:
     return browser.post(f"/api/label/record/{run}", json={**answer, **other})
 
 
@@ -95,7 +96,7 @@ def test_a_flag_and_a_correction_are_shown_with_the_row_once_they_are_kept(anna:
     ids=str,
 )
 def test_a_record_that_says_something_else_is_refused(
-    anna: TestClient, results: Path, wrong: dict[str, Any], status: int, said: str
+    anna: TestClient, results: Path, wrong: Json, status: int, said: str
 ) -> None:
     answer = sent(anna, FLAG, **wrong)
     assert (answer.status_code, said in answer.json()["error"]) == (status, True)
@@ -134,13 +135,6 @@ def test_questions_come_in_the_order_of_the_draw_from_the_first_without_an_answe
     page = anna.get("/label/exact").text
     assert f"?draw={draw}" in page
     assert "1 of 24 rows labelled" in page
-
-
-def test_metrics_that_ask_no_judge_are_not_asked_of_people(tmp_path: Path) -> None:
-    graded_run(tmp_path / "mixed", metrics=["exact_match", "answer_rubric"])
-    asked = question(browser_of(tmp_path), "mixed", drawn(tmp_path / "mixed"))["text"]
-    assert "answer_rubric" in asked
-    assert 'max="24"' in asked
 
 
 @pytest.mark.parametrize("per", ["statement", "score"])
@@ -199,9 +193,7 @@ def test_the_last_answer_is_taken_back(anna: TestClient, results: Path) -> None:
     ],
     ids=str,
 )
-def test_a_label_that_nobody_asked_for_is_refused(
-    anna: TestClient, results: Path, wrong: dict[str, Any], status: int
-) -> None:
+def test_a_label_that_nobody_asked_for_is_refused(anna: TestClient, results: Path, wrong: Json, status: int) -> None:
     answer = question(anna, "exact", drawn(results / "exact"))["answers"][0]
     assert label(anna, "exact", answer, **wrong).status_code == status
     assert (results / "exact" / "reviews.jsonl").exists() is (status == 200)

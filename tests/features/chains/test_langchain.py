@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from langchain_core.documents import Document
 from langchain_core.language_models import FakeListChatModel
-from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.output_parsers import StrOutputParser
 from langchain_core.prompts import ChatPromptTemplate
 from langchain_core.runnables import Runnable, RunnableLambda, RunnableParallel, RunnablePassthrough
@@ -32,6 +31,8 @@ from rag_evaluator.models import load_embeddings
 from rag_evaluator.results import Run, worst_rows
 from rag_evaluator.tasks import warned_once
 
+Json = dict[str, Any]  # Any: JSON
+Patch = pytest.MonkeyPatch
 ROOT = Path(__file__).parents[3]
 PARAGRAPHS = [
     "Nolu Brak was a painter. He was born in Tesk in 1871 and moved to Corvania as a child.",
@@ -49,7 +50,7 @@ FAITHFULNESS = [0.5, 1.0, 0.0]  # of ANSWERS, by hand
 def judge(**arguments: Any) -> ScriptedJudge:
     """Each sentence of an answer is a statement; it is supported if it has a true part."""
 
-    def script(prompt: Any, response_model: type[BaseModel]) -> dict[str, Any]:
+    def script(prompt: Any, response_model: type[BaseModel]) -> Json:
         shown = prompt.data
         if response_model.__name__ == "StatementGeneratorOutput":
             return {"statements": [sentence.strip(".") for sentence in shown.answer.split(". ")]}
@@ -88,7 +89,7 @@ def retrieval_qa(retriever: Any) -> Any:
     return RetrievalQA.from_chain_type(model(), retriever=retriever, return_source_documents=True)
 
 
-def passes_of(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+def passes_of(monkeypatch: Patch) -> list[int]:
     """Rows of each call of an evaluator."""
     passes: list[int] = []
     evaluate = RAGEvaluator.evaluate
@@ -111,7 +112,7 @@ def test_the_result_of_retrieval_qa_comes_back_with_its_score(retriever: Any) ->
     assert again == {**truth, "context_recall_score": 1.0}
 
 
-def test_the_flow_of_a_batch_of_examples_makes_one_pass(retriever: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_flow_of_a_batch_of_examples_makes_one_pass(retriever: Any, monkeypatch: Patch) -> None:
     passes = passes_of(monkeypatch)
     examples = [
         {"query": question, "ground_truths": [truth]} for question, truth in zip(QUESTIONS, TRUTHS, strict=True)
@@ -127,13 +128,13 @@ def test_the_flow_of_a_batch_of_examples_makes_one_pass(retriever: Any, monkeypa
     assert passes == [3, 3]
 
 
-def results(count: int = 3) -> list[dict[str, Any]]:
+def results(count: int = 3) -> list[Json]:
     """What LCEL chains give back."""
     rows = zip(QUESTIONS, PARAGRAPHS, ANSWERS, strict=False)
     return [{"question": q, "context": [Document(p)], "answer": a} for q, p, a in rows][:count]
 
 
-def test_a_batch_in_a_sequence_makes_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_batch_in_a_sequence_makes_one_pass(monkeypatch: Patch) -> None:
     passes = passes_of(monkeypatch)
     chain = RunnableLambda(lambda result: result) | EvaluatorChain(judge=judge())
     assert chain.batch(results()) == [
@@ -142,7 +143,7 @@ def test_a_batch_in_a_sequence_makes_one_pass(monkeypatch: pytest.MonkeyPatch) -
     assert passes == [3]
 
 
-def test_callers_in_threads_load_one_judge(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_callers_in_threads_load_one_judge(monkeypatch: Patch) -> None:
     from rag_evaluator import Judge
 
     loaded: list[int] = []
@@ -160,7 +161,7 @@ def test_callers_in_threads_load_one_judge(monkeypatch: pytest.MonkeyPatch) -> N
     assert len(loaded) == 1
 
 
-EMPTY: dict[str, tuple[dict[str, Any], str]] = {
+EMPTY: dict[str, tuple[Json, str]] = {
     "a blank answer": ({"answer": " "}, "response is blank in this row"),
     "no answer": ({"answer": None}, "no response in this row"),
     "no document found": ({"context": []}, "no retrieved_contexts in this row"),
@@ -169,18 +170,12 @@ EMPTY: dict[str, tuple[dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize(("change", "reason"), EMPTY.values(), ids=EMPTY)
-def test_a_result_that_is_empty_has_no_score_and_says_why(change: dict[str, Any], reason: str) -> None:
+def test_a_result_that_is_empty_has_no_score_and_says_why(change: Json, reason: str) -> None:
     """A retriever may find nothing: that is no error of the caller, alone or in a batch."""
     chain, result = EvaluatorChain(judge=judge()), {**results(1)[0], **change}
     expected = {**result, "faithfulness_score": None, "faithfulness_reason": reason}
     assert chain.invoke(result) == expected
     assert chain.batch([*results(1), result]) == [{**results(1)[0], "faithfulness_score": 0.5}, expected]
-
-
-def test_an_agent_that_looked_nothing_up_has_no_score_and_says_why() -> None:
-    result = {"messages": [HumanMessage("q"), AIMessage("a")]}
-    scored = EvaluatorChain(judge=judge()).invoke(result)
-    assert scored == {**result, "faithfulness_score": None, "faithfulness_reason": "no retrieved_contexts in this row"}
 
 
 def test_a_score_has_the_name_that_was_asked_for() -> None:
@@ -248,7 +243,7 @@ WRONG: dict[str, tuple[Callable[[], Any], type[RagEvaluatorError], str]] = {
 
 @pytest.mark.parametrize(("call", "error", "message"), WRONG.values(), ids=WRONG)
 def test_wrong_input_is_refused_before_a_model_is_loaded(
-    call: Any, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+    call: Any, error: type[Exception], message: str, monkeypatch: Patch
 ) -> None:
     from rag_evaluator import Judge
 
@@ -292,12 +287,12 @@ def test_the_demo_judge_that_nobody_chose_is_named_once(caplog: pytest.LogCaptur
     assert [message.startswith("The demo judge is a toy") for message in caplog.messages] == [True]
 
 
-def test_the_examples_of_the_docs_work(retriever: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_examples_of_the_docs_work(retriever: Any, tmp_path: Path, monkeypatch: Patch) -> None:
     node = SimpleNamespace(get_content=lambda: PARAGRAPHS[0])  # LlamaIndex', as far as it is used
     engine = SimpleNamespace(query=lambda question: SimpleNamespace(response=question, source_nodes=[node]))
     monkeypatch.chdir(tmp_path)
-    text = (ROOT / "docs" / "langchain.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {"model": model(), "retriever": retriever, "judge": judge(), "query_engine": engine}
+    text = (ROOT / "docs" / "langchain.md").read_text("utf-8")
+    names: Json = {"model": model(), "retriever": retriever, "judge": judge(), "query_engine": engine}
     blocks = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
     for block in blocks:
         exec(block, names)

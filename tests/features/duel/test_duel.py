@@ -12,28 +12,23 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from rag_evaluator import (
-    Judge,
-    JudgeLostError,
-    JudgementError,
-    PromptTooLongError,
-    RAGEvaluator,
-    ScriptedJudge,
-)
+from rag_evaluator import Judge, JudgeLostError, JudgementError, PromptTooLongError, RAGEvaluator, ScriptedJudge
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import JudgeConfig, make_config
-from rag_evaluator.features.duel import DECIDED, DuelInput, DuelOutput, pairs_of
-from rag_evaluator.judge import Capabilities, Draw, Opinion, Option, PromptText, load_pipeline, log_ratio, source_of
+from rag_evaluator.features.duel import DECIDED, DuelInput, pairs_of
+from rag_evaluator.judge import Capabilities, Draw, Opinion, PromptText, load_pipeline, log_ratio, source_of
 from rag_evaluator.metrics import load_prompts
 from rag_evaluator.results import Run
 from rag_evaluator.run import Journal, read_finished
 
+Json = dict[str, Any]  # Any: JSON
+Capture = pytest.CaptureFixture[str]
 Rows = Sequence[Mapping[str, Any]]
 FILES = ("duel.json", "duel_summary.json")
 ROOT = Path(__file__).parents[3]
 
 
-def row(number: int, response: str | None, **more: Any) -> dict[str, Any]:
+def row(number: int, response: str | None, **more: Any) -> Json:
     return {"id": number, "user_input": f"Question {number}?", "response": response, "reference": "Tesk", **more}
 
 
@@ -52,21 +47,21 @@ def write_runs(folder: Path, a: Rows, b: Rows, **config: Any) -> tuple[Path, Pat
     return write_run(folder / "a", a, **config), write_run(folder / "b", b, **config)
 
 
-def shown(prompt: str) -> dict[str, Any]:
+def shown(prompt: str) -> Json:
     """What a prompt asks about."""
     assert isinstance(prompt, PromptText)
     assert prompt.data is not None
     return prompt.data.model_dump(exclude_none=True)
 
 
-def judge_of(first_share: Callable[[dict[str, Any]], float], **more: Any) -> ScriptedJudge:
+def judge_of(first_share: Callable[[Json], float], **more: Any) -> ScriptedJudge:
     """A judge that gives the first place a probability, and says of its choice what it was asked about."""
 
     def choices(prompt: str, options: Sequence[str]) -> dict[str, float]:
         share = first_share(shown(prompt))
         return dict(zip(options, (share, 1 - share), strict=True))
 
-    def script(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def script(prompt: str, response_model: type[BaseModel]) -> Json:
         asked = shown(prompt)
         choice = 1 if first_share(asked) > 0.5 else 2
         return {"choice": choice, "reason": f"{asked[f'answer_{choice}']} is better"}
@@ -114,7 +109,7 @@ SHARES = {  # of the first place, by the answers in the order in which they are 
 }
 
 
-def by_table(asked: dict[str, Any]) -> float:
+def by_table(asked: Json) -> float:
     return SHARES[asked["answer_1"], asked["answer_2"]]
 
 
@@ -237,13 +232,6 @@ def test_a_reason_for_the_answer_that_lost_is_none(tmp_path: Path, duel: Duel) -
     assert "choice" in line["no_reason"]
 
 
-def test_the_option_is_the_beginning_of_the_answer_up_to_its_choice() -> None:
-    option = Option(DuelOutput(choice=1, reason=""), "choice")
-    assert option == '{\n    "choice": 1,'
-    assert option.is_chosen_by(DuelOutput(choice=1, reason="whatever"))
-    assert not option.is_chosen_by(DuelOutput(choice=2, reason=""))
-
-
 def test_a_model_gives_the_odds_of_its_digit_and_a_reason_for_either_choice(
     tmp_path: Path, duel: Duel, model_folder: Callable[..., Path]
 ) -> None:
@@ -275,7 +263,7 @@ SHOWN = [  # columns of a, columns of b, contexts, reference
 
 @pytest.mark.parametrize(("a", "b", "contexts", "reference"), SHOWN)
 def test_the_judge_is_shown_the_reference_and_the_contexts_of_both_once(
-    a: dict[str, Any], b: dict[str, Any], contexts: list[str], reference: str | None, tmp_path: Path, duel: Duel
+    a: Json, b: Json, contexts: list[str], reference: str | None, tmp_path: Path, duel: Duel
 ) -> None:
     more = {"id": 0, "user_input": "Q?", "response": "x", "reference": "x"}  # a reference for the metric
     judge = judge_of(lambda asked: 0.7 if asked["answer_1"] == "good" else 0.3)
@@ -318,7 +306,7 @@ def test_rows_are_counted_that_have_no_partner_or_no_answer(tmp_path: Path, duel
 def test_several_answers_to_one_question_are_paired_in_order_and_depend_on_each_other(
     tmp_path: Path, duel: Duel
 ) -> None:
-    def rows(*texts: str) -> list[dict[str, Any]]:
+    def rows(*texts: str) -> list[Json]:
         return [{"user_input": "Q?", "response": text, "reference": "Tesk"} for text in texts]
 
     a, b = rows("good", "poor", "good"), rows("bad", "fine")
@@ -331,10 +319,7 @@ def test_several_answers_to_one_question_are_paired_in_order_and_depend_on_each_
 def test_the_cluster_is_that_of_the_configuration(tmp_path: Path) -> None:
     a = [row(1, "good", topic="x"), row(2, "poor", topic="x"), row(3, "poor", topic="y")]
     b = [row(1, "bad"), row(2, "fine"), row(3, "fine")]
-    runs = (
-        write_run(tmp_path / "a", a, cluster="topic"),
-        write_run(tmp_path / "b", b),
-    )
+    runs = (write_run(tmp_path / "a", a, cluster="topic"), write_run(tmp_path / "b", b))
     units = pairs_of([Run(run) for run in runs], None, make_config({"metrics": ["bleu"], "cluster": "topic"}))
     assert [unit.cluster for unit in units.units] == ["x", "x", "y"]
 
@@ -347,7 +332,7 @@ LASTING = [
 
 @pytest.mark.parametrize(("a", "b", "reason"), LASTING)
 def test_a_row_that_asks_nothing_or_two_things_is_missing_with_its_reason(
-    a: dict[str, Any], b: dict[str, Any], reason: str, tmp_path: Path, duel: Duel
+    a: Json, b: Json, reason: str, tmp_path: Path, duel: Duel
 ) -> None:
     judge = judge_of(by_table)
     rows = ([row(1, "good") | a, row(2, "good")], [row(1, "bad") | b, row(2, "bad")])
@@ -362,7 +347,7 @@ def test_a_row_that_asks_nothing_or_two_things_is_missing_with_its_reason(
 def test_a_failure_of_the_judge_costs_one_row_and_is_tried_again(tmp_path: Path, duel: Duel) -> None:
     runs, fails = four_rows(tmp_path), [True]
 
-    def share(asked: dict[str, Any]) -> float:
+    def share(asked: Json) -> float:
         if fails[0] and "poor" in asked.values():
             raise JudgementError("no idea")
         return by_table(asked)
@@ -381,7 +366,7 @@ def test_a_failure_of_the_judge_costs_one_row_and_is_tried_again(tmp_path: Path,
 def test_a_run_whose_judge_is_lost_continues_and_asks_nothing_twice(left: int, tmp_path: Path, duel: Duel) -> None:
     runs, asked = four_rows(tmp_path), list[int]()
 
-    def share(prompt: dict[str, Any]) -> float:
+    def share(prompt: Json) -> float:
         asked.append(1)
         if len(asked) == left + 1:
             raise JudgeLostError("the server is gone")
@@ -428,7 +413,7 @@ def test_wrong_input_ends_with_one_line_and_2_before_a_model_is_loaded(
     arguments: list[str],
     message: str,
     tmp_path: Path,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def refuse(*arguments: Any) -> None:
@@ -447,16 +432,16 @@ def test_wrong_input_ends_with_one_line_and_2_before_a_model_is_loaded(
     assert error.count("\n") == 1
 
 
-def test_a_manifest_without_configuration_needs_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_manifest_without_configuration_needs_one(tmp_path: Path, capsys: Capture) -> None:
     a, b = four_rows(tmp_path)
-    (a / "manifest.json").write_text('{"program": "rag_evaluator"}', encoding="utf-8")
+    (a / "manifest.json").write_text('{"program": "rag_evaluator"}', "utf-8")
     shutil.rmtree(a / "journal")  # it knows the manifest
     assert main(["duel", str(a), str(b)]) == 2
     assert "Give the configuration with --config" in capsys.readouterr().err
 
 
 def test_the_command_with_the_demo_judge_says_who_wins_and_refuses_what_changed(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, capsys: Capture
 ) -> None:
     contexts = ["Nolu Brak was born in Tesk.", "The Harn bridge was built in 1921."]
     a = [row(number, text, retrieved_contexts=contexts) for number, text in enumerate(["In Tesk.", "In 1921.", "No."])]
@@ -488,6 +473,6 @@ def test_the_command_with_the_demo_judge_says_who_wins_and_refuses_what_changed(
 
 def test_the_docs_name_every_field_of_a_row_and_of_the_summary(tmp_path: Path, duel: Duel) -> None:
     result = duel(*four_rows(tmp_path), judge=judge_of(by_table))
-    text = (ROOT / "docs" / "duel.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "duel.md").read_text("utf-8")
     names = {*result.rows[0], *result.summary, *result.summary["position_bias"], *result.summary["rows"]}
     assert [name for name in sorted(names) if f"`{name}`" not in text] == []

@@ -13,13 +13,8 @@ NUMBERS = [
     ),
     ("german", "Im Jahr 1998 waren es 3.450 Häuser, am 5. Mai etwa 12,5 %.", ["1998", "3.450", "5", "12,5"]),
     ("spanish", "En 1998 construyó 3 450 casas y 12,5 % de pisos.", ["1998", "3 450", "12,5"]),
-    ("french", "En 1998, elle a construit 3 450 maisons.", ["1998", "3 450"]),
-    ("italian", "Nel 1998 ha costruito 3.450 case e il 12,5%.", ["1998", "3.450", "12,5"]),
-    ("portuguese", "Em 1998 construiu 3.450 casas e 12,5%.", ["1998", "3.450", "12,5"]),
     ("chinese", "该公司于1998年建造了3,450座房屋，占12.5%。", ["1998", "3,450", "12.5"]),
-    ("japanese", "同社は1998年に3,450戸の家を建て、12.5%を占めた。", ["1998", "3,450", "12.5"]),
     ("korean", "이 회사는 1998년에 집 3,450채를 지었다.", ["1998", "3,450"]),
-    ("hindi", "कंपनी ने 1998 में 3,450 घर बनाए।", ["1998", "3,450"]),
     ("arabic", "بنت الشركة عام ١٩٩٨ نحو ٣٬٤٥٠ منزلا.", ["١٩٩٨", "٣٬٤٥٠"]),
 ]
 LEFT_OUT = [
@@ -49,12 +44,9 @@ NAMES = [
     ("german", "Sie ging in Richtung Süden, fand ein Stück Papier und das verlassene Haus Dach.", []),
     ("spanish", "La ingeniera Lira Vosk construyó el puente de Nueva Harna.", ["Lira Vosk", "Nueva Harna"]),
     ("french", "L'ingénieure Lira Vosk est née à Tesk.", ["Lira Vosk", "Tesk"]),
-    ("italian", "L'ingegnera Lira Vosk nacque a Tesk.", ["Lira Vosk", "Tesk"]),
-    ("portuguese", "A engenheira Lira Vosk nasceu em Tesk.", ["Lira Vosk", "Tesk"]),
     ("chinese", "工程师莉拉写了《大桥之歌》，并加入了IPCC组织和Level 3公司（ABC）。", ["大桥之歌", "IPCC"]),
     ("japanese", "技師リラは「橋の歌」を書き、IPCCに加わった。", ["橋の歌", "IPCC"]),
     ("korean", "기술자 리라는 IPCC 에 가입했다.", ["IPCC"]),
-    ("hindi", "इंजीनियर लीरा ने IPCC में काम किया।", ["IPCC"]),
     ("arabic", "عملت المهندسة ليرا في IPCC مع شركة Tesk.", ["IPCC", "Tesk"]),
 ]
 
@@ -95,7 +87,6 @@ def test_numbers_that_can_stand_for_each_other_have_one_shape(first: str, second
     [
         ("1980", "1989", True),
         ("1980", "1990", False),
-        ("230", "233", True),
         ("230", "150", False),
         ("5", "6", False),
         ("30", "28", True),

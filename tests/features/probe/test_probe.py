@@ -23,17 +23,11 @@ from rag_evaluator import (
 )
 from rag_evaluator.cli.main import main
 from rag_evaluator.config import find_language
-from rag_evaluator.features.probe import (
-    PROBES,
-    ProbeConfig,
-    Word,
-    normalised,
-    pairs_of,
-    report,
-    units_of,
-)
+from rag_evaluator.features.probe import PROBES, ProbeConfig, Word, normalised, pairs_of, report, units_of
 from rag_evaluator.run import Record
 
+Json = dict[str, Any]  # Any: JSON
+Capture = pytest.CaptureFixture[str]
 SYLLABLES = ("ba", "de", "ki", "lo", "mu", "na", "pe", "ri", "so", "tu")
 METRIC_NAMES = ("faithfulness", "context_recall", "answer_accuracy")
 ROWS = 26
@@ -47,7 +41,7 @@ def name_of(number: int) -> str:
     return (SYLLABLES[number % 10] + SYLLABLES[number // 10 % 10] + "rk").capitalize()
 
 
-def rows_of(count: int) -> list[dict[str, Any]]:
+def rows_of(count: int) -> list[Json]:
     """Rows of which each has a fact of its own, with a name and a year, and a context without it."""
     rows = []
     for number in range(count):
@@ -62,7 +56,7 @@ def rows_of(count: int) -> list[dict[str, Any]]:
 def judge_of(supports: Supports, rating: Rating) -> ScriptedJudge:
     """A judge of statements and answers."""
 
-    def script(prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
+    def script(prompt: str, response_model: type[BaseModel]) -> Json:
         asked = prompt.data.model_dump()  # type: ignore[attr-defined]
         if response_model.__name__ == "StatementGeneratorOutput":
             return {"statements": [f"{text.strip(' .')}." for text in asked["answer"].split(". ") if text.strip()]}
@@ -108,16 +102,13 @@ WORDS: Mapping[str, Mapping[str, Mapping[str, str]]] = {
     "perfect": {metric: dict.fromkeys(probes, "reliable") for metric, probes in PROBED.items()},
     "no": {metric: dict.fromkeys(probes, "always worst") for metric, probes in PROBED.items()},
     "position": {  # one more statement is noticed by whoever believes the first one only
-        "faithfulness": {
-            **dict.fromkeys(PROBED["faithfulness"], "no better than chance"),
-            "contradiction": "reliable",
-        }
+        "faithfulness": {**dict.fromkeys(PROBED["faithfulness"], "no better than chance"), "contradiction": "reliable"}
     },
     "length": {"answer_accuracy": dict.fromkeys(PROBED["answer_accuracy"], "no better than chance")},
 }
 
 
-def probed(judge: str, folder: Path, metrics: Iterable[str] = METRIC_NAMES, rows: int = ROWS) -> dict[str, Any]:
+def probed(judge: str, folder: Path, metrics: Iterable[str] = METRIC_NAMES, rows: int = ROWS) -> Json:
     config = {"metrics": list(metrics), "probe": {"sample": rows}, "chunk_size": 512}
     return probe(config, rows_of(rows), folder, judge_of(*JUDGES[judge]))
 
@@ -151,38 +142,28 @@ def test_a_random_judge_is_nowhere_reliable_and_its_false_alarms_are_seen(tmp_pa
     assert found["metrics"]["faithfulness"]["same_text"]["share"]["mean"] > 0.25
 
 
-def test_pairs_without_a_score_are_missing_and_pairs_of_worst_scores_are_floor() -> None:
-    pairs = pairs_of(load_dataset(rows_of(ROWS)), ROWS, find_language("english"), 0)[1]
-    metrics = {"faithfulness": METRICS["faithfulness"]}
-    records = {
-        (unit.row, unit.side, unit.metric): Record(None, "too long") if unit.row == 3 else Record(float(unit.row > 9))
-        for unit in units_of(pairs, metrics)
-    }
-    cell = report(pairs, metrics, records, ProbeConfig())["metrics"]["faithfulness"]["changed_number"]
-    assert (cell["pairs"], cell["missing"], cell["floor"], cell["ties"]) == (26, 1, 9, 16)
-    assert cell["share"]["n"] == 16
-
-
-def test_relevancy_of_0_on_both_sides_is_floor_and_a_small_change_is_a_tie() -> None:
-    pairs = pairs_of(load_dataset(rows_of(4)), 4, find_language("english"), 0)[1]
+def test_relevancy_of_0_is_floor_a_small_change_is_a_tie_and_no_score_is_missing() -> None:
+    pairs = pairs_of(load_dataset(rows_of(5)), 5, find_language("english"), 0)[1]
     names = ("answer_relevancy", "answer_correctness")
     metrics = {name: METRICS[name] for name in names}
     good = {0: 0.0, 1: 0.8, 2: 0.8, 3: 0.8}
     records = {
-        (unit.row, unit.side, unit.metric): Record(
-            good[unit.row] - (0.0 if unit.side == "good" else (0.0, 0.04, 0.06, 0.01)[unit.row])
-        )
+        (unit.row, unit.side, unit.metric): Record(None, "too long")
+        if unit.row == 4
+        else Record(good[unit.row] - (0.0 if unit.side == "good" else (0.0, 0.04, 0.06, 0.01)[unit.row]))
         for unit in units_of(pairs, metrics)
     }
     cells = report(pairs, metrics, records, ProbeConfig())["metrics"]
     relevancy, correctness = cells["answer_relevancy"]["other_answer"], cells["answer_correctness"]["other_answer"]
-    assert [relevancy[name] for name in ("floor", "falls", "ties")] == [1, 1, 2]
-    assert [correctness[name] for name in ("floor", "falls", "ties")] == [0, 2, 2]
+    counts = ("pairs", "missing", "floor", "falls", "ties")
+    assert [relevancy[name] for name in counts] == [5, 1, 1, 1, 2]
+    assert [correctness[name] for name in counts] == [5, 1, 0, 2, 2]
+    assert relevancy["share"]["n"] == 3
 
 
 def test_every_changed_row_is_kept_for_reading_with_both_scores(tmp_path: Path) -> None:
     probed("perfect", tmp_path, rows=6)
-    lines = (tmp_path / "probe" / "rows.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (tmp_path / "probe" / "rows.jsonl").read_text("utf-8").splitlines()
     [line] = [row for row in map(json.loads, lines) if (row["row"], row["probe"]) == (2, "changed_number")]
     fact = rows_of(6)[2]["reference"]
     assert line["good"] == {"response": fact}
@@ -214,7 +195,7 @@ def test_own_metrics_have_the_control_if_they_ask_the_judge_and_nothing_else(tmp
     ],
 )
 def test_bad_input_is_said_before_a_model_is_loaded(
-    config: dict[str, Any], rows: list[dict[str, Any]], error: type[Exception], message: str, tmp_path: Path
+    config: Json, rows: list[Json], error: type[Exception], message: str, tmp_path: Path
 ) -> None:
     with pytest.raises(error, match=message):
         probe(config, rows, tmp_path, ScriptedJudge(model_id="none"))
@@ -233,7 +214,7 @@ def test_another_sample_is_refused_and_updated_with_what_is_new(tmp_path: Path) 
 def write_config(folder: Path, model: Path, count: int) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     lines = (json.dumps(row) + "\n" for row in rows_of(count))
-    (folder / "rows.jsonl").write_text("".join(lines), encoding="utf-8")
+    (folder / "rows.jsonl").write_text("".join(lines), "utf-8")
     (folder / "config.yaml").write_text(
         "dataset: rows.jsonl\nmetrics: [context_recall, response_groundedness]\nchunk_size: 4\n"
         f"judge: {{model: {model}, dtype: float32, max_new_tokens: 24, batch_size: 4}}\n",
@@ -243,7 +224,7 @@ def write_config(folder: Path, model: Path, count: int) -> Path:
 
 
 def test_the_command_prints_sentences_the_next_command_and_a_table(
-    tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, model_folder: Callable[..., Path], capsys: Capture
 ) -> None:
     config = write_config(tmp_path, model_folder("llama-bytelevel"), 4)
     assert main(["probe", str(config), "--sample", "2", "--set", "metrics=[context_recall, bleu]"]) in (0, 1)
@@ -255,18 +236,18 @@ def test_the_command_prints_sentences_the_next_command_and_a_table(
 
 
 def test_rows_that_have_changed_since_are_not_merged(
-    tmp_path: Path, model_folder: Callable[..., Path], capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, model_folder: Callable[..., Path], capsys: Capture
 ) -> None:
     config = write_config(tmp_path, model_folder("llama-bytelevel"), 3)
     assert main(["probe", str(config), "--set", "metrics=[context_recall]"]) in (0, 1)
-    (tmp_path / "rows.jsonl").write_text(json.dumps(rows_of(1)[0]), encoding="utf-8")
+    (tmp_path / "rows.jsonl").write_text(json.dumps(rows_of(1)[0]), "utf-8")
     capsys.readouterr()
     assert main(["merge", str(tmp_path / "results" / "run")]) == 2
     assert "not the rows that were probed" in capsys.readouterr().err
 
 
 def test_the_docs_list_the_probes_and_the_words() -> None:
-    text = (ROOT / "docs" / "judging-the-judge.md").read_text(encoding="utf-8")
+    text = (ROOT / "docs" / "judging-the-judge.md").read_text("utf-8")
     probes, words = (
         re.findall(r"^\| `([^`]+)`", text.split(heading)[1].split("\n\n")[0], re.MULTILINE)
         for heading in ("| probe | change |", "| word | meaning |")

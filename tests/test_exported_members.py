@@ -41,11 +41,6 @@ def test_the_stub_is_the_list_of_public_names() -> None:
     assert sorted(shown) == sorted(LISTED)
 
 
-def test_a_name_that_is_not_public_is_an_attribute_error() -> None:
-    with pytest.raises(AttributeError, match="No rag_evaluator attribute nothing"):
-        rag_evaluator.nothing  # noqa: B018
-
-
 @pytest.mark.parametrize(
     "code",
     [

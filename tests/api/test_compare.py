@@ -366,9 +366,7 @@ def test_what_cannot_be_compared_is_an_error_that_says_what_to_do(
     name: str, folders: tuple[Path, Path], tmp_path: Path
 ) -> None:
     source, options, said = BAD[name]
-    other = (
-        source(folders, tmp_path) if callable(source) else pd.DataFrame(source) if isinstance(source, dict) else source
-    )
+    other = source(folders, tmp_path) if callable(source) else pd.DataFrame(source)
     with pytest.raises(RagEvaluatorError) as error:
         compare(folders[0], other, **options)
     assert re.search(said, str(error.value))

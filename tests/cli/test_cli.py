@@ -38,6 +38,7 @@ FILES = {
 METRICS = ["answer_relevancy", "context_relevance", "semantic_similarity", "bleu_score"]
 SAME = {"scores.jsonl", "details.jsonl", "scores.csv", "summary.json"}  # whatever the time and the place of the run
 Rows = list[dict[str, Any]]
+Capture = pytest.CaptureFixture[str]
 ModelFolder = Callable[..., Path]
 ROWS: Rows = [
     {
@@ -80,12 +81,25 @@ def write_project(folder: Path, model: Path, rows: Rows, metrics: list[str] = ME
     return folder / "config.yaml"
 
 
+def results_of(config: Path) -> Path:
+    return config.parent / "results" / "run"
+
+
+def assert_same_results(folder: Path, finished: Path) -> None:
+    assert [name for name in SAME if (folder / name).read_bytes() != (finished / name).read_bytes()] == []
+
+
+def summary_of(folder: Path) -> dict[str, Any]:
+    summary: dict[str, Any] = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    return summary
+
+
 def lines_of(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
 
 
 def journal_of(config: Path) -> Path:
-    return config.parent / "results" / "run" / "journal"
+    return results_of(config) / "journal"
 
 
 def published(config: Path) -> list[dict[str, Any]]:
@@ -152,7 +166,7 @@ def no_model_loads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rag_evaluator.models.embeddings.load_embeddings", refuse)
 
 
-def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+def error_of(capsys: Capture, *arguments: str) -> str:
     """What the command tells on standard error when it refuses its input."""
     assert main(list(arguments)) == 2
     shown = capsys.readouterr()
@@ -160,10 +174,6 @@ def error_of(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
     assert shown.err.startswith("error: ")
     assert "Traceback" not in shown.err
     return shown.err.removeprefix("error: ").strip()
-
-
-def test_a_run_leaves_all_its_files(finished: Path) -> None:
-    assert {path.name for path in finished.iterdir()} == FILES
 
 
 def test_a_run_scores_every_row_in_order_with_every_metric(finished: Path, rows: Rows) -> None:
@@ -176,7 +186,7 @@ def test_a_run_scores_every_row_in_order_with_every_metric(finished: Path, rows:
 
 
 def test_a_run_tells_how_its_numbers_came_about(finished: Path) -> None:
-    summary = json.loads((finished / "summary.json").read_text(encoding="utf-8"))
+    summary = summary_of(finished)
     assert [summary[name]["coverage"] for name in METRICS] == [1.0, 0.75, 0.75, 0.75]
     assert summary["bleu_score"]["reasons"] == {"no reference in this row": 1}
     [reason] = summary["context_relevance"]["reasons"]
@@ -196,7 +206,7 @@ def test_a_run_tells_how_its_numbers_came_about(finished: Path) -> None:
 
 def test_the_table_shows_mean_coverage_and_reasons_and_where_the_files_are(run: tuple[Path, str]) -> None:
     folder, out = run
-    summary = json.loads((folder / "summary.json").read_text(encoding="utf-8"))
+    summary = summary_of(folder)
     table = {cells[1].strip(): cells[2:4] for line in out.splitlines() if len(cells := line.split("│")) > 3}
     for name, coverage in zip(METRICS, ["4/4", "3/4", "3/4", "3/4"], strict=True):
         mean, low, high = (summary[name][key] + 0.0 for key in ("mean", "ci_low", "ci_high"))
@@ -209,11 +219,11 @@ def test_the_table_shows_mean_coverage_and_reasons_and_where_the_files_are(run: 
     assert "toy" not in out
 
 
-def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: Capture) -> None:
     (config.parent / "rows.jsonl").write_text(json.dumps(ROWS[3]), encoding="utf-8")
     assert main([str(config), "--set", "metrics=[context_relevance]"]) == 1
     assert re.search(r"context_relevance +│ +no score │ +0/1", capsys.readouterr().out)
-    assert {path.name for path in (config.parent / "results" / "run").iterdir()} == FILES
+    assert {path.name for path in results_of(config).iterdir()} == FILES
 
 
 @pytest.mark.usefixtures("no_model_loads")
@@ -233,14 +243,14 @@ def test_nothing_is_scored_gives_exit_code_1(config: Path, capsys: pytest.Captur
     ],
 )
 def test_bad_input_is_told_on_standard_error_before_a_model_is_loaded(
-    config: Path, capsys: pytest.CaptureFixture[str], override: str, told: str
+    config: Path, capsys: Capture, override: str, told: str
 ) -> None:
     (config.parent / "results").mkdir()
     assert told in error_of(capsys, str(config), "--set", override)
 
 
 def test_a_spoilt_model_is_told_without_a_traceback(
-    config: Path, model_folder: ModelFolder, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    config: Path, model_folder: ModelFolder, tmp_path: Path, capsys: Capture
 ) -> None:
     broken = Path(shutil.copytree(model_folder("llama-bytelevel"), tmp_path / "broken"))
     (broken / "model.safetensors").write_bytes(b"x")
@@ -250,7 +260,7 @@ def test_a_spoilt_model_is_told_without_a_traceback(
 
 
 @pytest.mark.usefixtures("no_model_loads")
-def test_bad_input_with_fresh_leaves_the_journal(config: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_bad_input_with_fresh_leaves_the_journal(config: Path, capsys: Capture) -> None:
     journal_of(config).mkdir(parents=True)
     (journal_of(config) / "manifest.json").write_text("", encoding="utf-8")
     for override in ("judge.model=./none", "dataset=none.jsonl", "language=xx"):
@@ -258,26 +268,9 @@ def test_bad_input_with_fresh_leaves_the_journal(config: Path, capsys: pytest.Ca
     assert (journal_of(config) / "manifest.json").exists()
 
 
-@pytest.mark.parametrize("arguments", [["--help"], ["evaluate", "--help"]])
-def test_help_shows_examples_and_exit_codes(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(arguments)
-    assert ended.value.code == 0
-    shown = capsys.readouterr().out
-    assert "--set judge.model=/models/Qwen3-8B" in shown
-    assert "exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal" in shown
-
-
-def test_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(SystemExit) as ended:
-        main(["--version"])
-    assert ended.value.code == 0
-    assert capsys.readouterr().out == f"rag-evaluator {__version__}\n"
-
-
 @pytest.mark.parametrize("arguments", [[], ["prompts"], ["evaluate"], ["config.yaml", "--sett", "a=b"]])
 def test_a_command_that_is_not_understood_exits_with_2_and_shows_the_usage(
-    arguments: list[str], capsys: pytest.CaptureFixture[str]
+    arguments: list[str], capsys: Capture
 ) -> None:
     with pytest.raises(SystemExit) as ended:
         main(arguments)
@@ -287,13 +280,12 @@ def test_a_command_that_is_not_understood_exits_with_2_and_shows_the_usage(
 
 def test_two_runs_give_the_same_bytes(finished: Path, config: Path) -> None:
     assert main([str(config), "--set", "output_dir=other"]) == 0
-    for name in SAME:
-        assert (config.parent / "other" / "run" / name).read_bytes() == (finished / name).read_bytes()
+    assert_same_results(config.parent / "other" / "run", finished)
 
 
 def test_a_second_run_takes_scores_from_the_journal_and_fresh_does_not(continued: Path, finished: Path) -> None:
     unpublish(continued, lambda line: {**line, "value": 0.123})  # as if an earlier run had said so
-    scores = continued.parent / "results" / "run" / "scores.jsonl"
+    scores = results_of(continued) / "scores.jsonl"
     assert main([str(continued)]) == 0
     assert [row[name] for row in lines_of(scores) for name in METRICS] == [0.123] * 13 + [None] * 3
     assert main([str(continued), "--fresh"]) == 0
@@ -306,7 +298,7 @@ def test_a_run_stopped_by_a_signal_exits_with_75_and_continues_where_it_stopped(
     config: Path,
     finished: Path,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     append, scored = Appender.append, []
@@ -336,8 +328,7 @@ def test_a_run_stopped_by_a_signal_exits_with_75_and_continues_where_it_stopped(
         assert main([str(config)]) == 0
     assert len(again) == SCORED - len(scored)
     assert not set(again) & set(scored)
-    for name in SAME:
-        assert (config.parent / "results" / "run" / name).read_bytes() == (finished / name).read_bytes()
+    assert_same_results(results_of(config), finished)
 
 
 class LostPatienceError(Exception):
@@ -406,11 +397,7 @@ CHANGES: list[tuple[str, set[str], str]] = [
     ("judge.temperature=0.5", JUDGED, "decode greedy before, temperature=0.5,seed=0 now"),
     ("judge.dtype=bfloat16", JUDGED, "dtype float32 before, bfloat16 now"),
     ("judge.chat_template=chat.jinja", JUDGED, "template auto before, "),
-    (
-        "judge.model_kwargs={attn_implementation: eager}",
-        JUDGED,
-        "model not set before, attn_implementation=eager now",
-    ),
+    ("judge.model_kwargs={attn_implementation: eager}", JUDGED, "model not set before, attn_implementation=eager now"),
     (
         "embeddings.encode_kwargs={normalize_embeddings: true}",
         EMBEDDED,
@@ -429,7 +416,7 @@ def test_changed_settings_are_named_and_do_not_meet_the_scores_of_others(
     changed: set[str],
     what: str,
     monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+    capsys: Capture,
 ) -> None:
     (continued.parent / "chat.jinja").write_text("{{ messages[0].content }}\nAnswer:", encoding="utf-8")
     if changed:
@@ -440,18 +427,17 @@ def test_changed_settings_are_named_and_do_not_meet_the_scores_of_others(
 
 
 def test_other_metrics_are_named_and_only_new_ones_are_scored(
-    continued: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    continued: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     override = "metrics=[rouge, context_relevance]"
     told = error_of(capsys, str(continued), "--set", override)
     assert f"metrics: {', '.join(METRICS)} before, rouge_score, context_relevance now" in told
     assert {line["column"] for line in scored_again(continued, monkeypatch, override)} == {"rouge_score"}
-    summary = json.loads((continued.parent / "results/run/summary.json").read_text(encoding="utf-8"))
-    assert list(summary) == ["rouge_score", "context_relevance"]
+    assert list(summary_of(results_of(continued))) == ["rouge_score", "context_relevance"]
 
 
 def test_another_model_of_the_same_shape_does_not_meet_the_scores_of_the_first(
-    continued: Path, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    continued: Path, model_folder: ModelFolder, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     override = f"judge.model={model_folder('llama-bytelevel', seed=1)}"
     assert re.search(
@@ -463,7 +449,7 @@ def test_another_model_of_the_same_shape_does_not_meet_the_scores_of_the_first(
 
 
 def test_a_changed_row_is_scored_again_and_the_others_are_not(
-    continued: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    continued: Path, rows: Rows, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     changed = [rows[0], {**rows[1], "response": "Lira Vosk."}, {**rows[2], "note": "of no metric's concern"}]
     (continued.parent / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in changed), encoding="utf-8")
@@ -473,7 +459,7 @@ def test_a_changed_row_is_scored_again_and_the_others_are_not(
     assert Counter(line["column"] for line in again) == dict.fromkeys(concerned, 1) != dict.fromkeys(METRICS, 1)
     sample = load_dataset(changed)[1]
     assert {line["unit"] for line in again} == {sample.digest_of(ALL_METRICS[name].columns) for name in concerned}
-    assert [row.get("note") for row in lines_of(continued.parent / "results/run/scores.jsonl")] == [
+    assert [row.get("note") for row in lines_of(results_of(continued) / "scores.jsonl")] == [
         None,
         "😀",
         "of no metric's concern",
@@ -497,4 +483,4 @@ def test_the_main_job_runs_with_the_network_taken_away_quietly_and_with_the_same
     assert done.returncode == 0, done.stderr
     lines = done.stderr.splitlines()
     assert [line for line in lines if not re.match(r"00:\d\d:\d\d [\x20-\x7e]{,111}$", line)] == []  # progress
-    assert (config.parent / "results/run/scores.jsonl").read_bytes() == (finished / "scores.jsonl").read_bytes()
+    assert (results_of(config) / "scores.jsonl").read_bytes() == (finished / "scores.jsonl").read_bytes()

@@ -32,6 +32,7 @@ metrics: [exact_match]
 name: base
 require: [exact_match >= 0.99]
 """
+Capture = pytest.CaptureFixture[str]
 FEW = {"of": 24, "limit": 4}
 FIRST = "conclusion.sentences"
 CASES: Mapping[str, tuple[str, int, Mapping[str, Any]]] = {  # command, exit code, path in the document -> value
@@ -132,7 +133,7 @@ def no_number(text: str) -> NoReturn:
 
 @pytest.mark.parametrize("case", CASES)
 def test_one_json_document_and_nothing_else_is_printed(
-    case: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    case: str, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     words, code, expected = CASES[case]
     monkeypatch.chdir(project)
@@ -145,7 +146,7 @@ def test_one_json_document_and_nothing_else_is_printed(
         assert found == value
 
 
-def test_an_error_leaves_the_output_empty(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_error_leaves_the_output_empty(project: Path, capsys: Capture) -> None:
     assert main(["status", str(project), "--json"]) == 2
     printed = capsys.readouterr()
     assert printed.out == ""
@@ -163,7 +164,7 @@ TABLES = ["config.yaml", "status results/base", "list metrics", "compare results
     ],
 )
 def test_output_to_a_file_has_no_colours_and_the_width_that_is_asked_for(
-    words: str, columns: str | None, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    words: str, columns: str | None, project: Path, monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.chdir(project)
     monkeypatch.delenv("COLUMNS", raising=False)
@@ -179,7 +180,7 @@ def test_output_to_a_file_has_no_colours_and_the_width_that_is_asked_for(
 
 
 def test_a_table_on_a_narrow_terminal_keeps_the_names_of_its_rows(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
     headings = ["scores done", "judge calls", "prompt tokens", "generated tokens", "rows for ±0.05"]

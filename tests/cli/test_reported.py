@@ -15,6 +15,7 @@ from rag_evaluator.cli.main import main
 from rag_evaluator.tasks import evaluation
 
 HEAD = "dataset: rows.jsonl\nmetrics: [noise_sensitivity, exact_match, bleu, semantic_similarity]\n"  # lines 1 and 2
+Capture = pytest.CaptureFixture[str]
 REWRITTEN = {"summary.json", "scores.xlsx", "manifest.json"}
 TWELVE = [
     {
@@ -66,7 +67,7 @@ WRONG = [
 ]
 
 
-def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> str:
+def refusal(arguments: Sequence[str], capsys: Capture, monkeypatch: pytest.MonkeyPatch) -> str:
     """What is said of a wrong configuration before a model is loaded."""
     monkeypatch.delattr(evaluating, "load_scorer")
     assert main(arguments) == 2
@@ -78,7 +79,7 @@ def refusal(arguments: Sequence[str], capsys: pytest.CaptureFixture[str], monkey
 
 @pytest.mark.parametrize(("lines", "told"), WRONG, ids=[lines for lines, _ in WRONG])
 def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
-    lines: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    lines: str, told: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     said = refusal([write(tmp_path, lines)], capsys, monkeypatch)
     assert said.startswith("error: config.yaml, line ")
@@ -93,7 +94,7 @@ def test_a_wrong_value_is_one_line_with_its_place_before_a_model_is_loaded(
     ],
 )
 def test_a_wrong_value_on_the_command_line_names_its_option(
-    override: str, told: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    override: str, told: str, tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert f"error: {told}" in refusal([write(tmp_path, ""), "--set", override], capsys, monkeypatch)
 
@@ -216,9 +217,7 @@ def test_a_manifest_that_somebody_has_edited_is_written_again(damage: dict[str, 
     assert json.loads((results / "manifest.json").read_bytes())["config"]["ci_level"] == 0.9
 
 
-def test_a_failed_requirement_is_printed_and_only_the_gate_fails(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_failed_requirement_is_printed_and_only_the_gate_fails(tmp_path: Path, capsys: Capture) -> None:
     path, results = write(tmp_path, "require: [exact_match >= 0.9]\n", STRINGS), tmp_path / "results" / "run"
     for _ in "ab":  # the second finds a finished run
         assert main([path]) == 0

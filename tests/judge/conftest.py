@@ -20,3 +20,10 @@ def tiny(model_folder: Callable[..., Path]) -> Tiny:
         return Judge.from_config(JudgeConfig(model=str(model_folder(kind, **shape)), **settings))
 
     return load
+
+
+@pytest.fixture
+def whole_rows(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Rows with the columns of every metric of a judge."""
+    rubrics = {f"score{number}_description": f"level {number}" for number in range(1, 6)}
+    return [{**row, "reference_contexts": row["retrieved_contexts"], "rubrics": rubrics} for row in rows]

@@ -18,6 +18,8 @@ from ragas.llms import LangchainLLMWrapper
 from rag_evaluator import METRICS, RAGEvaluator, generate, sort
 from rag_evaluator.judge import LangchainJudge, as_judge
 
+Rows = list[dict[str, Any]]
+
 
 def shortest(schema: dict[str, Any]) -> Any:
     """The shortest value of a tool's parameters: the last verdict, lists with one item."""
@@ -89,13 +91,13 @@ class WrongModel(ToolModel):
         return AIMessage("", tool_calls=[{"name": tools[0]["function"]["name"], "args": {"rating": 9}, "id": "1"}])
 
 
-def score_of(judge: Any, rows: list[dict[str, Any]]) -> Any:
+def score_of(judge: Any, rows: Rows) -> Any:
     return (
         RAGEvaluator({"metrics": ["context_relevance"]}, judge=judge).evaluate(rows[:1]).scores["context_relevance"][0]
     )
 
 
-def test_a_model_that_can_is_asked_for_structured_output_on_the_scale(rows: list[dict[str, Any]]) -> None:
+def test_a_model_that_can_is_asked_for_structured_output_on_the_scale(rows: Rows) -> None:
     model = ToolModel(text="I would say 2.")
     assert score_of(model, rows).value == 1.0
     assert {json.dumps(tools[0]["function"]["parameters"]["properties"]) for tools in model.asked} == {
@@ -104,7 +106,7 @@ def test_a_model_that_can_is_asked_for_structured_output_on_the_scale(rows: list
 
 
 @pytest.mark.parametrize("kind", [TextModel, DeafModel, RefusingModel])
-def test_a_model_that_cannot_is_asked_for_text(kind: type[TextModel], rows: list[dict[str, Any]]) -> None:
+def test_a_model_that_cannot_is_asked_for_text(kind: type[TextModel], rows: Rows) -> None:
     assert score_of(kind(text='Sure: {"rating": 2}.'), rows).value == 1.0
 
 
@@ -117,7 +119,7 @@ def test_a_model_that_cannot_is_asked_for_text(kind: type[TextModel], rows: list
         'In the form {"rating": ...}: {"rating": 2}',
     ],
 )
-def test_the_last_object_after_the_thoughts_is_the_answer(text: str, rows: list[dict[str, Any]]) -> None:
+def test_the_last_object_after_the_thoughts_is_the_answer(text: str, rows: Rows) -> None:
     assert score_of(TextModel(text=text), rows).value == 1.0
 
 
@@ -134,14 +136,12 @@ WRONG = {
 
 
 @pytest.mark.parametrize(("model", "reason"), WRONG.values(), ids=WRONG)
-def test_what_is_no_answer_is_a_missing_score_with_its_reason(
-    model: Any, reason: str, rows: list[dict[str, Any]]
-) -> None:
+def test_what_is_no_answer_is_a_missing_score_with_its_reason(model: Any, reason: str, rows: Rows) -> None:
     score = score_of(model, rows)
     assert score.missing and reason in score.reason
 
 
-def test_a_langchain_model_in_the_wrapper_of_ragas_is_the_model_itself(rows: list[dict[str, Any]]) -> None:
+def test_a_langchain_model_in_the_wrapper_of_ragas_is_the_model_itself(rows: Rows) -> None:
     model = ToolModel()
     with pytest.warns(DeprecationWarning):
         wrapped = LangchainLLMWrapper(model)
@@ -151,15 +151,13 @@ def test_a_langchain_model_in_the_wrapper_of_ragas_is_the_model_itself(rows: lis
 
 
 def test_every_metric_and_its_files_do_without_probabilities_confidences_and_counts(
-    rows: list[dict[str, Any]], tmp_path: Path
+    whole_rows: Rows, tmp_path: Path
 ) -> None:
     names = [name for name, metric in METRICS.items() if metric.judge]
-    rubrics = {f"score{number}_description": f"level {number}" for number in range(1, 6)}
-    whole = [{**row, "reference_contexts": ["He."], "rubrics": rubrics} for row in rows[:1]]
     evaluator = RAGEvaluator({"metrics": names}, judge=ToolModel(), embeddings=DeterministicFakeEmbedding(size=8))
     known = as_judge(evaluator.judge.model).capabilities
     assert not (known.probabilities or known.confidence or known.counts_tokens)
-    evaluator.evaluate(whole, folder=tmp_path)
+    evaluator.evaluate(whole_rows[:1], folder=tmp_path)
     details = [json.loads(line) for line in (tmp_path / "details.jsonl").read_text().splitlines()]
     judged = [one for line in details for one in line["judgements"]]
     assert judged and not [one["error"] for one in judged if one["error"]]

@@ -26,13 +26,13 @@ def lost(*_: Any) -> Any:
 
 
 @pytest.mark.parametrize("name", [name for name, metric in METRICS.items() if metric.judge])
-def test_a_lost_judge_stops_the_run_whatever_the_metric_does_with_errors(name: str, rows: list[dict[str, Any]]) -> None:
+def test_a_lost_judge_stops_the_run_whatever_the_metric_does_with_errors(
+    name: str, whole_rows: list[dict[str, Any]]
+) -> None:
     embeddings = DeterministicFakeEmbedding(size=8)
     evaluator = RAGEvaluator({"metrics": [name]}, judge=ScriptedJudge(lost, choices=lost), embeddings=embeddings)
-    rubrics = {"score1_description": "Wrong.", "score5_description": "Right."}
-    full = [{**row, "reference_contexts": row["retrieved_contexts"], "rubrics": rubrics} for row in rows]
     with pytest.raises(JudgeLostError, match="the server is gone"):
-        evaluator.evaluate(full)
+        evaluator.evaluate(whole_rows)
 
 
 def test_what_was_scored_before_the_judge_was_lost_is_kept_and_the_rest_is_scored_by_the_next_run(

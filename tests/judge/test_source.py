@@ -90,10 +90,7 @@ GIVEN: dict[str, tuple[Callable[[Path], Any], str]] = {
         "{folder}",
     ),
     "Judge of a pipeline": (lambda folder: Judge(pipeline("text-generation", model=str(folder))), "{folder}"),
-    "Judge of a configuration": (
-        lambda folder: Judge.from_config(JudgeConfig(model=str(folder))),
-        "{folder}",
-    ),
+    "Judge of a configuration": (lambda folder: Judge.from_config(JudgeConfig(model=str(folder))), "{folder}"),
     "chat model": (lambda folder: Chat(responses=[]), "my-chat"),
     "chat model without a name": (lambda folder: FakeListChatModel(responses=[]), "FakeListChatModel"),
     "named script": (lambda folder: ScriptedJudge(model_id="one"), "one"),

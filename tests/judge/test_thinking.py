@@ -34,6 +34,7 @@ OPENED = {  # how a prompt ends, and what stands between a thought and its answe
     "magistral": ("[THINK]", "[/THINK]"),
 }
 FAMILIES = sorted(THINKERS)
+Thinking = Callable[..., Judge]  # loads a judge of a family that thinks
 
 
 class Verdict(BaseModel):
@@ -58,7 +59,7 @@ class Listening:
 
 
 @pytest.fixture
-def thinking(tiny: Tiny) -> Callable[..., Judge]:
+def thinking(tiny: Tiny) -> Thinking:
     """A judge of a family that thinks, `judge.inner.engine.asked` is what its engine was asked."""
 
     def load(family: str, eager: float = EAGER, **settings: Any) -> Judge:
@@ -78,13 +79,16 @@ def opinions(judge: Judge, prompts: list[str], draw: tuple[int, int] = (0, 0)) -
     return found
 
 
+def ready(judge: Judge) -> str:
+    """A prompt as the model reads it."""
+    return judge.inner.encoder.decode(judge.inner.encoder.encode("Q"))
+
+
 PROMPTS = [f"Is {number} a lucky number, and why?" for number in range(8)]
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_answer_follows_the_prompt_the_thought_and_what_closes_it(
-    thinking: Callable[..., Judge], family: str
-) -> None:
+def test_the_answer_follows_the_prompt_the_thought_and_what_closes_it(thinking: Thinking, family: str) -> None:
     judge = thinking(family)
     found = opinions(judge, PROMPTS)
     assert {bool(opinion.cut & {"thinking"}) for opinion in found} == {True, False}, "a thought within, one cut"
@@ -116,9 +120,7 @@ def test_the_answer_follows_the_prompt_the_thought_and_what_closes_it(
         *(pytest.param(family, 0.9, marks=pytest.mark.slow) for family in FAMILIES if family != "r1"),
     ],
 )
-def test_thoughts_and_answers_do_not_depend_on_the_batch(
-    thinking: Callable[..., Judge], family: str, temperature: float
-) -> None:
+def test_thoughts_and_answers_do_not_depend_on_the_batch(thinking: Thinking, family: str, temperature: float) -> None:
     together, alone = (thinking(family, temperature=temperature, batch_size=size) for size in (16, 1))
     one, other = opinions(together, PROMPTS), opinions(alone, PROMPTS)
     assert [opinion.thinking for opinion in one] == [opinion.thinking for opinion in other]
@@ -126,9 +128,7 @@ def test_thoughts_and_answers_do_not_depend_on_the_batch(
 
 
 @pytest.mark.parametrize("family", ["r1", "harmony"])
-def test_a_thought_is_token_by_token_what_transformers_own_loop_writes(
-    thinking: Callable[..., Judge], family: str
-) -> None:
+def test_a_thought_is_token_by_token_what_transformers_own_loop_writes(thinking: Thinking, family: str) -> None:
     judge = thinking(family, eager=0.0)
     opinions(judge, PROMPTS[:1])
     request, reply = judge.inner.engine.asked[0]  # type: ignore[attr-defined]
@@ -143,7 +143,7 @@ def test_a_thought_is_token_by_token_what_transformers_own_loop_writes(
             ids.append(token)
 
 
-def test_sampled_thoughts_differ_by_draw_and_come_again_with_it(thinking: Callable[..., Judge]) -> None:
+def test_sampled_thoughts_differ_by_draw_and_come_again_with_it(thinking: Thinking) -> None:
     first, second = thinking("qwen3", temperature=1.0), thinking("qwen3", temperature=1.0)
     one = [opinions(first, PROMPTS[:1], (repeat, 0))[0] for repeat in range(3)]
     again = [opinions(second, PROMPTS[:1], (repeat, 0))[0] for repeat in range(3)]
@@ -152,7 +152,7 @@ def test_sampled_thoughts_differ_by_draw_and_come_again_with_it(thinking: Callab
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_the_end_of_a_thought_in_the_data_ends_nothing(thinking: Callable[..., Judge], family: str) -> None:
+def test_the_end_of_a_thought_in_the_data_ends_nothing(thinking: Thinking, family: str) -> None:
     """Markers are added tokens of these models, but no special ones: they are plain text if it does not think, too."""
     judge, silent = thinking(family, eager=0.0), thinking(family, thinking="off")
     assert judge.inner.encoder.thoughts is not None
@@ -166,7 +166,7 @@ def test_the_end_of_a_thought_in_the_data_ends_nothing(thinking: Callable[..., J
 
 
 def test_an_end_that_is_spelled_by_several_tokens_ends_a_thought(
-    thinking: Callable[..., Judge], monkeypatch: pytest.MonkeyPatch
+    thinking: Thinking, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     judge = thinking("r1", eager=0.0)
     encoder = judge.inner.encoder
@@ -196,11 +196,10 @@ SOME = ["faithfulness", "context_relevance", "answer_accuracy"]
     ],
 )
 def test_a_judge_that_thinks_gives_valid_answers_for_every_metric(
-    model_folder: Callable[..., Path], rows: list[dict[str, Any]], family: str, names: list[str]
+    model_folder: Callable[..., Path], whole_rows: list[dict[str, Any]], family: str, names: list[str]
 ) -> None:
-    rubrics = {f"score{number}_description": f"level {number}" for number in (1, 2, 3)}
     hostile = f"Nolu Brak was born in Tesk. {MARKERS}"
-    row = {**rows[0], "retrieved_contexts": [hostile], "reference_contexts": [hostile], "rubrics": rubrics}
+    row = {**whole_rows[0], "retrieved_contexts": [hostile], "reference_contexts": [hostile]}
     folder = model_folder(family, eager=EAGER)
     judge = {"model": str(folder), "dtype": "float32", "max_new_tokens": 96, "thinking": True, "thinking_tokens": 12}
     evaluator = RAGEvaluator({"metrics": names, "judge": judge}, embeddings=DeterministicFakeEmbedding(size=8))
@@ -218,7 +217,7 @@ def test_a_judge_that_thinks_gives_valid_answers_for_every_metric(
     assert json.loads(json.dumps(next(results.details())))["judgements"][0]["thinking"] is not None
 
 
-def test_a_choice_follows_the_thought(thinking: Callable[..., Judge]) -> None:
+def test_a_choice_follows_the_thought(thinking: Thinking) -> None:
     judge = thinking("qwen3")
     options = [' {"verdict": 0}', ' {"verdict": 1}']
     choice = run(judge.inner.choose(PROMPTS[0], options))
@@ -270,14 +269,14 @@ def test_a_model_without_a_way_to_think_is_refused_before_its_weights_are_read(
 def test_the_users_own_markers_make_a_model_think(tiny: Tiny) -> None:
     markers = "<reasoning>\n", "</reasoning>"
     judge = tiny("qwen2-chat", thinking="on", thinking_tokens=8, thinking_markers=markers)
-    assert judge.inner.encoder.decode(judge.inner.encoder.encode("Q")).endswith("<|im_start|>assistant\n<reasoning>\n")
+    assert ready(judge).endswith("<|im_start|>assistant\n<reasoning>\n")
     assert judge.inner.encoder.thoughts is not None
     assert judge.inner.encoder.decode(judge.inner.encoder.thoughts.close_cut) == "\n</reasoning>\n\n"
     assert opinions(judge, PROMPTS[:1])[0].thinking is not None
 
 
 @pytest.mark.parametrize(
-    "template, ready",
+    "template, end",
     [
         ("{{ messages[0].content }}A:{% if enable_thinking %}<think>{% endif %}", "A:<think>"),
         # Granite, and GLM
@@ -286,12 +285,12 @@ def test_the_users_own_markers_make_a_model_think(tiny: Tiny) -> None:
     ],
 )
 def test_templates_with_a_variable_for_thinking_are_read_with_it(
-    tiny: Tiny, tmp_path: Path, template: str, ready: str
+    tiny: Tiny, tmp_path: Path, template: str, end: str
 ) -> None:
     path = tmp_path / "t.jinja"
     path.write_text(template)
     judge = tiny("r1", thinking="on", chat_template=str(path))
-    assert judge.inner.encoder.decode(judge.inner.encoder.encode("Q")).endswith(f"Q{ready}")
+    assert ready(judge).endswith(f"Q{end}")
 
 
 @pytest.mark.parametrize(

@@ -20,15 +20,6 @@ class Echo:
         return [str(request) for request in requests]
 
 
-def submit(echo: Echo, requests: list[int], most: int) -> list[object]:
-    async def together() -> list[object]:
-        worker = BatchHandler(echo, most)
-        tasks = (Scheduler.current().submit(worker, request) for request in requests)
-        return list(await asyncio.gather(*tasks, return_exceptions=True))
-
-    return asyncio.run(together())
-
-
 def test_the_group_with_most_requests_goes_first_in_the_order_of_asking() -> None:
     echo = Echo()
 
@@ -79,7 +70,12 @@ def test_follow_up_questions_of_many_samples_meet_in_one_batch() -> None:
 
 
 def test_only_the_request_at_fault_fails() -> None:
-    assert list(map(str, submit(Echo(fails_on=3), [1, 2, 3, 4, 5], most=8))) == ["1", "2", "cannot decode 3", "4", "5"]
+    async def together() -> list[object]:
+        worker, scheduler = BatchHandler(Echo(fails_on=3), 8), Scheduler.current()
+        asked = (scheduler.submit(worker, number) for number in (1, 2, 3, 4, 5))
+        return list(await asyncio.gather(*asked, return_exceptions=True))
+
+    assert list(map(str, asyncio.run(together()))) == ["1", "2", "cannot decode 3", "4", "5"]
 
 
 def test_a_cancelled_request_does_not_hold_up_the_others() -> None:

@@ -14,7 +14,7 @@ from peft import LoraConfig, get_peft_model
 from pydantic import BaseModel
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-from rag_evaluator import Judge, ModelError, RAGEvaluator
+from rag_evaluator import Judge, ModelError
 from rag_evaluator.config import JudgeConfig
 from rag_evaluator.judge import LazyJudge, find_judge, load_pipeline
 from rag_evaluator.models import fingerprint
@@ -96,13 +96,6 @@ def test_the_signature_has_the_fingerprints_of_base_and_adapter_and_no_path(
     edit(copy, lora_alpha=99)
     assert LazyJudge(None, config_of(base, copy)).signature != signature
     assert LazyJudge(None, config_of(base, None)).signature != signature
-
-
-def test_the_manifest_of_an_evaluation_names_the_adapter(base: Path, adapter: Path, tmp_path: Path) -> None:
-    judge = {"model": str(base), "adapter": str(adapter), "max_new_tokens": 48}
-    rows = [{"user_input": "Who?", "retrieved_contexts": ["She."], "response": "She.", "reference": "She."}]
-    RAGEvaluator({"metrics": ["context_relevance"], "judge": judge}).evaluate(rows, folder=tmp_path / "run")
-    assert fingerprint(adapter) in (tmp_path / "run" / "manifest.json").read_text()
 
 
 def without(name: str) -> Callable[[Path, Path], Any]:

@@ -36,6 +36,13 @@ def decoder(tiny: Tiny) -> Decoder:
     return load
 
 
+def assert_as_alone(judge: Judge, asked: list[tuple[int, ...]], logits: torch.Tensor) -> None:
+    """The logits of each question are those of the question without others."""
+    for ids, row in zip(asked, logits, strict=True):
+        (alone,) = plain_of(judge).next_logits([ids])
+        assert row.tolist() == pytest.approx(alone.tolist(), abs=1e-4)
+
+
 @pytest.mark.parametrize("batch_size", [1, 2, 16])
 def test_logits_stay_the_same_when_a_first_context_was_seen_before(decoder: Decoder, batch_size: int) -> None:
     judge, packed = decoder(batch_size)
@@ -43,10 +50,7 @@ def test_logits_stay_the_same_when_a_first_context_was_seen_before(decoder: Deco
     for batch in pairs:
         asked = [comparison(*pair) for pair in batch]
         with torch.inference_mode():
-            logits = packed.next_logits(asked)
-            for ids, row in zip(asked, logits, strict=True):
-                (alone,) = plain_of(judge).next_logits([ids])
-                assert row.tolist() == pytest.approx(alone.tolist(), abs=1e-4)
+            assert_as_alone(judge, asked, packed.next_logits(asked))
 
 
 LONG = tuple(range(20, 120))
@@ -73,10 +77,7 @@ COMPUTED: dict[str, tuple[list[list[tuple[int, ...]]], list[tuple[int, ...]], in
 
 @pytest.mark.parametrize(("seen", "asked", "computed"), COMPUTED.values(), ids=COMPUTED)
 def test_what_was_computed_is_not_computed_again_and_changes_no_logits(
-    decoder: Decoder,
-    seen: list[list[tuple[int, ...]]],
-    asked: list[tuple[int, ...]],
-    computed: int,
+    decoder: Decoder, seen: list[list[tuple[int, ...]]], asked: list[tuple[int, ...]], computed: int
 ) -> None:
     judge, packed = decoder()
     with torch.inference_mode():
@@ -85,14 +86,10 @@ def test_what_was_computed_is_not_computed_again_and_changes_no_logits(
         before = packed.computed
         logits = packed.next_logits(asked)
         assert packed.computed - before == computed
-        for ids, row in zip(asked, logits, strict=True):
-            (alone,) = plain_of(judge).next_logits([ids])
-            assert row.tolist() == pytest.approx(alone.tolist(), abs=1e-4)
+        assert_as_alone(judge, asked, logits)
 
 
-def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_same_order(
-    decoder: Decoder,
-) -> None:
+def test_sorting_computes_a_context_less_often_than_it_shows_it_and_finds_the_same_order(decoder: Decoder) -> None:
     contexts = [" ".join(random.Random(i).choices(["Nolu", "Brak", "painter", "born"], k=40)) for i in range(16)]
     prompts = load_prompts(["sort"], "english", Path("prompts"))
     computed, orders = [], []

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import tiny_models
 from gguf import GGUFWriter
 
 from rag_evaluator import Judge, ModelError, RAGEvaluator, check
@@ -48,18 +49,12 @@ def header(path: Path, architecture: str = "llama", tensor: str = "output_norm.w
 def test_it_answers_as_the_model_that_it_was_made_from(
     shape: dict[str, Any], model_folder: ModelFolder, tmp_path: Path
 ) -> None:
-    folder = model_folder("llama", **shape) if not shape else _made(tmp_path, **shape)
+    folder = tiny_models.make("llama", tmp_path / "folder", **shape)
     beside = Path(shutil.copytree(model_folder("qwen2-chat"), tmp_path / "beside"))  # of another model: not read
     judge = Judge.from_config(JudgeConfig(model=str(write_gguf(folder, beside / "tiny.gguf")), dtype="float32"))
     expected = Judge.from_config(JudgeConfig(model=str(folder), dtype="float32")).choose(PROMPT, OPTIONS)
     assert judge.choose(PROMPT, OPTIONS) == pytest.approx(expected, abs=1e-6)
     assert "why" not in judge.about  # packed
-
-
-def _made(tmp_path: Path, **shape: Any) -> Path:
-    from tests import tiny_models
-
-    return tiny_models.make("llama", tmp_path / "llama3", **shape)
 
 
 def test_file_and_folder_are_one_model_of_bfloat16_whose_signature_is_that_of_the_content(gguf: Path) -> None:
@@ -111,25 +106,28 @@ REFUSED: dict[str, tuple[Callable[[Path], object], str]] = {
 }
 
 
+def assert_refused(model: Path, told: str) -> None:
+    """Before it is loaded."""
+    with pytest.raises(ModelError, match=rf"^judge\.model: .*{told}"):
+        LazyJudge(None, JudgeConfig(model=str(model))).check()
+
+
 @pytest.mark.parametrize(("write", "told"), REFUSED.values(), ids=REFUSED)
 def test_a_file_that_cannot_judge_is_refused_before_it_is_loaded(
     write: Callable[[Path], object], told: str, tmp_path: Path
 ) -> None:
     write(tmp_path / "m.gguf")
-    with pytest.raises(ModelError, match=rf"^judge\.model: .*{told}"):
-        LazyJudge(None, JudgeConfig(model=str(tmp_path / "m.gguf"))).check()
+    assert_refused(tmp_path / "m.gguf", told)
 
 
 def test_of_several_files_in_a_folder_one_must_be_named(gguf: Path) -> None:
     shutil.copy(gguf, gguf.with_name("mmproj.gguf"))
-    with pytest.raises(ModelError, match=r"judge\.model: .*2 GGUF files \(mmproj\.gguf, tiny\.gguf\)\. Give one"):
-        LazyJudge(None, JudgeConfig(model=str(gguf.parent))).check()
+    assert_refused(gguf.parent, r"2 GGUF files \(mmproj\.gguf, tiny\.gguf\)\. Give one")
 
 
 def test_without_its_package_it_is_refused(gguf: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "gguf", None)
-    with pytest.raises(ModelError, match=r"tiny\.gguf needs the packages gguf .*pip install gguf"):
-        LazyJudge(None, JudgeConfig(model=str(gguf))).check()
+    assert_refused(gguf, r"tiny\.gguf needs the packages gguf .*pip install gguf")
 
 
 def test_the_engine_vllm_needs_the_folder_that_it_was_made_from(gguf: Path) -> None:

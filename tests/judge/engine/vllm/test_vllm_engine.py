@@ -86,12 +86,8 @@ def test_a_killed_run_leaves_no_process_and_continues_with_the_same_scores(tmp_p
     rows = [json.loads(line) for line in SAMPLE.read_text(encoding="utf-8").splitlines()]
     metrics = ["faithfulness", "context_recall", "context_relevance"]
     judge = {"model": str(DEMO_JUDGE), "dtype": "float32"}
-    settings = {
-        "dataset": str(SAMPLE),
-        "metrics": metrics,
-        "judge": {**judge, **VLLM, "batch_size": 2},
-        "chunk_size": 1,
-    }
+    server = {**judge, **VLLM, "batch_size": 2}
+    settings = {"dataset": str(SAMPLE), "metrics": metrics, "judge": server, "chunk_size": 1}
     config = tmp_path / "config.yaml"
     config.write_text(json.dumps(settings), encoding="utf-8")
     command = [sys.executable, str(ROOT / "main.py"), str(config)]

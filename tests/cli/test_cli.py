@@ -268,6 +268,16 @@ def test_bad_input_with_fresh_leaves_the_journal(config: Path, capsys: Capture) 
     assert (journal_of(config) / "manifest.json").exists()
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["evaluate", "--help"]])
+def test_help_shows_examples_and_exit_codes(arguments: list[str], capsys: Capture) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    assert ended.value.code == 0
+    shown = capsys.readouterr().out
+    assert "--set judge.model=/models/Qwen3-8B" in shown
+    assert "exit codes: 0 scored, 1 nothing could be scored, 2 bad input, 75 stopped by a signal" in shown
+
+
 @pytest.mark.parametrize("arguments", [[], ["prompts"], ["evaluate"], ["config.yaml", "--sett", "a=b"]])
 def test_a_command_that_is_not_understood_exits_with_2_and_shows_the_usage(
     arguments: list[str], capsys: Capture

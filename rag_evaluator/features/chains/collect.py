@@ -62,7 +62,10 @@ def collect(
         at(len(rows), len(reference_of))
         for start in range(0, len(missing), together):
             group = missing[start : start + together]
-            for question, output in zip(group, _ask(chain, key, max_concurrency, group), strict=True):
+            outputs = _ask(chain, key, max_concurrency, group)
+            for question, output in zip(group, outputs, strict=True):
+                if isinstance(output, Exception) and sum(other is output for other in outputs) > 1:
+                    [output] = _ask(chain, key, max_concurrency, [question])  # models fail for a batch as a whole
                 rows[question] = _with_reference(_row(question, output), reference_of[question])
                 file.append(json_line(rows[question]))
                 ACTIVITY.missing += "error" in rows[question]

@@ -299,11 +299,12 @@ def test_the_error_of_a_system_that_is_down_is_why_its_rows_are_not_judged(tmp_p
 
 
 class Batches(Runnable[str, str]):
-    """A Runnable that notes how it is asked."""
+    """A Runnable that notes how it is asked; a batch with a broken question fails whole, as batches of models do."""
 
-    def __init__(self) -> None:
+    def __init__(self, broken: str = "") -> None:
         self.batches: list[Sequence[str]] = []
         self.limits: list[Any] = []
+        self.broken = broken
 
     def invoke(self, input: str, config: Any = None, **kwargs: Any) -> str:
         return self.batch([input], config)[0]
@@ -313,7 +314,17 @@ class Batches(Runnable[str, str]):
     ) -> list[Any]:  # type: ignore[override]
         self.batches.append(list(inputs))
         self.limits.append(config["max_concurrency"])
+        if self.broken in inputs:
+            raise ValueError("a question is broken")
         return [f"answer to {question}" for question in inputs]
+
+
+def test_a_batch_that_fails_whole_is_asked_one_by_one_and_only_the_question_at_fault_is_an_error(
+    tmp_path: Path,
+) -> None:
+    rows = collect(Batches(broken="b"), ["a", "b", "c"], tmp_path / "rows.jsonl")
+    assert [row.get("error") for row in rows] == [None, "ValueError: a question is broken", None]
+    assert [row.get("response") for row in rows] == ["answer to a", None, "answer to c"]
 
 
 def test_questions_are_asked_in_batches_of_the_chain_no_larger_than_allowed(tmp_path: Path) -> None:

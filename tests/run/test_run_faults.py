@@ -341,7 +341,7 @@ def test_an_update_beside_a_worker_that_publishes_says_so_and_leaves_nothing_beh
 def test_after_a_kill_in_the_merge_the_next_start_merges_at_once_and_leaves_nothing_behind(
     config: Path, zygote: Zygote
 ) -> None:
-    kill = "import os; import rag_evaluator.results.summary as s; s.json_text = lambda *_: os.kill(os.getpid(), 9)"
+    kill = "import os; import rag_evaluator.results.writers as s; s.json_text = lambda *_: os.kill(os.getpid(), 9)"
     assert zygote.run(config.parent / "record", {"arguments": [str(config)], "code": kill}) == [-signal.SIGKILL]
     began = time.monotonic()
     assert main([str(config)]) == 0

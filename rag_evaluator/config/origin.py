@@ -166,9 +166,13 @@ def _explain(key: Key, details: Sequence[ErrorDetails], known: Sequence[Key]) ->
     if detail["type"] == "extra_forbidden" and dotted(key) in gone.KEYS:
         return f"is no key any more. {gone.KEYS[dotted(key)]}"
     if detail["type"] == "extra_forbidden":
-        near = difflib.get_close_matches(dotted(key).lower(), map(dotted, known), n=1)
+        names: dict[str, str] = {}
+        for other in sorted(known, key=lambda other: (other[:-1] != key[:-1], len(other))):  # this section first
+            for name in (str(other[-1]), "_".join(map(str, other))):
+                names.setdefault(name, dotted(other))
+        near = difflib.get_close_matches(str(key[-1]).lower(), names, n=1)
         section = ", ".join(str(other[-1]) for other in known if other[:-1] == key[:-1])
-        return f"is not a known key.{f' Did you mean {near[0]!r}?' if near else f' Known: {section}.'}"
+        return f"is not a known key.{f' Did you mean {names[near[0]]!r}?' if near else f' Known: {section}.'}"
     if detail["type"] == "missing":
         return "is missing. Add it; docs/config.md has every key."
     mistaken = detail["type"] == "string_type" and not isinstance(detail["input"], list | dict | None)

@@ -140,6 +140,7 @@ class Generator:
         judge: whom to ask.
         prompts: those of `generate`, as `load_prompts(["generate"], ...)` gives them.
         options: how.
+        question, contexts: of one row.
     """
 
     def __init__(

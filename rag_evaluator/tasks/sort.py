@@ -65,6 +65,7 @@ class Sorter:
         judge: whom to ask.
         prompts: those of `sort`, as `load_prompts(["sort"], ...)` gives them.
         options: how.
+        question, contexts: of one row.
     """
 
     def __init__(

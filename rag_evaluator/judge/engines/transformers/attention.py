@@ -21,6 +21,7 @@ WITHOUT_EFFECT = {  # on the attention of a model that is not trained
     *("output_attentions", "output_hidden_states", "output_router_logits", "return_dict"),
 }
 WIDE = 16  # queries of a row from which padded heads in the fast kernel take less time than products of matrices
+MOST_EMPTY = 2  # times as many rows of the cache are computed, where that spares copying those of a view
 Layer = tuple[torch.Tensor, torch.Tensor]
 """Keys and values: `(width, kv_heads, length, head_dim)` of tails, `(kv_heads, length, head_dim)` of a prefix."""
 
@@ -59,7 +60,7 @@ class View:
     Attributes:
         tokens: `(tokens,)` indices of the packed tokens that it has; None: all.
         place: `(tokens,)` x 2, row and column of each of them.
-        shape: rows and columns; where there are as many tokens as places, none is padding.
+        shape: rows and columns; where there are as many tokens as places, none is padding. A row may have no token.
         cached: its rows of the cache, as a slice or as indices.
         earliest: tail slots that are filled before, in the shortest row.
         length: tail slots that are filled afterwards, in the longest row.
@@ -133,16 +134,17 @@ class Step:
         for size in sorted(set(sizes)):
             members = [index for index, other in enumerate(sizes) if other == size]
             counts, rows, starts = zip(*(self._feeds[index] for index in members), strict=True)
+            span = range(min(rows), max(rows) + 1)
+            copied = len(span) > MOST_EMPTY * len(rows) or list(rows) != sorted(rows)
             numbers = torch.full((len(sizes),), -1)
-            numbers[members] = torch.arange(len(members))
+            numbers[members] = torch.arange(len(rows)) if copied else torch.tensor(rows) - span.start
             tokens = (numbers[self._view] >= 0).nonzero()[:, 0]
             place = on_device(torch.stack([numbers[self._view], self._column])[:, tokens], self.device)
-            in_order = list(rows) == list(range(rows[0], rows[0] + len(rows)))
             yield View(
                 None if len(members) == len(sizes) else on_device(tokens, self.device),
                 (place[0], place[1]),
-                (len(members), max(counts)),
-                slice(rows[0], rows[0] + len(rows)) if in_order else torch.tensor(rows, device=self.device),
+                (len(rows) if copied else len(span), max(counts)),
+                torch.tensor(rows, device=self.device) if copied else slice(span.start, span.stop),
                 min(starts),
                 max(start + count for start, count in zip(starts, counts, strict=True)),
             )
@@ -404,7 +406,7 @@ def _to_tail(attend: Callable[..., Part], grouped: torch.Tensor, tail: Layer, vi
     rows, columns = view.shape
     row, column = view.place
     keys, values = (part[view.cached, :, seen.first : view.length] for part in tail)
-    if columns == 1:  # a token of each row, as in most steps: there is nothing to pad
+    if columns == 1 and grouped.shape[2] == rows:  # a token of each row, as in most steps: there is nothing to pad
         return attend(grouped.permute(2, 0, 1, 3), keys, values, seen.mask)
     if grouped.shape[2] == rows * columns:
         padded = grouped.unflatten(2, (rows, columns)).permute(2, 0, 1, 3, 4).contiguous()

@@ -390,17 +390,16 @@ class PackedBatch:
                 draft = Draft(request.input_ids) if self.decoder.guesses else None
                 self.waiting.append(PackedSequence(sequence, tail, numbers[index], prefix, length, draft=draft))
         while True:
-            newcomers = list(self._admitted())
-            for part in self.decoder.by_size([entry.feed for entry in newcomers]):
-                self._advance([newcomers[index] for index in part])
-            self._advance(self.active)
+            self._admit()
+            for part in self.decoder.by_size([entry.feed for entry in self.active]):
+                self._advance([self.active[index] for index in part])
             ended = [entry for entry in self.active if entry.sequence.done]
             if ended or not self.active:
                 self.active = _in_place(self.cache, self.active)
                 return {entry.number: entry.sequence.reply() for entry in ended}
 
-    def _admitted(self) -> Iterator[PackedSequence]:
-        """The sequences that wait, as long as the memory holds them beside those that are decoded."""
+    def _admit(self) -> None:
+        """Take in the sequences that wait, as long as the memory holds them beside those that are decoded."""
         while self.waiting:
             entry = self.waiting[0]
             length = max([entry.length, *(other.length for other in self.active)])
@@ -413,7 +412,6 @@ class PackedBatch:
             self.cache.prefixes[entry.position] = self.decoder.prefix(entry.prefix)
             self.active.append(self.waiting.popleft())
             entry.follow()
-            yield entry
 
     def _advance(self, active: Sequence[PackedSequence]) -> None:
         """One forward pass over the tokens to be fed, and the choice of each sequence's next token."""

@@ -62,12 +62,13 @@ def test_packed_rows_have_the_logits_that_each_row_has_alone(
     with torch.inference_mode():
         packed = PackedModel.of(model)
         common = [rng.randrange(VOCAB) for _ in range(prefix)]
-        tails = [[rng.randrange(VOCAB) for _ in range(size)] for size in (3 * WINDOW, 2 * WINDOW + 5, 9)]
+        tails = [[rng.randrange(VOCAB) for _ in range(size)] for size in (3 * WINDOW, 9, 6, 9, 2 * WINDOW + 5)]
         own = [model(torch.tensor([common + tail])).logits[0] for tail in tails]
         cache = TailCache(packed.layers, len(tails), max(map(len, tails)), packed.prefix(common) if prefix else ())
         feeds = [pieces(rng, tail, 2 * WINDOW) for tail in tails]
         filled = [0] * len(tails)
         while going_on := [(row, feed) for row, source in enumerate(feeds) if (feed := next(source, None))]:
+            rng.shuffle(going_on)
             rows = [row for row, _ in going_on]
             logits = packed.run(cache, [feed for _, feed in going_on], rows, [filled[row] for row in rows])
             for (row, feed), got in zip(going_on, logits, strict=True):

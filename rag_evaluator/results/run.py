@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 from rag_evaluator.dataset import open_dataset, row_names
 from rag_evaluator.dataset.columns import ALIASES, ColumnNames, accepted_names
 from rag_evaluator.dataset.contents import samples_of as kept_samples
-from rag_evaluator.dataset.readers import read_records
+from rag_evaluator.dataset.readers.json_files import numbered
 from rag_evaluator.dataset.readers.spreadsheets import is_cells
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import ResultsError
@@ -217,7 +217,7 @@ class Run:
     @cached_property
     def scores(self) -> Mapping[str, Sequence[float]]:
         """Metric -> a number per row, NaN where there is none."""
-        scores: dict[str, list[float]] = {metric: [] for metric in self.summary}
+        scores = {metric: array("d") for metric in self.summary}
         for sample in self.samples:
             for metric, values in scores.items():
                 values.append(score_of(sample, metric))
@@ -313,9 +313,8 @@ def samples_of(rows: Iterable[Json], config: Json) -> Sequence[Sample]:
         config: of the run.
     """
     are_cells = is_cells(Path(config.get("dataset") or ""))
-    name, records = read_records(list(rows))
-    cells = [replace(record, is_cells=are_cells) for record in records]
-    return kept_samples(name, cells, ColumnNames(config.get("columns") or {}))
+    records = (replace(record, is_cells=are_cells) for record in numbered(rows, ""))
+    return kept_samples(SCORES, records, ColumnNames(config.get("columns") or {}))
 
 
 ScoredRows = Run | ScoreTable  # what can be compared

@@ -1,4 +1,5 @@
 import json
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,22 @@ def test_a_row_is_read_without_those_before_it(tmp_path):
     assert list(run.rows()) == rows
     with pytest.raises(IndexError):
         run.row(9)
+
+
+def test_rows_of_a_run_are_kept_on_disk(tmp_path):
+    rows = [{"user_input": f"question {number}" * 40, "m": 1.0} for number in range(5_000)]
+    (tmp_path / "scores.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "manifest.json").write_text('{"program": "", "metrics": ["m"]}')
+    (tmp_path / "summary.json").write_text('{"m": {"count": 5000}}')
+    run = Run(tmp_path)
+    run.manifest, run.summary  # noqa: B018  # read, as they are small
+
+    tracemalloc.start()
+    assert sum(run.scores["m"]) == len(rows)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+
+    assert peak < 600_000  # the rows are 3 MB
 
 
 def test_a_damaged_file_is_named_with_the_way_out(tmp_path):

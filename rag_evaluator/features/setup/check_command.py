@@ -11,6 +11,7 @@ from rag_evaluator.cli.options import (
     FAILED,
     OK,
     TRY_AGAIN,
+    add_json,
     add_rows,
     add_set,
     with_examples,
@@ -42,7 +43,7 @@ def add_check_command(commands: Any) -> None:
             note="exit codes: 0 nothing failed, 1 the row got no score, 2 bad input, 75 the judge was lost",
         ),
     )
-    command.add_argument("--json", action="store_true", help="all that was found as JSON on standard output")
+    add_json(command)
     command.add_argument("--prompt", action="store_true", help="show the whole prompt, not its beginning and end")
     command.add_argument("config", type=Path, nargs="?", help="YAML file; without one: versions and devices")
     add_set(command)
@@ -59,11 +60,10 @@ def check(options: argparse.Namespace) -> int:
     shown = partial(_print, whole_prompt=options.prompt) if not options.json else lambda check: None
     if options.config is None:
         with loading_libraries():
-            from rag_evaluator.features.setup.checks import CheckReport, Checks
+            from rag_evaluator.features.setup.checks import CheckReport
             from rag_evaluator.features.setup.versions import look_at_versions
 
-        look_at_versions(checks := Checks(shown))
-        report = CheckReport(checks.checks)
+        look_at_versions(report := CheckReport(shown))
     else:
         config = read_config(options)
         with loading_libraries():

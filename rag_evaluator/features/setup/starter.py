@@ -25,7 +25,7 @@ from rag_evaluator.dataset.columns import ID, LISTS
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
-from rag_evaluator.features.setup.checks import FASTER_DTYPE
+from rag_evaluator.features.setup.checks import faster_dtype
 from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.files.progress import printable
 from rag_evaluator.judge.engines.transformers.loading import find_judge
@@ -288,8 +288,8 @@ def _faster_dtype(judge: str) -> tuple[str, float] | None:
         return None
     from rag_evaluator.judge.engines.transformers.linear import seconds_by_dtype  # loads torch
 
-    slower, faster = sorted(seconds_by_dtype().items(), key=lambda item: -item[1]) or (("", 0.0), ("", 1.0))
-    return (faster[0], slower[1] / faster[1]) if slower[1] > FASTER_DTYPE * faster[1] else None
+    seconds = seconds_by_dtype()
+    return faster_dtype(seconds, max(seconds, key=lambda name: seconds[name])) if seconds else None
 
 
 def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> str:

@@ -1,8 +1,7 @@
 """The sections of the configuration: keys, types and defaults."""
 
 from collections.abc import Callable, Mapping
-from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_origin
 
 from pydantic import (
     BaseModel,
@@ -10,7 +9,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
-    ValidationInfo,
+    ValidatorFunctionWrapHandler,
     field_validator,
     model_validator,
 )
@@ -51,25 +50,20 @@ class Section(BaseModel):
         }
         return {name: value for name, value in section.items() if name not in empty}
 
-    @field_validator("*", mode="before")
+    @field_validator("*", mode="wrap")
     @classmethod
-    def _without_truth_values(cls, value: Any, info: ValidationInfo) -> Any:  # Any: whatever the user wrote
+    def _without_truth_values(cls, value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # Any: as written, and read
         """A number is no yes or no."""
-        kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
-        return _no_truth_value(value) if kinds & {int, float} and bool not in kinds else value
+        made = read(value)
+        if type(made) in (int, float):
+            _no_truth_value(value)
+        return made
 
     @classmethod
     def _holds_keys(cls, name: str) -> bool:
         annotation = cls.model_fields[name].annotation
         is_list = get_origin(annotation) is list and not cls.model_fields[name].is_required()
         return is_list or get_origin(annotation) is dict or section_of(annotation) is not None
-
-
-def _kinds(annotation: Any) -> set[Any]:
-    """The types that a value may have, those of items left out. Any: annotations have no narrower type."""
-    if get_origin(annotation) in (Union, UnionType):
-        return set().union(*map(_kinds, get_args(annotation)))
-    return {get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation}
 
 
 def section_of(annotation: Any) -> type[Section] | None:

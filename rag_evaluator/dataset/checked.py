@@ -90,7 +90,7 @@ def checked_rows(
     Raises `ConfigError` or `DatasetError`.
     """
     if source is None:
-        raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
+        raise ConfigError(f"{config.place()}: 'dataset' is missing. Give the file with your rows.")
     samples = open_dataset(source, config.columns)
     if unread := ColumnNames(config.columns).unread(samples.names):
         logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))

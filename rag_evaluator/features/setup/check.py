@@ -56,7 +56,7 @@ def check(
     """
     evaluator, report = RAGEvaluator(config, judge, embeddings), CheckReport(shown)
     config, metrics = evaluator.config, list(evaluator.metrics)
-    text = f"{config.source}: run '{config.name}', {config.language}: {', '.join(metrics)}"
+    text = f"{config.place()}: run '{config.name}', {config.language}: {', '.join(metrics)}"
     report.add("configuration", "ok", text, {"name": config.name, "language": config.language, "metrics": metrics})
     look_at_versions(report)
     rows = report.attempt("rows", lambda: _look_at_rows(evaluator, data, report))

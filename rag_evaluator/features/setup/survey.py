@@ -11,7 +11,7 @@ from pathlib import Path
 from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.columns import ID, LISTS, TEXTS, ColumnNames, accepted_names, as_key, column_names
 from rag_evaluator.dataset.contents import samples_of
-from rag_evaluator.dataset.readers import iterate_records
+from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import READ, json_or_text
@@ -123,7 +123,7 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
 
     Raises `DatasetError` if it cannot be read, or a text or context in it cannot be read without guessing.
     """
-    name, records = iterate_records(path)
+    name, records = read_records(path)
     first = list(islice(records, MOST + 1))
     rows = first[:MOST]
     names_in_file = column_names(record.row for record in rows)

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from rag_evaluator.cli.watching import hide_bar
 from rag_evaluator.config.schema import Config
+from rag_evaluator.files.atomic import json_text
 from rag_evaluator.files.progress import duration, shortened
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import Conclusion, toy_sentence
@@ -72,7 +73,7 @@ def print_part(plan: Plan) -> None:
         say(f"partial: {plan.rows}")
 
 
-def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
+def print_end(config: Config, judged: bool, wrote: bool, changed: Sequence[str]) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
     if judged and (toy := toy_sentence(config.judge.model_name, config.language)):
         say(toy)
@@ -147,8 +148,6 @@ def console() -> Console:
 
 def print_json(value: Any) -> None:  # Any: JSON
     """The one document that a command with `--json` prints."""
-    from rag_evaluator.files.atomic import json_text
-
     hide_bar()
     print(json_text(value), end="")
 

@@ -32,6 +32,11 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
 
 
+def add_on(parser: argparse.ArgumentParser) -> None:
+    says = "match rows by this column; default: 'id' if every row has its own, else the question"
+    parser.add_argument("--on", metavar="COLUMN", help=says)
+
+
 def add_set(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--set",

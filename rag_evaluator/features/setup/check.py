@@ -120,12 +120,9 @@ def _look_at_model(evaluator: RAGEvaluator, report: CheckReport) -> None:
 def _look_at_embeddings(evaluator: RAGEvaluator, report: CheckReport) -> None:
     model, spoken = evaluator.config.embeddings.model, find_language(evaluator.config.language).name
     identity = evaluator._embeddings.identity  # looks for the model and loads nothing
-    details = {"model": model, "identity": identity}
-    if model == DEMO and spoken != ENGLISH:
-        text = f"{model} is for English only, the rows are {spoken}: set embeddings.model"
-        report.add("embeddings", "warning", text, details)
-        return
-    report.add("embeddings", "ok", model, details)
+    is_unfit = model == DEMO and spoken != ENGLISH
+    text = f"{model} is for English only, the rows are {spoken}: set embeddings.model" if is_unfit else model
+    report.add("embeddings", "warning" if is_unfit else "ok", text, {"model": model, "identity": identity})
 
 
 def _look_at_verifier(evaluator: RAGEvaluator, report: CheckReport) -> None:
@@ -135,10 +132,9 @@ def _look_at_verifier(evaluator: RAGEvaluator, report: CheckReport) -> None:
         report.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
         return
     family = verifier.family
-    languages = ", ".join(family.languages) or "of many languages"
-    about = {"languages": languages, "reads": f"{family.piece} {family.unit} at once"}
-    text = "; ".join([f"{verifier.folder}, {verifier.name}", *(f"{name}: {value}" for name, value in about.items())])
-    details = {"model": str(verifier.folder), "kind": verifier.name, **about}
+    languages, reads = ", ".join(family.languages) or "of many languages", f"{family.piece} {family.unit} at once"
+    text = f"{verifier.folder}, {verifier.name}; languages: {languages}; reads: {reads}"
+    details = {"model": str(verifier.folder), "kind": verifier.name, "languages": languages, "reads": reads}
     report.add("verifier", "ok", text, details)
 
 

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
+from heapq import nlargest
 from itertools import islice
 from typing import Any
 
@@ -163,12 +164,12 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
 
 def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
     """The first row that most metrics can score, and these metrics."""
-
-    def fitting(row: Sample) -> list[str]:
-        return [name for name, metric in evaluator.metrics.items() if not row.missing(metric.needs(row.has))]
-
-    fullest = max(islice(rows, LOOKED_AT), key=lambda row: len(fitting(row)))
-    return fullest, fitting(fullest)
+    fitting = [
+        [name for name, metric in evaluator.metrics.items() if not row.missing(metric.needs(row.has))]
+        for row in islice(rows, LOOKED_AT)
+    ]
+    place = max(range(len(fitting)), key=lambda place: len(fitting[place]))
+    return rows[place], fitting[place]
 
 
 def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -230,21 +231,18 @@ async def _measure(
 ) -> None:
     """The longest rows against the window: which of them would lose contexts, and which would be missing."""
     rehearsal, rehearsing = _rehearsal_of(scorer, judge)
-    sizes = [sum(len(str(value)) for value in row.columns.values()) for row in rows]
-    longest = sorted(range(len(rows)), key=lambda place: -sizes[place])[:LONGEST]
+    longest = nlargest(LONGEST, rows, key=lambda row: sum(len(str(value)) for value in row.columns.values()))
+    judged = [name for name, metric in evaluator.metrics.items() if metric.judge]
     losses: dict[str, list[dict[str, Any]]] = {}
     fit = 0
-    for place in longest:
-        row = rows[place]
+    for row in longest:
         rehearsal.text = max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
-        new = [
-            await _loss(row, name, rehearsing, rehearsal) for name in evaluator.metrics if evaluator.metrics[name].judge
-        ]
+        lost = [loss for name in judged if (loss := await _loss(row, name, rehearsing, rehearsal))]
         if not judge.capabilities.counts_tokens:
             longest_prompt = max(rehearsal.prompts, key=len, default="")
             await _try_prompt(engine_of(judge), row.where, longest_prompt, report)
             return
-        losses |= {row.where: lost} if (lost := list(filter(None, new))) else {}
+        losses |= {row.where: lost} if lost else {}
         fit = 0 if lost else fit + 1
         if fit == ENOUGH:
             break
@@ -284,12 +282,11 @@ def _add_window(
         "longest": rehearsal.longest,
         "losses": [loss for row in losses.values() for loss in row],
     }
-    if not losses:
-        report.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
-        return
-    listed = "; ".join(f"{where}: {', '.join(map(_loss_text, row))}" for where, row in list(losses.items())[:NAMED])
-    text = f"{window} tokens are too few for {'at least ' if more else ''}{len(losses)} rows: {listed}"
-    report.add("window", "warning", text, details)
+    text = f"{window} tokens; the longest row needs at most {rehearsal.longest}"
+    if losses:
+        listed = "; ".join(f"{where}: {', '.join(map(_loss_text, row))}" for where, row in list(losses.items())[:NAMED])
+        text = f"{window} tokens are too few for {'at least ' if more else ''}{len(losses)} rows: {listed}"
+    report.add("window", "warning" if losses else "ok", text, details)
 
 
 def _loss_text(loss: Mapping[str, Any]) -> str:

@@ -34,15 +34,7 @@ def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
     if options.csv:
         check_replaceable(options.csv, HEADER, options.force, options.runs)
-    comparison = compare_runs(
-        *options.runs,
-        on=options.on,
-        effect=options.effect,
-        cluster=options.cluster,
-        group_by=options.group_by,
-        margin=_margin(options.margin),
-        better=dict(_better(text) for text in options.better),
-    )
+    comparison = compare_runs(*options.runs, effect=options.effect, group_by=options.group_by, **_pairing(options))
     if options.csv:
         _write_csv(comparison.records(), options.csv)
     if options.json:
@@ -100,11 +92,8 @@ def gate(options: argparse.Namespace) -> int:
         rules,
         not_worse_than=options.not_worse_than,
         fail_if_worse=options.fail_if_worse,
-        margin=_margin(options.margin),
         min_coverage=options.min_coverage,
-        better=dict(_better(text) for text in options.better),
-        on=options.on,
-        cluster=options.cluster,
+        **_pairing(options),
     )
     if options.junit:
         write_junit(verdicts, options.run.resolve().name, options.junit)
@@ -121,12 +110,19 @@ def gate(options: argparse.Namespace) -> int:
     return code
 
 
-def _better(text: str) -> tuple[str, str]:
-    """A metric and which end of it is better. Raises `ConfigError`."""
-    metric, sign, end = text.rpartition("=")
-    if not sign or not metric:
-        raise ConfigError(f"--better {text}: expected METRIC=higher or METRIC=lower, such as --better toxicity=lower")
-    return metric, end
+def _pairing(options: argparse.Namespace) -> dict[str, Any]:
+    """What `compare` and `gate` share: which rows belong together, and which differences count. Raises `ConfigError`.
+
+    Any: arguments of the functions of these names.
+    """
+    better = {}
+    for text in options.better:
+        metric, sign, end = text.rpartition("=")
+        if not sign or not metric:
+            expected = "expected METRIC=higher or METRIC=lower, such as --better toxicity=lower"
+            raise ConfigError(f"--better {text}: {expected}")
+        better[metric] = end
+    return {"on": options.on, "cluster": options.cluster, "margin": _margin(options.margin), "better": better}
 
 
 def _margin(texts: list[str]) -> float | dict[str, float] | None:

@@ -119,8 +119,7 @@ def print_status(status: Status) -> None:
         names = ", ".join(f"{chunk:06d}" for chunk in status.missing[:CHUNKS_SHOWN])
         more = f" and {len(status.missing) - CHUNKS_SHOWN} more" if len(status.missing) > CHUNKS_SHOWN else ""
         say(f"missing: {names}{more}")
-    left = status.seconds_left
-    if status.missing:
+        left = status.seconds_left
         say(f"{status.rate:.1f} {status.noun}/s, {duration(left)} left" if left is not None else "nobody works")
     say("results written" if status.merged else "results not written yet")
     if status.workers:

@@ -36,7 +36,7 @@ from rag_evaluator.models.hub import find_model
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH, languages_in
 from rag_evaluator.resources import command, packaged
-from rag_evaluator.results.conclusion import listed, unknown_to_toy
+from rag_evaluator.results.conclusion import listed, toy_sentence
 
 PREFERRED = (
     "faithfulness",
@@ -204,10 +204,8 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
         )
     rows = {name: METRICS[name] for name in metrics if name in METRICS}
     asks = any(row.judge for row in rows.values())
-    if options.judge == DEMO and asks:
-        unknown = unknown_to_toy(DEMO, language)
-        limit = f", which was trained on English and Spanish, not on {unknown}" if unknown else ""
-        yield f"the judge is a toy to try the program with{limit}: set judge.model to the folder of a model of your own"
+    if asks and (toy := toy_sentence(options.judge, language)):
+        yield toy.removesuffix(".")
     if surveyed.is_log and not {"reference", "reference_contexts"}.intersection(surveyed.present):
         yield (
             "retrieval_* need the expected answer of each question, in a column ground_truth, or the expected "

@@ -11,6 +11,7 @@ from rag_evaluator.cli.options import (
     add_config,
     add_json,
     add_on,
+    add_repeated,
     add_rows,
     add_set,
     add_task_command,
@@ -177,12 +178,7 @@ def add_compare_command(commands: Any) -> None:
         default=0.05,
         help="a difference worth finding: how many rows find it; default: %(default)s",
     )
-    command.add_argument(
-        "--group-by",
-        metavar="COLUMN",
-        action="append",
-        help="figures also for each value of this column; may be repeated",
-    )
+    add_repeated(command, "--group-by", "COLUMN", "figures also for each value of this column")
     _add_pairing(command)
     add_json(command)
     command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
@@ -205,14 +201,8 @@ def add_gate_command(commands: Any) -> None:
     )
     command.add_argument("run", type=Path, help="results folder, or a table of scores")
     for option, which in (("--min", "higher"), ("--max", "lower")):
-        command.add_argument(
-            option,
-            action="append",
-            default=[],
-            metavar="METRIC=NUMBER",
-            help=f"{option[2:]}imum of a metric of which {which} is better; mean:METRIC=NUMBER: of its mean alone; may "
-            "be repeated",
-        )
+        says = f"{option[2:]}imum of a metric of which {which} is better; mean:METRIC=NUMBER: of its mean alone"
+        add_repeated(command, option, "METRIC=NUMBER", says)
     baselines = command.add_mutually_exclusive_group()
     baselines.add_argument(
         "--fail-if-worse",
@@ -240,21 +230,13 @@ def _add_pairing(command: argparse.ArgumentParser) -> None:
     """Add what `compare` and `gate` share: which rows belong together, and which differences count."""
     add_on(command)
     command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
-    command.add_argument(
-        "--margin",
-        action="append",
-        default=[],
-        metavar="[METRIC=]NUMBER",
-        help="a difference that does not matter, of all metrics or of this one, in its units: what lies within it is "
-        "called equal, and no worse; say it before you see the figures",
+    within = (
+        "a difference that does not matter, of all metrics or of this one, in its units: what lies within it is called "
+        "equal, and no worse; say it before you see the figures"
     )
-    command.add_argument(
-        "--better",
-        action="append",
-        default=[],
-        metavar="METRIC=higher|lower",
-        help="which scores are better, of a metric that this program does not know; may be repeated",
-    )
+    add_repeated(command, "--margin", "[METRIC=]NUMBER", within)
+    end = "which scores are better, of a metric that this program does not know"
+    add_repeated(command, "--better", "METRIC=higher|lower", end)
 
 
 def add_merge_command(commands: Any) -> None:
@@ -356,7 +338,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         ),
     )
     check.add_argument("folder", type=Path, nargs="?", default=Path("prompts"), help="default: %(default)s")
-    check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
+    add_repeated(check, "--language", "LANGUAGE", "only this one")
     add_json(check)
     _add_choice(check)
     adapt = actions.add_parser(

@@ -34,7 +34,8 @@ def compare(options: argparse.Namespace) -> int:
     """`rag-evaluator compare results/a results/b`."""
     if options.csv:
         check_replaceable(options.csv, HEADER, options.force, options.runs)
-    comparison = compare_runs(*options.runs, effect=options.effect, group_by=options.group_by, **_pairing(options))
+    groups = options.group_by or None  # else those of the baseline's configuration
+    comparison = compare_runs(*options.runs, effect=options.effect, group_by=groups, **_pairing(options))
     if options.csv:
         _write_csv(comparison.records(), options.csv)
     if options.json:

@@ -92,11 +92,8 @@ class VllmConfig(Section):
         return None
 
 
-def _on_or_off(value: Any) -> Any:
-    """YAML reads `on` and `off` as true and false. Any: whatever the user wrote."""
-    return ("off", "on")[value] if isinstance(value, bool) else value
-
-
+_ON_OR_OFF = BeforeValidator(lambda value: ("off", "on")[value] if isinstance(value, bool) else value)
+"""YAML reads `on` and `off` as true and false."""
 Reasons = Literal["full", "short", "none"]
 
 
@@ -150,7 +147,7 @@ class JudgeConfig(Section):
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     seed: int = Field(default=0, ge=0, lt=2**63)
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    thinking: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
+    thinking: Annotated[Literal["off", "on"], _ON_OR_OFF] = "off"
     thinking_tokens: int = Field(default=512, ge=1)
     thinking_markers: tuple[Text, Text] | None = None
     reasons: Reasons = "full"

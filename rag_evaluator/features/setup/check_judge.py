@@ -56,7 +56,11 @@ class Rehearsal(ScriptedJudge):
 
     def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
         try:
-            self._measure(prompt, response_model)
+            if isinstance(self.judge, EngineJudge) and self.judge.capabilities.counts_tokens:
+                request = self.judge.request(prompt, response_model)
+                self.longest = max(self.longest, len(request.input_ids) + request.budget.max_length)
+            else:
+                Window(self.judge).room(prompt)
         except PromptTooLongError:
             self.too_long += 1
             raise
@@ -68,13 +72,6 @@ class Rehearsal(ScriptedJudge):
             self.too_long += 1
             raise PromptTooLongError("the prompt with its options does not fit the model's window")
         return dict.fromkeys(options, 1 / len(options))
-
-    def _measure(self, prompt: str, response_model: type[BaseModel]) -> None:
-        if isinstance(self.judge, EngineJudge) and self.judge.capabilities.counts_tokens:
-            request = self.judge.request(prompt, response_model)
-            self.longest = max(self.longest, len(request.input_ids) + request.budget.max_length)
-        else:
-            Window(self.judge).room(prompt)
 
 
 def invented(schema: Schema, text: str) -> Any:

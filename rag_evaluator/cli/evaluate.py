@@ -3,11 +3,10 @@
 import argparse
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, print_task, say
 from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
@@ -31,15 +30,12 @@ from rag_evaluator.results.run import Run
 from rag_evaluator.run.journal import Journal
 from rag_evaluator.run.stages import run_stage
 from rag_evaluator.run.status import outcome
-from rag_evaluator.run.table import Table
+from rag_evaluator.run.table import Stage, Table
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
 from rag_evaluator.tasks.manifest import is_scored, run_digest_of, seal
 from rag_evaluator.tasks.open_run import open_run
 from rag_evaluator.verifiers.loading import model_folder
-
-if TYPE_CHECKING:
-    from rag_evaluator.tasks.question import QuestionStage
 
 COMPARISON = "comparison.html"  # in the results folder of the run that is compared
 
@@ -223,11 +219,10 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def run_task(
-    stage: "QuestionStage", config: Config, worker: Worker, start: Start, stop: Stop
+    stage: Stage, config: Config, worker: Worker, start: Start, stop: Stop
 ) -> tuple[Table, float, bool, list[str]]:
     """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
     folder, began = config.results_dir, now()
-    clock = time.perf_counter()
     with ACTIVITY.counted(stage.plan.cell_noun) as progress:
         table = run_stage(stage, folder, worker, progress, stop, start)
-    return table, time.perf_counter() - clock, *outcome(table.journal, began)
+    return table, now() - began, *outcome(table.journal, began)

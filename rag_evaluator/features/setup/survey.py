@@ -128,14 +128,14 @@ def survey(path: Path, columns: Mapping[str, str]) -> Survey:
     check_readable(samples, TEXTS)
     is_log = names.is_log(names_in_file)
     names = names.of_log() if is_log else names
-    present = [column for column in READ if any(column in sample.columns for sample in samples)]
-    read = {column: names.read_from(column, names_in_file) for column in present}
+    present = {column for sample in samples for column in sample.columns}
+    read = {column: names.read_from(column, names_in_file) for column in READ if column in present}
     used = {name for columns in read.values() for name in columns}
     return Survey(
         columns=mapping,
         names=read,
         unused=[name for name in names_in_file if name not in used and ID not in (name, mapping.get(name))],
-        present=present,
+        present=list(read),
         samples=samples,
         is_all=len(first) <= MOST,
         is_log=is_log,

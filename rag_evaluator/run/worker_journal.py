@@ -46,7 +46,7 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
     with closing(KnownRecords(old)) as known:
         for chunk in range(stage.plan.chunks):
             target = folder / SCORES / f"{chunk:06d}.kept.{process}.jsonl"
-            lines = list(known_lines(stage, chunk, known))
+            lines = list(_kept(stage, chunk, known))
             if lines:
                 with target.open("wb") as file:
                     file.writelines(lines)
@@ -58,7 +58,7 @@ def carry_over(old: Journal, stage: Stage, folder: Path, process: str) -> None:
         temporary.replace(folder / ANSWERS / path.name)  # whole: another worker may read it already
 
 
-def known_lines(stage: Stage, chunk: int, known: KnownRecords) -> Iterator[bytes]:
+def _kept(stage: Stage, chunk: int, known: KnownRecords) -> Iterator[bytes]:
     """The lines of a chunk's cells that are known."""
     plan = stage.plan
     units = plan.units_of(chunk)

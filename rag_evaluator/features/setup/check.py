@@ -27,9 +27,8 @@ from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
 from rag_evaluator.prompts.pack import ENGLISH
 from rag_evaluator.results.conclusion import toy_sentence
-from rag_evaluator.run.journal import Journal, KnownRecords, place_of, read_manifest
+from rag_evaluator.run.journal import Journal, Key, KnownRecords, place_of, read_manifest
 from rag_evaluator.run.stages import refuse_used
-from rag_evaluator.run.worker_journal import known_lines
 from rag_evaluator.verifiers.reranker import reranker_of
 from rag_evaluator.verifiers.verifier import Verifier
 
@@ -180,7 +179,11 @@ def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, report: CheckRe
     refuse_used(folder, stage)
     journal = None if read_manifest(place) is None else Journal(folder, place)
     with ACTIVITY.phase("counting what is done"), closing(KnownRecords(journal)) as known:
-        done = sum(1 for chunk in range(plan.chunks) for _ in known_lines(stage, chunk, known))
+        done = sum(
+            known.find(Key(stage.digest(unit, column), column, plan.columns[column], repeat)) is not None
+            for unit in stage.units
+            for column, repeat in plan.slots
+        )
     total = plan.cells
     left = "a run goes on there" if done < total else "a run would judge nothing"
     text = f"{done} of {total} scores are there, {left}" if done else f"nothing there yet, {total} scores to make"

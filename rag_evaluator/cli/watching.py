@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
-from rag_evaluator.files.progress import Lines, State, Watch, duration, figures_of, printable, write_to
+from rag_evaluator.files.progress import Display, Lines, State, Watch, duration, figures_of, printable, write_to
 
 CONTINUED = frozenset("evaluate,sort,generate,probe,duel,testset make,testset check,prompts,bundle".split(","))
 LONG = CONTINUED | frozenset("merge report compare gate certify check".split())
@@ -26,8 +26,7 @@ def watching(command: str) -> Iterator[None]:
     if command not in LONG:
         yield
         return
-    is_terminal = sys.stderr is not None and sys.stderr.isatty()
-    watch = Watch(TerminalBar(command in CONTINUED) if is_terminal else Lines(write_to(sys.stderr)))
+    watch = Watch(_display(command))
     _watches.append(watch)
     try:
         with watch:
@@ -46,6 +45,13 @@ def end_watching() -> None:
     """Show nothing any more: the process ends."""
     for watch in _watches:
         watch.end()
+
+
+def _display(command: str) -> Display:
+    stream = sys.stderr
+    if stream is not None and stream.isatty():
+        return TerminalBar(command in CONTINUED)
+    return Lines(write_to(stream))
 
 
 class _Terminal(Console):

@@ -150,9 +150,8 @@ def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
     assert "of B.xlsx: user question = user_input, Bot answer = response, Retrieved passages = retrieved" in printed
     assert "no column was recognised as the reference, which context_precision_with_reference" in printed
     assert "'Notes' may be it: --columns Notes=reference" in printed
-    runs = [["--set", "metrics=[exact_match]", "--set", "columns.Notes=reference"]]
-    runs += [[*runs[0], "--set", "dataset=B.xlsx", "--set", "name=B"]]
-    for words in runs:
+    first = ["--set", "metrics=[exact_match]", "--set", "columns.Notes=reference"]
+    for words in (first, [*first, "--set", "dataset=B.xlsx", "--set", "name=B"]):
         assert main(["config.yaml", *words]) == 0
         assert "Worst rows: Q3, Q2." in capsys.readouterr().out.replace("Q2, Q3", "Q3, Q2")
     assert main(["compare", "results/A", "results/B"]) == 0

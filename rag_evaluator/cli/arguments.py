@@ -10,6 +10,8 @@ from rag_evaluator.cli.options import (
     add_beginning,
     add_config,
     add_json,
+    add_on,
+    add_repeated,
     add_rows,
     add_set,
     add_task_command,
@@ -22,9 +24,9 @@ from rag_evaluator.tasks import all_tasks
 HERE, CLI = "rag_evaluator.cli.arguments", "rag_evaluator.cli"
 COMMANDS: Mapping[str, Command] = {
     "evaluate": Command(f"{CLI}.evaluate:evaluate", f"{HERE}:add_evaluate_command", "main job", stoppable=True),
-    "report": Command(f"{CLI}.compare:report", f"{CLI}.compare:add_report_command", "main job"),
-    "compare": Command(f"{CLI}.compare:compare", f"{CLI}.compare:add_compare_command", "main job"),
-    "gate": Command(f"{CLI}.compare:gate", f"{CLI}.compare:add_gate_command"),
+    "report": Command(f"{CLI}.compare:report", f"{HERE}:add_report_command", "main job"),
+    "compare": Command(f"{CLI}.compare:compare", f"{HERE}:add_compare_command", "main job"),
+    "gate": Command(f"{CLI}.compare:gate", f"{HERE}:add_gate_command"),
     "sort": Command(f"{CLI}.evaluate:sort", f"{HERE}:add_sort_command", stoppable=True),
     "generate": Command(f"{CLI}.evaluate:generate", f"{HERE}:add_generate_command", stoppable=True),
     "prompts": Command(f"{CLI}.prompts:prompts", f"{HERE}:add_prompt_commands"),
@@ -134,6 +136,109 @@ def add_evaluate_command(commands: Any) -> None:
     add_beginning(command)
 
 
+def add_report_command(commands: Any) -> None:
+    """Add `report` to the parser."""
+    command = commands.add_parser(
+        "report",
+        help="one HTML file with figures, rows and what the judge said; needs no network",
+        description="Write a finished run, or several beside each other, to one HTML file for a browser.",
+        **with_examples(
+            "rag-evaluator report results/demo                                   # results/demo/report.html",
+            "rag-evaluator report results/base results/demo --out report.html    # the baseline first",
+        ),
+    )
+    command.add_argument("runs", nargs="+", type=Path, metavar="RUN", help="results folders; the baseline first")
+    command.add_argument(
+        "--out", type=Path, metavar="FILE", help="default: RUN/report.html; of several runs report.html in this folder"
+    )
+    command.add_argument("--force", action="store_true", help="replace a file that is there and is no report")
+    add_on(command)
+    command.add_argument("--title", metavar="TEXT", help="of the page; default: the names of the runs")
+
+
+def add_compare_command(commands: Any) -> None:
+    """Add `compare` to the parser."""
+    command = commands.add_parser(
+        "compare",
+        help="what runs over the same questions differ in, and how sure that is",
+        description="Compare runs with the first one, row by row: means, paired difference with its interval, test.",
+        **with_examples(
+            "rag-evaluator compare results/base results/demo",
+            "rag-evaluator compare results/base results/demo --group-by topic --cluster document --csv table.csv",
+            "rag-evaluator compare results/base results/demo --margin 0.05   # what lies within it is called equal",
+            "rag-evaluator compare ragas.csv results/demo --on question --json   # scores from elsewhere",
+        ),
+    )
+    command.add_argument(
+        "runs", nargs="+", type=Path, metavar="RUN", help="results folders, or tables of scores; the baseline first"
+    )
+    command.add_argument(
+        "--effect",
+        type=float,
+        default=0.05,
+        help="a difference worth finding: how many rows find it; default: %(default)s",
+    )
+    add_repeated(command, "--group-by", "COLUMN", "figures also for each value of this column")
+    _add_pairing(command)
+    add_json(command)
+    command.add_argument("--csv", type=Path, metavar="FILE", help="write the table to a CSV file")
+    command.add_argument("--force", action="store_true", help="replace a file that is there and is no such table")
+
+
+def add_gate_command(commands: Any) -> None:
+    """Add `gate` to the parser."""
+    command = commands.add_parser(
+        "gate",
+        help="exit code 1 where scores do not keep rules, for CI",
+        description="Check the scores of a run. A rule concerns the worse end of the 95 % interval, or the mean if it "
+        "says mean:METRIC=NUMBER.",
+        **with_examples(
+            "rag-evaluator gate results/demo --min faithfulness=0.8 --max noise_sensitivity=0.2",
+            "rag-evaluator gate results/demo --min mean:faithfulness=0.8 --min-coverage 1",
+            "rag-evaluator gate results/demo --fail-if-worse results/base --junit gate.xml",
+            "rag-evaluator gate results/demo --not-worse-than results/base --margin 0.02",
+        ),
+    )
+    command.add_argument("run", type=Path, help="results folder, or a table of scores")
+    for option, which in (("--min", "higher"), ("--max", "lower")):
+        says = f"{option[2:]}imum of a metric of which {which} is better; mean:METRIC=NUMBER: of its mean alone"
+        add_repeated(command, option, "METRIC=NUMBER", says)
+    baselines = command.add_mutually_exclusive_group()
+    baselines.add_argument(
+        "--fail-if-worse",
+        type=Path,
+        metavar="RUN",
+        help="a baseline over the same questions; fails only where a metric is shown to be worse",
+    )
+    baselines.add_argument(
+        "--not-worse-than", type=Path, metavar="RUN", help="a baseline; fails unless it is shown to be no worse"
+    )
+    command.add_argument(
+        "--min-coverage",
+        type=float,
+        default=0.95,
+        metavar="SHARE",
+        help="rows that must have a score, for each rule; default: %(default)s",
+    )
+    _add_pairing(command)
+    add_json(command)
+    command.add_argument("--junit", type=Path, metavar="FILE", help="write the verdicts as JUnit XML")
+    command.add_argument("--force", action="store_true", help="replace a JUnit file of another program")
+
+
+def _add_pairing(command: argparse.ArgumentParser) -> None:
+    """Add what `compare` and `gate` share: which rows belong together, and which differences count."""
+    add_on(command)
+    command.add_argument("--cluster", metavar="COLUMN", help="rows with the same value here depend on each other")
+    within = (
+        "a difference that does not matter, of all metrics or of this one, in its units: what lies within it is called "
+        "equal, and no worse; say it before you see the figures"
+    )
+    add_repeated(command, "--margin", "[METRIC=]NUMBER", within)
+    end = "which scores are better, of a metric that this program does not know"
+    add_repeated(command, "--better", "METRIC=higher|lower", end)
+
+
 def add_merge_command(commands: Any) -> None:
     """Add `merge` to the parser."""
     _add_folder_command(
@@ -233,7 +338,7 @@ def add_prompt_commands(commands: "argparse._SubParsersAction[argparse.ArgumentP
         ),
     )
     check.add_argument("folder", type=Path, nargs="?", default=Path("prompts"), help="default: %(default)s")
-    check.add_argument("--language", action="append", default=[], help="only this one; may be repeated")
+    add_repeated(check, "--language", "LANGUAGE", "only this one")
     add_json(check)
     _add_choice(check)
     adapt = actions.add_parser(

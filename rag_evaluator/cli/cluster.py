@@ -4,28 +4,31 @@ import argparse
 import shlex
 from collections.abc import Mapping
 
+from rag_evaluator.cli.console import print_json, print_part, print_status, say
+from rag_evaluator.cli.evaluate import read_run, refuse_wrong_paths
 from rag_evaluator.cli.options import OK
 from rag_evaluator.config.schema import Config
+from rag_evaluator.dataset.checked import checked_rows
 from rag_evaluator.errors import ConfigError, MissingChunksError
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.resources import command
+from rag_evaluator.run import slurm
 from rag_evaluator.run.journal import journals_in
+from rag_evaluator.run.merge import merge as merge_chunks
+from rag_evaluator.run.status import read_status
 from rag_evaluator.run.workers import run_id
+from rag_evaluator.tasks import stage_of
 
 OF_ROWS = ("sort", "generate")  # tasks that take rows without metrics
 
 
 def merge(options: argparse.Namespace) -> int:
     """`rag-evaluator merge results/<name>`: write the result files of a run whose workers have finished."""
-    from rag_evaluator.cli.console import print_part, say
-    from rag_evaluator.run.merge import merge
-    from rag_evaluator.tasks import stage_of
-
     incomplete: list[MissingChunksError] = []
     for journal in journals_in(options.folder):
         stage, plan = stage_of(journal), journal.plan
         try:
-            merge(journal, stage, run_id())
+            merge_chunks(journal, stage, run_id())
         except MissingChunksError as error:  # of one task; the others may be complete
             incomplete.append(error)
         else:
@@ -38,9 +41,6 @@ def merge(options: argparse.Namespace) -> int:
 
 def status(options: argparse.Namespace) -> int:
     """`rag-evaluator status results/<name>`: how far a run is."""
-    from rag_evaluator.cli.console import print_json, print_status
-    from rag_evaluator.run.status import read_status
-
     stages = read_status(options.folder)
     if options.json:
         print_json({"stages": [stage.to_json() for stage in stages]})
@@ -52,9 +52,6 @@ def status(options: argparse.Namespace) -> int:
 
 def submit(options: argparse.Namespace) -> int:
     """`rag-evaluator submit config.yaml --workers 16`: hand a run to Slurm."""
-    from rag_evaluator.cli.evaluate import read_run
-    from rag_evaluator.run import slurm
-
     config, chosen = read_run(options)
     if options.workers < 1:
         raise ConfigError(f"--workers {options.workers}: expected 1 or more.")
@@ -73,8 +70,6 @@ def submit(options: argparse.Namespace) -> int:
 
 def _refuse_in_vain(task: str, config: Config, chosen: Mapping[str, Metric]) -> None:
     """Raises `RagEvaluatorError` for paths and rows that each worker of the array would refuse."""
-    from rag_evaluator.cli.evaluate import refuse_wrong_paths
-    from rag_evaluator.dataset.checked import checked_rows
     from rag_evaluator.tasks.question import read_rows
 
     of_rows = task in OF_ROWS

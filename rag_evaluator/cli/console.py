@@ -11,6 +11,7 @@ from rich.console import Console
 
 from rag_evaluator.cli.watching import hide_bar
 from rag_evaluator.config.schema import Config
+from rag_evaluator.files.atomic import json_text
 from rag_evaluator.files.progress import duration, shortened
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import Conclusion, toy_sentence
@@ -72,7 +73,7 @@ def print_part(plan: Plan) -> None:
         say(f"partial: {plan.rows}")
 
 
-def print_end(config: Config, judged: bool = True, wrote: bool = True, changed: Sequence[str] = ()) -> None:
+def print_end(config: Config, judged: bool, wrote: bool, changed: Sequence[str]) -> None:
     """Where the files are; and that the demo judge is a toy, if it has judged."""
     if judged and (toy := toy_sentence(config.judge.model_name, config.language)):
         say(toy)
@@ -118,8 +119,7 @@ def print_status(status: Status) -> None:
         names = ", ".join(f"{chunk:06d}" for chunk in status.missing[:CHUNKS_SHOWN])
         more = f" and {len(status.missing) - CHUNKS_SHOWN} more" if len(status.missing) > CHUNKS_SHOWN else ""
         say(f"missing: {names}{more}")
-    left = status.seconds_left
-    if status.missing:
+        left = status.seconds_left
         say(f"{status.rate:.1f} {status.noun}/s, {duration(left)} left" if left is not None else "nobody works")
     say("results written" if status.merged else "results not written yet")
     if status.workers:
@@ -147,8 +147,6 @@ def console() -> Console:
 
 def print_json(value: Any) -> None:  # Any: JSON
     """The one document that a command with `--json` prints."""
-    from rag_evaluator.files.atomic import json_text
-
     hide_bar()
     print(json_text(value), end="")
 

@@ -3,17 +3,18 @@
 import argparse
 import json
 import os
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, print_task, say
 from rag_evaluator.cli.options import FAILED, OK, ROWS, typed_words
 from rag_evaluator.config.offline import disable_network
 from rag_evaluator.config.schema import Config, load_config
 from rag_evaluator.dataset.readers import existing
 from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.files.atomic import check_replaceable
 from rag_evaluator.files.gguf import gguf_of, read_header
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.progress import ACTIVITY
@@ -21,15 +22,20 @@ from rag_evaluator.files.signals import Stop
 from rag_evaluator.metrics.chosen import check_reported, chosen_metrics
 from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.models.hub import refuse_no_folder
+from rag_evaluator.results.certificate import standing_lines
+from rag_evaluator.results.conclusion import Conclusion
+from rag_evaluator.results.manifest import PART, rows_of
+from rag_evaluator.results.overview import means
+from rag_evaluator.results.run import Run
+from rag_evaluator.run.journal import Journal
+from rag_evaluator.run.stages import run_stage
+from rag_evaluator.run.status import outcome
+from rag_evaluator.run.table import Stage, Table
 from rag_evaluator.run.worker_journal import Start
 from rag_evaluator.run.workers import ALONE, DEVICES, Worker, find_worker, is_restart, now, parse_worker, share_devices
+from rag_evaluator.tasks.manifest import is_scored, run_digest_of, seal
+from rag_evaluator.tasks.open_run import open_run
 from rag_evaluator.verifiers.loading import model_folder
-
-if TYPE_CHECKING:
-    from rag_evaluator.results.conclusion import Conclusion
-    from rag_evaluator.results.run import Run
-    from rag_evaluator.run.table import Table
-    from rag_evaluator.tasks.question import QuestionStage
 
 COMPARISON = "comparison.html"  # in the results folder of the run that is compared
 
@@ -71,40 +77,37 @@ def refuse_wrong_paths(config: Config, chosen: Mapping[str, Metric] | None = Non
 
 
 def beginning(options: argparse.Namespace) -> tuple[Worker, Start]:
-    """Which worker this process is, with GPUs of its own, and how it starts."""
+    """Which worker this process is, with GPUs of its own, and how it starts in a folder that has been used.
+
+    A job that Slurm runs again continues: it must not throw away what it did.
+    """
     worker = parse_worker(options.worker) if options.worker else find_worker()
-    start = _start(options, worker)
-    devices = share_devices(worker=worker if options.worker else ALONE)
-    if devices is not None:
-        os.environ[DEVICES] = devices
-    return worker, start
-
-
-def _start(options: argparse.Namespace, worker: Worker) -> Start:
-    """How to begin in a folder that has been used; a job that Slurm runs again must not throw away what it did."""
     start: Start = "fresh" if options.fresh else "update" if options.update else "continue"
     if start != "continue" and worker.count > 1:
         raise ConfigError(
             f"--{start} with {worker.count} workers: each would throw away what the others did. Run it once alone, "
             "with --worker 0/1, or give the run another name."
         )
-    return "continue" if is_restart() else start
+    devices = share_devices(worker=worker if options.worker else ALONE)
+    if devices is not None:
+        os.environ[DEVICES] = devices
+    return worker, "continue" if is_restart() else start
 
 
 def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     """`rag-evaluator config.yaml`: score the dataset, write the results, print the table."""
     config, chosen = read_run(options)
     if options.against is not None:
-        from rag_evaluator.tasks.open_run import open_run
-
         open_run(options.against)  # is refused before a model is loaded
     worker, start = beginning(options)
-    from rag_evaluator.results.run import Run
-    from rag_evaluator.tasks.manifest import is_scored, run_digest_of, seal
-
     began, digest = now(), run_digest_of(config, chosen)  # before the work: what changes meanwhile is no part of it
     if start == "fresh" or not is_scored(config, digest):
-        _run(config, chosen, worker, start, stop)
+        refuse_wrong_paths(config, chosen)
+        with loading_libraries():
+            from rag_evaluator.evaluator import RAGEvaluator
+        evaluator = RAGEvaluator(config, chosen=chosen)
+        with ACTIVITY.counted("scores") as progress:
+            evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
         seal(config.results_dir, digest)
     run = Run(config.results_dir)
     _print_run(run, config, chosen, options, began)
@@ -113,19 +116,8 @@ def evaluate(options: argparse.Namespace, stop: Stop) -> int:
     return OK if any(row["scored"] for row in run.summary.values()) else FAILED
 
 
-def _run(config: Config, chosen: Mapping[str, Metric], worker: Worker, start: Start, stop: Stop) -> None:
-    refuse_wrong_paths(config, chosen)
-    with loading_libraries():
-        from rag_evaluator.evaluator import RAGEvaluator
-
-    evaluator = RAGEvaluator(config, chosen=chosen)
-    with ACTIVITY.counted("scores") as progress:
-        evaluator.run(config.results_dir, worker=worker, progress=progress, stop=stop, start=start)
-
-
-def _conclusion(run: "Run", words: Sequence[object]) -> "Conclusion":
+def _conclusion(run: Run, words: Sequence[object]) -> Conclusion:
     """What the finished run says, see `conclude_run`; why nothing can be said of files that somebody has changed."""
-    from rag_evaluator.results.conclusion import Conclusion
     from rag_evaluator.results.run_conclusion import conclude_run
 
     try:
@@ -135,14 +127,10 @@ def _conclusion(run: "Run", words: Sequence[object]) -> "Conclusion":
 
 
 def _print_run(
-    run: "Run", config: Config, chosen: Mapping[str, Metric], options: argparse.Namespace, began: float
+    run: Run, config: Config, chosen: Mapping[str, Metric], options: argparse.Namespace, began: float
 ) -> None:
     """All that is known of the finished run; `gate` makes an exit code of the requirements that it does not keep."""
-    from rag_evaluator.cli.console import parts_of, print_end, print_json, print_parts, say
     from rag_evaluator.comparison.gate import gate
-    from rag_evaluator.results.manifest import PART, rows_of
-    from rag_evaluator.run.journal import Journal
-    from rag_evaluator.run.status import outcome
 
     folder, conclusion = config.results_dir, _conclusion(run, typed_words(options, *ROWS))
     verdicts = gate(folder) if config.require else ()
@@ -165,9 +153,7 @@ def _print_run(
 
 def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
     """Write the page of a run beside a baseline; shown: and say what it says."""
-    from rag_evaluator.cli.console import print_parts
     from rag_evaluator.comparison.compare import compare
-    from rag_evaluator.files.atomic import check_replaceable
     from rag_evaluator.report import document
 
     page, folders = results / COMPARISON, [baseline, results]
@@ -181,8 +167,6 @@ def _compare_with(baseline: Path, results: Path, is_shown: bool) -> None:
 
 def _standing(certificate: Path, results: Path) -> list[str]:
     """What a certificate says of these scores; whatever has happened to the certificate meanwhile, they are there."""
-    from rag_evaluator.results.certificate import standing_lines
-
     try:
         return list(standing_lines(certificate, results))
     except ResultsError as error:
@@ -194,8 +178,6 @@ def sort(options: argparse.Namespace, stop: Stop) -> int:
     config, begun = read_config(options), beginning(options)
     refuse_wrong_paths(config)
     with loading_libraries():
-        from rag_evaluator.cli.console import print_task
-        from rag_evaluator.results.overview import means
         from rag_evaluator.tasks.question import TaskJudge, read_rows
         from rag_evaluator.tasks.question_conclusions import sort_conclusion
         from rag_evaluator.tasks.sort import SUMMARY, of_samples
@@ -218,7 +200,6 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
     config, begun = read_config(options), beginning(options)
     refuse_wrong_paths(config)
     with loading_libraries():
-        from rag_evaluator.cli.console import print_task
         from rag_evaluator.tasks.question import TaskJudge, read_rows
         from rag_evaluator.tasks.question_conclusions import generate_conclusion
         from rag_evaluator.tasks.references import of_samples
@@ -238,14 +219,10 @@ def generate(options: argparse.Namespace, stop: Stop) -> int:
 
 
 def run_task(
-    stage: "QuestionStage", config: Config, worker: Worker, start: Start, stop: Stop
-) -> "tuple[Table, float, bool, list[str]]":
+    stage: Stage, config: Config, worker: Worker, start: Start, stop: Stop
+) -> tuple[Table, float, bool, list[str]]:
     """The finished cells, seconds, whether the result files were written now, and which were changed if not."""
-    from rag_evaluator.run.stages import run_stage
-    from rag_evaluator.run.status import outcome
-
     folder, began = config.results_dir, now()
-    clock = time.perf_counter()
     with ACTIVITY.counted(stage.plan.cell_noun) as progress:
         table = run_stage(stage, folder, worker, progress, stop, start)
-    return table, time.perf_counter() - clock, *outcome(table.journal, began)
+    return table, now() - began, *outcome(table.journal, began)

@@ -32,14 +32,19 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="everything as JSON on standard output")
 
 
+def add_on(parser: argparse.ArgumentParser) -> None:
+    says = "match rows by this column; default: 'id' if every row has its own, else the question"
+    parser.add_argument("--on", metavar="COLUMN", help=says)
+
+
+def add_repeated(parser: argparse.ArgumentParser, flag: str, metavar: str, says: str) -> None:
+    """An option that may be given several times; none is an empty list."""
+    parser.add_argument(flag, action="append", default=[], metavar=metavar, help=f"{says}; may be repeated")
+
+
 def add_set(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="KEY=VALUE",
-        help="override a key, the value read as YAML; relative paths count from the config file; may be repeated",
-    )
+    says = "override a key, the value read as YAML; relative paths count from the config file"
+    add_repeated(parser, "--set", "KEY=VALUE", says)
 
 
 def add_rows(parser: argparse.ArgumentParser, *keys: str) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rag_evaluator.cli.console import print_json, say
 from rag_evaluator.cli.options import BAD_INPUT, OK
 from rag_evaluator.config.languages import find_language, misspelt
 from rag_evaluator.config.offline import disable_network
@@ -15,6 +16,7 @@ from rag_evaluator.errors import PromptError
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.metrics.table import METRICS, choose_owners, select_metrics
+from rag_evaluator.prompts.pack import ENGLISH, languages_in
 from rag_evaluator.resources import packaged
 
 if TYPE_CHECKING:
@@ -22,24 +24,16 @@ if TYPE_CHECKING:
     from rag_evaluator.prompts.loading import PackSet
 
 PROMPTS_DIR = Path("prompts")
-ENGLISH = "english"
 logger = logging.getLogger(__name__)
 OTHERS = ("sort", "generate", "duel", "retrieval", "custom")  # tasks and families of metrics that have prompts
 
 
 def prompts(options: argparse.Namespace) -> int:
     """Run an action of `rag-evaluator prompts`; returns the exit code. Metrics are checked before slow imports."""
-    config = _config(options)
+    path, overrides = getattr(options, "config", None), getattr(options, "set", [])
+    config = load_config(path, overrides) if path else default_config(overrides, metrics=list(METRICS))
     select_metrics([name for name in getattr(options, "metrics", ()) if name not in OTHERS], "--metrics")
     return ACTIONS[options.action](options, config)
-
-
-def _config(options: argparse.Namespace) -> Config:
-    """The file that was given, else the defaults."""
-    overrides = getattr(options, "set", [])
-    if getattr(options, "config", None):
-        return load_config(options.config, overrides)
-    return default_config(overrides, metrics=list(METRICS))
 
 
 def export_prompts(options: argparse.Namespace, config: Config) -> int:
@@ -60,9 +54,6 @@ def export_prompts(options: argparse.Namespace, config: Config) -> int:
 
 def check_prompts(options: argparse.Namespace, config: Config) -> int:
     """`rag-evaluator prompts check`: how many packs of each language are good, and every fault with file and place."""
-    from rag_evaluator.cli.console import print_json, say
-    from rag_evaluator.prompts.pack import languages_in
-
     folder = options.folder
     languages = options.language or languages_in(folder)
     if not languages:

@@ -2,7 +2,7 @@
 
 import difflib
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -32,14 +32,11 @@ class Origin:
 
     def place(self, *key: str | int) -> str:
         """`config.yaml, line 3`; `--set judge.seed` for a key that was set there; the name alone without a line."""
-        if override := self._override(key):
-            return f"--set {dotted(override)}"
+        for override in reversed(self.overrides):  # the last one wins
+            if key[: len(override)] == override:
+                return f"--set {dotted(override)}"
         line = _line(self.root, key)
         return self.name if line is None else f"{self.name}, line {line}"
-
-    def _override(self, key: Key) -> Key | None:
-        """The override that the key belongs to; the last one wins."""
-        return next((done for done in reversed(self.overrides) if key[: len(done)] == done), None)
 
 
 class UniqueKeyLoader(yaml.SafeLoader):
@@ -113,20 +110,16 @@ def _line(root: yaml.Node | None, key: Key) -> int | None:
     """The line of a key or list item, from 1; of the section if it is not there; None if that is not there either."""
     line = None
     for part in key:
-        at, root = _child(root, part)
-        if at is None:
+        pairs: list[tuple[yaml.Node, yaml.Node]] = []  # where a part of a section or list begins, and its value
+        if isinstance(root, yaml.MappingNode):  # the last: what is merged in stands first and may be replaced
+            pairs = [(name, value) for name, value in root.value if name.value == str(part)]
+        elif isinstance(root, yaml.SequenceNode) and isinstance(part, int):
+            pairs = [(item, item) for item in root.value[part : part + 1]]
+        if not pairs:
             break
+        at, root = pairs[-1]
         line = at.start_mark.line + 1
     return line
-
-
-def _child(node: yaml.Node | None, part: str | int) -> tuple[yaml.Node | None, yaml.Node | None]:
-    """Where a part of a section or list begins, and its value."""
-    if isinstance(node, yaml.MappingNode):  # from the last: what is merged in stands first and may be replaced
-        return next(((key, value) for key, value in reversed(node.value) if key.value == str(part)), (None, None))
-    if isinstance(node, yaml.SequenceNode) and isinstance(part, int) and part < len(node.value):
-        return node.value[part], node.value[part]
-    return None, None
 
 
 # YAML reads no, 2024 and 1e3 as other things than text
@@ -134,19 +127,19 @@ QUOTES = """ Put it in quotes: KEY: "VALUE", or --set 'KEY="VALUE"' in a shell."
 
 
 def explain(
-    details: Sequence[ErrorDetails], data: Any, origin: Origin, known: Sequence[Key], above: Key = ()
+    details: Sequence[ErrorDetails], data: Any, place: Callable[..., str], known: Sequence[Key], above: Key = ()
 ) -> Iterator[str]:
     """One line for each key that is wrong.
 
     Args:
         details: pydantic's errors; where a value may be of several kinds, one for each kind that it is not.
         data: what was checked. Any: whatever the user wrote.
-        origin: where the keys were written.
+        place: where a key was written, see `Origin.place`.
         known: every key.
         above: the key of `data` itself.
     """
     for key, errors in itertools.groupby(details, lambda detail: (*above, *_key_of(detail, data))):
-        yield f"{origin.place(*key)}: '{dotted(key)}' {_explain(key, list(errors), known)}"
+        yield f"{place(*key)}: '{dotted(key)}' {_explain(key, list(errors), known)}"
 
 
 def _key_of(detail: ErrorDetails, data: Any) -> Key:

@@ -112,18 +112,8 @@ class Config(Section):
     repeats: int = Field(default=1, ge=1, le=100)
     _origin: Origin = PrivateAttr(Origin())
 
-    @property
-    def source(self) -> str:
-        """What errors call the configuration: the name of its file."""
-        return self._origin.name
-
-    @property
-    def origin(self) -> Origin:
-        """Where each key was written."""
-        return self._origin
-
     def place(self, *key: str | int) -> str:
-        """Where a key was written, for errors: `config.yaml, line 3`."""
+        """Where a key was written, for errors: `config.yaml, line 3`; without a key the name of the file."""
         return self._origin.place(*key)
 
     @property
@@ -183,7 +173,7 @@ def make_config(data: Mapping[str, Any], origin: Origin | None = None, base: Pat
         config = config_class().model_validate(data, context=(base or Path.cwd()).resolve())
     except ValidationError as error:
         known = list(keys_in(config_class(), data))
-        raise ConfigError("\n".join(explain(error.errors(), data, origin, known))) from None
+        raise ConfigError("\n".join(explain(error.errors(), data, origin.place, known))) from None
     config._origin = origin
     check_engine_keys(config.judge, origin.place)
     try:

@@ -1,8 +1,7 @@
 """The sections of the configuration: keys, types and defaults."""
 
 from collections.abc import Callable, Mapping
-from types import UnionType
-from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, get_origin
 
 from pydantic import (
     BaseModel,
@@ -10,7 +9,7 @@ from pydantic import (
     ConfigDict,
     Field,
     PrivateAttr,
-    ValidationInfo,
+    ValidatorFunctionWrapHandler,
     field_validator,
     model_validator,
 )
@@ -51,25 +50,20 @@ class Section(BaseModel):
         }
         return {name: value for name, value in section.items() if name not in empty}
 
-    @field_validator("*", mode="before")
+    @field_validator("*", mode="wrap")
     @classmethod
-    def _without_truth_values(cls, value: Any, info: ValidationInfo) -> Any:  # Any: whatever the user wrote
+    def _without_truth_values(cls, value: Any, read: ValidatorFunctionWrapHandler) -> Any:  # Any: as written, and read
         """A number is no yes or no."""
-        kinds = _kinds(cls.model_fields[str(info.field_name)].annotation)
-        return _no_truth_value(value) if kinds & {int, float} and bool not in kinds else value
+        made = read(value)
+        if type(made) in (int, float):
+            _no_truth_value(value)
+        return made
 
     @classmethod
     def _holds_keys(cls, name: str) -> bool:
         annotation = cls.model_fields[name].annotation
         is_list = get_origin(annotation) is list and not cls.model_fields[name].is_required()
         return is_list or get_origin(annotation) is dict or section_of(annotation) is not None
-
-
-def _kinds(annotation: Any) -> set[Any]:
-    """The types that a value may have, those of items left out. Any: annotations have no narrower type."""
-    if get_origin(annotation) in (Union, UnionType):
-        return set().union(*map(_kinds, get_args(annotation)))
-    return {get_args(annotation)[0] if get_origin(annotation) is Annotated else annotation}
 
 
 def section_of(annotation: Any) -> type[Section] | None:
@@ -98,11 +92,8 @@ class VllmConfig(Section):
         return None
 
 
-def _on_or_off(value: Any) -> Any:
-    """YAML reads `on` and `off` as true and false. Any: whatever the user wrote."""
-    return ("off", "on")[value] if isinstance(value, bool) else value
-
-
+_ON_OR_OFF = BeforeValidator(lambda value: ("off", "on")[value] if isinstance(value, bool) else value)
+"""YAML reads `on` and `off` as true and false."""
 Reasons = Literal["full", "short", "none"]
 
 
@@ -156,7 +147,7 @@ class JudgeConfig(Section):
     temperature: float = Field(default=0.0, ge=0.0, le=10.0)
     seed: int = Field(default=0, ge=0, lt=2**63)
     batch_size: Annotated[int, Field(ge=1)] | Literal["auto"] = "auto"
-    thinking: Annotated[Literal["off", "on"], BeforeValidator(_on_or_off)] = "off"
+    thinking: Annotated[Literal["off", "on"], _ON_OR_OFF] = "off"
     thinking_tokens: int = Field(default=512, ge=1)
     thinking_markers: tuple[Text, Text] | None = None
     reasons: Reasons = "full"

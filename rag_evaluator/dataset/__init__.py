@@ -19,7 +19,7 @@ from rag_evaluator.dataset.contents import (
     row_names,
     samples_of,
 )
-from rag_evaluator.dataset.readers import READERS, iterate_records
+from rag_evaluator.dataset.readers import READERS, read_records
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.facades import facade
 from rag_evaluator.files.progress import ACTIVITY
@@ -37,6 +37,7 @@ __all__ = [
     "check_readable",
     "load_dataset",
     "open_dataset",
+    "read_records",
     "row_names",
 ]
 
@@ -61,7 +62,7 @@ def open_dataset(source: Any, columns: Mapping[str, str] | None = None) -> Sampl
 
     A canonical column that cannot be read is no error yet: `check_columns` raises it for columns that are needed.
     """
-    name, records = iterate_records(source)
+    name, records = read_records(source)
     with ACTIVITY.phase(f"reading {name}") if isinstance(source, str | Path) else nullcontext():
         return samples_of(name, records, ColumnNames(columns or {}))
 
@@ -72,7 +73,6 @@ __getattr__, *_ = facade(
         "checked": "TaskColumns checked_rows rows_again",
         "doubts": "doubts_of",
         "json_values": "Unwritable",
-        "readers": "read_records",
         "readers.spreadsheets": "harmless is_harmless original",
         "sample": "RowChoice",
     },

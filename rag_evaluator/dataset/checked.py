@@ -5,19 +5,19 @@
 
 import json
 import logging
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NoReturn, Protocol
+from typing import Any, NoReturn, Protocol, overload
 
 from rag_evaluator.config.origin import dotted
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset import open_dataset
-from rag_evaluator.dataset.columns import ALIASES, ColumnNames, as_key, value_of
+from rag_evaluator.dataset.columns import ALIASES, LISTS, ColumnNames, as_key, value_of
 from rag_evaluator.dataset.contents import Samples, check_columns, check_readable
 from rag_evaluator.dataset.doubts import doubts_of
-from rag_evaluator.dataset.sample import REASON, ChosenRows, RowChoice, Sample
+from rag_evaluator.dataset.sample import REASON, RowChoice, Sample
 from rag_evaluator.dataset.values import READ
 from rag_evaluator.errors import ConfigError, DatasetError, did_you_mean
 from rag_evaluator.files.atomic import file_digest, short_digest
@@ -49,17 +49,32 @@ class TaskColumns:
         return self.columns
 
 
-class CheckedRows(ChosenRows[Sample]):
-    """The rows of a run, in order.
+class CheckedRows(Sequence[Sample]):
+    """The rows of a run, in order; each has its place among them as its index.
 
     Attributes:
+        whole: the rows of the dataset.
+        choice: which of them these are.
         source: what they were read from: a path, or rows as objects.
         doubts: sentences, see `doubts_of`.
     """
 
     def __init__(self, whole: Sequence[Sample], choice: RowChoice, source: Any, doubts: Iterable[str] = ()) -> None:
-        super().__init__(whole, choice)
-        self.source, self.doubts = source, tuple(doubts)
+        self.whole, self.choice, self.source, self.doubts = whole, choice, source, tuple(doubts)
+
+    def __len__(self) -> int:
+        return len(self.choice.places)
+
+    @overload
+    def __getitem__(self, index: int) -> Sample: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Sample]: ...
+    def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
+        place = range(len(self))[index]
+        if not isinstance(place, int):
+            return [self[position] for position in place]
+        row = self.whole[self.choice.places[place]]
+        return row if row.index == place else replace(row, index=place)
 
     @property
     def part(self) -> dict[str, int]:
@@ -90,9 +105,10 @@ def checked_rows(
     Raises `ConfigError` or `DatasetError`.
     """
     if source is None:
-        raise ConfigError(f"{config.source}: 'dataset' is missing. Give the file with your rows.")
+        raise ConfigError(f"{config.place()}: 'dataset' is missing. Give the file with your rows.")
     samples = open_dataset(source, config.columns)
-    if unread := ColumnNames(config.columns).unread(samples.names):
+    mapping = ColumnNames(config.columns).mapping
+    if unread := [name for name, column in mapping.items() if column in LISTS and name not in samples.names]:
         logger.warning("columns has %s, and no row does: contexts are read from the others", ", ".join(unread))
     name = Path(source).name if isinstance(source, str | Path) else "data"
     needed = needed_columns(readers, samples)
@@ -107,7 +123,7 @@ def checked_rows(
 def rows_again(source: Any, columns: Mapping[str, str], part: Mapping[str, int]) -> CheckedRows:
     """The rows of a run that has checked them."""
     samples = open_dataset(source, columns)
-    return CheckedRows(samples, RowChoice.from_json(part) if part else RowChoice(len(samples)), source)
+    return CheckedRows(samples, RowChoice(**part) if part else RowChoice(len(samples)), source)
 
 
 def choice_of(config: Config, rows: int) -> RowChoice:
@@ -169,18 +185,13 @@ def _check_reporting(samples: Samples, config: Config) -> None:
 
 def data_digest(source: Any) -> str:
     """16 hexadecimal digits of a dataset: of a file's bytes, of a folder's files, or of rows given as objects."""
-    parts = _file_parts(Path(source).expanduser()) if isinstance(source, str | Path) else _row_parts(source)
+    if isinstance(source, str | Path):
+        path = Path(source).expanduser()
+        files = sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]
+        parts: Iterable[bytes] = [bytes.fromhex(file_digest(file)) for file in files]
+    else:
+        parts = (json.dumps([row.row, row.columns], ensure_ascii=False).encode() for row in source)
     return short_digest(len(part).to_bytes(8, "big") + part for part in parts)  # no two lists of parts look alike
-
-
-def _file_parts(path: Path) -> Iterator[bytes]:
-    for file in sorted(part for part in path.rglob("*") if part.is_file()) if path.is_dir() else [path]:
-        yield bytes.fromhex(file_digest(file))
-
-
-def _row_parts(samples: Iterable[Any]) -> Iterator[bytes]:
-    for sample in samples:
-        yield json.dumps([sample.row, sample.columns], ensure_ascii=False).encode("utf-8")
 
 
 def check_lists(
@@ -194,9 +205,9 @@ def check_lists(
     return [row.columns.get("user_input", "") for row in rows], [row.columns.get(CONTEXTS, []) for row in rows]
 
 
-def check_questions(name: str, questions: Sequence[str]) -> list[str]:
+def check_questions(questions: Sequence[str]) -> list[str]:
     """The questions as plain texts, at least one. Raises `DatasetError` as `check_lists` does."""
-    return [row.columns.get("user_input", "") for row in _rows_of({name: questions}, "user_input")]
+    return [row.columns.get("user_input", "") for row in _rows_of({"questions": questions}, "user_input")]
 
 
 def optional_texts(name: str, values: Any, count: int, counted: str = "question_list") -> list[str | None]:

@@ -7,15 +7,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
-from rag_evaluator.dataset.json_values import EMPTY, is_blank
+from rag_evaluator.dataset.json_values import EMPTY, as_text, is_blank
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.dataset.values import LOG_ADVICE, READ, READ_LOG, Field, text_or_list
 from rag_evaluator.errors import DatasetError, did_you_mean
 
 # Any in this module: the users' values, plain JSON, before their types are checked.
-
-EXACT = 2**53  # floats from here on need not be the integer that was written
 
 
 def value_of(sample: Sample, column: str) -> Any:
@@ -29,11 +27,9 @@ def as_key(value: Any) -> str | None:
     """A value as text, to be compared: composed (NFC), trimmed, 7.0 as 7; None for a blank. Any: JSON."""
     if is_blank(value):
         return None
-    if isinstance(value, str):
-        return unicodedata.normalize("NFC", value).strip()
-    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
-        value = int(value)
-    return unicodedata.normalize("NFC", json.dumps(value, ensure_ascii=False, sort_keys=True))
+    text = as_text(value)
+    text = json.dumps(value, ensure_ascii=False, sort_keys=True) if text is None else text
+    return unicodedata.normalize("NFC", text).strip()
 
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
@@ -121,10 +117,6 @@ class ColumnNames:
             if canonical not in LISTS and there.count(canonical) > 1:
                 raise DatasetError(f"{mapped}and another column as well. Keep one of them.")
 
-    def unread(self, present: Collection[str]) -> list[str]:
-        """The names of columns with contexts that are not there, though others of the same column are."""
-        return [name for name, canonical in self.mapping.items() if canonical in LISTS and name not in present]
-
     def is_log(self, names: Collection[str]) -> bool:
         """Whether `reference` is what a retriever found (the log `question, reference, document_score`).
 
@@ -177,8 +169,9 @@ class ColumnNames:
                 columns |= {} if value is None else {canonical: value}
         _check_lengths(record, columns, wrong)
         columns = _by_score(columns) if self.readers is READ_LOG else columns
-        named = next((name for name, target in self.mapping.items() if target == ID and name != ID), None)
-        row = record.row if named is None else {ID: record.row.get(named), **record.row}
+        named = [name for name, target in self.mapping.items() if target == ID and name != ID]
+        identity = next((record.row[name] for name in named if name in record.row), None)
+        row = {ID: identity, **record.row} if named else record.row
         return Sample(index, row, columns, record.where, wrong)
 
     def value_of(self, canonical: str, record: InputRecord) -> Any:

@@ -6,7 +6,7 @@ from rag_evaluator.dataset.columns import ColumnNames, accepted_names
 from rag_evaluator.dataset.on_disk import OnDisk
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.retrieval_log import rows_of_log
-from rag_evaluator.dataset.sample import ChosenRows, Sample
+from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import DatasetError
 
 
@@ -60,7 +60,7 @@ def samples_of(name: str, records: Iterable[InputRecord], column_names: ColumnNa
 
 def surveyed(samples: Sequence[Sample]) -> Samples:
     """Samples with what they hold; of those that were chosen from others, all."""
-    whole = samples.whole if isinstance(samples, ChosenRows) else samples
+    whole = getattr(samples, "whole", samples)  # of `CheckedRows`
     return whole if isinstance(whole, Samples) else Samples(whole)
 
 

@@ -1,8 +1,9 @@
 """`doubts`: what rows look like that were read, and is probably meant otherwise."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from typing import Any
 
 from rag_evaluator.dataset import row_names
 from rag_evaluator.dataset.columns import LISTS, ColumnNames, column_names
@@ -15,11 +16,12 @@ MOST = 1000  # rows that are looked at
 def doubts_of(rows: Sequence[Sample], columns: Mapping[str, str]) -> Iterator[str]:
     """Sentences, without a full stop, about the first `MOST` rows; `columns` as in the configuration."""
     names, first = ColumnNames(columns), list(islice(rows, MOST))
+    cells = [row.row for row in first]
     for name, mark in names.marks.items():
-        texts = [text for row in first if isinstance(text := row.row.get(name), str) and text.strip()]
+        texts = texts_in(name, cells)
         if texts and not any(mark in text for text in texts):
             yield f"no cell of {name!r} has the mark {mark!r}: each is read as a single text"
-    yield from _joined(names, first)
+    yield from _joined(names, cells)
     if _has_lines_of_log(first) and not names.is_log(row_names(rows)):
         contexts = names.read_from("retrieved_contexts", row_names(rows))[0]
         yield (
@@ -39,12 +41,17 @@ def _has_lines_of_log(rows: Sequence[Sample]) -> bool:
     return len(questions) < len(rows) and all(len(row.columns.get(column, ())) == 1 for row in rows for column in lists)
 
 
-def _joined(names: ColumnNames, rows: Sequence[Sample]) -> Iterator[str]:
+def texts_in(name: str, cells: Iterable[Mapping[str, Any]]) -> list[str]:
+    """What rows have in a column, where it is a text that shows something, and no list. Any: JSON."""
+    values = (json_or_text(row.get(name), True) for row in cells)
+    return [text for value in values if isinstance(value, str) and (text := value.strip())]
+
+
+def _joined(names: ColumnNames, cells: Sequence[Mapping[str, Any]]) -> Iterator[str]:
     """Columns of contexts where most cells are a text with '|' in it, and no mark is set. A table begins with '|'."""
     for canonical in LISTS:
-        for name in names.read_from(canonical, column_names(row.row for row in rows)):
-            values = (json_or_text(row.row.get(name), True) for row in rows)
-            texts = [text for value in values if isinstance(value, str) and (text := value.strip())]
+        for name in names.read_from(canonical, column_names(cells)):
+            texts = texts_in(name, cells)
             count = sum("|" in text and not text.startswith("|") for text in texts)
             if name not in names.marks and count > len(texts) / 2:
                 key = json.dumps({name: f"{canonical}[|]"}, ensure_ascii=False)

@@ -6,7 +6,7 @@ from typing import Any
 from rag_evaluator.dataset.columns import RETRIEVED, ColumnNames, as_key, column_names, descending
 from rag_evaluator.dataset.json_values import EMPTY, Several, is_blank
 from rag_evaluator.dataset.readers.json_files import InputRecord
-from rag_evaluator.dataset.values import as_number, is_number, is_written_by_python, json_or_text
+from rag_evaluator.dataset.values import as_number, is_number, looks_like_a_list
 from rag_evaluator.files.atomic import short_digest
 
 # Any in this module: the users' values, plain JSON.
@@ -37,9 +37,7 @@ def rows_of_log(records: Sequence[InputRecord], names: ColumnNames) -> Iterator[
 def _is_line(record: InputRecord, names: ColumnNames) -> bool:
     """Whether it holds one chunk at most, and no list, in cells neither a broken one."""
     values = [record.row.get(name) for name in (CHUNK, names.name_of("document_score"))]
-    texts = [value for value in values if isinstance(value, str) and record.is_cells]
-    is_list = any(isinstance(json_or_text(value, record.is_cells), list) for value in values)
-    return not is_list and not any(text.lstrip().startswith("[") or is_written_by_python(text) for text in texts)
+    return not any(isinstance(value, list) or (record.is_cells and looks_like_a_list(value)) for value in values)
 
 
 def _key(record: InputRecord, names: ColumnNames) -> str | None:

@@ -3,9 +3,9 @@
 import heapq
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
-from typing import Any, TypeVar, overload
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 from rag_evaluator.dataset.json_values import EMPTY, is_blank
 from rag_evaluator.dataset.values import READ
@@ -74,9 +74,6 @@ def _digest(columns: Mapping[str, Any]) -> str:
     return short_digest(json.dumps(columns, sort_keys=True, ensure_ascii=False, separators=(",", ":")))
 
 
-S = TypeVar("S", bound=Any)  # a frozen dataclass with a field `index`
-
-
 @dataclass(frozen=True)
 class RowChoice:
     """The first `limit` of `of` rows; of these `sample` that `seed` draws; in the order of the dataset.
@@ -96,13 +93,8 @@ class RowChoice:
         sample = sample if sample is not None and sample < (limit or of) else None
         return cls(of, limit, sample, 0 if sample is None else seed)
 
-    @classmethod
-    def from_json(cls, part: Mapping[str, int]) -> "RowChoice":
-        """The inverse of `to_json` of a choice that is not whole."""
-        return cls(**part)
-
     def to_json(self) -> dict[str, int]:
-        """What was chosen; empty where all rows are taken."""
+        """What was chosen, as `RowChoice(**part)` takes it; empty where all rows are taken."""
         part = {"of": self.of, "limit": self.limit, "sample": self.sample, "seed": self.sample and self.seed}
         return {} if self.is_whole else {key: number for key, number in part.items() if number is not None}
 
@@ -117,7 +109,7 @@ class RowChoice:
         first = range(self.of if self.limit is None else self.limit)
         if self.sample is None:
             return first
-        return sorted(heapq.nsmallest(self.sample, first, key=partial(_drawn, self.seed)))
+        return sorted(heapq.nsmallest(self.sample, first, key=lambda place: short_digest(f"{self.seed}:{place}")))
 
     def holds(self, other: "RowChoice") -> bool:
         """Whether it takes every row that another choice from the same dataset takes."""
@@ -131,39 +123,3 @@ class RowChoice:
         if self.sample is not None:
             way = f"sample{f' of the first {self.limit:,}' if self.limit else ''}, seed {self.seed}"
         return f"{len(self.places):,} of {self.of:,} rows ({way})"
-
-
-class ChosenRows(Sequence[S]):
-    """Some rows of a dataset; each has its place among them as its index.
-
-    Attributes:
-        whole: the rows they were chosen from.
-        choice: which ones.
-    """
-
-    def __init__(self, whole: Sequence[S], choice: RowChoice) -> None:
-        self.whole, self.choice, self._places = whole, choice, choice.places
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-    @overload
-    def __getitem__(self, index: int) -> S: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[S]: ...
-    def __getitem__(self, index: int | slice) -> S | Sequence[S]:
-        place = range(len(self))[index]
-        if not isinstance(place, int):
-            return [self[position] for position in place]
-        row = self.whole[self._places[place]]
-        return row if row.index == place else replace(row, index=place)
-
-
-def choose(samples: Sequence[S], part: Mapping[str, int]) -> Sequence[S]:
-    """The rows of a choice as `RowChoice.to_json` has it."""
-    return ChosenRows(samples, RowChoice.from_json(part)) if part else samples
-
-
-def _drawn(seed: int, place: int) -> tuple[str, int]:
-    """The rank of a row; the place decides between equal digests."""
-    return short_digest(f"{seed}:{place}"), place

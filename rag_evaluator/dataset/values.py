@@ -25,9 +25,9 @@ _PYTHON = re.compile(
 )
 
 
-def is_written_by_python(text: str) -> bool:
-    """Whether it is what `str` makes of an array, a tuple or set of texts, or a LangChain document."""
-    return _PYTHON.fullmatch(text) is not None
+def looks_like_a_list(value: Any) -> bool:
+    """Whether it is text that begins as a list, or what `str` makes of an array, tuple, set or LangChain document."""
+    return isinstance(value, str) and (value.lstrip().startswith("[") or _PYTHON.fullmatch(value) is not None)
 
 
 def json_or_text(value: Any, is_cell: bool, start: str = "[") -> Any:
@@ -102,25 +102,20 @@ def listed(field: Field, expected: str) -> list[Any]:
     value = field.parsed
     if field.mark and isinstance(value, str) and not isinstance(json_or_text(value, True), list):
         return [part.strip() for part in value.split(field.mark) if not is_blank(part)]
-    if field.record.is_cells and not isinstance(value, list):
-        _refuse_broken_list(field)
-        return [string(field)]
-    if not isinstance(value, list):
-        if field.name == "context" and isinstance(value, str) and not value.lstrip().startswith("["):
-            return [value]
-        raise field.wrong(expected, value, 'Put it in a list: ["..."], or parse it with json.loads first.')
-    return value
-
-
-def _refuse_broken_list(field: Field) -> None:
-    """DatasetError for the text of a cell that was meant as a list."""
-    if isinstance(field.value, str) and (field.value.lstrip().startswith("[") or is_written_by_python(field.value)):
+    if isinstance(value, list):
+        return value
+    if field.record.is_cells and looks_like_a_list(field.value):
         raise field.wrong(
             "a JSON list or one text in the cell",
             field.value,
             "It looks like a broken list, or one printed by Python. Write lists with json.dumps(contexts), arrays with "
             "json.dumps(contexts.tolist()); if it is one text, write it as a JSON list of one.",
         )
+    if field.record.is_cells:
+        return [string(field)]
+    if field.name == "context" and isinstance(value, str) and not value.lstrip().startswith("["):
+        return [value]
+    raise field.wrong(expected, value, 'Put it in a list: ["..."], or parse it with json.loads first.')
 
 
 def ids(field: Field) -> list[str]:
@@ -256,12 +251,10 @@ READ_LOG = {**READ, "retrieved_contexts": _reference_contexts, "document_score":
 
 
 def _document(field: Field, item: Any, place: str) -> str:
+    """The text of a context, or of a document as LangChain, LlamaIndex and Haystack write it, if it has only one."""
     expected = "a string or a document with the text in `page_content`, `text` or `content`"
-    text = _document_text(item) if isinstance(item, dict) else item
-    return field.text(item if text is None else text, 'Write its text, or "" to keep its rank.', place, expected)
-
-
-def _document_text(document: Mapping[str, Any]) -> str | None:
-    """The text of a document as LangChain, LlamaIndex and Haystack write it; None where it has none, or two."""
-    texts = [document[name] for name in ("page_content", "text", "content") if isinstance(document.get(name), str)]
-    return texts[0] if isinstance(document.get("page_content"), str) or len(set(texts)) == 1 else None
+    if isinstance(item, dict):
+        texts = [item[name] for name in ("page_content", "text", "content") if isinstance(item.get(name), str)]
+        if isinstance(item.get("page_content"), str) or len(set(texts)) == 1:
+            item = texts[0]
+    return field.text(item, 'Write its text, or "" to keep its rank.', place, expected)

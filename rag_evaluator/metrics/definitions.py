@@ -219,7 +219,7 @@ def validated(config: Config, place: Key, written: Any, kind: type[AnySection]) 
         return kind.model_validate(dict(written or {}))
     except ValidationError as error:
         known = [(*place, option) for option in kind.model_fields]
-        raise ConfigError("\n".join(explain(error.errors(), written, config.origin, known, place))) from None
+        raise ConfigError("\n".join(explain(error.errors(), written, config.place, known, place))) from None
 
 
 def _columns(config: Config, name: str, written: Sequence[str]) -> dict[str, bool]:

@@ -64,7 +64,7 @@ def rows_of(manifest: Mapping[str, Any]) -> str:
 
 def partial_rows(manifest: Mapping[str, Any]) -> str | None:
     """Which rows of the dataset were taken; None: all."""
-    return str(RowChoice.from_json(manifest[PART])) if manifest.get(PART) else None
+    return str(RowChoice(**manifest[PART])) if manifest.get(PART) else None
 
 
 def config_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -159,9 +159,17 @@ def counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
+LETTERS = 160  # of a question, a response or a reason on one line
+
+
 def shortened(text: str, most: int) -> str:
     """A text of at most so many characters; `…` ends one that was longer."""
     return text if len(text) <= most else text[: most - 1].rstrip() + "…"
+
+
+def one_line(text: str) -> str:
+    """A text on one line of a terminal."""
+    return shortened(" ".join(printable(text).split()), LETTERS)
 
 
 def printable(text: str) -> str:

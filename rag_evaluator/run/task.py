@@ -93,12 +93,12 @@ class Plan:
         """Whether every row of an older plan for the same data is one of this plan, too."""
         if not (self.part and old.part):
             return not self.part
-        return RowChoice.from_json(self.part).holds(RowChoice.from_json(old.part))
+        return RowChoice(**self.part).holds(RowChoice(**old.part))
 
     @property
     def rows(self) -> str:
         """Which rows these are: `20 of 1,000 rows (limit)`."""
-        return str(RowChoice.from_json(self.part)) if self.part else "all rows"
+        return str(RowChoice(**self.part)) if self.part else "all rows"
 
     def changes(self, old: "Plan", unnamed: bool = True) -> list[str]:
         """What differs from an older plan, in words; the chunk size is no difference, nor is the part of the rows.

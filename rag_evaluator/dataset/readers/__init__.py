@@ -94,14 +94,11 @@ def _as_list(column: Any) -> Any:
     return list(column) if hasattr(column, "__array__") or isinstance(column, list | tuple) else column
 
 
-def read_records(source: Any) -> tuple[str, list[InputRecord]]:
-    """The source's name for messages, and its records in order, at least one, with plain JSON values."""
-    name, records = iterate_records(source)
-    return name, list(records)
+def read_records(source: Any) -> tuple[str, Iterator[InputRecord]]:
+    """The source's name for messages, and its records in order as they are read, at least one, with plain JSON values.
 
-
-def iterate_records(source: Any) -> tuple[str, Iterator[InputRecord]]:
-    """`read_records`, one after the other as they are read."""
+    Raises `DatasetError`, also while they are read.
+    """
     name, records = _read_path(Path(source)) if isinstance(source, str | Path) else _read_object(source)
     return name, _plain_records(name, records)
 

@@ -144,9 +144,13 @@ def rows_of(document: Any, name: str) -> list[Any]:
     received = type(document).__name__
     if isinstance(document, dict):
         received = f"one object with the keys {', '.join(map(repr, document)) or '(none)'}"
-        lists = [document[key] for key in _ROW_LISTS if _is_row_list(document.get(key))]
+        lists: list[list[Any]] = [
+            rows
+            for key in _ROW_LISTS
+            if type(rows := document.get(key)) is list and rows and all(isinstance(row, dict) for row in rows)
+        ]
         if len(lists) == 1:
-            return list(lists[0])
+            return lists[0]
         if document and not lists and all(type(column) is list for column in document.values()):
             lengths = {key: len(column) for key, column in document.items()}
             if len(set(lengths.values())) == 1:
@@ -156,7 +160,3 @@ def rows_of(document: Any, name: str) -> list[Any]:
         f"{name}: expected a list of objects, one object with that list under one of {', '.join(_ROW_LISTS)}, or an "
         f"object of equally long lists, received {received}. Put the rows in a list (pandas: orient='records')."
     )
-
-
-def _is_row_list(value: Any) -> bool:
-    return type(value) is list and bool(value) and all(isinstance(row, dict) for row in value)

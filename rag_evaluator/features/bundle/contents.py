@@ -3,7 +3,7 @@
 import platform
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rag_evaluator.config.paths import model_path
@@ -69,12 +69,8 @@ def make_bundle(out: Path, source: Path, extras: Sequence[str], torch: str, mode
     shutil.copy(packaged("launcher.sh"), partial)
     shutil.copytree(packaged("containers"), partial / "containers")
     with ACTIVITY.phase("computing the sums"):
-        write_text(partial / SUMS, "".join(_sums(partial)))
+        files = sorted(path for path in partial.rglob("*") if path.is_file())
+        sums = [f"{file_digest(path)}  {path.relative_to(partial).as_posix()}\n" for path in files]
+        write_text(partial / SUMS, "".join(sums))  # as `sha256sum` writes and checks them
     partial.rename(out)
     return version
-
-
-def _sums(folder: Path) -> Iterator[str]:
-    """A line for each file, as `sha256sum` writes and checks them."""
-    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
-        yield f"{file_digest(path)}  {path.relative_to(folder).as_posix()}\n"

@@ -5,12 +5,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rag_evaluator.cli.compare import one_line
 from rag_evaluator.cli.options import OK, add_json
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.features.certify.feature import SHEET
 from rag_evaluator.resources import command
 from rag_evaluator.results.conclusion import with_ends
+from rag_evaluator.results.overview import one_line
 
 if TYPE_CHECKING:
     from rag_evaluator.features.certify.certify import Certification

@@ -145,7 +145,8 @@ def read_labels(path: Path, run: Run) -> LabelTable:
     Raises `DatasetError` with file, line and column for a key that no row has, a key that is there twice, a cell that
     is no label; `ResultsError` for a draw that the run does not have.
     """
-    name, records = read_records(path)
+    name, lines = read_records(path)
+    records = list(lines)
     columns = column_names(record.row for record in records)
     cells_of = _layout(name, columns, run)
     row_of = key_of(name, columns, run)

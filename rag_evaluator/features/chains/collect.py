@@ -48,7 +48,7 @@ def collect(
     Returns the rows of the file in the order of the questions: `user_input`, `retrieved_contexts`, `response`,
     `reference`, and `error` in place of an answer. Raises `RagEvaluatorError` before anything is asked.
     """
-    questions = check_questions("questions", questions)
+    questions = check_questions(questions)
     expected = optional_texts("references", references, len(questions), "questions")
     path, reference_of = Path(path).expanduser(), dict(zip(questions, expected, strict=True))
     if path.suffix not in (".jsonl", ".ndjson"):

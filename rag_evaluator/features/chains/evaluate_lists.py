@@ -81,7 +81,7 @@ def evaluate(
     listed = settings.metrics if metrics is None else as_list(metrics)
     names, settings = metric_names(listed), with_own(settings, listed)
     custom = own_metrics(settings)
-    chosen = select_metrics(names, settings.source if metrics is None else "evaluate", custom)
+    chosen = select_metrics(names, settings.place() if metrics is None else "evaluate", custom)
     option_names(settings, chosen)  # those of a metric that is not chosen are refused, not left out
     unanswered = all(answer is None for answer in answers)
     skipped = [name for name, metric in chosen.items() if unanswered and "response" in metric.columns]

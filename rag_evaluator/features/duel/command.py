@@ -4,7 +4,7 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_rows, add_set, with_examples
+from rag_evaluator.cli.options import FAILED, OK, add_beginning, add_on, add_rows, add_set, with_examples
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.files.signals import Stop
 
@@ -34,11 +34,7 @@ def add_duel_command(commands: Any) -> None:
         help="judge, language and prompts_dir of this YAML file; default: those that A was judged with",
     )
     add_set(command)
-    command.add_argument(
-        "--on",
-        metavar="COLUMN",
-        help="match rows by this column; default: 'id' if every row has its own, else the question",
-    )
+    add_on(command)
     command.add_argument("--out", type=Path, metavar="FOLDER", help="where results go; default: duel-A-B beside A")
     add_rows(command)
     add_beginning(command)
@@ -49,7 +45,7 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     from rag_evaluator.cli.evaluate import beginning
 
     with loading_libraries():
-        from rag_evaluator.cli.console import print_end, print_json, print_part, print_parts, say
+        from rag_evaluator.cli.console import print_task
         from rag_evaluator.cli.evaluate import run_task
         from rag_evaluator.config.offline import disable_network
         from rag_evaluator.config.schema import load_config
@@ -70,14 +66,8 @@ def duel(options: argparse.Namespace, stop: Stop) -> int:
     stage = dueling.of_runs(runs, options.on, TaskJudge(dueling.TASK, config), places)
     table, seconds, wrote, changed = run_task(stage, config, *begun, stop)
     summary = stage.summary(table)
-    code = OK if summary["measures"][WIN_RATE]["scored"] else FAILED
     conclusion = duel_conclusion(summary, stage.about["config"], [options.a, options.b])
-    if options.json:
-        print_json({"results": str(config.results_dir), "conclusion": conclusion.to_json(), **summary})
-        return code
-    print_parts(conclusion.lines())
-    print_parts(dueling.duel_overview(summary))
-    print_part(stage.plan)
-    say(f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s")
-    print_end(config, True, wrote, changed)
-    return code
+    asked = f"{summary['judge_calls']} judge calls, of them {stage.asked} now in {seconds:.1f} s"
+    parts = [*dueling.duel_overview(summary), asked]
+    print_task(options, config, stage.plan, conclusion, summary, parts, wrote, changed)
+    return OK if summary["measures"][WIN_RATE]["scored"] else FAILED

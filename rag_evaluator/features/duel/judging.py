@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import zip_longest
@@ -14,14 +14,14 @@ from pydantic import BaseModel, Field, create_model
 from rag_evaluator.config.schema import Config
 from rag_evaluator.dataset.columns import as_key
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.sample import Sample, choose
+from rag_evaluator.dataset.sample import RowChoice, Sample
 from rag_evaluator.errors import JudgementError, ResultsError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.judge.protocol import Draw, JudgeProtocol, PromptText, log_odds
 from rag_evaluator.prompts.loading import TracedPrompt
 from rag_evaluator.prompts.own import READ, Choice, ModelPair
 from rag_evaluator.prompts.pack import Key
-from rag_evaluator.results.aligned import Matched, keys_of, match, nothing_in_common, require_column
+from rag_evaluator.results.aligned import keys_of, match, nothing_in_common, require_column
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.tasks.question import Question
 from rag_evaluator.tasks.ranking import share_of
@@ -105,7 +105,8 @@ class MatchedRows:
 
     def choose(self, part: Mapping[str, int]) -> "MatchedRows":
         """The same with some of the pairs only, see `RowChoice`."""
-        units = choose(self.units, part)
+        places = RowChoice(**part).places if part else range(len(self.units))
+        units = [replace(self.units[place], index=index) for index, place in enumerate(places)]
         return replace(self, units=units, counts={**self.counts, "compared": len(units)})
 
 
@@ -120,7 +121,11 @@ def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> Matc
     """
     a, b = runs
     on, (in_a, in_b) = match(runs, on)
-    partners = sorted(_partners(in_a, in_b))
+    partners = sorted(
+        (first, second, key)
+        for key in in_a.places.keys() & in_b.places.keys()
+        for first, second in zip(in_a.places[key], in_b.places[key], strict=False)
+    )
     if not partners:
         raise nothing_in_common(a, b, on)
     rows = [(a.samples[first], b.samples[second]) for first, second, _ in partners]
@@ -140,12 +145,6 @@ def pairs_of(runs: Sequence[ScoredRows], on: str | None, config: Config) -> Matc
     return MatchedRows(on, units, counts)
 
 
-def _partners(a: Matched, b: Matched) -> Iterator[tuple[int, int, str]]:
-    """The places of rows that belong together, with their key."""
-    for key in a.places.keys() & b.places.keys():
-        yield from ((first, second, key) for first, second in zip(a.places[key], b.places[key], strict=False))
-
-
 def _clusters(a: ScoredRows, column: str | None, partners: Sequence[tuple[int, int, str]]) -> list[str | None]:
     """The label of each pair: what a has in the column; without one, the key where several pairs share theirs."""
     if column:
@@ -157,23 +156,20 @@ def _clusters(a: ScoredRows, column: str | None, partners: Sequence[tuple[int, i
 
 
 def _pair(index: int, key: str, a: Sample, b: Sample, cluster: str | None) -> Pair:
-    questions = [_text(side, "user_input") for side in (a, b)]
-    known = [question for question in questions if question is not None]
-    differ = len({as_key(question) for question in known}) > 1
+    questions, references = (
+        [side.columns[column] for side in (a, b) if side.has(column)] for column in ("user_input", "reference")
+    )
+    differ = len(set(map(as_key, questions))) > 1
     return Pair(
         index=index,
-        question=known[0] if known else "",
+        question=questions[0] if questions else "",
         contexts=_contexts(a, b),
         key=key,
         answers=(a.columns["response"], b.columns["response"]),
-        reference=_text(a, "reference") or _text(b, "reference"),
-        fault=OTHER_QUESTION if differ else None if known else NO_QUESTION,
+        reference=references[0] if references else None,
+        fault=OTHER_QUESTION if differ else None if questions else NO_QUESTION,
         cluster=cluster,
     )
-
-
-def _text(sample: Sample, column: str) -> str | None:
-    return sample.columns[column] if sample.has(column) else None
 
 
 def _contexts(a: Sample, b: Sample) -> list[str]:

@@ -51,22 +51,6 @@ Ended = tuple[Pair, Outcome | None, str | None]
 """A pair with its outcome, or without one and with the reason."""
 
 
-def summarise(ended: Sequence[Ended], level: float) -> dict[str, Any]:
-    """Win rate of a (a tie is half a win), wins, ties, losses, position bias, calls; JSON."""
-    outcomes = [outcome for _, outcome, _ in ended if outcome is not None]
-    asked = [outcome for outcome in outcomes if not outcome.same]
-    winners = Counter(outcome.winner for outcome in asked)
-    return {
-        "measures": {WIN_RATE: _win_rate(ended, level)},
-        "wins": winners["a"],
-        "ties": winners["tie"],
-        "losses": winners["b"],
-        "same": len(outcomes) - len(asked),
-        "position_bias": _position_bias(asked),
-        "judge_calls": sum(outcome.judge_calls for outcome in outcomes),
-    }
-
-
 def _win_rate(ended: Sequence[Ended], level: float) -> dict[str, Any]:
     values = [math.nan if outcome is None else POINTS[outcome.winner] for _, outcome, _ in ended]
     labels = [pair.cluster for pair, _, _ in ended]
@@ -125,10 +109,32 @@ class DuelStage(QuestionStage):
             [record] = records[COLUMN]
             yield unit, None if record.missing else Outcome(**record.value), record.reason
 
-    def rows(self, table: Table) -> Iterator[dict[str, Any]]:
-        """What `duel.json` holds."""
-        for unit, outcome, reason in self.outcomes(table):
-            yield {
+    def summary(self, table: Table) -> dict[str, Any]:
+        """What `duel_summary.json` holds: the runs, the column they were matched on, the figures.
+
+        Win rate of a (a tie is half a win), wins, ties, losses, position bias, calls.
+        """
+        compared, ended = table.about[TASK], list(self.outcomes(table))
+        outcomes = [outcome for _, outcome, _ in ended if outcome is not None]
+        asked = [outcome for outcome in outcomes if not outcome.same]
+        winners = Counter(outcome.winner for outcome in asked)
+        return {
+            **{side: Path(compared[side]).name for side in ("a", "b")},
+            "on": compared["on"],
+            "rows": dict(self.pairs.counts),
+            **({PART: dict(self.plan.part)} if self.plan.part else {}),
+            "measures": {WIN_RATE: _win_rate(ended, self.about["config"]["ci_level"])},
+            "wins": winners["a"],
+            "ties": winners["tie"],
+            "losses": winners["b"],
+            "same": len(outcomes) - len(asked),
+            "position_bias": _position_bias(asked),
+            "judge_calls": sum(outcome.judge_calls for outcome in outcomes),
+        }
+
+    def write(self, table: Table, folder: Path) -> None:
+        rows = [
+            {
                 "key": unit.key,
                 "question": unit.question,
                 "contexts": list(unit.contexts),
@@ -138,20 +144,9 @@ class DuelStage(QuestionStage):
                 **(dict.fromkeys(Outcome.__dataclass_fields__) if outcome is None else asdict(outcome)),
                 "missing": reason,
             }
-
-    def summary(self, table: Table) -> dict[str, Any]:
-        """What `duel_summary.json` holds: what the runs are called, the column they were matched on, the figures."""
-        compared = table.about[TASK]
-        return {
-            **{side: Path(compared[side]).name for side in ("a", "b")},
-            "on": compared["on"],
-            "rows": dict(self.pairs.counts),
-            **({PART: dict(self.plan.part)} if self.plan.part else {}),
-            **summarise(list(self.outcomes(table)), self.about["config"]["ci_level"]),
-        }
-
-    def write(self, table: Table, folder: Path) -> None:
-        write_wide_json(folder / ROWS, list(self.rows(table)))
+            for unit, outcome, reason in self.outcomes(table)
+        ]
+        write_wide_json(folder / ROWS, rows)
         write_wide_json(folder / SUMMARY, self.summary(table))
         write_wide_json(folder / MANIFEST, as_written(table.about))
 

@@ -148,7 +148,7 @@ def probe_stage(
     units = units_of(pairs, chosen)
     if not units:
         raise ConfigError(
-            f"{config.source}: no probe can be made of any of {len(drawn)} rows: they need a question and a response "
+            f"{config.place()}: no probe can be made of any of {len(drawn)} rows: they need a question and a response "
             "or reference, and contexts for what is measured in contexts."
         )
     lines = [about["signatures"][name] for name in chosen]  # that of a text's own metric is in its digest, too

@@ -2,8 +2,9 @@
 
 import os
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +12,16 @@ from rich.filesize import decimal
 
 from rag_evaluator.config.languages import find_language
 from rag_evaluator.config.schema import Config
-from rag_evaluator.config.sections import DEMO, RerankerConfig
+from rag_evaluator.config.sections import DEMO
 from rag_evaluator.dataset.checked import CheckedRows
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.evaluator import RAGEvaluator
 from rag_evaluator.features.setup.check_judge import look_at_judge
-from rag_evaluator.features.setup.checks import Check, CheckReport, Checks, Shown, State
+from rag_evaluator.features.setup.checks import CheckReport, Shown, State
 from rag_evaluator.features.setup.versions import look_at_versions
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.engines.transformers.loading import Memory, memory_of
+from rag_evaluator.metrics.metric import Metric
 from rag_evaluator.metrics.prompts import prompts_asked
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.prompts.loading import PACKAGED, PackSet
@@ -52,122 +54,109 @@ def check(
     What is found wrong is in the report, and the checks that do not depend on it are made all the same. Only a
     configuration that cannot be read raises an error, `ConfigError`.
     """
-    evaluator = RAGEvaluator(config, judge, embeddings)
-    config, metrics, checks = evaluator.config, list(evaluator.metrics), Checks(shown)
-    text = f"{config.source}: run '{config.name}', {config.language}: {', '.join(metrics)}"
-    details = {"name": config.name, "language": config.language, "metrics": metrics}
-    checks.add("configuration", "ok", text, details)
-    look_at_versions(checks)
-    rows = _rows(evaluator, data, checks)
-    return CheckReport(_of_judge(evaluator, rows, checks))
-
-
-def _rows(evaluator: RAGEvaluator, data: Any, checks: Checks) -> CheckedRows | None:
-    """The rows; none where they are not fit for the metrics."""
-    checked: list[CheckedRows] = []
-
-    def look() -> None:
-        checked.append(rows := evaluator.rows(data))
-        lacking = {
-            name: sum(bool(row.missing(metric.needs(row.has))) for row in rows)
-            for name, metric in evaluator.metrics.items()
-        }
-        without = [f"{count} without what {name} needs" for name, count in lacking.items() if count]
-        chosen = f"{len(rows)} rows" if rows.choice.is_whole else str(rows.choice)
-        text = "; ".join([chosen, *without])
-        checks.add("rows", "warning" if without else "ok", text, {"rows": len(rows), "missing": lacking})
-        for doubt in rows.doubts:
-            checks.add("columns", "warning", f"{doubt}.", {})
-
-    checks.attempt("rows", look)
-    return checked[0] if checked else None
-
-
-def _of_judge(evaluator: RAGEvaluator, rows: CheckedRows | None, checks: Checks) -> Sequence[Check]:
-    ready = checks.attempt("prompts", lambda: _look_at_prompts(evaluator, checks)) and not checks.has(
-        "prompts", "warning"
-    )
-    asks = any(metric.judge for metric in evaluator.metrics.values())
-    if asks:
-        ready &= checks.attempt("model", lambda: _look_at_model(evaluator, checks))
-        ready &= not checks.has("memory", "failed")
-    if any(metric.embeddings for metric in evaluator.metrics.values()):
-        ready &= checks.attempt("embeddings", lambda: _look_at_embeddings(evaluator, checks))
-    if any(metric.verifier == "model" for metric in evaluator.metrics.values()):
-        ready &= checks.attempt("verifier", lambda: _look_at_verifier(evaluator, checks))
-    if ranker := next((metric.reranker for metric in evaluator.metrics.values() if metric.reranker), None):
-        ready &= checks.attempt("reranker", lambda: _look_at_reranker(ranker, checks))
-    if ready and rows:
-        checks.attempt("results", lambda: _look_at_results(evaluator, rows, checks))
+    evaluator, report = RAGEvaluator(config, judge, embeddings), CheckReport(shown)
+    config, metrics = evaluator.config, list(evaluator.metrics)
+    text = f"{config.place()}: run '{config.name}', {config.language}: {', '.join(metrics)}"
+    report.add("configuration", "ok", text, {"name": config.name, "language": config.language, "metrics": metrics})
+    look_at_versions(report)
+    rows = report.attempt("rows", lambda: _look_at_rows(evaluator, data, report))
+    for name, (is_for, look) in LOOKS.items():
+        if any(map(is_for, evaluator.metrics.values())):
+            report.attempt(name, partial(look, evaluator, report))
+    made_first = ("prompts", "warning") in [(entry.name, entry.state) for entry in report.checks]
+    if rows is not None and report.passed and not made_first:
+        report.attempt("results", lambda: _look_at_results(evaluator, rows, report))
         try:
-            run(look_at_judge(evaluator, rows, checks))
+            run(look_at_judge(evaluator, rows, report))
         finally:
             evaluator.judge.release()
-    elif rows:
-        checks.add("row", "skipped", "no row was judged, because of the failed checks above")
-    checks.attempt("disk", lambda: _look_at_disk(evaluator.config.results_dir, checks))
-    return checks.checks
+    elif rows is not None:
+        report.add("row", "skipped", "no row was judged, because of the failed checks above")
+    report.attempt("disk", lambda: _look_at_disk(config.results_dir, report))
+    return report
 
 
-def _look_at_prompts(evaluator: RAGEvaluator, checks: Checks) -> None:
+def _look_at_rows(evaluator: RAGEvaluator, data: Any, report: CheckReport) -> CheckedRows:
+    rows = evaluator.rows(data)
+    lacking = {
+        name: sum(bool(row.missing(metric.needs(row.has))) for row in rows)
+        for name, metric in evaluator.metrics.items()
+    }
+    without = [f"{count} without what {name} needs" for name, count in lacking.items() if count]
+    chosen = f"{len(rows)} rows" if rows.choice.is_whole else str(rows.choice)
+    text = "; ".join([chosen, *without])
+    report.add("rows", "warning" if without else "ok", text, {"rows": len(rows), "missing": lacking})
+    for doubt in rows.doubts:
+        report.add("columns", "warning", f"{doubt}.")
+    return rows
+
+
+def _look_at_prompts(evaluator: RAGEvaluator, report: CheckReport) -> None:
     config = evaluator.config
     metrics = evaluator.metrics
     packs = PackSet(prompts_asked(metrics), config.language, config.prompts_dir)
     present, missing = packs.find(PACKAGED)
     if config.prompts.adapt and missing:
         text = f"{len(missing)} packs are missing; a run makes them with the judge first (prompts.adapt)"
-        checks.add("prompts", "warning", text, {"missing": [path.name for path in missing.values()]})
+        report.add("prompts", "warning", text, {"missing": [path.name for path in missing.values()]})
         return
     evaluator.set_prompts()
     own = sum(path.parent == packs.folder for path in present.values())
     source = f"{own} of them from {packs.folder}" if own else "from the package"
     text = f"{len(evaluator.prompts)} in {packs.spoken.name}, {source}"
-    checks.add("prompts", "ok", text, {"prompts": len(evaluator.prompts)})
+    report.add("prompts", "ok", text, {"prompts": len(evaluator.prompts)})
 
 
-def _look_at_model(evaluator: RAGEvaluator, checks: Checks) -> None:
+def _look_at_model(evaluator: RAGEvaluator, report: CheckReport) -> None:
     judge = evaluator.config.judge
     evaluator.judge.check()
     model = judge.model_name
     toy = toy_sentence(model, evaluator.config.language)
-    checks.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
+    report.add("model", "warning" if toy else "ok", toy or model, {"model": model, "engine": judge.engine})
     if judge.engine in IN_THIS_MACHINE and not evaluator.judge.is_object:
-        _look_at_memory(memory_of(judge, evaluator.config.offline), checks)
+        _look_at_memory(memory_of(judge, evaluator.config.offline), report)
 
 
-def _look_at_embeddings(evaluator: RAGEvaluator, checks: Checks) -> None:
+def _look_at_embeddings(evaluator: RAGEvaluator, report: CheckReport) -> None:
     model, spoken = evaluator.config.embeddings.model, find_language(evaluator.config.language).name
     identity = evaluator._embeddings.identity  # looks for the model and loads nothing
-    details = {"model": model, "identity": identity}
-    if model == DEMO and spoken != ENGLISH:
-        text = f"{model} is for English only, the rows are {spoken}: set embeddings.model"
-        checks.add("embeddings", "warning", text, details)
-        return
-    checks.add("embeddings", "ok", model, details)
+    is_unfit = model == DEMO and spoken != ENGLISH
+    text = f"{model} is for English only, the rows are {spoken}: set embeddings.model" if is_unfit else model
+    report.add("embeddings", "warning" if is_unfit else "ok", text, {"model": model, "identity": identity})
 
 
-def _look_at_verifier(evaluator: RAGEvaluator, checks: Checks) -> None:
+def _look_at_verifier(evaluator: RAGEvaluator, report: CheckReport) -> None:
     """Reads config.json and the names of files."""
     verifier = evaluator._verifier.model
     if not isinstance(verifier, Verifier):
-        checks.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
+        report.add("verifier", "ok", f"given as an object, {type(verifier).__name__}", {})
         return
     family = verifier.family
-    languages = ", ".join(family.languages) or "of many languages"
-    about = {"languages": languages, "reads": f"{family.piece} {family.unit} at once"}
-    text = "; ".join([f"{verifier.folder}, {verifier.name}", *(f"{name}: {value}" for name, value in about.items())])
-    details = {"model": str(verifier.folder), "kind": verifier.name, **about}
-    checks.add("verifier", "ok", text, details)
+    languages, reads = ", ".join(family.languages) or "of many languages", f"{family.piece} {family.unit} at once"
+    text = f"{verifier.folder}, {verifier.name}; languages: {languages}; reads: {reads}"
+    details = {"model": str(verifier.folder), "kind": verifier.name, "languages": languages, "reads": reads}
+    report.add("verifier", "ok", text, details)
 
 
-def _look_at_reranker(config: RerankerConfig, checks: Checks) -> None:
+def _look_at_reranker(evaluator: RAGEvaluator, report: CheckReport) -> None:
     """Reads config.json and the names of files."""
+    config = next(metric.reranker for metric in evaluator.metrics.values() if metric.reranker)
     reranker = reranker_of(config)
     details = {"model": str(reranker.folder), "kind": reranker.name}
-    checks.add("reranker", "ok", f"{reranker.folder}, {reranker.name}", details)
+    report.add("reranker", "ok", f"{reranker.folder}, {reranker.name}", details)
 
 
-def _look_at_memory(memory: Memory, checks: Checks) -> None:
+LOOKS: Mapping[str, tuple[Callable[[Metric], object], Callable[[RAGEvaluator, CheckReport], None]]] = {
+    "prompts": (lambda metric: True, _look_at_prompts),
+    "model": (lambda metric: metric.judge, _look_at_model),
+    "embeddings": (lambda metric: metric.embeddings, _look_at_embeddings),
+    "verifier": (lambda metric: metric.verifier == "model", _look_at_verifier),
+    "reranker": (lambda metric: metric.reranker, _look_at_reranker),
+}
+"""Check -> which metrics it is for, and what makes it."""
+
+
+def _look_at_memory(memory: Memory, report: CheckReport) -> None:
     """Whether the weights fit: on GPUs if there are some."""
     where, free = ("on the GPUs", memory.gpus) if memory.gpus else ("in main memory", memory.main)
     unpacked = f" (unpacked; the file has {decimal(memory.file)})" if memory.file else ""
@@ -180,10 +169,10 @@ def _look_at_memory(memory: Memory, checks: Checks) -> None:
     elif memory.weights > TIGHT * free:
         state, more = "warning", ": little is left for batches; a part may be kept elsewhere, slowly"
     details = {"weights": memory.weights, "free_gpus": memory.gpus, "free_main": memory.main}
-    checks.add("memory", state, f"{weights}, free {where} {decimal(free)}{more}", details)
+    report.add("memory", state, f"{weights}, free {where} {decimal(free)}{more}", details)
 
 
-def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks) -> None:
+def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, report: CheckReport) -> None:
     """What is there already of this run. Raises `ResultsError` where a run would be refused."""
     folder, stage = evaluator.config.results_dir, evaluator.stage(rows)
     plan, place = stage.plan, place_of(folder, stage.plan.task, stage.plan.stage)
@@ -198,13 +187,13 @@ def _look_at_results(evaluator: RAGEvaluator, rows: CheckedRows, checks: Checks)
     total = plan.cells
     left = "a run goes on there" if done < total else "a run would judge nothing"
     text = f"{done} of {total} scores are there, {left}" if done else f"nothing there yet, {total} scores to make"
-    checks.add("results", "ok", f"{folder}: {text}", {"done": done, "cells": total})
+    report.add("results", "ok", f"{folder}: {text}", {"done": done, "cells": total})
 
 
-def _look_at_disk(folder: Path, checks: Checks) -> None:
+def _look_at_disk(folder: Path, report: CheckReport) -> None:
     """Whether the results can be written, as far as that can be told without writing."""
     place = next(parent for parent in (folder, *folder.parents) if parent.exists())
     if not (place.is_dir() and os.access(place, os.W_OK)):
         raise ResultsError(f"{place}: cannot be written. Choose another output_dir.")
     free = shutil.disk_usage(place).free
-    checks.add("disk", "warning" if free < LITTLE_SPACE else "ok", f"{decimal(free)} free in {place}", {"free": free})
+    report.add("disk", "warning" if free < LITTLE_SPACE else "ok", f"{decimal(free)} free in {place}", {"free": free})

@@ -4,23 +4,23 @@ import argparse
 from collections.abc import Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rag_evaluator.cli.options import (
     BAD_INPUT,
     FAILED,
     OK,
     TRY_AGAIN,
+    add_json,
     add_rows,
     add_set,
     with_examples,
 )
 from rag_evaluator.errors import ConfigError, JudgeLostError, MissingChunksError
+from rag_evaluator.features.setup.checks import Check, CheckReport
 from rag_evaluator.files.imports import loading_libraries
 from rag_evaluator.resources import command
-
-if TYPE_CHECKING:
-    from rag_evaluator.features.setup.checks import Check, CheckReport
+from rag_evaluator.results.overview import counted
 
 PASSING = (JudgeLostError, MissingChunksError)  # errors after which the same command may do
 LETTERS = 160  # of texts that a check of the judge's work names
@@ -42,7 +42,7 @@ def add_check_command(commands: Any) -> None:
             note="exit codes: 0 nothing failed, 1 the row got no score, 2 bad input, 75 the judge was lost",
         ),
     )
-    command.add_argument("--json", action="store_true", help="all that was found as JSON on standard output")
+    add_json(command)
     command.add_argument("--prompt", action="store_true", help="show the whole prompt, not its beginning and end")
     command.add_argument("config", type=Path, nargs="?", help="YAML file; without one: versions and devices")
     add_set(command)
@@ -51,7 +51,7 @@ def add_check_command(commands: Any) -> None:
 
 def check(options: argparse.Namespace) -> int:
     """`rag-evaluator check config.yaml`."""
-    from rag_evaluator.cli.console import print_json
+    from rag_evaluator.cli.console import print_json, say
     from rag_evaluator.cli.evaluate import read_config
 
     if options.config is None and (options.set or options.prompt):
@@ -59,11 +59,9 @@ def check(options: argparse.Namespace) -> int:
     shown = partial(_print, whole_prompt=options.prompt) if not options.json else lambda check: None
     if options.config is None:
         with loading_libraries():
-            from rag_evaluator.features.setup.checks import CheckReport, Checks
             from rag_evaluator.features.setup.versions import look_at_versions
 
-        look_at_versions(checks := Checks(shown))
-        report = CheckReport(checks.checks)
+        look_at_versions(report := CheckReport(shown))
     else:
         config = read_config(options)
         with loading_libraries():
@@ -73,23 +71,24 @@ def check(options: argparse.Namespace) -> int:
     if options.json:
         print_json(report.to_json())
     elif options.config is not None:
-        _print_end(report)
+        failed, warned = (sum(entry.state == state for entry in report.checks) for state in ("failed", "warning"))
+        say(f"{f'{failed} failed' if failed else 'ready to run'}, {counted(warned, 'warning')}")
     return exit_code(report)
 
 
-def exit_code(report: "CheckReport") -> int:
+def exit_code(report: CheckReport) -> int:
     """As a run that meets the same would end; what needs a hand comes first."""
     codes = {_code_of(check) for check in report.checks if check.state == "failed"}
     return next((code for code in (BAD_INPUT, TRY_AGAIN, FAILED) if code in codes), OK)
 
 
-def _code_of(check: "Check") -> int:
+def _code_of(check: Check) -> int:
     if isinstance(check.error, PASSING):
         return TRY_AGAIN
     return FAILED if check.name == "row" and check.error is None else BAD_INPUT
 
 
-def _print(check: "Check", whole_prompt: bool) -> None:
+def _print(check: Check, whole_prompt: bool) -> None:
     from rag_evaluator.cli.console import say
 
     say(f"{check.state:<8} {check.name:<14} {check.text}")
@@ -111,7 +110,7 @@ def _shortened(lines: list[str], whole: bool) -> list[str]:
 
 def _score_lines(metric: str, score: Mapping[str, Any]) -> Iterator[str]:
     value = "no score" if score["value"] is None else f"{score['value']:.3f}"
-    questions = f"{score['questions']} question{'s' if score['questions'] != 1 else ''}"
+    questions = counted(score["questions"], "question")
     tokens = f"{score['prompt_tokens']} + {score['generated_tokens']} tokens"
     cost = f"{questions}, {tokens}, " if score["questions"] else ""
     yield f"{metric}: {value} ({cost}{score['seconds']} s)"
@@ -119,11 +118,3 @@ def _score_lines(metric: str, score: Mapping[str, Any]) -> Iterator[str]:
         yield f"  {flag}: {' · '.join(texts)[:LETTERS]}"
     for reason in score["reasons"]:
         yield f"  {reason}"
-
-
-def _print_end(report: "CheckReport") -> None:
-    from rag_evaluator.cli.console import say
-
-    count = {state: sum(check.state == state for check in report.checks) for state in ("warning", "failed")}
-    warnings = f"{count['warning']} warning{'s' if count['warning'] != 1 else ''}"
-    say(f"{count['failed']} failed, {warnings}" if count["failed"] else f"ready to run, {warnings}")

@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Mapping, Sequence
+from heapq import nlargest
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from rich.filesize import decimal
 from rag_evaluator.dataset.sample import Sample
 from rag_evaluator.errors import JudgementError, PromptTooLongError, RagEvaluatorError
 from rag_evaluator.evaluator import RAGEvaluator
-from rag_evaluator.features.setup.checks import FASTER_DTYPE, Checks, State
+from rag_evaluator.features.setup.checks import CheckReport, State, faster_dtype
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.cached import Window
 from rag_evaluator.judge.engine_judge import EngineJudge, engine_of
@@ -43,7 +44,6 @@ class Rehearsal(ScriptedJudge):
         text: what invented answers say: as long as the judge's are likely to be, which repeat responses.
         longest: tokens of the longest prompt with its longest answer.
         too_long: prompts that did not fit the window.
-        longest_prompt: in characters.
         chooses: whether options were weighed.
 
     Raises `PromptTooLongError` where the judge would.
@@ -51,33 +51,27 @@ class Rehearsal(ScriptedJudge):
 
     def __init__(self, judge: JudgeProtocol) -> None:
         super().__init__(self._answer, self._shares)
-        self.judge, self.text, self.longest, self.too_long, self.longest_prompt = judge, "", 0, 0, ""
+        self.judge, self.text, self.longest, self.too_long = judge, "", 0, 0
         self.chooses = False
 
     def _answer(self, prompt: str, response_model: type[BaseModel]) -> dict[str, Any]:
-        self.longest_prompt = max(self.longest_prompt, prompt, key=len)
         try:
-            self._measure(prompt, response_model)
+            if isinstance(self.judge, EngineJudge) and self.judge.capabilities.counts_tokens:
+                request = self.judge.request(prompt, response_model)
+                self.longest = max(self.longest, len(request.input_ids) + request.budget.max_length)
+            else:
+                Window(self.judge).room(prompt)
         except PromptTooLongError:
             self.too_long += 1
             raise
-        answer: dict[str, Any] = invented(tighten(response_model, getattr(prompt, "data", None)), self.text)
-        return answer
+        return dict(invented(tighten(response_model, getattr(prompt, "data", None)), self.text))
 
     def _shares(self, prompt: str, options: Sequence[str]) -> Mapping[str, float]:
         self.chooses = True
-        self.longest_prompt = max(self.longest_prompt, prompt, key=len)
         if self.judge.capabilities.counts_tokens and self.judge.room(prompt) < max(map(self.judge.count, options)):
             self.too_long += 1
             raise PromptTooLongError("the prompt with its options does not fit the model's window")
         return dict.fromkeys(options, 1 / len(options))
-
-    def _measure(self, prompt: str, response_model: type[BaseModel]) -> None:
-        if isinstance(self.judge, EngineJudge) and self.judge.capabilities.counts_tokens:
-            request = self.judge.request(prompt, response_model)
-            self.longest = max(self.longest, len(request.input_ids) + request.budget.max_length)
-        else:
-            Window(self.judge).room(prompt)
 
 
 def invented(schema: Schema, text: str) -> Any:
@@ -98,29 +92,29 @@ LONGEST, ENOUGH = 100, 5  # rows that are measured at most; that must fit, or no
 NAMED = 3  # rows in a message
 
 
-async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], checks: Checks) -> None:
+async def look_at_judge(evaluator: RAGEvaluator, rows: Sequence[Sample], report: CheckReport) -> None:
     """Load the models, judge one row, measure the longest ones; what fails is a check, too."""
     step = "engine"
     try:
-        scorer = await _load(evaluator, checks)
+        scorer = await _load(evaluator, report)
         step = "row"
-        await _judge_row(evaluator, scorer, rows, checks)
+        await _judge_row(evaluator, scorer, rows, report)
         step = "window"
         if scorer.judge is not None:
             with ACTIVITY.phase("measuring the longest rows"):
-                await _measure(evaluator, scorer, scorer.judge, rows, checks)
-        _add_cost(evaluator, scorer.judge, len(rows), checks)
+                await _measure(evaluator, scorer, scorer.judge, rows, report)
+        _add_cost(evaluator, scorer.judge, len(rows), report)
     except RagEvaluatorError as error:
-        checks.add(step, "failed", str(error), error=error)
+        report.add(step, "failed", str(error), error=error)
 
 
-async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
+async def _load(evaluator: RAGEvaluator, report: CheckReport) -> Scorer:
     began = time.monotonic()
     with ACTIVITY.phase("loading the models"):
         scorer = await evaluator.scorer()  # the same as a run loads
     seconds = round(time.monotonic() - began, 1)
     if scorer.judge is None:
-        checks.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
+        report.add("engine", "ok", f"no metric asks a judge; the rest is loaded in {seconds} s", {"seconds": seconds})
         return scorer
     described = dict(scorer.judge.about)
     path, why = described.get("path", ""), described.get("why") or described.get("alone")
@@ -132,30 +126,29 @@ async def _load(evaluator: RAGEvaluator, checks: Checks) -> Scorer:
     state: State = "warning" if why else "ok"
     details = {"engine": evaluator.config.judge.engine, "seconds": seconds, **described}
     details |= {"because": because} if because else {}
-    checks.add("engine", state, ", ".join(filter(None, parts)), details)
-    _add_speed(scorer.judge, checks)
+    report.add("engine", state, ", ".join(filter(None, parts)), details)
+    _add_speed(scorer.judge, report)
     return scorer
 
 
-def _add_speed(judge: JudgeProtocol, checks: Checks) -> None:
+def _add_speed(judge: JudgeProtocol, report: CheckReport) -> None:
     """The dtype of a model that runs on this CPU, how fast it is beside the other one, and the threads."""
     engine: Any = engine_of(judge)
     if not hasattr(engine, "seconds_by_dtype") or not (seconds := engine.seconds_by_dtype()):
         return
     found, dtype = devices(), engine.dtype
     text = f"dtype {dtype}, {counted(found['threads'], 'thread')} for {counted(found['cores'], 'core')}"
-    other = min(seconds, key=lambda name: seconds[name])
-    if dtype in seconds and seconds[dtype] > FASTER_DTYPE * seconds[other]:
-        ratio = seconds[dtype] / seconds[other]
+    if faster := faster_dtype(seconds, dtype):
+        other, ratio = faster
         text += f"; {other} is {ratio:.1f} times as fast on this CPU: judge.dtype: {other}"
     details = {"dtype": dtype, "seconds": seconds, "threads": found["threads"], "cores": found["cores"]}
-    checks.add("speed", "ok", text, details)
+    report.add("speed", "ok", text, details)
 
 
-async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], checks: Checks) -> None:
+async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sample], report: CheckReport) -> None:
     """One row, judged by all metrics that it has the columns for."""
     sample, metrics = _fullest(evaluator, rows)
-    await _show_prompt(evaluator, scorer, sample, metrics, checks)
+    await _show_prompt(evaluator, scorer, sample, metrics, report)
     scores: dict[str, dict[str, Any]] = {}
     for metric in metrics:
         began = time.monotonic()
@@ -163,17 +156,17 @@ async def _judge_row(evaluator: RAGEvaluator, scorer: Scorer, rows: Sequence[Sam
             score = await scorer.score(sample, metric)
         details = {"metric": metric, **to_record(score).details, "reason": score.reason}
         scores[metric] = _scored(score, details, time.monotonic() - began)
-    _add_row(sample, scores, checks)
+    _add_row(sample, scores, report)
 
 
 def _fullest(evaluator: RAGEvaluator, rows: Sequence[Sample]) -> tuple[Sample, list[str]]:
     """The first row that most metrics can score, and these metrics."""
-
-    def fitting(row: Sample) -> list[str]:
-        return [name for name, metric in evaluator.metrics.items() if not row.missing(metric.needs(row.has))]
-
-    fullest = max(islice(rows, LOOKED_AT), key=lambda row: len(fitting(row)))
-    return fullest, fitting(fullest)
+    fitting = [
+        [name for name, metric in evaluator.metrics.items() if not row.missing(metric.needs(row.has))]
+        for row in islice(rows, LOOKED_AT)
+    ]
+    place = max(range(len(fitting)), key=lambda place: len(fitting[place]))
+    return rows[place], fitting[place]
 
 
 def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[str, Any]:
@@ -191,7 +184,7 @@ def _scored(score: Score, details: Mapping[str, Any], seconds: float) -> dict[st
 
 
 async def _show_prompt(
-    evaluator: RAGEvaluator, scorer: Scorer, sample: Sample, metrics: Sequence[str], checks: Checks
+    evaluator: RAGEvaluator, scorer: Scorer, sample: Sample, metrics: Sequence[str], report: CheckReport
 ) -> None:
     """The first question that a metric asks, with the special tokens that the model gets, unless a server adds them."""
     metric = next((name for name in metrics if evaluator.metrics[name].judge), None)
@@ -206,7 +199,7 @@ async def _show_prompt(
             tokens = f", {scorer.judge.count(text)} tokens"
         template = evaluator.config.judge.chat_template
         details = {"metric": metric, "chat_template": template, "prompt": text}
-        checks.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
+        report.add("template", "ok", f"chat_template {template}; the first question of {metric}{tokens}", details)
 
 
 def _rehearsal_of(scorer: Scorer, judge: JudgeProtocol) -> tuple[Rehearsal, Scorer]:
@@ -215,7 +208,7 @@ def _rehearsal_of(scorer: Scorer, judge: JudgeProtocol) -> tuple[Rehearsal, Scor
     return rehearsal, Scorer(scorer.metrics, scorer.specs, as_judge(rehearsal), scorer.embeddings)
 
 
-def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], checks: Checks) -> None:
+def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], report: CheckReport) -> None:
     details = {"row": sample.index, "where": sample.where, "scores": dict(scores)}
     scored = [name for name, score in scores.items() if score["value"] is not None]
     missing = [name for name in scores if name not in scored]
@@ -227,32 +220,30 @@ def _add_row(sample: Sample, scores: Mapping[str, Mapping[str, Any]], checks: Ch
     if flagged:
         text += f"; the judge's work is doubtful for {', '.join(flagged)}"
     is_bad = not scored or any(score["missing"] in REASONS.values() for score in scores.values())
-    checks.add("row", "failed" if is_bad else "warning" if missing or flagged else "ok", text, details)
+    report.add("row", "failed" if is_bad else "warning" if missing or flagged else "ok", text, details)
 
 
 async def _measure(
-    evaluator: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], checks: Checks
+    evaluator: RAGEvaluator, scorer: Scorer, judge: JudgeProtocol, rows: Sequence[Sample], report: CheckReport
 ) -> None:
     """The longest rows against the window: which of them would lose contexts, and which would be missing."""
     rehearsal, rehearsing = _rehearsal_of(scorer, judge)
-    sizes = [sum(len(str(value)) for value in row.columns.values()) for row in rows]
-    longest = sorted(range(len(rows)), key=lambda place: -sizes[place])[:LONGEST]
+    longest = nlargest(LONGEST, rows, key=lambda row: sum(len(str(value)) for value in row.columns.values()))
+    judged = [name for name, metric in evaluator.metrics.items() if metric.judge]
     losses: dict[str, list[dict[str, Any]]] = {}
     fit = 0
-    for place in longest:
-        row = rows[place]
+    for row in longest:
         rehearsal.text = max((str(row.columns.get(name, "")) for name in ("response", "reference")), key=len)
-        new = [
-            await _loss(row, name, rehearsing, rehearsal) for name in evaluator.metrics if evaluator.metrics[name].judge
-        ]
+        lost = [loss for name in judged if (loss := await _loss(row, name, rehearsing, rehearsal))]
         if not judge.capabilities.counts_tokens:
-            await _try_prompt(engine_of(judge), row.where, rehearsal.longest_prompt, checks)
+            longest_prompt = max(rehearsal.prompts, key=len, default="")
+            await _try_prompt(engine_of(judge), row.where, longest_prompt, report)
             return
-        losses |= {row.where: lost} if (lost := list(filter(None, new))) else {}
+        losses |= {row.where: lost} if lost else {}
         fit = 0 if lost else fit + 1
         if fit == ENOUGH:
             break
-    _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, checks)
+    _add_window(judge, rehearsal, losses, len(longest) == LONGEST and fit < ENOUGH, report)
     decoder = getattr(engine_of(judge), "decoder", None)  # None where a server decides
     if decoder is not None and rehearsal.longest:
         together, asked = int(decoder.batch_size.that_fit(rehearsal.longest)), judge.capabilities.in_flight
@@ -261,7 +252,7 @@ async def _measure(
         if isinstance(decoder, PackedDecoder):
             details["bytes"] = decoder.bytes_at_most(rehearsal.longest, rehearsal.chooses)
             text += f"; at most {decimal(details['bytes'])} more than the weights"
-        checks.add("batches", "ok" if together >= asked else "warning", text, details)
+        report.add("batches", "ok" if together >= asked else "warning", text, details)
 
 
 async def _loss(row: Sample, metric: str, rehearsing: Scorer, rehearsal: Rehearsal) -> dict[str, Any] | None:
@@ -280,7 +271,7 @@ def _add_window(
     rehearsal: Rehearsal,
     losses: Mapping[str, Sequence[Mapping[str, Any]]],
     more: bool,
-    checks: Checks,
+    report: CheckReport,
 ) -> None:
     window = judge.capabilities.window
     details = {
@@ -288,12 +279,11 @@ def _add_window(
         "longest": rehearsal.longest,
         "losses": [loss for row in losses.values() for loss in row],
     }
-    if not losses:
-        checks.add("window", "ok", f"{window} tokens; the longest row needs at most {rehearsal.longest}", details)
-        return
-    listed = "; ".join(f"{where}: {', '.join(map(_loss_text, row))}" for where, row in list(losses.items())[:NAMED])
-    text = f"{window} tokens are too few for {'at least ' if more else ''}{len(losses)} rows: {listed}"
-    checks.add("window", "warning", text, details)
+    text = f"{window} tokens; the longest row needs at most {rehearsal.longest}"
+    if losses:
+        listed = "; ".join(f"{where}: {', '.join(map(_loss_text, row))}" for where, row in list(losses.items())[:NAMED])
+        text = f"{window} tokens are too few for {'at least ' if more else ''}{len(losses)} rows: {listed}"
+    report.add("window", "warning" if losses else "ok", text, details)
 
 
 def _loss_text(loss: Mapping[str, Any]) -> str:
@@ -301,25 +291,25 @@ def _loss_text(loss: Mapping[str, Any]) -> str:
     return f"{loss['metric']} {kept}"
 
 
-async def _try_prompt(engine: Any, where: str, prompt: str, checks: Checks) -> None:
+async def _try_prompt(engine: Any, where: str, prompt: str, report: CheckReport) -> None:
     """Whether a server that counts tokens itself reads the longest prompt of the longest row whole. Any: an engine."""
     if not isinstance(engine, TextEngine) or not engine.tries_prompts:
         text = "this judge does not count tokens; whether its server cuts long prompts cannot be found out"
         advice = ": its model repeats no word. Set judge.model to a folder with the model's tokenizer"
-        checks.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
+        report.add("window", "skipped", text + (advice if isinstance(engine, TextEngine) else ""))
         return
     details = {"characters": len(prompt)}
     try:
         await engine.try_prompt(prompt)
     except JudgementError as error:
-        checks.add("window", "warning", f"{where}, the longest row, would have no score: {error}", details)
+        report.add("window", "warning", f"{where}, the longest row, would have no score: {error}", details)
     else:
-        checks.add("window", "ok", f"the longest prompt, {len(prompt)} characters, is read whole", details)
+        report.add("window", "ok", f"the longest prompt, {len(prompt)} characters, is read whole", details)
 
 
-def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, checks: Checks) -> None:
+def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, report: CheckReport) -> None:
     """Questions and time of the whole run, if all rows take what the one that was judged took."""
-    known = {check.name: check.details for check in checks.checks}
+    known = {check.name: check.details for check in report.checks}
     scores, times = known["row"]["scores"], times_of(evaluator.metrics, evaluator.config.repeats)
     most = 1 if judge is None else judge.capabilities.in_flight
     together = max(1, min(most, known.get("batches", {}).get("together", most)))
@@ -330,4 +320,4 @@ def _add_cost(evaluator: RAGEvaluator, judge: JudgeProtocol | None, rows: int, c
     time = f"{least} ({together} questions at a time) to {longest} (one at a time)" if together > 1 else longest
     text = f"{about(questions)} questions to the judge and {time}, if all {rows:,} rows take what this one row took"
     details = {"questions": questions, "seconds": [seconds / together, seconds], "rows": rows}
-    checks.add("cost", "ok", text, details)
+    report.add("cost", "ok", text, details)

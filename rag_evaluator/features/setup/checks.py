@@ -1,14 +1,21 @@
 """What `check` finds: a `Check` for each thing that it looks at, and the `CheckReport` of all."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.files.progress import ACTIVITY
 
 State = Literal["ok", "warning", "failed", "skipped"]
 FASTER_DTYPE = 1.2  # times, from which another dtype is worth its other numbers
+
+
+def faster_dtype(seconds: Mapping[str, float], dtype: str) -> tuple[str, float] | None:
+    """The dtype in which this CPU computes faster than in another one, and how many times; None where about equal."""
+    fastest = min(seconds, key=lambda name: seconds[name])
+    ratio = seconds.get(dtype, 0.0) / seconds[fastest]
+    return (fastest, ratio) if ratio > FASTER_DTYPE else None
 
 
 @dataclass(frozen=True)
@@ -34,36 +41,26 @@ class Check:
 
 
 Shown = Callable[[Check], object]
+T = TypeVar("T")
 
 
-@dataclass(frozen=True)
 class CheckReport:
     """All that was looked at, in order.
+
+    Args:
+        shown: called with each check as soon as it is made.
 
     Attributes:
         passed: whether nothing failed; there may be warnings.
     """
 
-    checks: Sequence[Check]
+    def __init__(self, shown: Shown = lambda check: None) -> None:
+        self.checks: list[Check] = []
+        self.shown = shown
 
     @property
     def passed(self) -> bool:
         return all(check.state != "failed" for check in self.checks)
-
-    def to_json(self) -> dict[str, Any]:
-        return {"passed": self.passed, "checks": [check.to_json() for check in self.checks]}
-
-
-class Checks:
-    """Collects checks.
-
-    Args:
-        shown: called with each.
-    """
-
-    def __init__(self, shown: Shown) -> None:
-        self.checks: list[Check] = []
-        self.shown = shown
 
     def add(
         self,
@@ -76,15 +73,14 @@ class Checks:
         self.checks.append(Check(name, state, text, details or {}, error))
         self.shown(self.checks[-1])
 
-    def attempt(self, name: str, look: Callable[[], None]) -> bool:
-        """Whether `look`, which adds its check itself, raised no error that users can cause."""
+    def attempt(self, name: str, look: Callable[[], T]) -> T | None:
+        """What `look`, which adds its check itself, returns; None and a failed check for an error of the user."""
         try:
             with ACTIVITY.phase(f"checking {name}"):
-                look()
+                return look()
         except RagEvaluatorError as error:
             self.add(name, "failed", str(error), error=error)
-            return False
-        return True
+            return None
 
-    def has(self, name: str, state: State) -> bool:
-        return any(check.name == name and check.state == state for check in self.checks)
+    def to_json(self) -> dict[str, Any]:
+        return {"passed": self.passed, "checks": [check.to_json() for check in self.checks]}

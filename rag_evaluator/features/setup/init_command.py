@@ -6,6 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.cli.options import OK, add_json, with_examples
+from rag_evaluator.config.languages import LANGUAGES
+from rag_evaluator.dataset.columns import ID
+from rag_evaluator.errors import ConfigError, ResultsError
+from rag_evaluator.files.atomic import check_replaceable, write_text
+from rag_evaluator.metrics.table import METRICS
+from rag_evaluator.prompts.pack import ENGLISH, languages_in
 from rag_evaluator.resources import command, packaged
 
 CONFIG = Path("config.yaml")
@@ -54,35 +60,27 @@ def add_init_command(commands: Any) -> None:
 
 def init(options: argparse.Namespace) -> int:
     """`rag-evaluator init my_rows.csv`."""
-    from rag_evaluator.errors import ConfigError
-    from rag_evaluator.features.setup.starter import (
-        RESULTS,
-        InitOptions,
-        dataset_path,
-        propose,
-        run_name,
-        sample_metrics,
-        scalar,
-    )
-    from rag_evaluator.files.atomic import check_replaceable, write_text
+    from rag_evaluator.features.setup import starter
 
     if bool(options.data) is options.sample:
         raise ConfigError("init: expected a file of rows, or --sample for those of the package, and not both.")
     out = options.out
     check_replaceable(out.expanduser(), None, options.force)
-    metrics = options.metrics or (sample_metrics(options.embeddings) if options.sample else [])
+    metrics = options.metrics or (starter.sample_metrics(options.embeddings) if options.sample else [])
     columns = _columns(options.columns)
-    wanted = InitOptions(out, options.name, options.language, metrics, options.judge, options.embeddings, columns)
+    wanted = starter.InitOptions(
+        out, options.name, options.language, metrics, options.judge, options.embeddings, columns
+    )
     files = options.data or [_write_sample(out)]
-    proposal = propose(files[0], wanted, files[1:])
+    proposal = starter.propose(files[0], wanted, files[1:])
     write_text(out.expanduser(), proposal.text)
     next_commands: list[list[object]] = [[out]] if options.sample else [["check", out], [out, "--limit", "10"]]
     if more := files[1:]:
-        results, names, next_commands = out.parent / RESULTS, [proposal.name], [[out]]
+        results, names, next_commands = out.parent / starter.RESULTS, [proposal.name], [[out]]
         for path in more:
-            names.append(run_name(path, results, names))
-            settings = (f"dataset={scalar(dataset_path(path, out))}", f"name={scalar(names[-1])}")
-            words = [word for setting in settings for word in ("--set", setting)]
+            names.append(starter.run_name(path, results, names))
+            keys = {"dataset": starter.dataset_path(path, out), "name": names[-1]}
+            words = [word for key, text in keys.items() for word in ("--set", f"{key}={starter.scalar(text)}")]
             next_commands.append([out, *words, "--against", results / proposal.name])
     _print(proposal, files, out, next_commands)
     return OK
@@ -90,9 +88,6 @@ def init(options: argparse.Namespace) -> int:
 
 def _write_sample(out: Path) -> Path:
     """The rows of the package in a file beside the configuration, which may be there already."""
-    from rag_evaluator.errors import ResultsError
-    from rag_evaluator.files.atomic import write_text
-
     path = out.with_name(SAMPLE)
     text = packaged("examples/dataset.jsonl").read_text(encoding="utf-8")
     whole = path.expanduser()
@@ -106,28 +101,22 @@ def _write_sample(out: Path) -> Path:
 
 def _columns(texts: Sequence[str]) -> dict[str, str]:
     """The `columns` of the configuration, from `NAME=COLUMN`."""
-    from rag_evaluator.errors import ConfigError
-
-    pairs = [text.partition("=")[::2] for text in texts]
-    for text, (name, column) in zip(texts, pairs, strict=True):
-        if not (name and column):
+    for text in texts:
+        if not all(text.partition("=")):
             raise ConfigError(f"--columns {text}: expected NAME=COLUMN, for instance --columns texto=user_input.")
-    return dict(pairs)
+    return dict(text.partition("=")[::2] for text in texts)
 
 
 def _print(proposal: Any, files: Sequence[Path], out: Path, commands: Sequence[Sequence[object]]) -> None:
     """What was found, and what to do now, as commands that can be copied. Any: `Proposal`, imported late."""
     from rag_evaluator.cli.console import say
-    from rag_evaluator.dataset.columns import ID
 
     for path, surveyed in zip(files, (proposal.survey, *proposal.others), strict=True):
         rows = f"{len(surveyed.samples)} rows" if surveyed.is_all else f"the first {len(surveyed.samples)} rows"
         which = f" of {path.name}" if len(files) > 1 else ""
         names = {**surveyed.names, **{to: [name] for name, to in surveyed.columns.items() if to == ID}}
-        columns = ", ".join(
-            column if list(own) == [column] else f"{', '.join(own)} = {column}" for column, own in names.items()
-        )
-        say(f"read {rows}{which}: {columns}")
+        columns = [column if own == [column] else f"{', '.join(own)} = {column}" for column, own in names.items()]
+        say(f"read {rows}{which}: {', '.join(columns)}")
         if surveyed.unused:
             say(f"not used: {', '.join(surveyed.unused)}")
     say(f"language: {proposal.language}")
@@ -172,8 +161,6 @@ def list_names(options: argparse.Namespace) -> int:
 
 def metrics() -> Rows:
     """Each metric with what it needs."""
-    from rag_evaluator.metrics.table import METRICS
-
     return [
         {
             "name": name,
@@ -192,10 +179,6 @@ def metrics() -> Rows:
 
 def languages() -> Rows:
     """Each language that is known by name, and whether the package has prompts in it."""
-    from rag_evaluator.config.languages import LANGUAGES
-    from rag_evaluator.prompts.pack import ENGLISH, languages_in
-    from rag_evaluator.resources import packaged
-
     with_packs = {ENGLISH, *languages_in(packaged("prompts"))}
     return [
         {

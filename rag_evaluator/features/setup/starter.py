@@ -9,7 +9,7 @@ import re
 import shlex
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,7 +25,7 @@ from rag_evaluator.dataset.columns import ID, LISTS
 from rag_evaluator.dataset.doubts import doubts_of
 from rag_evaluator.demo import INSTALL, demo_embeddings
 from rag_evaluator.errors import ConfigError, DatasetError, ModelError, did_you_mean
-from rag_evaluator.features.setup.checks import FASTER_DTYPE
+from rag_evaluator.features.setup.checks import faster_dtype
 from rag_evaluator.features.setup.survey import Survey, survey
 from rag_evaluator.files.progress import printable
 from rag_evaluator.judge.engines.transformers.loading import find_judge
@@ -36,7 +36,7 @@ from rag_evaluator.models.hub import find_model
 from rag_evaluator.prompts.language_id import identified
 from rag_evaluator.prompts.pack import ENGLISH, languages_in
 from rag_evaluator.resources import command, packaged
-from rag_evaluator.results.conclusion import listed, unknown_to_toy
+from rag_evaluator.results.conclusion import listed, toy_sentence
 
 PREFERRED = (
     "faithfulness",
@@ -106,7 +106,7 @@ class InitOptions:
     metrics: Sequence[str] = ()
     judge: str = DEMO
     embeddings: str = DEMO
-    columns: Mapping[str, str] | None = None
+    columns: Mapping[str, str] = field(default_factory=dict)
 
 
 def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> Proposal:
@@ -121,13 +121,16 @@ def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> P
     others = [survey(path.expanduser(), options.columns) for path in further]
     surveyed = _of_all(survey(data.expanduser(), options.columns), others)
     known = {name: None for each in (surveyed, *others) for name in row_names(each.samples)}
-    for name in options.columns or ():
+    for name in options.columns:
         if name not in known:
             raise DatasetError(f"--columns: no row has a column '{name}'.{did_you_mean(name, known)}")
     language = options.language or _language(data, surveyed)
     spoken = find_language(language).name
     unfit = _unfit_embeddings(spoken, options)
-    possible = [name for name in METRICS if _is_possible(_row(name, surveyed), surveyed.present)]
+    rows = dict(METRICS)
+    if surveyed.compares_texts:
+        rows |= {name: METRICS[name].with_options(RetrievalConfig(match=MATCH_OF_TEXTS)) for name in RETRIEVAL}
+    possible = [name for name, row in rows.items() if _is_possible(row, surveyed.present)]
     metrics = list(dict.fromkeys(canonical_name(name) or name for name in options.metrics)) or _preferred(
         [name for name in possible if not (unfit and METRICS[name].embeddings) and not METRICS[name].missing_package],
         surveyed.is_log,
@@ -135,11 +138,11 @@ def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> P
     if not metrics:
         raise DatasetError(_no_metric(data, surveyed))
     more = [name for name in possible if name not in metrics]
-    name = options.name or run_name(data, options.out.expanduser().absolute().parent / RESULTS)
+    base = options.out.expanduser().absolute().parent
+    name = options.name or run_name(data, base / RESULTS)
     parts = Proposal("", name, surveyed, others, metrics, more, spoken, [])
     parts = replace(parts, warnings=list(_warnings(parts, options, unfit)))
     proposal = replace(parts, text=_text(data, options, parts, unfit is not None))
-    base = options.out.expanduser().absolute().parent
     chosen_metrics(make_config(yaml.safe_load(proposal.text), base=base))  # a wish may be no metric, or no name
     return proposal
 
@@ -147,7 +150,7 @@ def propose(data: Path, options: InitOptions, further: Sequence[Path] = ()) -> P
 def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
     """The first file with the names of all, and what all have."""
     columns = {name: to for each in (*others, first) for name, to in each.columns.items()}
-    if any(not each.has_ids for each in (first, *others)):
+    if any(ID not in row_names(each.samples) for each in (first, *others)):
         columns = {name: to for name, to in columns.items() if to != ID}
     present = [name for name in first.present if all(name in each.present for each in others)]
     return replace(first, columns=columns, present=present)
@@ -155,13 +158,12 @@ def _of_all(first: Survey, others: Sequence[Survey]) -> Survey:
 
 def _with_models(options: InitOptions) -> InitOptions:
     """The options with checked models, a folder as it is from everywhere."""
-    here = Path.cwd()
-    if options.judge != DEMO:
-        find_judge(JudgeConfig(model=model_path(options.judge, here)))
-    if options.embeddings != DEMO:
-        model = model_path(options.embeddings, here)
-        find_model(model, True, "embeddings.model", ("modules.json", "config.json"))
-    return replace(options, judge=model_path(options.judge, here), embeddings=model_path(options.embeddings, here))
+    judge, embeddings = (model_path(model, Path.cwd()) for model in (options.judge, options.embeddings))
+    if judge != DEMO:
+        find_judge(JudgeConfig(model=judge))
+    if embeddings != DEMO:
+        find_model(embeddings, True, "embeddings.model", ("modules.json", "config.json"))
+    return replace(options, judge=judge, embeddings=embeddings)
 
 
 def _language(data: Path, surveyed: Survey) -> str:
@@ -202,10 +204,8 @@ def _warnings(parts: Proposal, options: InitOptions, unfit: str | None) -> Itera
         )
     rows = {name: METRICS[name] for name in metrics if name in METRICS}
     asks = any(row.judge for row in rows.values())
-    if options.judge == DEMO and asks:
-        unknown = unknown_to_toy(DEMO, language)
-        limit = f", which was trained on English and Spanish, not on {unknown}" if unknown else ""
-        yield f"the judge is a toy to try the program with{limit}: set judge.model to the folder of a model of your own"
+    if asks and (toy := toy_sentence(options.judge, language)):
+        yield toy.removesuffix(".")
     if surveyed.is_log and not {"reference", "reference_contexts"}.intersection(surveyed.present):
         yield (
             "retrieval_* need the expected answer of each question, in a column ground_truth, or the expected "
@@ -244,13 +244,11 @@ def _is_possible(metric: Metric, present: Iterable[str]) -> bool:
 
 def _unfit_embeddings(language: str, options: InitOptions) -> str | None:
     """Why texts of the language cannot be compared with the chosen embeddings, and what to do; None if they can."""
-    if options.embeddings != DEMO:
-        return None
-    if not _has_demo_embeddings():
+    if options.embeddings == DEMO and not _has_demo_embeddings():
         return f"those of the demo are not installed ({INSTALL}). Install them, or set embeddings.model for {language}"
-    if language == ENGLISH:
-        return None
-    return f"those of the demo are English only. Set embeddings.model for {language}"
+    if options.embeddings == DEMO and language != ENGLISH:
+        return f"those of the demo are English only. Set embeddings.model for {language}"
+    return None
 
 
 def sample_metrics(embeddings: str) -> list[str]:
@@ -268,13 +266,6 @@ def _has_demo_embeddings() -> bool:
     return True
 
 
-def _row(name: str, surveyed: Survey) -> Metric:
-    """The metric as the proposed configuration has it."""
-    if name in RETRIEVAL and surveyed.compares_texts:
-        return METRICS[name].with_options(RetrievalConfig(match=MATCH_OF_TEXTS))
-    return METRICS[name]
-
-
 def _preferred(possible: Sequence[str], is_log: bool) -> list[str]:
     if is_log and any(name in RETRIEVAL for name in possible):
         return [name for name in OF_LOGS if name in possible]
@@ -288,8 +279,8 @@ def _faster_dtype(judge: str) -> tuple[str, float] | None:
         return None
     from rag_evaluator.judge.engines.transformers.linear import seconds_by_dtype  # loads torch
 
-    slower, faster = sorted(seconds_by_dtype().items(), key=lambda item: -item[1]) or (("", 0.0), ("", 1.0))
-    return (faster[0], slower[1] / faster[1]) if slower[1] > FASTER_DTYPE * faster[1] else None
+    seconds = seconds_by_dtype()
+    return faster_dtype(seconds, max(seconds, key=lambda name: seconds[name])) if seconds else None
 
 
 def _text(data: Path, options: InitOptions, proposal: Proposal, unfit: bool) -> str:

@@ -11,10 +11,11 @@ from pathlib import Path
 from rag_evaluator.dataset import check_readable
 from rag_evaluator.dataset.columns import ID, LISTS, TEXTS, ColumnNames, accepted_names, as_key, column_names
 from rag_evaluator.dataset.contents import samples_of
-from rag_evaluator.dataset.readers import iterate_records
+from rag_evaluator.dataset.doubts import MOST, texts_in
+from rag_evaluator.dataset.readers import read_records
 from rag_evaluator.dataset.readers.json_files import InputRecord
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.dataset.values import READ, json_or_text
+from rag_evaluator.dataset.values import READ
 
 COLUMN_NAMES: Mapping[str, Sequence[str]] = json.loads(
     Path(__file__).with_name("column_names.json").read_text(encoding="utf-8")
@@ -42,18 +43,22 @@ def recognised(names: Iterable[str]) -> dict[str, str]:
     Where several names may be the same column, the one that is read anyway counts, else the first; of contexts in
     numbered columns (`chunk_1`, `chunk_2`) all count, in the order of their numbers. Else the order is the file's.
     """
-    names = list(names)
+    keys = {name: key_of(name) for name in names}
     mapping: dict[str, str] = {}
     for canonical in COLUMN_NAMES:
-        read = [name for name in accepted_names(canonical) if name in names]
-        similar = [name for name in names if BY_KEY.get(key_of(name)) == canonical]
-        numbered = sorted((name for name in names if _is_numbered(name, canonical)), key=_number)
+        read = [name for name in accepted_names(canonical) if name in keys]
+        similar = [name for name, key in keys.items() if BY_KEY.get(key) == canonical]
+        numbers = {
+            name: int(match[0])
+            for name, key in keys.items()
+            if (match := NUMBER.search(key)) and BY_KEY.get(key[: match.start()]) == canonical
+        }
+        numbered = sorted(numbers, key=lambda name: numbers[name])
         if canonical in read or (len(read) == 1 and not numbered):
             continue
         if chosen := numbered if canonical in LISTS and not similar else [*read, *similar][:1]:
             mapping |= dict.fromkeys(chosen, canonical)
-    order = sorted(mapping, key=names.index)
-    first = list(dict.fromkeys(mapping[name] for name in order))
+    first = list(dict.fromkeys(mapping[name] for name in keys if name in mapping))
     return dict(sorted(mapping.items(), key=lambda item: first.index(item[1])))
 
 
@@ -66,17 +71,6 @@ def _ids(rows: Sequence[InputRecord], names: Iterable[str]) -> dict[str, str]:
     return {}
 
 
-def _is_numbered(name: str, canonical: str) -> bool:
-    key = key_of(name)
-    return NUMBER.search(key) is not None and BY_KEY.get(NUMBER.sub("", key)) == canonical
-
-
-def _number(name: str) -> int:
-    match = NUMBER.search(key_of(name))
-    return int(match[0]) if match else 0
-
-
-MOST = 1000  # rows that are looked at
 MARKS = ("|||", "||", "<sep>", "<SEP>", "[SEP]", "###", "@@", ";;", "\n---\n", "\n***\n", "¶", " | ", " // ")
 """What people put between the contexts of a cell; the longer ones first."""
 ENOUGH = 0.5  # of the cells
@@ -105,17 +99,12 @@ class Survey:
     is_log: bool
 
     @property
-    def has_ids(self) -> bool:
-        """Whether a column names the rows."""
-        return ID in self.columns.values() or bool(self.samples and ID in self.samples[0].row)
-
-    @property
     def compares_texts(self) -> bool:
         """Whether a log says which contexts are right, but not the answer, by which the judge would decide it."""
         return self.is_log and "reference_contexts" in self.present and "reference" not in self.present
 
 
-def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
+def survey(path: Path, columns: Mapping[str, str]) -> Survey:
     """Look at the first rows of a file.
 
     Args:
@@ -123,34 +112,30 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
 
     Raises `DatasetError` if it cannot be read, or a text or context in it cannot be read without guessing.
     """
-    name, records = iterate_records(path)
+    name, records = read_records(path)
     first = list(islice(records, MOST + 1))
     rows = first[:MOST]
     names_in_file = column_names(record.row for record in rows)
-    user_columns = {name: to for name, to in (columns or {}).items() if name in names_in_file}
+    user_columns = {name: to for name, to in columns.items() if name in names_in_file}
+    free = [name for name in names_in_file if name not in user_columns]
     taken = {to.partition("[")[0] for to in user_columns.values()}
-    guessed = {
-        name: to for name, to in recognised(names_in_file).items() if name not in user_columns and to not in taken
-    }
-    guessed |= (
-        {}
-        if ID in (*names_in_file, *taken)
-        else _ids(rows, [name for name in names_in_file if name not in user_columns])
-    )
+    guessed = {name: to for name, to in recognised(free).items() if to not in taken}
+    if ID not in (*names_in_file, *taken):
+        guessed |= _ids(rows, free)
     mapping = _with_marks({**user_columns, **guessed}, rows, names_in_file)
     names = ColumnNames(mapping)
+    samples = samples_of(name, rows, names)
+    check_readable(samples, TEXTS)
     is_log = names.is_log(names_in_file)
     names = names.of_log() if is_log else names
-    samples = samples_of(name, rows, ColumnNames(mapping))
-    check_readable(samples, TEXTS)
-    present = [column for column in READ if any(column in sample.columns for sample in samples)]
-    read = {column: names.read_from(column, names_in_file) for column in present}
+    present = {column for sample in samples for column in sample.columns}
+    read = {column: names.read_from(column, names_in_file) for column in READ if column in present}
     used = {name for columns in read.values() for name in columns}
     return Survey(
         columns=mapping,
         names=read,
         unused=[name for name in names_in_file if name not in used and ID not in (name, mapping.get(name))],
-        present=present,
+        present=list(read),
         samples=samples,
         is_all=len(first) <= MOST,
         is_log=is_log,
@@ -158,18 +143,12 @@ def survey(path: Path, columns: Mapping[str, str] | None = None) -> Survey:
 
 
 def _with_marks(mapping: Mapping[str, str], rows: Sequence[InputRecord], present: Sequence[str]) -> dict[str, str]:
-    """The mapping with the mark between the contexts of a cell, where there is one."""
+    """The mapping with what most cells of a column of contexts that are texts, not lists, have between their parts."""
     marked = dict(mapping)
     for canonical in LISTS:
         for name in ColumnNames(mapping).read_from(canonical, present):
-            mark = _mark(name, rows) if "[" not in marked.get(name, "") else None
-            if mark:
+            texts = texts_in(name, [record.row for record in rows])
+            mark = next((mark for mark in MARKS if sum(mark in text for text in texts) > ENOUGH * len(texts)), None)
+            if mark and "[" not in marked.get(name, ""):
                 marked[name] = f"{canonical}[{mark.strip(' ')}]"
     return marked
-
-
-def _mark(name: str, rows: Iterable[InputRecord]) -> str | None:
-    """What most cells of a column that are texts, not lists, have between their parts."""
-    values = (json_or_text(record.row.get(name), True) for record in rows)
-    texts = [value for value in values if isinstance(value, str) and value.strip()]
-    return next((mark for mark in MARKS if sum(mark in text for text in texts) > ENOUGH * len(texts)), None)

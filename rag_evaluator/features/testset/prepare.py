@@ -34,7 +34,7 @@ def corpus_of(config: Config) -> Corpus:
     settings = config.section(TestsetConfig)
     if not (sources := settings.documents):
         raise ConfigError(
-            f"{config.source}: 'testset.documents' is missing. Give files or folders there, or by --documents."
+            f"{config.place()}: 'testset.documents' is missing. Give files or folders there, or by --documents."
         )
     folder, tokenizer = config.results_dir / FOLDER, _tokenizer(config)
     source = short_digest(

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_evaluator.dataset.json_values import is_blank
-from rag_evaluator.dataset.readers import READERS, existing, iterate_records
+from rag_evaluator.dataset.readers import READERS, existing, read_records
 from rag_evaluator.dataset.readers.json_files import library_errors, read_text
 from rag_evaluator.errors import DatasetError
 from rag_evaluator.features.testset.corpus import Document
@@ -100,7 +100,7 @@ def _of_file(path: Path, name: str, text_column: str | None) -> Iterator[Documen
 def _rows(path: Path, name: str, text_column: str | None) -> Iterator[Document]:
     """A document a row of a table; the first row says which column has the text."""
     column = None
-    for place, record in enumerate(iterate_records(path)[1]):
+    for place, record in enumerate(read_records(path)[1]):
         column = column or _text_column(record.row, text_column, record.where)
         identity = next((record.row[key] for key in ID_COLUMNS if record.row.get(key) not in (None, "")), place)
         value = record.row.get(column)

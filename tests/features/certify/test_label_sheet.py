@@ -74,7 +74,7 @@ def test_a_sheet_that_is_there_is_not_replaced(run: Path, tmp_path: Path) -> Non
         label_sheet(run, tmp_path / "a.xlsx", size=24)
     assert (tmp_path / "a.xlsx").read_bytes() == b"filled in"
     label_sheet(run, tmp_path / "a.xlsx", size=24, force=True)
-    assert len(read_records(tmp_path / "a.xlsx")[1]) == 24
+    assert len(list(read_records(tmp_path / "a.xlsx")[1])) == 24
 
 
 @pytest.mark.parametrize(

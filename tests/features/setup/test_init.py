@@ -124,11 +124,11 @@ def test_rows_or_the_sample_are_given_and_not_both(
     assert [path.name for path in folder.iterdir()] == ["preguntas.csv"]
 
 
-def workbooks(folder: Path) -> None:
+def workbooks(folder: Path, identity: str = "id") -> None:
     """The answers of two systems in workbooks with other headings and another order of rows."""
     headings = (
         ["Question ID", "Question", "Answer from bot", "Fragmentos recuperados", "expected"],
-        ["id", "user question", "Bot answer", "Retrieved passages", "Notes"],
+        [identity, "user question", "Bot answer", "Retrieved passages", "Notes"],
     )
     for name, heads, order in (("A.xlsx", headings[0], (1, 2, 3)), ("B.xlsx", headings[1], (3, 1, 2))):
         book = openpyxl.Workbook()
@@ -139,19 +139,19 @@ def workbooks(folder: Path) -> None:
         book.save(folder / name)
 
 
+@pytest.mark.parametrize("identity", ["id", "QID"])
 def test_two_files_with_other_headings_get_one_configuration_that_scores_both(
-    folder: Path, capsys: pytest.CaptureFixture[str]
+    folder: Path, capsys: pytest.CaptureFixture[str], identity: str
 ) -> None:
-    workbooks(folder)
+    workbooks(folder, identity)
     assert main(["init", "A.xlsx", "B.xlsx", "--language", "en"]) == 0
     printed = capsys.readouterr().out
     assert "of A.xlsx: Question = user_input, Answer from bot = response, Fragmentos recuperados = retrieved" in printed
     assert "of B.xlsx: user question = user_input, Bot answer = response, Retrieved passages = retrieved" in printed
     assert "no column was recognised as the reference, which context_precision_with_reference" in printed
     assert "'Notes' may be it: --columns Notes=reference" in printed
-    runs = [["--set", "metrics=[exact_match]", "--set", "columns.Notes=reference"]]
-    runs += [[*runs[0], "--set", "dataset=B.xlsx", "--set", "name=B"]]
-    for words in runs:
+    first = ["--set", "metrics=[exact_match]", "--set", "columns.Notes=reference"]
+    for words in (first, [*first, "--set", "dataset=B.xlsx", "--set", "name=B"]):
         assert main(["config.yaml", *words]) == 0
         assert "Worst rows: Q3, Q2." in capsys.readouterr().out.replace("Q2, Q3", "Q3, Q2")
     assert main(["compare", "results/A", "results/B"]) == 0

@@ -103,7 +103,7 @@ def test_columns_and_texts_in_the_language_of_a_pack_are_recognised(tmp_path: Pa
     assert "answer_relevancy" not in proposal.metrics, "the demo embeddings are for English"
     assert any("embeddings.model" in warning for warning in proposal.warnings)
     assert not any("prompts in" in warning for warning in proposal.warnings)
-    of_judge = [warning for warning in proposal.warnings if "the judge is a toy" in warning]
+    of_judge = [warning for warning in proposal.warnings if "judge is a toy" in warning]
     assert [f"not on {language.title()}" in warning for warning in of_judge] == [language != "spanish"]
 
 

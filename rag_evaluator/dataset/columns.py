@@ -177,6 +177,8 @@ class ColumnNames:
     def value_of(self, canonical: str, record: InputRecord) -> Any:
         """What a row has in a canonical column, None for nothing; DatasetError where columns differ."""
         names, read = self.names_of(canonical, record), self.readers[canonical]
+        if not names:  # as of most columns
+            return None
         fields = {name: read(Field(record, name, canonical, self.marks.get(name))) for name in names}
         values = list(_with_text(fields, canonical).values()) or [None]
         if canonical in LISTS and len(values) > 1 and names[0] in self.mapping:

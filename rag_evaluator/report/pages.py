@@ -6,11 +6,11 @@ import json
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
-from itertools import pairwise
+from itertools import groupby, pairwise
 from typing import Any, Literal
 
 import jinja2
@@ -255,12 +255,12 @@ def difference(first: str, second: str) -> WordDiff:
     numbers: dict[str, int] = {}
     words = tokens(first), tokens(second)
     coded = [[numbers.setdefault(token, len(numbers)) for token in text] for text in words]
-    left, right = list[TextPart](), list[TextPart]()
+    own, other = set[int](), set[int]()  # places of words that one text has and the other has not
     for code in Indel.opcodes(*coded):
-        same = code.tag == "equal"
-        left.append(TextPart("".join(words[0][code.src_start : code.src_end]), "" if same else "ins"))
-        right.append(TextPart("".join(words[1][code.dest_start : code.dest_end]), "" if same else "del"))
-    return WordDiff(tuple(_without_ends(_joined(left))), tuple(_without_ends(_joined(right))))
+        if code.tag != "equal":
+            own.update(range(code.src_start, code.src_end))
+            other.update(range(code.dest_start, code.dest_end))
+    return WordDiff(_marked(words[0], own, "ins"), _marked(words[1], other, "del"))
 
 
 def tokens(text: str) -> list[str]:
@@ -277,32 +277,13 @@ def _pattern() -> re.Pattern[str]:
     )
 
 
-def _without_ends(pieces: Iterator[TextPart]) -> Iterator[TextPart]:
-    """Pieces whose marks do not begin or end with white space, unless nothing else differs."""
-    for piece in pieces:
-        inside = piece.text.strip()
-        if not piece.mark or not inside:
-            yield piece
-            continue
-        before, _, after = piece.text.partition(inside)
-        yield from (part for part in (TextPart(before), TextPart(inside, piece.mark), TextPart(after)) if part.text)
+def _marked(words: Sequence[str], differing: Collection[int], mark: Mark) -> tuple[TextPart, ...]:
+    """A text in pieces. White space is marked between two marked words only, which read as one change then."""
 
+    def is_marked(place: int) -> bool:
+        if words[place].isspace():
+            return place - 1 in differing and place + 1 in differing
+        return place in differing
 
-def _joined(pieces: Sequence[TextPart]) -> Iterator[TextPart]:
-    """Pieces without empty ones; a blank between two marked ones is marked, too: they read as one change."""
-    filled = [piece for piece in pieces if piece.text]
-    text, mark = "", filled[0].mark if filled else ""
-    for place, piece in enumerate(filled):
-        now = _mark(filled, place)
-        if now != mark:
-            yield TextPart(text, mark)
-            text, mark = "", now
-        text += piece.text
-    if text:
-        yield TextPart(text, mark)
-
-
-def _mark(pieces: Sequence[TextPart], place: int) -> Mark:
-    piece = pieces[place]
-    between = 0 < place < len(pieces) - 1 and piece.text.isspace()
-    return pieces[place - 1].mark if between and pieces[place - 1].mark == pieces[place + 1].mark else piece.mark
+    pieces = groupby(range(len(words)), key=is_marked)
+    return tuple(TextPart("".join(words[at] for at in places), mark if marked else "") for marked, places in pieces)

@@ -1,7 +1,7 @@
 """What a comparison says, in sentences: what is shown, what is equal within a margin, what is not settled."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from rag_evaluator.files.atomic import folder_names
@@ -22,7 +22,6 @@ from rag_evaluator.results.conclusion import (
 )
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import row_name
-from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.statistics.paired import MetricComparison, Verdict
 
 WITHIN: Mapping[Verdict, str] = {
@@ -71,9 +70,12 @@ def conclude_comparison(
     sentences = list(conclude_labels(names, labels, lambda place: row_name(place, first.run.samples[place].row)))
     for side in others:
         figures = [line.figures for line in lines if line.run == side.run.name]
-        judging = judging_of(first.run, side.run, [line.metric for line in figures])
-        if any(line.run == side.run.name for line in labels):
-            judging = replace(judging, scores=" by the scores")
+        known = [run.manifest for run in (first.run, side.run) if run.manifest.get("signatures")]
+        metrics = [line.metric for line in figures]
+        differing = differing_conditions(known[0], known[1], metrics) if len(known) == 2 else {}
+        useful = useful_metrics(first.run) & useful_metrics(side.run)  # by certificates of both judges
+        scores = " by the scores" * any(line.run == side.run.name for line in labels)
+        judging = Judging(known if differing else known[-1:], useful, list(differing), scores)
         matched = row_match(first, side).matched
         several, name = len(others) > 1, names[side.run.name]
         said = conclude_pair(name, figures, matched, effect, judging)
@@ -98,48 +100,34 @@ def decisions_of(
     changed: Sequence[ChangedScore],
     meanings: Mapping[str, str],
 ) -> Iterator[Decision]:
-    """What each run but the first, the baseline, is decided by.
+    """`B. Not settled: context_recall. Read rows Q010 and Q031, where B lost.`: what is shown, and what to read first.
+
+    One for each run but the first, the baseline.
 
     Args:
         lines, changed: of all runs.
         meanings: metric -> what its score says, where that is known.
     """
     names = folder_names(runs)
+    baseline = names[runs[0]]
     for run in runs[1:]:
         figures = [line.figures for line in lines if line.run == run]
-        changes = [change for change in changed if change.run == run]
-        decision = decide(names[runs[0]], names[run], figures, changes)
-        yield Decision(run, decision, in_rows(names[run], figures, meanings))
+        settled = [line for line in figures if line.verdict == "shown"]  # and not within a margin that does not matter
+        better, worse = ([line.metric for line in settled if word(line) == kind] for kind in ("better", "worse"))
+        if better and worse:
+            parts = [f"Neither alone: {names[run]} is better in {listed(better)}, worse in {listed(worse)}."]
+        else:
+            parts = [f"{names[run]}." if better else f"{baseline}." if worse else "Neither is shown to be better."]
+        if unsettled := [line.metric for line in figures if line.verdict == "not settled"]:
+            parts.append(f"Not settled: {listed(unsettled)}.")
+        against, loser = ("better", baseline) if worse and not better else ("worse", names[run])
+        of_run = (change.name for change in changed if (change.run, change.direction) == (run, against))
+        if rows := list(dict.fromkeys(of_run))[:NAMED]:
+            parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {loser} lost.")
+        yield Decision(run, " ".join(parts), _in_rows(names[run], figures, meanings))
 
 
-def decide(baseline: str, run: str, lines: Sequence[MetricComparison], changed: Sequence[ChangedScore]) -> str:
-    """`B. Not settled: context_recall. Read rows Q010 and Q031, where B lost.`: what is shown, and what to read first.
-
-    Args:
-        lines: of all metrics of the run, tested.
-        changed: rows of this run that changed most.
-    """
-    settled = [line for line in lines if line.verdict == "shown"]  # and not within a margin that does not matter
-    shown = {kind: [line.metric for line in settled if word(line) == kind] for kind in ("better", "worse")}
-    is_worse = bool(shown["worse"]) and not shown["better"]
-    if is_worse:
-        parts = [f"{baseline}."]
-    elif shown["better"] and not shown["worse"]:
-        parts = [f"{run}."]
-    elif shown["better"]:
-        parts = [f"Neither alone: {run} is better in {listed(shown['better'])}, worse in {listed(shown['worse'])}."]
-    else:
-        parts = ["Neither is shown to be better."]
-    if unsettled := [line.metric for line in lines if line.verdict == "not settled"]:
-        parts.append(f"Not settled: {listed(unsettled)}.")
-    against, loser = ("better", baseline) if is_worse else ("worse", run)
-    rows = list(dict.fromkeys(change.name for change in changed if change.direction == against))[:NAMED]
-    if rows:
-        parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {loser} lost.")
-    return " ".join(parts)
-
-
-def in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str, str]) -> str:
+def _in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str, str]) -> str:
     """`In rouge_score (runs of words) B scores better in 14 of 40 rows, worse in 5, the same in 21.`; empty if in none.
 
     It is about the metric of the first sentence: of those that are shown the first, else the largest difference.
@@ -153,13 +141,6 @@ def in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str, 
     means = f" ({meanings[line.metric]})" if line.metric in meanings else ""
     better = f"In {line.metric}{means} {run} scores better in {line.wins:,} of {rows}"
     return f"{better}, worse in {line.losses:,}, the same in {line.ties:,}."
-
-
-def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
-    """Return how two runs were judged: a metric needs no words if certificates call the judges of both useful."""
-    known = [run.manifest for run in (a, b) if run.manifest.get("signatures")]
-    differing = list(differing_conditions(known[0], known[1], metrics)) if len(known) == 2 else []
-    return Judging(known if differing else known[-1:], useful_metrics(a) & useful_metrics(b), differing)
 
 
 def difference_rule(level: float, tests: int) -> str:
@@ -191,7 +172,7 @@ def conclude_pair(
         yield f"{run} {listed(_shown(shown, judging), most=len(shown))}{judging.of(shown)}."
     for line in known:
         if line.verdict in WITHIN:
-            difference = f"{line.metric} {_difference(line, 3)}"
+            difference = f"{line.metric} {with_interval(line.difference, 3)}"
             yield f"{WITHIN[line.verdict]} the margin of {line.margin:g}: {difference}{judging.of([line])}."
     rest = [line for line in known if line.verdict == "not settled"]
     same = [line for line in known if line.verdict == "equal in all rows"]
@@ -216,7 +197,7 @@ def _largest(lines: Sequence[MetricComparison]) -> tuple[MetricComparison, str]:
     """The largest difference as a share of its range: `faithfulness differs by 0.10 [-0.04, 0.23]`."""
     largest = max(lines, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
     which = f"{largest.metric} differs by" if len(lines) == 1 else f"the largest difference is {largest.metric}"
-    return largest, f"{which} {_difference(largest)}"
+    return largest, f"{which} {with_interval(largest.difference)}"
 
 
 def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]:
@@ -230,7 +211,7 @@ def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]
         if group:
             yield f"{verb} in {listed((_by(line) for line in group), most=len(group))}"
     if unknown:
-        differences = (f"{line.metric} by {_difference(line)}" for line in unknown)
+        differences = (f"{line.metric} by {with_interval(line.difference)}" for line in unknown)
         yield f"differs in {listed(differences, most=len(unknown))}"
 
 
@@ -238,10 +219,6 @@ def _by(line: MetricComparison) -> str:
     """A difference without its sign: the verb says the direction."""
     low, high = sorted(abs(end or 0.0) for end in (line.difference.ci_low, line.difference.ci_high))
     return f"{line.metric} by {with_ends(abs(line.difference.mean or 0.0), low, high)}"
-
-
-def _difference(line: MetricComparison, digits: int = 2) -> str:
-    return with_interval(line.difference, digits)
 
 
 def _needed(line: MetricComparison, effect: float) -> str:

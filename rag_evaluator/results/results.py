@@ -117,14 +117,6 @@ class Results(WithOverview):
         values = {metric: [score.value for score in scores] for metric, scores in self.scores.items()}
         return tally_of(values, self.samples, self.manifest)
 
-    def under(self, names: Mapping[str, str]) -> "Results":
-        """The same with other names of metrics, by which their scales are found, too.
-
-        Args:
-            names: new name -> metric; several may name one.
-        """
-        return joined([self], names)
-
     def details(self) -> Iterator[dict[str, Any]]:
         """One record per score, or per repeat of it, sample by sample, from which the number can be followed."""
         for row in self:
@@ -137,25 +129,20 @@ class Results(WithOverview):
         return folder
 
 
-def joined(tables: Sequence[Results], names: Mapping[str, str]) -> Results:
+def joined(metrics: Mapping[str, tuple[Results, str]]) -> Results:
     """Results of the same rows as one; what is said of the run is the first's.
 
     Args:
-        names: of a metric, in order -> its name in one of the tables.
+        metrics: name, in order -> the results that have the scores, and the name of the metric there.
     """
-    scores = {name: row for table in tables for name, row in table.scores.items()}
-    lines = {name: line for table in tables for name, line in table.signatures.items()}
-    about = {name: row for table in tables for name, row in table.manifest.get("metrics", {}).items()}
-    signatures = {name: lines[metric] for name, metric in names.items()}
+    [first, _], *_ = metrics.values()
+    about = {name: table.manifest.get("metrics", {}).get(metric) for name, (table, metric) in metrics.items()}
     return replace(
-        tables[0],
-        scores={name: scores[metric] for name, metric in names.items()},
-        signatures=signatures,
-        manifest={
-            **tables[0].manifest,
-            "metrics": {n: about[metric] for n, metric in names.items() if metric in about},
-        },
-        judged=_JoinedRows(tables, names, signatures),
+        first,
+        scores={name: table.scores[metric] for name, (table, metric) in metrics.items()},
+        signatures=(signatures := {name: table.signatures[metric] for name, (table, metric) in metrics.items()}),
+        manifest={**first.manifest, "metrics": {name: row for name, row in about.items() if row is not None}},
+        judged=_JoinedRows(metrics, signatures),
     )
 
 
@@ -163,11 +150,12 @@ def joined(tables: Sequence[Results], names: Mapping[str, str]) -> Results:
 class _JoinedRows:
     """The rows of joined results, with their judgements; read anew by each iteration."""
 
-    tables: Sequence[Results]
-    names: Mapping[str, str]
+    metrics: Mapping[str, tuple[Results, str]]
     signatures: Mapping[str, str]
 
     def __iter__(self) -> Iterator[Row]:
-        for rows in zip(*self.tables, strict=True):
-            scores = {name: score for row in rows for name, score in row.scores.items()}
-            yield Row(rows[0].sample, {n: scores[metric] for n, metric in self.names.items()}, self.signatures)
+        tables = {id(table): table for table, _ in self.metrics.values()}
+        for rows in zip(*tables.values(), strict=True):
+            by_table = dict(zip(tables, rows, strict=True))
+            scores = {name: by_table[id(table)].scores[metric] for name, (table, metric) in self.metrics.items()}
+            yield Row(rows[0].sample, scores, self.signatures)

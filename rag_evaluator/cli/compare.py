@@ -61,7 +61,6 @@ def compare(options: argparse.Namespace) -> int:
     from rag_evaluator.cli.console import print_json, print_parts, say
     from rag_evaluator.comparison.compare import compare as compare_runs
     from rag_evaluator.files.atomic import check_replaceable
-    from rag_evaluator.results.comparison import tables_of
 
     if options.csv:
         check_replaceable(options.csv, HEADER, options.force, options.runs)
@@ -79,7 +78,7 @@ def compare(options: argparse.Namespace) -> int:
     if options.json:
         print_json(comparison.to_json())
         return OK
-    print_parts(tables_of(comparison))  # what must be known first, then the tables
+    print_parts(comparison.overview())  # what must be known first, then the tables
     for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
         say(line)
     return OK

@@ -24,7 +24,6 @@ from rag_evaluator.results.aligned import (
     cluster_column,
     clusters_of,
     common_metrics,
-    equal_rows,
     groups_of,
     keys_of,
     match,
@@ -36,6 +35,7 @@ from rag_evaluator.results.certificate import KeptLabels, do_not_rely, kept_labe
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
 from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
 from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
@@ -121,7 +121,7 @@ def compare(
     lines = compared(range(len(first.keys)))
     labels = adjusted([line for side in rest for line in labelled_differences(first, side, level, clusters)])
     warnings = [sentence for side in rest for sentence in caveats(first, side, on, common[side.run.name])]
-    equal = (equal_rows(run, keys_of(run.samples, cluster or on)) for run in runs)
+    equal = (repeated_rows(run.samples, keys_of(run.samples, cluster or on), f" of {run.name}") for run in runs)
     changed = tuple(
         change
         for side in rest

@@ -25,7 +25,6 @@ from rag_evaluator.results.aligned import (
     cluster_column,
     clusters_of,
     common_metrics,
-    equal_rows,
     keys_of,
     match,
     other_questions,
@@ -38,6 +37,7 @@ from rag_evaluator.results.conclusion import judged_by, next_command
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
 from rag_evaluator.statistics.paired import Floats
@@ -72,7 +72,7 @@ def _differences(
     if new := [metric for metric in run.scores if metric not in baseline.scores]:
         logger.warning("%s has no scores of %s: not compared.", baseline.name, ", ".join(new))
     labels, weights = clusters_of([a, b], cluster) if cluster else None, weights_of(a)
-    equal = equal_rows(baseline, keys_of(baseline.samples, cluster or on))
+    equal = repeated_rows(baseline.samples, keys_of(baseline.samples, cluster or on), f" of {baseline.name}")
     other, known = other_questions(a, b, on)
     fault = (
         f"{other} of {known} rows that were matched by '{on}' have other questions in {run.name}: these are not the "
@@ -220,7 +220,7 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
     if cluster:
         require_column(scores, cluster, "by which rows are put together")
     labels = keys_of(scores.samples, cluster) if cluster else None
-    equal = equal_rows(scores, labels)
+    equal = repeated_rows(scores.samples, labels, f" of {scores.name}")
 
     def of(values: Sequence[float], scale: Scale) -> Measured:
         estimate = mean_interval(values, scale, LEVEL, labels)

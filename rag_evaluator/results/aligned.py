@@ -24,7 +24,6 @@ from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.overview import shortened
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
-from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.paired import Floats, Paired
 
@@ -53,7 +52,8 @@ def match(runs: Sequence[ScoredRows], on: str | None = None) -> tuple[str, list[
     Raises `ResultsError` for a column that a run does not have.
     """
     if on is None:
-        on = ID if all(map(_has_ids, runs)) else QUESTION
+        ids = [keys_of(run.samples, ID) for run in runs]
+        on = ID if all(None not in keys and len(set(keys)) == len(keys) for keys in ids) else QUESTION
     return on, [_by_key(run, on) for run in runs]
 
 
@@ -75,11 +75,6 @@ def require_column(run: ScoredRows, column: str, use: str) -> None:
         raise ResultsError(
             f"{run.name}: no row has something in '{column}', {use}.{did_you_mean(column, row_names(run.samples))}"
         )
-
-
-def _has_ids(run: ScoredRows) -> bool:
-    keys = keys_of(run.samples, ID)
-    return None not in keys and len(set(keys)) == len(keys)
 
 
 def _by_key(run: ScoredRows, on: str) -> Matched:
@@ -122,17 +117,16 @@ def align(runs: Sequence[ScoredRows], matched: Sequence[Matched], whole: bool = 
     keys = set(matched[0].places)
     if not whole:
         keys &= set().union(*(other.places for other in matched[1:]))
-    return [_aligned(*side, sorted(keys)) for side in zip(runs, matched, strict=True)]
-
-
-def _aligned(run: ScoredRows, matched: Matched, keys: Sequence[str]) -> Aligned:
-    places = [matched.places.get(key, []) for key in keys]
-    scores = {
-        metric: np.array([_mean([values[place] for place in rows]) for rows in places], np.float64)
-        for metric, values in run.scores.items()
-    }
-    has_rows = np.array([bool(rows) for rows in places], dtype=np.bool_)
-    return Aligned(run, matched, keys, scores, has_rows)
+    aligned = []
+    for run, own in zip(runs, matched, strict=True):
+        places = [own.places.get(key, []) for key in sorted(keys)]
+        scores = {
+            metric: np.array([_mean([values[place] for place in rows]) for rows in places], np.float64)
+            for metric, values in run.scores.items()
+        }
+        has_rows = np.array([bool(rows) for rows in places], dtype=np.bool_)
+        aligned.append(Aligned(run, own, sorted(keys), scores, has_rows))
+    return aligned
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -347,12 +341,6 @@ def _mean_pieces(outcomes: Mapping[str, int]) -> float | None:
     counts = [(int(match[1]), rows) for outcome, rows in outcomes.items() if (match := PIECES.fullmatch(outcome))]
     rows = sum(rows for _, rows in counts)
     return sum(pieces * rows for pieces, rows in counts) / rows if rows else None
-
-
-def equal_rows(run: ScoredRows, labels: Sequence[str | None] | None) -> str:
-    """The words about equal rows that count as independent, see `repeated_rows`; `labels`: of clusters, if any."""
-    clusters = [None] * len(run.samples) if labels is None else labels
-    return repeated_rows(run.samples, clusters, f" of {run.name}")
 
 
 def other_questions(a: Aligned, b: Aligned, on: str) -> tuple[int, int]:

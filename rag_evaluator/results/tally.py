@@ -47,11 +47,11 @@ def tally_of(scores: Mapping[str, Sequence[float]], samples: Sequence[Sample], m
         {metric: np.array(values, np.float64) for metric, values in scores.items()},
         clusters if reporting.cluster else None,
         reporting.ci_level,
-        repeated_rows(samples, clusters),
+        repeated_rows(samples, clusters, ""),
     )
 
 
-def repeated_rows(samples: Sequence[Sample], clusters: Clusters, of: str = "") -> str:
+def repeated_rows(samples: Sequence[Sample], clusters: Clusters | None, of: str) -> str:
     """The words about rows that intervals count as independent, and that repeat earlier ones; empty: hardly any do.
 
     Args:
@@ -59,7 +59,7 @@ def repeated_rows(samples: Sequence[Sample], clusters: Clusters, of: str = "") -
         of: the run, ` of results/demo`.
     """
     texts, apart = array("q"), array("q")
-    for place, (sample, cluster) in enumerate(zip(samples, clusters, strict=True)):
+    for place, (sample, cluster) in enumerate(zip(samples, clusters or [None] * len(samples), strict=True)):
         if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
             text = repr([sample.columns.get(name) for name in REPEATED])
             texts.append(hash(text))

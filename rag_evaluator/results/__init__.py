@@ -12,7 +12,7 @@ __getattr__, __dir__, __all__ = facade(
         "conclusion": "judge_words judged_by judged_config toy_sentence",
         "flags": "REASONS",
         "judgement": (
-            "FACTS GRADES Judgement SIGNS explained few_lines is_marked judgements_of meaning_of numbers_of tone_of"
+            "FACTS GRADES Judgement SIGNS explained few_lines is_marked judgements_of numbers_of tone_of verdicts_of"
         ),
         "manifest": "judge_of",
         "overview": "Grid WithOverview interval means",

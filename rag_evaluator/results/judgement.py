@@ -145,12 +145,6 @@ PAIRED: Mapping[tuple[str, str], str] = {("summary_score", "answers"): "question
 """(metric, key) of a list -> the texts of the input that it has an item for each of."""
 
 
-def meaning_of(metric: str, prompt: str, key: str, value: Any, about: Collection[str]) -> Meaning | None:
-    """What a verdict means; None where nobody knows. Any: JSON. The arguments are those of `verdicts_of`."""
-    row = verdicts_of(metric, prompt, key, about)
-    return None if row is None else row.meanings.get(value)
-
-
 def verdicts_of(metric: str, prompt: str, key: str, about: Collection[str]) -> Verdicts | None:
     """The row of `MEANINGS` for a key of an answer; None where there is none.
 
@@ -167,16 +161,6 @@ def verdicts_of(metric: str, prompt: str, key: str, about: Collection[str]) -> V
         and (not row.about or row.about in about)
     )
     return next(rows, None)
-
-
-def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) -> Tone:
-    """Where a grade is on its scale: the best third is good, the worst is bad.
-
-    Args:
-        about: what the manifest says of the metric: its range, and which end is the better one.
-    """
-    low, high = SCALES.get(metric) or about.get("range") or (0.0, 0.0)
-    return tone_of(value, low, high, about.get("better", "higher")) if key in GRADES else "plain"
 
 
 def is_marked(value: float | None, better: str, quarter: float | None) -> bool:
@@ -325,18 +309,20 @@ class JudgedVerdict:
     confidence: float | None = None
     items: Sequence[Any] | None = None
 
+    @cached_property
+    def _row(self) -> Verdicts | None:
+        asked = self.judgement
+        return verdicts_of(asked.metric, asked.prompt, self.key, asked.columns)
+
     @property
     def meaning(self) -> Meaning | None:
         """What it means; None where nobody knows."""
-        asked = self.judgement
-        return meaning_of(asked.metric, asked.prompt, self.key, self.value, asked.columns)
+        return self._row and self._row.meanings.get(self.value)
 
     @property
     def kind(self) -> str | None:
         """What it is about, see `Verdicts`; None where nobody knows."""
-        asked = self.judgement
-        row = verdicts_of(asked.metric, asked.prompt, self.key, asked.columns)
-        return None if row is None else row.kind
+        return self._row and self._row.kind
 
     @property
     def word(self) -> str:

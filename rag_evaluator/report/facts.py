@@ -5,11 +5,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
-from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
-from rag_evaluator.report.pages import number, render
+from rag_evaluator.report.pages import number, render, rows_link
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
@@ -213,7 +212,7 @@ class MetricLine:
 
     @property
     def missing_href(self) -> str:
-        return f"#{urlencode({'metric': self.metric, 'missing': 1}, errors='replace')}"
+        return rows_link(metric=self.metric, missing=1)
 
     @property
     def reasons(self) -> list[tuple[str, int]]:

@@ -12,12 +12,14 @@ from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby, pairwise
 from typing import Any, Literal
+from urllib.parse import urlencode
 
 import jinja2
 from markupsafe import Markup
 from rapidfuzz.distance import Indel
 
 from rag_evaluator.results.judgement import SIGNS, Tone
+from rag_evaluator.results.overview import shortened
 
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 
@@ -50,12 +52,17 @@ def clean(text: str) -> str:
 
 def beginning(text: str) -> str:
     """What a table shows of a text: at most `BEGINNING` characters, with an ellipsis where there are more."""
-    return clean(text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1].rstrip()}…")
+    return clean(shortened(text, BEGINNING))
 
 
 def render(template: str, **values: Any) -> str:
     """A page, or a part of one. `template` is in `templates/`. Any: what it shows."""
     return environment().get_template(template).render(**values)
+
+
+def rows_link(**filters: object) -> str:
+    """The address of the rows that these filters choose: `#metric=faithfulness&min=0.2&max=0.3`."""
+    return f"#{urlencode(filters, errors='replace')}"
 
 
 def json_in_page(value: Any) -> Markup:
@@ -199,8 +206,7 @@ class ShownText:
 
 def short(name: object) -> str:
     """A name on one line, cut where it is no name any more."""
-    text = str(name)
-    return text if len(text) <= NAME else f"{text[: NAME - 1]}…"
+    return shortened(str(name), NAME)
 
 
 def shown(text: str | Sequence[TextPart], folded: int = FOLDED) -> ShownText:

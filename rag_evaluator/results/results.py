@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.results.overview import Grid, WithOverview, counted, means
+from rag_evaluator.results.overview import Figures, Grid, WithOverview, counted, means
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary
@@ -43,7 +43,7 @@ class Results(WithOverview):
     def overview(self) -> list[Grid | str]:
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
-        conclusion = conclude(self.manifest, summary, self._tally(), self.name_of)
+        conclusion = conclude(self._tally(summary), self.name_of)
         return [*conclusion.lines(), *table]
 
     def name_of(self, place: int) -> str:
@@ -111,11 +111,11 @@ class Results(WithOverview):
                 (self.name_of(at), rows[at].sample.columns, [*map(json.loads, rows[at].details())]) for at in places
             )
 
-        return worst_of(self.manifest, self.summary(), self._tally(), texts_of, n)
+        return worst_of(self._tally(self.summary()), texts_of, n)
 
-    def _tally(self) -> Tally:
+    def _tally(self, summary: Mapping[str, Figures]) -> Tally:
         values = {metric: [score.value for score in scores] for metric, scores in self.scores.items()}
-        return tally_of(values, self.samples, self.manifest)
+        return tally_of(self.manifest, summary, values, self.samples)
 
     def details(self) -> Iterator[dict[str, Any]]:
         """One record per score, or per repeat of it, sample by sample, from which the number can be followed."""

@@ -226,7 +226,7 @@ class Run:
     @cached_property
     def tally(self) -> Tally:
         """What the rows come to."""
-        return tally_of(self.scores, self.samples, self.manifest)
+        return tally_of(self.manifest, self.summary, self.scores, self.samples)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""

@@ -229,12 +229,12 @@ def difference_of(
 ) -> LabelDifference:
     """The line of a metric. `equal`: places of the rows whose texts are equal, so that their labels should be."""
     a, b = pair
-    first, second = (_of(kept.labels, own) for kept, own in zip(pair, rows, strict=True))
+    first, second = (np.array([of.labels[row] for row in own], np.float64) for of, own in zip(pair, rows, strict=True))
     gains, reason = second - first, _reason(a, b)
     both = int(np.count_nonzero(~np.isnan(gains)))
     if reason:
         return LabelDifference(run, metric, both, None, reason)
-    first, second = (_of(kept.scores, own) for kept, own in zip(pair, rows, strict=True))
+    first, second = (np.array([of.scores[row] for row in own], np.float64) for of, own in zip(pair, rows, strict=True))
     changes, wide = second - first, Scale(a.low - a.high, a.high - a.low, better=a.better)
     drawn, drawn_rows = (a, rows[0]) if a.draw is not None else (b, rows[1])
     noise = [place for place in equal if abs(gains[place]) > TIE]
@@ -297,10 +297,6 @@ def _reason(a: KeptLabels, b: KeptLabels) -> str | None:
     if "unknown" in (a.chosen, b.chosen):
         return "how the labelled rows were chosen is not known"
     return None
-
-
-def _of(values: Sequence[float | None], rows: Sequence[int]) -> Array:
-    return np.array([np.nan if values[row] is None else values[row] for row in rows], dtype=np.float64)
 
 
 def write_report(

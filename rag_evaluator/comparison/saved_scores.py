@@ -78,7 +78,8 @@ def scales_for(
     for metric in metrics:
         known, (name, end) = known_scale(metric, runs), directions.get(metric, (metric, ""))
         if known is None:
-            known = _seen(metric, runs)
+            values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
+            known = Scale(min([0.0, *values]), max([1.0, *values]), "continuous", is_directed=False)
             if end:
                 known = known._replace(better="higher" if end == "higher" else "lower", is_directed=True)
             direction = (
@@ -121,11 +122,6 @@ def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> No
             raise ResultsError(
                 f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected {expected}."
             )
-
-
-def _seen(metric: str, runs: Sequence[ScoredRows]) -> Scale:
-    values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
-    return Scale(min([0.0, *values]), max([1.0, *values]), "continuous", is_directed=False)
 
 
 def _of_results(results: Results, name: str) -> ScoreTable:

@@ -52,7 +52,8 @@ def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words
 
 def _orders(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str]:
     """The gain where relevance is known; else how far the order changed."""
-    pairs = [_measured(fields) for fields in ordered]
+    measured = [fields["measured"] for fields in ordered if fields.get("measured")]
+    pairs = ((of["judge"].get(MEASURE), of["retriever"].get(MEASURE)) for of in measured)
     graded = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
     compared = [fields for fields in ordered if fields["spearman"] is not None]
     if graded:
@@ -73,12 +74,6 @@ def _orders(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str
         )
     elif ordered:
         yield f"Nothing to sort: none of {counted(len(ordered), 'question')} has two contexts or more to sort."
-
-
-def _measured(fields: Fields) -> tuple[float | None, float | None]:
-    """The measure of the judge's order and of the retriever's; None: not known."""
-    measured = fields.get("measured") or {"judge": {}, "retriever": {}}
-    return measured["judge"].get(MEASURE), measured["retriever"].get(MEASURE)
 
 
 def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> str:

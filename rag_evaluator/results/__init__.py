@@ -8,7 +8,7 @@ __getattr__, __dir__, __all__ = facade(
         "certificate": "CERTIFICATE FORMAT KeptLabels read_certificate standing standing_lines with_labels",
         "changes": "ScorePair VerdictChange verdict_changes",
         "comparison": "Comparison LabelDifference verdict_words word",
-        "comparison_conclusion": "Judging conclude_labels conclude_pair",
+        "comparison_conclusion": "conclude_labels conclude_pair",
         "conclusion": "judge_words judged_by judged_config toy_sentence",
         "flags": "REASONS",
         "judgement": (

@@ -1,8 +1,7 @@
 """What a comparison says, in sentences: what is shown, what is equal within a margin, what is not settled."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match
@@ -31,26 +30,6 @@ WITHIN: Mapping[Verdict, str] = {
 FEW_ROWS = 0.9  # share of the matched rows below which it is said how many rows a metric was compared in
 
 
-@dataclass(frozen=True)
-class Judging:
-    """How the scores of two runs were made, as far as a sentence must say it.
-
-    Attributes:
-        manifests, useful: see `judged_by`. Any: JSON.
-        differing: what differs between the two runs' judging, such as `judge` and `prompts`.
-        scores: the words `by the scores` where a sentence about labels comes first; else empty.
-    """
-
-    manifests: Sequence[Mapping[str, Any]] = ()
-    useful: Collection[str] = ()
-    differing: Sequence[str] = ()
-    scores: str = ""
-
-    def of(self, lines: Sequence[MetricComparison]) -> str:
-        """Return the words for a sentence about these metrics."""
-        return judged_by(self.manifests, [line.metric for line in lines], self.useful)
-
-
 def conclude_comparison(
     first: Aligned,
     others: Sequence[Aligned],
@@ -74,11 +53,11 @@ def conclude_comparison(
         metrics = [line.metric for line in figures]
         differing = differing_conditions(known[0], known[1], metrics) if len(known) == 2 else {}
         useful = useful_metrics(first.run) & useful_metrics(side.run)  # by certificates of both judges
+        judged = partial(judged_by, known if differing else known[-1:], useful=useful)
         scores = " by the scores" * any(line.run == side.run.name for line in labels)
-        judging = Judging(known if differing else known[-1:], useful, list(differing), scores)
         matched = row_match(first, side).matched
         several, name = len(others) > 1, names[side.run.name]
-        said = conclude_pair(name, figures, matched, effect, judging)
+        said = conclude_pair(name, figures, matched, effect, judged, bool(differing), scores)
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
@@ -157,7 +136,13 @@ def difference_rule(level: float, tests: int) -> str:
 
 
 def conclude_pair(
-    run: str, lines: Sequence[MetricComparison], matched: int, effect: float, judging: Judging
+    run: str,
+    lines: Sequence[MetricComparison],
+    matched: int,
+    effect: float,
+    judged: Callable[[Iterable[str]], str] = lambda metrics: "",
+    differently: bool = False,
+    scores: str = "",
 ) -> Iterator[str]:
     """The sentences about a run against the baseline.
 
@@ -165,23 +150,26 @@ def conclude_pair(
         lines: its metrics, tested.
         matched: rows that both have.
         effect: what `rows_needed` is for.
+        judged: tells who judged some metrics, see `judged_by`.
+        differently: whether the baseline was judged by another one.
+        scores: the words `by the scores` where a sentence about labels comes first; else empty.
     """
     known = [line for line in lines if line.difference.mean is not None]
     shown = [line for line in known if line.verdict == "shown"]
     if shown:
-        yield f"{run} {listed(_shown(shown, judging), most=len(shown))}{judging.of(shown)}."
+        yield f"{run} {listed(_shown(shown, differently), most=len(shown))}{judged(line.metric for line in shown)}."
     for line in known:
         if line.verdict in WITHIN:
             difference = f"{line.metric} {with_interval(line.difference, 3)}"
-            yield f"{WITHIN[line.verdict]} the margin of {line.margin:g}: {difference}{judging.of([line])}."
+            yield f"{WITHIN[line.verdict]} the margin of {line.margin:g}: {difference}{judged([line.metric])}."
     rest = [line for line in known if line.verdict == "not settled"]
     same = [line for line in known if line.verdict == "equal in all rows"]
     if rest:
         is_all = len(rest) + len(same) == len(known)
-        which = f"Not settled{judging.scores}" if is_all else "Nothing else is settled"
+        which = f"Not settled{scores}" if is_all else "Nothing else is settled"
         largest, difference = _largest(rest)
         needed = _needed(largest, effect)
-        yield f"{which} with {_rows(rest)}: {difference}{judging.of([largest]) if is_all else ''}{needed}."
+        yield f"{which} with {_rows(rest)}: {difference}{judged([largest.metric]) if is_all else ''}{needed}."
     if same:
         names = "no score" if len(same) == len(known) else f"no score of {listed(line.metric for line in same)}"
         yield f"In {_rows(same)} {names} differs."
@@ -200,13 +188,13 @@ def _largest(lines: Sequence[MetricComparison]) -> tuple[MetricComparison, str]:
     return largest, f"{which} {with_interval(largest.difference)}"
 
 
-def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]:
+def _shown(lines: Sequence[MetricComparison], differently: bool = False) -> Iterator[str]:
     """`is better in faithfulness by 0.18 [0.02, 0.34]`; `scores better` where runs were judged differently."""
     unknown = [line for line in lines if not line.scale.is_directed]
     for is_better in (True, False):
         group = [line for line in lines if line.is_better == is_better and line.scale.is_directed]
         verb = "is better" if is_better else "is worse"
-        if judging.differing:
+        if differently:
             verb = "scores better" if is_better else "scores worse"
         if group:
             yield f"{verb} in {listed((_by(line) for line in group), most=len(group))}"
@@ -274,7 +262,7 @@ def conclude_labels(
         known = [line.tested for line in own if line.tested is not None]
         which_run = "" if len(runs) == 1 else f" of {names[run]}"
         if shown := [line for line in known if line.verdict == "shown"]:
-            verbs = listed(_shown(shown, Judging()), most=len(shown))
+            verbs = listed(_shown(shown), most=len(shown))
             yield f"By people's labels of {_rows(shown)}, {names[run]} {verbs}."
         if rest := [line for line in known if line.verdict == "not settled"]:
             largest, difference = _largest(rest)

@@ -21,15 +21,11 @@ from rag_evaluator.results.aligned import (
     Aligned,
     align,
     caveats,
-    cluster_column,
-    clusters_of,
     common_metrics,
     groups_of,
     keys_of,
-    match,
     paired,
     row_match,
-    weights_of,
 )
 from rag_evaluator.results.certificate import KeptLabels, do_not_rely, kept_labels
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
@@ -91,8 +87,7 @@ def compare(
     margins = _margins(margin)
     not_scores = [column for column in (on, cluster, *(group_by or ())) if column is not None]
     runs = _named_apart([read_scores(source, place, not_scores) for place, source in enumerate((baseline, *others))])
-    on, matched = match(runs, on)
-    first, *rest = align(runs, matched)
+    on, (first, *rest), cluster, clusters, weights, clustered = align(runs, on, cluster)
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
     metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
     scales, remarks = scales_for(metrics, runs, better)
@@ -100,10 +95,8 @@ def compare(
     if unknown := [name for name in margins if name and name not in scales]:
         raise ConfigError(f"margin: '{unknown[0]}' is not compared here. Compared: {', '.join(scales)}.")
     config = runs[0].config
-    cluster, clustered = cluster_column(runs, cluster)
     columns = (config.get("group_by") or ()) if group_by is None else group_by
-    clusters = clusters_of([first, *rest], cluster) if cluster else None
-    weights, level = weights_of(first), config.get("ci_level") or LEVEL
+    level = config.get("ci_level") or LEVEL
 
     def compared(places: Sequence[int], **group: str) -> list[ComparedMetric]:
         """Every pair over all rows, tested; or over the rows of a group, described."""

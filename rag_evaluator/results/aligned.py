@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,27 +108,6 @@ class Aligned:
         return self.matched.places.get(self.keys[place], [])
 
 
-def align(runs: Sequence[ScoredRows], matched: Sequence[Matched], whole: bool = False) -> list[Aligned]:
-    """The runs, the baseline first, by the keys of the baseline.
-
-    Args:
-        whole: also by keys that no other run has.
-    """
-    keys = set(matched[0].places)
-    if not whole:
-        keys &= set().union(*(other.places for other in matched[1:]))
-    aligned = []
-    for run, own in zip(runs, matched, strict=True):
-        places = [own.places.get(key, []) for key in sorted(keys)]
-        scores = {
-            metric: np.array([_mean([values[place] for place in rows]) for rows in places], np.float64)
-            for metric, values in run.scores.items()
-        }
-        has_rows = np.array([bool(rows) for rows in places], dtype=np.bool_)
-        aligned.append(Aligned(run, own, sorted(keys), scores, has_rows))
-    return aligned
-
-
 def _mean(values: Sequence[float]) -> float:
     """The mean of what was scored, NaN if nothing was."""
     scored = [value for value in values if value == value]
@@ -173,31 +152,70 @@ def column_of(side: Aligned, column: str) -> list[str | None]:
     return [next(iter(one), None) for one in by_key]
 
 
-def cluster_column(runs: Sequence[ScoredRows], asked: str | None) -> tuple[str | None, list[str]]:
-    """The column by which rows are put together: the one asked for, else that of the runs' configurations.
+class Alignment(NamedTuple):
+    """Runs by the same keys.
 
-    With a sentence if the baseline does not name it. Raises `ResultsError` if two runs name different ones.
+    Attributes:
+        on: the column that rows are matched on.
+        sides: the runs, the baseline first.
+        cluster: the column by which rows are put together, None: by none; `clusters`: of each key, as the first run
+            says it that has this column.
+        weights: how much each key counts: as much as its rows in the baseline; None if all count the same.
+        remarks: a sentence if the baseline does not name the column of clusters.
     """
+
+    on: str
+    sides: Sequence[Aligned]
+    cluster: str | None
+    clusters: Sequence[str | None] | None
+    weights: Floats | None
+    remarks: Sequence[str]
+
+
+def align(runs: Sequence[ScoredRows], on: str | None, cluster: str | None, whole: bool = False) -> Alignment:
+    """The runs, the baseline first, by the keys of the baseline.
+
+    Args:
+        on: see `match`.
+        cluster: a column; None takes that of the runs' configurations.
+        whole: also by keys that no other run has.
+
+    Raises `ResultsError` for a column that a run does not have, and if two runs name different clusters.
+    """
+    on, matched = match(runs, on)
+    keys = set(matched[0].places)
+    if not whole:
+        keys &= set().union(*(other.places for other in matched[1:]))
+    sides = [_aligned(run, own, sorted(keys)) for run, own in zip(runs, matched, strict=True)]
     named = {run.config["cluster"]: run for run in reversed(runs) if run.config.get("cluster")}
-    if asked or not named:
-        return asked, []
-    if len(named) > 1:
+    remarks = []
+    if cluster is None and len(named) > 1:
         listed = ", ".join(f"'{column}' in {run.name}" for column, run in reversed(named.items()))
         raise ResultsError(
             f"The runs name different clusters: {listed}. Choose one with --cluster (cluster= in Python)."
         )
-    [(column, run)] = named.items()
-    if run is runs[0]:
-        return column, []
-    return column, [
-        f"{run.name} puts rows together by '{column}', {runs[0].name} does not: here they are put together."
-    ]
+    if cluster is None and named:
+        [(cluster, run)] = named.items()
+        if run is not runs[0]:
+            remarks.append(
+                f"{run.name} puts rows together by '{cluster}', {runs[0].name} does not: here they are put together."
+            )
+    clusters = None
+    if cluster:
+        having = (side for side in sides if any(key is not None for key in keys_of(side.run.samples, cluster)))
+        clusters = column_of(next(having, sides[0]), cluster)
+    weights = np.array([len(sides[0].rows(place)) for place in range(len(keys))], np.float64)
+    is_weighted = len(keys) > 0 and np.ptp(weights) > 0
+    return Alignment(on, sides, cluster, clusters, weights if is_weighted else None, remarks)
 
 
-def clusters_of(sides: Sequence[Aligned], column: str) -> list[str | None]:
-    """The cluster of each key, as the first run says it that has this column."""
-    having = (side for side in sides if any(key is not None for key in keys_of(side.run.samples, column)))
-    return column_of(next(having, sides[0]), column)
+def _aligned(run: ScoredRows, matched: Matched, keys: Sequence[str]) -> Aligned:
+    places = [matched.places.get(key, []) for key in keys]
+    scores = {
+        metric: np.array([_mean([values[place] for place in rows]) for rows in places], np.float64)
+        for metric, values in run.scores.items()
+    }
+    return Aligned(run, matched, keys, scores, np.array([bool(rows) for rows in places], dtype=np.bool_))
 
 
 def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
@@ -206,13 +224,6 @@ def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
     for place, value in enumerate(column_of(side, column)):
         groups.setdefault(NO_VALUE if value is None else value, []).append(place)
     return dict(sorted(groups.items()))
-
-
-def weights_of(baseline: Aligned) -> Floats | None:
-    """How much each key counts: as much as its rows together; None if all count the same."""
-    places = range(len(baseline.keys))
-    weights = np.array([len(baseline.rows(place)) for place in places], np.float64)
-    return weights if len(weights) and np.ptp(weights) > 0 else None
 
 
 def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
@@ -257,7 +268,10 @@ def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, 
     """
     differing: dict[str, dict[str, tuple[str, str]]] = {}
     for metric in metrics:
-        for part, values in _differing(*(_parts(manifest, metric) for manifest in (a, b))):
+        signatures = (manifest.get("signatures", {}).get(metric, "") for manifest in (a, b))
+        for part, values in _differing(*map(parts_of, signatures)):
+            if part == NOISE:
+                continue
             condition = OWN.get(part) or CONDITIONS.get(part, JUDGE)
             differing.setdefault(condition, {})[metric if part in OWN else part] = values
     packages = ({**manifest.get("versions", {})} for manifest in (a, b))
@@ -270,12 +284,6 @@ def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, 
 def has_unnamed_model(manifest: Values, metrics: list[str]) -> bool:
     """Whether a model behind these metrics has no name, so that nobody can say whether two are the same."""
     return any(f":{UNNAMED}" in manifest.get("signatures", {}).get(metric, "") for metric in metrics)
-
-
-def _parts(manifest: Values, metric: str) -> dict[str, str]:
-    """The parts of a signature on which the number depends."""
-    parts = parts_of(manifest.get("signatures", {}).get(metric, ""))
-    return {name: value for name, value in parts.items() if name != NOISE}
 
 
 def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:

@@ -317,12 +317,12 @@ class JudgedVerdict:
     @property
     def meaning(self) -> Meaning | None:
         """What it means; None where nobody knows."""
-        return self._row and self._row.meanings.get(self.value)
+        return None if self._row is None else self._row.meanings.get(self.value)
 
     @property
     def kind(self) -> str | None:
         """What it is about, see `Verdicts`; None where nobody knows."""
-        return self._row and self._row.kind
+        return None if self._row is None else self._row.kind
 
     @property
     def word(self) -> str:

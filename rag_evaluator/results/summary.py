@@ -52,8 +52,9 @@ def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
         **keys,
         thresholds=thresholds,
         scales={
-            name: Scale(*row["range"], row["kind"], row["better"], tuple(row.get("atoms", ())))
+            name: Scale(low, high, row["kind"], row["better"], tuple(row.get("atoms", ())))
             for name, row in metrics.items()
+            for low, high in [row["range"]]
         },
         stages={name: row["stage"] for name, row in metrics.items()},
     )

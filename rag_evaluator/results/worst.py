@@ -149,8 +149,11 @@ def worst_of(rows: Tally, texts_of: Callable[[Sequence[int]], Iterable[Texts]], 
             if verdict.is_bad
         )
         metric, reason = next(bad, ("", ""))
-        texts = (str(columns.get(column) or "") for column in ("user_input", "response", "reference"))
-        worst.append(WorstRow(place, name, float(ranks[place]), *texts, scores, metric, reason))
+        question, response, reference = (
+            str(columns.get(text) or "") for text in ("user_input", "response", "reference")
+        )
+        rank = float(ranks[place])
+        worst.append(WorstRow(place, name, rank, question, response, reference, scores, metric, reason))
     return worst
 
 

@@ -14,6 +14,7 @@ from rag_evaluator.report.facts import judged_by
 from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown
 from rag_evaluator.report.row_scores import MetricView, metric_views
 from rag_evaluator.report.row_sentences import SentenceView, marked
+from rag_evaluator.report.table import names_of
 from rag_evaluator.results.judgement import Tone
 from rag_evaluator.results.rows import DROPPED, row_name
 from rag_evaluator.results.run import Run, samples_of
@@ -133,11 +134,10 @@ def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
         for run, row in zip(runs, rows, strict=True)
     ]
     sides: list[dict[str, Any]] = []
-    for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
+    for place, (run, row, name) in enumerate(zip(runs, rows, names_of(runs), strict=True)):
         others = [text for other, text in enumerate(responses) if other != place and text is not None]
-        named = [other.title for other in runs].count(run.title) == 1
         view = None if row is None else row_values(run, row, against=others)
-        sides.append({"run": run.title if named else run.folder.name, "row": row, "view": view})
+        sides.append({"run": name, "row": row, "view": view})
     views = [side["view"] for side in sides if side["view"]]
     contexts = [[context["text"] for context in view["retrieved"]] for view in views]
     pair = {

@@ -9,6 +9,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results.rows import own_name
 from rag_evaluator.results.run import Run
@@ -75,9 +76,9 @@ class TableRow:
 
 
 def names_of(runs: Sequence[Run]) -> list[str]:
-    """Return the names of runs; their folders where several have the same name."""
-    names = [run.title for run in runs]
-    return names if len(set(names)) == len(names) else [str(run.folder) for run in runs]
+    """Return the names of runs; what tells their folders apart where several have the same name."""
+    names, folders = [run.title for run in runs], folder_names([str(run.folder) for run in runs])
+    return names if len(set(names)) == len(names) else [folders[str(run.folder)] for run in runs]
 
 
 def difference_key(metric: str, run: int) -> str:

@@ -231,8 +231,7 @@ class Judgement:
     @classmethod
     def from_json(cls, data: Json, metric: str = "") -> "Judgement":
         """The inverse of `to_json`; keys of other things are left alone."""
-        known = data if data.keys() <= WRITTEN else {name: data[name] for name in data if name in WRITTEN}
-        return cls(metric=metric, **known)
+        return cls(metric=metric, **{name: data[name] for name in data if name in WRITTEN})
 
     def to_json(self) -> dict[str, Any]:
         """JSON object; what concerns a thought is there only if there was one."""

@@ -70,7 +70,7 @@ def conclude_run(run: Run, folder: str | None = None, words: Sequence[object] = 
     """
     useful = useful_metrics(run)
     conclusion = conclude(run.tally, run.name_of, useful)
-    sentences = [*do_not_rely(run), *conclusion.sentences]
+    sentences = [*do_not_rely(run, run.metrics), *conclusion.sentences]
     return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
 

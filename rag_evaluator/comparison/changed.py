@@ -87,8 +87,8 @@ def _changed_score(
     """A row with its changes, of which the first one is shown."""
     first, *others = changes
     at, scores, direction = first.at, first.scores, first.direction
-    rows = a.rows(at), b.rows(at)
-    sample = a.run.samples[rows[0][0]]
+    place = a.rows(at)[0]
+    sample = a.run.samples[place]
     question = value_of(sample, QUESTION)
     reasons = [record["reason"] for record in (records_a if scores.a is None else records_b) if record.get("reason")]
     is_missing = direction == "missing"
@@ -108,9 +108,8 @@ def _changed_score(
         response_b=response_b,
         contexts_a=contexts_a,
         contexts_b=contexts_b,
-        row_a=next(iter(rows[0]), None),
-        row_b=next(iter(rows[1]), None),
-        name=row_name(rows[0][0], sample.row),
+        row_a=place,
+        name=row_name(place, sample.row),
     )
 
 

@@ -58,7 +58,7 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: b
     return {
         "name": names[1],
         "decided": next(decided for decided in comparison.decisions if decided.run == run),
-        "match": next((match for match in comparison.matches if match.run == run), None),
+        "match": next(match for match in comparison.matches if match.run == run),
         "charts": list(_charts(lines)),
         "lines": lines,
         "groups": {column: (of_column, _group_charts(of_column)) for column, of_column in groups.items()},

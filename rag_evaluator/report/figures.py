@@ -166,7 +166,7 @@ def worst_html(runs: Sequence[Run], on: str) -> str:
     parts = []
     for place, (run, name) in enumerate(list(zip(runs, names_of(runs), strict=True))[1:], start=1):
         worst = worst_rows(run)
-        shown = [_shown(row, numbers.get((place, row.number))) for row in worst]
+        shown = [_shown(row, numbers[place, row.number]) for row in worst]
         parts.append(render("worst.html", of=name, place=f"worst-{place}", worst=shown))
     return "\n".join(parts)
 
@@ -177,11 +177,11 @@ def shown_folder(run: Run) -> str:
     return str(PurePath(output_dir.name if output_dir.is_absolute() else output_dir, name))
 
 
-def _shown(row: WorstRow, number: int | None) -> dict[str, Any]:
+def _shown(row: WorstRow, number: int) -> dict[str, Any]:
     """A row with the first of its bad scores, and how many more there are; where none is bad, those in the middle.
 
     Args:
-        number: of the row in the table of all rows; None: it is not there.
+        number: of the row in the table of all rows.
     """
     bad = [score for score in row.scores if score.tone == "bad"]
     chosen = bad or [score for score in row.scores if score.tone == "middle"]

@@ -95,7 +95,7 @@ def judgement_views(
         response = judgement.response
         listed = response if isinstance(response, Mapping) else {}
         later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
-        values, error = input_values(judgement.parts, columns, answers), str(judgement.error or "")
+        values, error = input_values(judgement.parts, columns, answers), judgement.error or ""
         view = JudgementView(
             str(judgement.prompt),
             tuple(dict.fromkeys(name for part in judgement.parts.values() if (name := _named(part)))),

@@ -85,7 +85,7 @@ class Sentences:
 
 
 def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -> Sentences | None:
-    """The sentences behind a score; None where it has none, or they are not written as this program writes them.
+    """The sentences behind a score; None where it has none.
 
     Args:
         judgements: of one score.
@@ -96,19 +96,14 @@ def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -
     judgement = judgements[used - 1] if used else Judgement()
     names = (name for name in COMPARED if judgement.metric == name or judgement.metric.startswith(f"{name}_"))
     compared, response = COMPARED.get(next(names, "")), judgement.response
-    rows = response.get("sentences") if isinstance(response, Mapping) else None
-    if compared is None or not isinstance(rows, list) or not all(_is_sentence(row) for row in rows):
+    if compared is None or not isinstance(response, Mapping):
         return None
-    placed = _placed(str(columns.get(compared.text) or ""), rows, response.get(NOT_COUNTED) or ())
+    placed = _placed(str(columns.get(compared.text) or ""), response["sentences"], response.get(NOT_COUNTED) or ())
     views = [
         _view(row, judgement, compared, number, f"{section}-s{number}", place)
         for number, (row, place) in enumerate(placed, start=1)
     ]
     return Sentences(compared, response.get("pieces") or 1, tuple(views), used)
-
-
-def _is_sentence(row: Any) -> bool:
-    return isinstance(row, Mapping) and isinstance(row.get("statement"), str) and row.get("verdict") in (0, 1)
 
 
 def _placed(text: str, rows: Sequence[Json], left_out: Sequence[Json]) -> Iterator[tuple[Json, tuple[int, int] | None]]:

@@ -29,7 +29,7 @@ ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
 COMMAND = "rag-evaluator view"  # shows what is too much for one file
 LONG_ROWS = f"The rows are long: what the judge said is here for the first of them only. All rows: {COMMAND}"
-PART = 16  # rows packed together: one part is unpacked for a row that is opened
+PART_ROWS = 16  # rows packed together: one part is unpacked for a row that is opened
 Block = tuple[str, str, Markup]  # data in a page, `<script type="..." id="...">`, which no browser runs
 Numbers = Sequence[int | None]  # of a row in each run
 
@@ -93,8 +93,8 @@ def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
     rows = list(islice(rows_of(runs, on), ROWS))
     fragments = iter(_fragments([run.folder for run in runs], [row.numbers for row in rows]))
     size, detailed = 0, 0
-    while size <= DETAIL_BYTES and (part := list(islice(fragments, PART))):  # the table has the other rows, too
-        block = packed(f"part-{detailed // PART}", part)
+    while size <= DETAIL_BYTES and (part := list(islice(fragments, PART_ROWS))):  # the table has the other rows, too
+        block = packed(f"part-{detailed // PART_ROWS}", part)
         yield block
         size += len(block[2])
         detailed += len(part)
@@ -104,7 +104,7 @@ def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
     about = {
         "rows": len(rows),
         "detailed": detailed,
-        "part": PART,
+        "part": PART_ROWS,
         "metrics": runs[0].metrics,
         "labels": {place: row.label for place, row in enumerate(rows) if row.label is not None},
         "note": LONG_ROWS if detailed < len(rows) else None,

@@ -79,7 +79,7 @@ def test_the_table_calls_a_row_by_its_id_and_leaves_a_blank_one_to_its_number(
 def test_each_row_can_be_opened_from_its_part(
     run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(document, "PART", 1)
+    monkeypatch.setattr(document, "PART_ROWS", 1)
     page = report(run([row(number) for number in range(3)]))
     assert page.block("about")["part"] == 1
     for number in range(3):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
 from itertools import groupby, pairwise
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 from urllib.parse import urlencode
 
 import jinja2
@@ -167,16 +167,6 @@ UNSPACED = (
 
 
 @dataclass(frozen=True)
-class SentenceMark:
-    """A sentence that was judged, in a text; `section`: by which links find what is known of it."""
-
-    number: int
-    tone: Tone
-    word: str
-    section: str
-
-
-@dataclass(frozen=True)
 class TextPart:
     """A part of a text; `mark`: only this text has it (`ins`), or only it lacks it in the other (`del`).
 
@@ -187,7 +177,7 @@ class TextPart:
 
     text: str
     mark: Mark = ""
-    sentence: SentenceMark | None = None
+    sentence: "SentenceView | None" = None
     flag: str = ""
 
 
@@ -202,6 +192,47 @@ class ShownText:
     def folded(self) -> int:
         """Characters behind the fold."""
         return sum(len(piece.text) for piece in self.rest)
+
+
+class Span(NamedTuple):
+    """A part of a sentence that a classifier of tokens flagged.
+
+    Attributes:
+        start, end: in characters of the sentence.
+        probability: as percent, that the evidence does not support it.
+    """
+
+    start: int
+    end: int
+    text: str
+    probability: str
+
+
+@dataclass(frozen=True)
+class SentenceView:
+    """A sentence of a text; `plain` is the tone of one that does not count.
+
+    Attributes:
+        section: by which links find what is known of it.
+        supported: whether it counts as supported.
+        text: with the flagged parts.
+        probability: that the evidence supports it, as percent; empty where it does not count.
+        contexts: places of the contexts in the piece that counted, from 0; empty where the evidence is no context.
+        piece: that counted, from 1.
+        place: start and end in the text; None where it is not there.
+    """
+
+    number: int
+    tone: Tone
+    word: str
+    section: str
+    supported: bool
+    text: ShownText
+    probability: str = ""
+    contexts: tuple[int, ...] = ()
+    piece: int = 1
+    spans: tuple[Span, ...] = ()
+    place: tuple[int, int] | None = None
 
 
 def short(name: object) -> str:

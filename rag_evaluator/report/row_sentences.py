@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-from rag_evaluator.report.pages import SentenceMark, ShownText, TextPart, divided, percent, short, shown
+from rag_evaluator.report.pages import SentenceView, Span, TextPart, divided, percent, short, shown
 from rag_evaluator.results.judgement import NOT_COUNTED, SIGNS, VERIFIED, JudgedVerdict, Judgement, Tone
 
 Json = Mapping[str, Any]  # Any in this module: JSON
@@ -25,42 +25,6 @@ COMPARED: Mapping[str, Compared] = {
     "reference_coverage": Compared("reference", "response"),
     "reference_agreement": Compared("response", "reference"),
 }
-
-
-class Span(NamedTuple):
-    """A part of a sentence that a classifier of tokens flagged.
-
-    Attributes:
-        start, end: in characters of the sentence.
-        probability: as percent, that the evidence does not support it.
-    """
-
-    start: int
-    end: int
-    text: str
-    probability: str
-
-
-@dataclass(frozen=True)
-class SentenceView(SentenceMark):
-    """A sentence of a text; `plain` is the tone of one that does not count.
-
-    Attributes:
-        supported: whether it counts as supported.
-        text: with the flagged parts.
-        probability: that the evidence supports it, as percent; empty where it does not count.
-        contexts: places of the contexts in the piece that counted, from 0; empty where the evidence is no context.
-        piece: that counted, from 1.
-        place: start and end in the text; None where it is not there.
-    """
-
-    supported: bool
-    text: ShownText
-    probability: str = ""
-    contexts: tuple[int, ...] = ()
-    piece: int = 1
-    spans: tuple[Span, ...] = ()
-    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)

@@ -41,12 +41,24 @@ def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words
     questions, level = list(rankings), config.get("ci_level") or 0.95
     ordered = [fields for fields in questions if fields["sorted"] is not None]
     judge, failed = the_judge(config), [fields["reasons"]["sorted"] for fields in questions if fields["sorted"] is None]
-    sentences = [
-        *_orders(ordered, judge, level),
-        *_unanswered(ordered, judge),
-        *_places(ordered, judge, level),
-        *_failed(failed, len(questions)),
-    ]
+    sentences = list(_orders(ordered, judge, level))
+    judged = [fields["good"] for fields in ordered if fields["good"] is not None]
+    if none := sum(not good for good in judged):
+        inside = judge[0].lower() + judge[1:]
+        sentences.append(f"In {none:,} of {counted(len(judged), 'question')} {inside} finds the answer in no context.")
+    agreements = [fields["agreement"] for fields in ordered if fields["agreement"] is not None]
+    if agreements and math.fsum(agreements) / len(agreements) < CHANCE:
+        sentences.append(
+            f"{judge} chose by place: the share of pairs in which it chose the same context in both orders is only "
+            f"{with_interval(mean_interval(agreements, SHARES, level))}."
+        )
+    if not questions:
+        sentences.append("There is no question to sort.")
+    elif len(failed) == len(questions):
+        sentences.append(f"No question could be sorted: {why_of(Counter(failed))}.")
+    elif failed:
+        of = f"{len(failed):,} of {counted(len(questions), 'question')}"
+        sentences.append(f"{of} could not be sorted: {why_of(Counter(failed))}.")
     return Conclusion(sentences, next_command(("sort", *words)) if failed and words else "", SORT_RULES)
 
 
@@ -92,32 +104,6 @@ def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> st
         f"{begin}: {MEASURE} {means[0]:.2f} against {means[1]:.2f} by the relevance of the rows, difference "
         f"{difference} in {counted(len(graded), 'question')}."
     )
-
-
-def _unanswered(ordered: Sequence[Fields], judge: str) -> Iterator[str]:
-    judged = [fields["good"] for fields in ordered if fields["good"] is not None]
-    none = sum(not good for good in judged)
-    if none:
-        inside = judge[0].lower() + judge[1:]
-        yield f"In {none:,} of {counted(len(judged), 'question')} {inside} finds the answer in no context."
-
-
-def _places(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str]:
-    agreements = [fields["agreement"] for fields in ordered if fields["agreement"] is not None]
-    if agreements and math.fsum(agreements) / len(agreements) < CHANCE:
-        yield (
-            f"{judge} chose by place: the share of pairs in which it chose the same context in both orders is only "
-            f"{with_interval(mean_interval(agreements, SHARES, level))}."
-        )
-
-
-def _failed(reasons: Sequence[str], questions: int) -> Iterator[str]:
-    if not questions:
-        yield "There is no question to sort."
-    elif len(reasons) == questions:
-        yield f"No question could be sorted: {why_of(Counter(reasons))}."
-    elif reasons:
-        yield f"{len(reasons):,} of {counted(questions, 'question')} could not be sorted: {why_of(Counter(reasons))}."
 
 
 GENERATE_RULES = ("answered: the judge says that the contexts hold an answer, and has written it.",)

@@ -13,7 +13,7 @@ from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.report.facts import judged_by
 from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown
 from rag_evaluator.report.row_scores import MetricView, metric_views
-from rag_evaluator.report.row_sentences import SentenceView, marked
+from rag_evaluator.report.row_sentences import marked
 from rag_evaluator.report.table import names_of
 from rag_evaluator.results.judgement import Tone
 from rag_evaluator.results.rows import DROPPED, row_name
@@ -30,37 +30,30 @@ def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropp
     """
     scores = (columns.get("document_score") or ()) if column == "retrieved_contexts" else ()
     marks: dict[int, dict[tuple[Tone, str], Counter[tuple[str, str, str]]]] = {}
-    for place, verdict, source in _marks(column, metrics):
-        marks.setdefault(place, {}).setdefault(verdict, Counter())[source] += 1
+    for metric in metrics:
+        for judgement in (judgement for made in metric.attempts for judgement in made["judgements"]):
+            if judgement.context and judgement.context[0] == column:
+                of_place = marks.setdefault(judgement.context[1], {})
+                for verdict in judgement.verdicts:
+                    confidence = verdict.confidence if len(metric.attempts) == 1 else ""
+                    source = metric.name, metric.section, confidence
+                    of_place.setdefault((verdict.tone, verdict.word), Counter())[source] += 1
+    judged = [(metric.name, metric.sentences) for metric in metrics if metric.sentences]
+    supported = [(name, made.sentences) for name, made in judged if made.compared.evidence == column]
     return [
         {
             "text": shown(text),
             "marks": marks.get(place, {}),
-            "supports": list(_supports(column, place, metrics)),
+            "supports": [
+                (name, views)
+                for name, sentences in supported
+                if (views := [view for view in sentences if view.supported and view.contexts == (place,)])
+            ],
             "dropped": [metric for metric, places in dropped.items() if place in places],
             "score": scores[place] if place < len(scores) else None,
         }
         for place, text in enumerate(columns.get(column) or ())
     ]
-
-
-def _marks(column: str, metrics: Sequence[MetricView]) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str]]]:
-    """Every verdict on a single context: its place, what it says, and who says it."""
-    for metric in metrics:
-        for judgement in (judgement for made in metric.attempts for judgement in made["judgements"]):
-            if judgement.context and judgement.context[0] == column:
-                for verdict in judgement.verdicts:
-                    confidence = verdict.confidence if len(metric.attempts) == 1 else ""
-                    yield judgement.context[1], (verdict.tone, verdict.word), (metric.name, metric.section, confidence)
-
-
-def _supports(column: str, place: int, metrics: Sequence[MetricView]) -> Iterator[tuple[str, list[SentenceView]]]:
-    """The sentences that one context alone supports, by metric."""
-    for metric in metrics:
-        if metric.sentences and metric.sentences.compared.evidence == column:
-            views = [view for view in metric.sentences.sentences if view.supported and view.contexts == (place,)]
-            if views:
-                yield metric.name, views
 
 
 def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict[str, Any]:

@@ -154,8 +154,9 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
         shown = dict(scores)
         for place, (_, partner) in enumerate(partners, start=1):
             for metric in filter(runs[place].metrics.__contains__, scores):
-                shown[own_key(metric, place)] = partner.get(metric)
-                shown[difference_key(metric, place)] = _minus(partner.get(metric), scores[metric])
+                own, other = scores[metric], partner.get(metric)
+                shown[own_key(metric, place)] = other
+                shown[difference_key(metric, place)] = None if own is None or other is None else other - own
         shown_row = first.table_row(row, (number, *(partner for partner, _ in partners)))
         responses = {
             own_key(RESPONSE, place): others[place - 1].responses.get(partner, "")
@@ -232,7 +233,3 @@ class _Partners:
             return None, {}
         number = numbers.pop(0)
         return number, self.left.pop(number)
-
-
-def _minus(value: float | None, other: float | None) -> float | None:
-    return None if value is None or other is None else value - other

@@ -406,21 +406,19 @@ def explained(records: Iterable[Json]) -> list[JudgedVerdict]:
     Args:
         records: of the details of a run.
     """
-    return [verdict for record in records for verdict in _explained(record)]
-
-
-def _explained(record: Json) -> Iterator[JudgedVerdict]:
-    if record.get("reason"):
-        yield JudgedVerdict(Judgement(), str(record["reason"]))
-        return
-    judgements = judgements_of(record)
-    are_sentences = any(judgement.prompt == VERIFIED for judgement in judgements)
-    for judgement in judgements:
-        if judgement.error:
-            yield JudgedVerdict(judgement, str(judgement.error))
-        if are_sentences and judgement.shares:
+    verdicts = list[JudgedVerdict]()
+    for record in records:
+        if record.get("reason"):
+            verdicts.append(JudgedVerdict(Judgement(), str(record["reason"])))
             continue
-        yield from (verdict for verdict in judgement.verdicts() if verdict.items is None)
+        judgements = judgements_of(record)
+        are_sentences = any(judgement.prompt == VERIFIED for judgement in judgements)
+        for judgement in judgements:
+            if judgement.error:
+                verdicts.append(JudgedVerdict(judgement, str(judgement.error)))
+            if not (are_sentences and judgement.shares):
+                verdicts += (verdict for verdict in judgement.verdicts() if verdict.items is None)
+    return verdicts
 
 
 def few_lines(verdicts: Sequence[JudgedVerdict]) -> tuple[str, ...]:

@@ -130,13 +130,12 @@ def spreads_of(tally: Tally) -> Iterator[tuple[str, list[tuple[str, int, str]], 
         bins, ends = bins_of(values, tally.scales[metric]), axis_of(values, tally.scales[metric])
         bars = {score_bin.at: score_bin.count for score_bin in bins}
         drawn = chart(histogram(bars, ends), f"Distribution of {metric}") if bars else Markup()
-        yield metric, [_linked(metric, score_bin) for score_bin in bins], drawn
-
-
-def _linked(metric: str, score_bin: ScoreBin) -> tuple[str, int, str]:
-    scores = f"{score_bin.at:g}" if score_bin.is_value else f"{score_bin.low:.2f} – {score_bin.high:.2f}"
-    low, high = (f"{end:.6f}".rstrip("0").rstrip(".") for end in (score_bin.low, score_bin.high))
-    return scores, score_bin.count, rows_link(metric=metric, min=low, max=high)
+        shown = []
+        for score_bin in bins:
+            scores = f"{score_bin.at:g}" if score_bin.is_value else f"{score_bin.low:.2f} – {score_bin.high:.2f}"
+            low, high = (f"{end:.6f}".rstrip("0").rstrip(".") for end in (score_bin.low, score_bin.high))
+            shown.append((scores, score_bin.count, rows_link(metric=metric, min=low, max=high)))
+        yield metric, shown, drawn
 
 
 LINES = 3  # of scores, or of how many more there are: all are in the row itself

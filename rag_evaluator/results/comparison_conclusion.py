@@ -27,6 +27,21 @@ WITHIN: Mapping[Verdict, str] = {
     "different, but less than the margin": "Different, but less than",
     "equal within the margin": "Equal within",
 }
+DIFFERENCE_RULE = (
+    "The {level:g} % interval of the paired difference decides; p belongs to this interval: it is below {alpha} "
+    "exactly where the interval excludes 0. Shown: p after Holm, over the {tests} of this comparison, is at most "
+    "{alpha}. Not settled: all others. Equal in all rows: no row has another score in the second run; other rows may. "
+    "Equal within the margin: both ends of the interval lie inside a margin that was given beforehand. The largest "
+    "difference: as a share of the metric's range. Rows that a difference needs: for a power of 0.8, of this metric "
+    "alone, if rows differ as much as these do."
+)
+LABEL_RULE = (
+    "By people's labels: the {level:g} % interval of the difference of the mean labels decides, which the scores "
+    "narrow where they help; p belongs to it. Shown: p after Holm, over the {tests} by labels of this comparison, is "
+    "at most {alpha}. Labels that a difference needs: for a power of 0.8, of this metric alone, if the true "
+    "difference is the one found, and the interval narrows with the root of their number. Labels of texts that are "
+    "equal in both runs count as equal. A margin is for scores only."
+)
 FEW_ROWS = 0.9  # share of the matched rows below which it is said how many rows a metric was compared in
 
 
@@ -62,8 +77,11 @@ def conclude_comparison(
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
     seen = next_command(("report", *folders)) if is_report else ""
-    rules = [difference_rule(level, len(lines))]
-    return Conclusion(sentences, seen, [*rules, label_rule(level, labels)] if labels else rules)
+    tested = [line for line in labels if line.tested is not None]
+    families = {DIFFERENCE_RULE: len(lines), **({LABEL_RULE: len(tested)} if labels else {})}
+    limits = {"level": 100 * level, "alpha": f"{1 - level:.2g}"}
+    rules = [rule.format(**limits, tests=counted(tests, "difference")) for rule, tests in families.items()]
+    return Conclusion(sentences, seen, rules)
 
 
 NAMED = 3  # rows to read before deciding
@@ -120,19 +138,6 @@ def _in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str,
     means = f" ({meanings[line.metric]})" if line.metric in meanings else ""
     better = f"In {line.metric}{means} {run} scores better in {line.wins:,} of {rows}"
     return f"{better}, worse in {line.losses:,}, the same in {line.ties:,}."
-
-
-def difference_rule(level: float, tests: int) -> str:
-    """What decides about the words of a comparison. `tests`: how many differences are shown together."""
-    alpha = f"{1 - level:.2g}"
-    return (
-        f"The {100 * level:g} % interval of the paired difference decides; p belongs to this interval: it is below "
-        f"{alpha} exactly where the interval excludes 0. Shown: p after Holm, over the {counted(tests, 'difference')} "
-        f"of this comparison, is at most {alpha}. Not settled: all others. Equal in all rows: no row has another score "
-        "in the second run; other rows may. Equal within the margin: both ends of the interval lie inside a margin "
-        "that was given beforehand. The largest difference: as a share of the metric's range. Rows that a difference "
-        "needs: for a power of 0.8, of this metric alone, if rows differ as much as these do."
-    )
 
 
 def conclude_pair(
@@ -228,20 +233,6 @@ def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
             rows = f"{line.difference.n:,} of {counted(matched, 'row')}"
             yield f"{line.metric} was compared in {rows} only: the others lack a score, and may differ."
     yield from whole_ranges(line.difference.ci_method for line in lines)
-
-
-def label_rule(level: float, labels: Sequence[LabelDifference]) -> str:
-    """What decides about the words of differences by labels."""
-    tests = sum(line.tested is not None for line in labels)
-    alpha = f"{1 - level:.2g}"
-    return (
-        f"By people's labels: the {100 * level:g} % interval of the difference of the mean labels decides, which the "
-        "scores narrow where they help; p belongs to it. Shown: p after Holm, over the "
-        f"{counted(tests, 'difference')} by labels of this comparison, is at most {alpha}. Labels that a difference "
-        "needs: for a power of 0.8, of this metric alone, if the true difference is the one found, and the interval "
-        "narrows with the root of their number. Labels of texts that are equal in both runs count as equal. A margin "
-        "is for scores only."
-    )
 
 
 def conclude_labels(

@@ -202,24 +202,22 @@ class GateVerdicts(WithOverview, list[Verdict]):
     @property
     def conclusion(self) -> Conclusion:
         """Whether the rules are kept, in sentences."""
-        first, *others = self._sentences()
-        return Conclusion([first, *self.doubts, *others], "" if self.passed else self.command, RULES)
-
-    def _sentences(self) -> list[str]:
         failed = [verdict for verdict in self if not verdict.passed]
-        rules = counted(len(self), "rule")
+        rules, others = counted(len(self), "rule"), list[str]()
         if not failed:
             closest = min(self, key=lambda verdict: verdict.distance)
             which = f"all {rules}; the closest is " if len(self) > 1 else ""
-            return [f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."]
-        if len(self) == 1:
-            only = failed[0]
+            first = f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."
+        elif len(self) == 1:
+            [only] = failed
             words = "; ".join([f"{only.figures}{self.judge}{only.state}", *only.measured.notes])
-            return [f"Failed: {only.rule.metric}: {words}."]
-        is_open = sum(verdict.state == NOT_SETTLED for verdict in failed)
-        settled = f"; {is_open} of them not settled" if is_open else ""
-        first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
-        return [first, *(f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed)]
+            first = f"Failed: {only.rule.metric}: {words}."
+        else:
+            is_open = sum(verdict.state == NOT_SETTLED for verdict in failed)
+            settled = f"; {is_open} of them not settled" if is_open else ""
+            first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
+            others = [f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed]
+        return Conclusion([first, *self.doubts, *others], self.command if failed else "", RULES)
 
     def overview(self) -> list[Grid | str]:
         rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]

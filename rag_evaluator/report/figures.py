@@ -172,8 +172,8 @@ def worst_html(runs: Sequence[Run], on: str) -> str:
 
 def shown_folder(run: Run) -> str:
     """The folder of a run as it was called where it ran, such as `results/demo`; never the folders of that machine."""
-    output_dir, name = PurePath(run.config.get("output_dir") or "."), run.manifest.get("name") or run.folder.name
-    return str(PurePath(output_dir.name if output_dir.is_absolute() else output_dir, name))
+    output_dir = PurePath(run.config.get("output_dir") or ".")
+    return str(PurePath(output_dir.name if output_dir.is_absolute() else output_dir, run.title))
 
 
 def _shown(row: WorstRow, number: int) -> dict[str, Any]:

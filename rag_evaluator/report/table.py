@@ -154,9 +154,9 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
         shown = dict(scores)
         for place, (_, partner) in enumerate(partners, start=1):
             for metric in filter(runs[place].metrics.__contains__, scores):
-                own, other = scores[metric], partner.get(metric)
-                shown[own_key(metric, place)] = other
-                shown[difference_key(metric, place)] = None if own is None or other is None else other - own
+                own, theirs = scores[metric], partner.get(metric)
+                shown[own_key(metric, place)] = theirs
+                shown[difference_key(metric, place)] = None if own is None or theirs is None else theirs - own
         shown_row = first.table_row(row, (number, *(partner for partner, _ in partners)))
         responses = {
             own_key(RESPONSE, place): others[place - 1].responses.get(partner, "")

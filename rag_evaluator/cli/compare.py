@@ -16,7 +16,6 @@ from rag_evaluator.dataset.readers.spreadsheets import harmless
 from rag_evaluator.errors import ConfigError
 from rag_evaluator.files.atomic import check_replaceable, write_whole
 from rag_evaluator.results.changes import ChangedScore, ScorePair, from_to
-from rag_evaluator.results.comparison import tables_of
 from rag_evaluator.results.conclusion import listed
 from rag_evaluator.results.overview import one_line
 from rag_evaluator.statistics.rules import MEAN, parse_limit
@@ -41,7 +40,7 @@ def compare(options: argparse.Namespace) -> int:
     if options.json:
         print_json(comparison.to_json())
         return OK
-    print_parts(tables_of(comparison))  # what must be known first, then the tables
+    print_parts(comparison.overview())  # what must be known first, then the tables
     for line in _of_changes(comparison.changed, several=len(comparison.matches) > 1):
         say(line)
     return OK

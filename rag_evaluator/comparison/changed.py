@@ -1,7 +1,7 @@
 """Which rows changed most between two runs."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
@@ -22,26 +22,20 @@ from rag_evaluator.statistics.paired import Paired
 SHOWN = 5  # of each direction
 
 
-@dataclass(frozen=True)
-class _Change:
-    """A score that changed.
+class _Change(NamedTuple):
+    """A score that changed; of two the lower one comes first.
 
     Attributes:
+        is_aside: whether it goes another way than a difference that is shown.
+        less: the change as a share of the metric's range, below 0; 0 where one side has no score.
         at: the place of its key.
-        share: the change as a share of the metric's range; 0 where one side has no score.
-        is_shown: whether it goes the way of a difference that is shown.
     """
 
-    scores: ScorePair
+    is_aside: bool
+    less: float
     at: int
     direction: Direction
-    share: float
-    is_shown: bool
-
-    @property
-    def rank(self) -> tuple[bool, float]:
-        """The lowest comes first."""
-        return not self.is_shown, -self.share
+    scores: ScorePair
 
 
 def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[ChangedScore]:
@@ -56,7 +50,7 @@ def changed_scores(a: Aligned, b: Aligned, pairs: Sequence[Paired], words: Mappi
     by_row: dict[int, list[_Change]] = {}
     for change in _changes(pairs, words):
         by_row.setdefault(change.at, []).append(change)
-    rows = sorted(map(_in_order, by_row.values()), key=lambda changes: (changes[0].rank, a.keys[changes[0].at]))
+    rows = sorted(map(_in_order, by_row.values()), key=lambda changes: (changes[0][:2], a.keys[changes[0].at]))
     chosen: list[list[_Change]] = []
     for direction in DIRECTIONS:
         chosen += [changes for changes in rows if changes[0].direction == direction][:SHOWN]
@@ -71,20 +65,20 @@ def _changes(pairs: Sequence[Paired], words: Mapping[str, str]) -> Iterator[_Cha
         is_missing = np.isnan(pair.a) != np.isnan(pair.b)
         for at in np.flatnonzero((np.abs(gains) > TIE) | is_missing).tolist():
             a, b = (None if np.isnan(side[at]) else float(side[at]) for side in (pair.a, pair.b))
-            scores = ScorePair(pair.metric, a, b)
             if is_missing[at]:
-                yield _Change(scores, at, "missing", 0.0, words[pair.metric] in DIRECTIONS)
-                continue
-            direction: Direction = "better" if gains[at] > 0 else "worse"
-            direction = direction if pair.scale.is_directed else "differs"
-            share = float(abs(gains[at]) / pair.scale.width)
-            yield _Change(scores, at, direction, share, words[pair.metric] == direction)
+                direction: Direction = "missing"
+                is_shown = words[pair.metric] in DIRECTIONS
+            else:
+                direction = "differs" if not pair.scale.is_directed else "better" if gains[at] > 0 else "worse"
+                is_shown = words[pair.metric] == direction
+            share = 0.0 if is_missing[at] else float(abs(gains[at]) / pair.scale.width)
+            yield _Change(not is_shown, -share, at, direction, ScorePair(pair.metric, a, b))
 
 
 def _in_order(changes: Sequence[_Change]) -> list[_Change]:
     """The changes of a row: those in the direction of the largest one first."""
-    largest = min(changes, key=lambda change: (-change.share, DIRECTIONS.index(change.direction)))
-    return sorted(changes, key=lambda change: (change.direction != largest.direction, change.rank))
+    largest = min(changes, key=lambda change: (change.less, DIRECTIONS.index(change.direction)))
+    return sorted(changes, key=lambda change: (change.direction != largest.direction, change[:2]))
 
 
 def _changed_score(
@@ -93,8 +87,8 @@ def _changed_score(
     """A row with its changes, of which the first one is shown."""
     first, *others = changes
     at, scores, direction = first.at, first.scores, first.direction
-    rows = a.rows(at), b.rows(at)
-    sample = a.run.samples[rows[0][0]]
+    place = a.rows(at)[0]
+    sample = a.run.samples[place]
     question = value_of(sample, QUESTION)
     reasons = [record["reason"] for record in (records_a if scores.a is None else records_b) if record.get("reason")]
     is_missing = direction == "missing"
@@ -114,9 +108,8 @@ def _changed_score(
         response_b=response_b,
         contexts_a=contexts_a,
         contexts_b=contexts_b,
-        row_a=next(iter(rows[0]), None),
-        row_b=next(iter(rows[1]), None),
-        name=row_name(rows[0][0], sample.row),
+        row_a=place,
+        name=row_name(place, sample.row),
     )
 
 

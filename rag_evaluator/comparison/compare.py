@@ -21,21 +21,17 @@ from rag_evaluator.results.aligned import (
     Aligned,
     align,
     caveats,
-    cluster_column,
-    clusters_of,
     common_metrics,
-    equal_rows,
     groups_of,
     keys_of,
-    match,
     paired,
     row_match,
-    weights_of,
 )
 from rag_evaluator.results.certificate import KeptLabels, do_not_rely, kept_labels
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, LabelDifference, word
 from rag_evaluator.results.comparison_conclusion import conclude_comparison, decisions_of
 from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.run.status import note_rewritten
 from rag_evaluator.statistics.formulas import TIE, Array, Estimate, Scale
 from rag_evaluator.statistics.intervals import tie_warning
@@ -91,8 +87,7 @@ def compare(
     margins = _margins(margin)
     not_scores = [column for column in (on, cluster, *(group_by or ())) if column is not None]
     runs = _named_apart([read_scores(source, place, not_scores) for place, source in enumerate((baseline, *others))])
-    on, matched = match(runs, on)
-    first, *rest = align(runs, matched)
+    on, (first, *rest), cluster, clusters, weights, clustered = align(runs, on, cluster)
     common = {side.run.name: common_metrics(first, side, on) for side in rest}
     metrics = list(dict.fromkeys(chain.from_iterable(common.values())))
     scales, remarks = scales_for(metrics, runs, better)
@@ -100,10 +95,8 @@ def compare(
     if unknown := [name for name in margins if name and name not in scales]:
         raise ConfigError(f"margin: '{unknown[0]}' is not compared here. Compared: {', '.join(scales)}.")
     config = runs[0].config
-    cluster, clustered = cluster_column(runs, cluster)
     columns = (config.get("group_by") or ()) if group_by is None else group_by
-    clusters = clusters_of([first, *rest], cluster) if cluster else None
-    weights, level = weights_of(first), config.get("ci_level") or LEVEL
+    level = config.get("ci_level") or LEVEL
 
     def compared(places: Sequence[int], **group: str) -> list[ComparedMetric]:
         """Every pair over all rows, tested; or over the rows of a group, described."""
@@ -121,7 +114,7 @@ def compare(
     lines = compared(range(len(first.keys)))
     labels = adjusted([line for side in rest for line in labelled_differences(first, side, level, clusters)])
     warnings = [sentence for side in rest for sentence in caveats(first, side, on, common[side.run.name])]
-    equal = (equal_rows(run, keys_of(run.samples, cluster or on)) for run in runs)
+    equal = (repeated_rows(run.samples, keys_of(run.samples, cluster or on), f" of {run.name}") for run in runs)
     changed = tuple(
         change
         for side in rest
@@ -229,12 +222,12 @@ def difference_of(
 ) -> LabelDifference:
     """The line of a metric. `equal`: places of the rows whose texts are equal, so that their labels should be."""
     a, b = pair
-    first, second = (_of(kept.labels, own) for kept, own in zip(pair, rows, strict=True))
+    first, second = (np.array([of.labels[row] for row in own], np.float64) for of, own in zip(pair, rows, strict=True))
     gains, reason = second - first, _reason(a, b)
     both = int(np.count_nonzero(~np.isnan(gains)))
     if reason:
         return LabelDifference(run, metric, both, None, reason)
-    first, second = (_of(kept.scores, own) for kept, own in zip(pair, rows, strict=True))
+    first, second = (np.array([of.scores[row] for row in own], np.float64) for of, own in zip(pair, rows, strict=True))
     changes, wide = second - first, Scale(a.low - a.high, a.high - a.low, better=a.better)
     drawn, drawn_rows = (a, rows[0]) if a.draw is not None else (b, rows[1])
     noise = [place for place in equal if abs(gains[place]) > TIE]
@@ -297,10 +290,6 @@ def _reason(a: KeptLabels, b: KeptLabels) -> str | None:
     if "unknown" in (a.chosen, b.chosen):
         return "how the labelled rows were chosen is not known"
     return None
-
-
-def _of(values: Sequence[float | None], rows: Sequence[int]) -> Array:
-    return np.array([np.nan if values[row] is None else values[row] for row in rows], dtype=np.float64)
 
 
 def write_report(

@@ -22,22 +22,18 @@ from rag_evaluator.results.aligned import (
     Aligned,
     align,
     caveats,
-    cluster_column,
-    clusters_of,
     common_metrics,
-    equal_rows,
     keys_of,
-    match,
     other_questions,
     partial_run,
     require_column,
-    weights_of,
 )
 from rag_evaluator.results.certificate import do_not_rely, useful_metrics
 from rag_evaluator.results.conclusion import judged_by, next_command
 from rag_evaluator.results.manifest import PROGRAM
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.run import ScoredRows
+from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.intervals import difference_interval, mean_interval, tie_warning
 from rag_evaluator.statistics.paired import Floats
@@ -63,16 +59,13 @@ def _differences(
 
     Raises `ResultsError` where there is nothing to compare. What makes the runs differ beside the systems is logged.
     """
-    on, matched = match([baseline, run], on)
-    a, b = align([baseline, run], matched, whole=True)
+    on, (a, b), cluster, labels, weights, remarks = align([baseline, run], on, cluster, whole=True)
     metrics = common_metrics(a, b, on)
-    cluster, remarks = cluster_column([baseline, run], cluster)
     for sentence in (*caveats(a, b, on, metrics), *remarks):
         logger.warning(sentence)
     if new := [metric for metric in run.scores if metric not in baseline.scores]:
         logger.warning("%s has no scores of %s: not compared.", baseline.name, ", ".join(new))
-    labels, weights = clusters_of([a, b], cluster) if cluster else None, weights_of(a)
-    equal = equal_rows(baseline, keys_of(baseline.samples, cluster or on))
+    equal = repeated_rows(baseline.samples, keys_of(baseline.samples, cluster or on), f" of {baseline.name}")
     other, known = other_questions(a, b, on)
     fault = (
         f"{other} of {known} rows that were matched by '{on}' have other questions in {run.name}: these are not the "
@@ -199,7 +192,7 @@ def gate(
     for rule in parsed:
         if rule.metric in scales:
             check_direction(rule.metric, scales[rule.metric], f"rule '{rule}'")
-    of_scores = {rule.metric for rule in parsed}
+    of_scores = list(dict.fromkeys(rule.metric for rule in parsed))
     folders = [each.folder for each in reversed(runs)]
     following = "" if None in folders else next_command(("compare" if len(runs) > 1 else "report", *folders))
     return GateVerdicts(
@@ -220,18 +213,14 @@ def _measured(scores: ScoredRows, scales: Mapping[str, Scale], cluster: str | No
     if cluster:
         require_column(scores, cluster, "by which rows are put together")
     labels = keys_of(scores.samples, cluster) if cluster else None
-    equal = equal_rows(scores, labels)
+    equal = repeated_rows(scores.samples, labels, f" of {scores.name}")
 
-    def of(values: Sequence[float], scale: Scale) -> Measured:
-        estimate = mean_interval(values, scale, LEVEL, labels)
-        return Measured(
-            scale,
-            estimate,
-            float(np.mean(~np.isnan(values))),
-            notes=tuple(filter(None, (equal, tie_warning(values, scale, estimate)))),
-        )
-
-    return {metric: of(values, scales[metric]) for metric, values in scores.scores.items()}
+    measured = {}
+    for metric, values in scores.scores.items():
+        estimate = mean_interval(values, scales[metric], LEVEL, labels)
+        notes = filter(None, (equal, tie_warning(values, scales[metric], estimate)))
+        measured[metric] = Measured(scales[metric], estimate, float(np.mean(~np.isnan(values))), tuple(notes))
+    return measured
 
 
 def _margins(margin: float | Mapping[str, float] | None, metrics: Sequence[str]) -> list[Rule]:

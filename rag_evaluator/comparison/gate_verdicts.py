@@ -46,27 +46,6 @@ class Measured:
     fault: str | None = None
     p_holm: float | None = None
 
-    @property
-    def is_worse(self) -> bool:
-        """Whether a difference is shown, and is for the worse: a one-sided test of all metrics together."""
-        return self._is_below and self.p_holm is not None and self.p_holm < 2 * ONE_SIDED
-
-    @property
-    def _is_below(self) -> bool:
-        end = self.better_end
-        return end is not None and (end < -TIE if self.scale.better == "higher" else end > TIE)
-
-    @property
-    def better_end(self) -> float | None:
-        """The end of the interval that is better for the run."""
-        return self.estimate.ci_high if self.scale.better == "higher" else self.estimate.ci_low
-
-    def not_worse(self) -> str:
-        """Say that worse is not shown, and what is ruled out."""
-        worst = self.estimate.ci_low if self.scale.better == "higher" else self.estimate.ci_high
-        why = f" by all metrics together (p (Holm) {self.p_holm:.2g})" if self._is_below and self.p_holm else ""
-        return f"worse is not shown{why}, and a drop beyond {abs(worst or 0):.2g} is ruled out"
-
 
 @dataclass(frozen=True)
 class Verdict:
@@ -91,29 +70,48 @@ class Verdict:
 
     @property
     def _is_kept(self) -> bool:
-        rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
-        if rule.limit == "worse":
-            return estimate.mean is not None and not self.measured.is_worse
-        return rule.is_kept(scale, rule.worse_end(scale, estimate))
+        measured = self.measured
+        if self.rule.limit == "worse":  # a one-sided test of all metrics together
+            is_shown = self._is_broken and measured.p_holm is not None and measured.p_holm < 2 * ONE_SIDED
+            return measured.estimate.mean is not None and not is_shown
+        return self.rule.is_kept(measured.scale, self._worse_end)
+
+    @property
+    def _is_broken(self) -> bool:
+        """Whether the whole interval is on the wrong side of the number."""
+        end = self._better_end
+        return end is not None and not self.rule.is_kept(self.measured.scale, end)
+
+    @property
+    def _worse_end(self) -> float | None:
+        return self.rule.worse_end(self.measured.scale, self.measured.estimate)
+
+    @property
+    def _better_end(self) -> float | None:
+        scale, estimate = self.measured.scale, self.measured.estimate
+        return estimate.ci_high if scale.better == "higher" else estimate.ci_low
 
     @property
     def figures(self) -> str:
         """`0.42 [0.17, 0.71] in 60 rows, the rule needs at least 0.8`, or why the rule cannot be kept."""
-        rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
-        if self.measured.fault is not None:
-            return self.measured.fault
+        rule, measured, estimate = self.rule, self.measured, self.measured.estimate
+        if measured.fault is not None:
+            return measured.fault
         needs = "worse is shown" if rule.limit == "worse" else NEEDS[rule.limit].format(rule.number)
         text = f"no row has a score, {needs}"
         if estimate.mean is not None and estimate.ci_low is not None and estimate.ci_high is not None:
-            ends = with_ends_beside([rule.limit_of(scale)], estimate.mean, estimate.ci_low, estimate.ci_high)
+            limit = rule.limit_of(measured.scale)
+            ends = with_ends_beside([limit], estimate.mean, estimate.ci_low, estimate.ci_high)
             if rule.limit == "worse" and self._is_kept:
-                needs = self.measured.not_worse()
+                is_below, p = self._is_broken and measured.p_holm, f"p (Holm) {measured.p_holm or 0:.2g}"
+                why = f" by all metrics together ({p})" if is_below else ""
+                needs = f"worse is not shown{why}, and a drop beyond {abs(self._worse_end or 0):.2g} is ruled out"
             what, in_mean = "difference " * (rule.limit in DIFFERENCES), " in the mean" * rule.of_mean
             text = f"{what}{ends} in {counted(estimate.n, 'row')}, {needs}{in_mean}"
         if self._is_covered:
             return text
         uncovered = (
-            f"coverage is {self.measured.coverage:.3f}, below {self.least:g}: first score what is missing, the command "
+            f"coverage is {measured.coverage:.3f}, below {self.least:g}: first score what is missing, the command "
             "of the run with --update, or lower --min-coverage"
         )
         return uncovered if self._is_kept else f"{uncovered}; {text}"
@@ -121,12 +119,11 @@ class Verdict:
     @property
     def state(self) -> str:
         """Whether it is settled that the rule is broken; empty where the rule is kept, or not about an interval."""
-        rule, measured = self.rule, self.measured
-        is_about_interval = rule.limit != "worse" and not rule.of_mean
-        is_known = measured.fault is None and measured.estimate.mean is not None and self._is_covered
+        is_about_interval = self.rule.limit != "worse" and not self.rule.of_mean
+        is_known = self.measured.fault is None and self.measured.estimate.mean is not None and self._is_covered
         if self.passed or not is_known or not is_about_interval:
             return ""
-        return NOT_SETTLED if rule.is_kept(measured.scale, measured.better_end) else "; the whole interval breaks it"
+        return "; the whole interval breaks it" if self._is_broken else NOT_SETTLED
 
     @property
     def reason(self) -> str:
@@ -136,10 +133,9 @@ class Verdict:
     @property
     def distance(self) -> float:
         """How far a rule that is kept is from being broken, as a share of the metric's range."""
-        rule, scale, estimate = self.rule, self.measured.scale, self.measured.estimate
-        end = self.measured.better_end if rule.limit == "worse" else rule.worse_end(scale, estimate)
+        end = self._better_end if self.rule.limit == "worse" else self._worse_end
         assert end is not None  # without it no rule is kept
-        return abs(end - rule.limit_of(scale)) / scale.width
+        return abs(end - self.rule.limit_of(self.measured.scale)) / self.measured.scale.width
 
     def __str__(self) -> str:
         return f"{self.rule}: {self.reason}"
@@ -206,24 +202,22 @@ class GateVerdicts(WithOverview, list[Verdict]):
     @property
     def conclusion(self) -> Conclusion:
         """Whether the rules are kept, in sentences."""
-        first, *others = self._sentences()
-        return Conclusion([first, *self.doubts, *others], "" if self.passed else self.command, RULES)
-
-    def _sentences(self) -> list[str]:
         failed = [verdict for verdict in self if not verdict.passed]
-        rules = counted(len(self), "rule")
+        rules, others = counted(len(self), "rule"), list[str]()
         if not failed:
             closest = min(self, key=lambda verdict: verdict.distance)
             which = f"all {rules}; the closest is " if len(self) > 1 else ""
-            return [f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."]
-        if len(self) == 1:
-            only = failed[0]
+            first = f"Passed: {which}{closest.rule.metric}: {closest.figures}{self.judge}."
+        elif len(self) == 1:
+            [only] = failed
             words = "; ".join([f"{only.figures}{self.judge}{only.state}", *only.measured.notes])
-            return [f"Failed: {only.rule.metric}: {words}."]
-        is_open = sum(verdict.state == NOT_SETTLED for verdict in failed)
-        settled = f"; {is_open} of them not settled" if is_open else ""
-        first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
-        return [first, *(f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed)]
+            first = f"Failed: {only.rule.metric}: {words}."
+        else:
+            is_open = sum(verdict.state == NOT_SETTLED for verdict in failed)
+            settled = f"; {is_open} of them not settled" if is_open else ""
+            first = f"Failed: {len(failed)} of {rules}{self.judge}{settled}."
+            others = [f"{verdict.rule.metric}: {verdict.reason}." for verdict in failed]
+        return Conclusion([first, *self.doubts, *others], self.command if failed else "", RULES)
 
     def overview(self) -> list[Grid | str]:
         rows = [["passed" if judged.passed else "FAILED", str(judged.rule), judged.reason] for judged in self]

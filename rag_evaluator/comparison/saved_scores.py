@@ -36,7 +36,12 @@ def read_scores(source: Any, position: int = 0, no_scores: Collection[str] = ())
     else:
         scores = of_table(source, name, canonical_name, no_scores)
     for metric, values in scores.scores.items():
-        _check_range(scores, metric, values)
+        scale = known_scale(metric, [scores])
+        expected = "a finite number" if scale is None else f"a number from {scale.low:g} to {scale.high:g}"
+        for place, value in enumerate(values):
+            if math.isinf(value) or not (scale is None or math.isnan(value) or scale.holds(value)):
+                where = f"{scores.name}, {scores.samples[place].where}"
+                raise ResultsError(f"{where}: {metric} is {value:g}, expected {expected}.")
     return scores
 
 
@@ -78,7 +83,8 @@ def scales_for(
     for metric in metrics:
         known, (name, end) = known_scale(metric, runs), directions.get(metric, (metric, ""))
         if known is None:
-            known = _seen(metric, runs)
+            values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
+            known = Scale(min([0.0, *values]), max([1.0, *values]), "continuous", is_directed=False)
             if end:
                 known = known._replace(better="higher" if end == "higher" else "lower", is_directed=True)
             direction = (
@@ -111,21 +117,6 @@ def known_scale(metric: str, runs: Sequence[ScoredRows]) -> Scale | None:
     declared = next((scale for run in runs if (scale := reporting_of(run.manifest).scales.get(metric))), None)
     known = scale_of(metric)
     return known._replace(low=declared.low, high=declared.high) if known and declared else known or declared
-
-
-def _check_range(scores: ScoredRows, metric: str, values: Sequence[float]) -> None:
-    scale = known_scale(metric, [scores])
-    expected = "a finite number" if scale is None else f"a number from {scale.low:g} to {scale.high:g}"
-    for place, value in enumerate(values):
-        if math.isinf(value) or not (scale is None or math.isnan(value) or scale.holds(value)):
-            raise ResultsError(
-                f"{scores.name}, {scores.samples[place].where}: {metric} is {value:g}, expected {expected}."
-            )
-
-
-def _seen(metric: str, runs: Sequence[ScoredRows]) -> Scale:
-    values = [value for run in runs for value in run.scores.get(metric, ()) if value == value]
-    return Scale(min([0.0, *values]), max([1.0, *values]), "continuous", is_directed=False)
 
 
 def _of_results(results: Results, name: str) -> ScoreTable:

@@ -98,12 +98,12 @@ def evaluate(
         evaluator.check(rows)
     _say_differences(listed)
     progress = automatic if show_progress else silent
-    tables = [
-        evaluator.evaluate(rows, progress).under({_key(metric): _row(metric) for metric in scored})
-        for evaluator, scored in runs
-    ]
-    names = list(dict.fromkeys(_key(metric) for metric in listed))
-    result = EvaluationResult(joined(tables, {name: name for name in names}))
+    sources = dict[str, tuple[Results, str]]()
+    for evaluator, scored in runs:
+        table = evaluator.evaluate(rows, progress)
+        sources |= {_key(metric): (table, _row(metric)) for metric in scored}
+    names = dict.fromkeys(map(_key, listed))
+    result = EvaluationResult(joined({name: sources[name] for name in names}))
     if raise_exceptions:
         _raise_first(result.results)
     _say_missing(result.results)

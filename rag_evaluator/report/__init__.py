@@ -6,7 +6,7 @@ __getattr__, __dir__, __all__ = facade(
     __name__,
     {
         "compared": "comparison_html",
-        "document": "PART_BYTES folded packs_of write_report",
+        "document": "write_report",
         "facts": "MetricLine certified facts_of means_html what_html",
         "figures": "bins_of figures_html",
         "pages": "FOLDED TextPart WORDS asset clean difference inline percent shown tokens",

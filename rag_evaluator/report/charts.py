@@ -10,6 +10,7 @@ from typing import Any
 from markupsafe import Markup
 
 from rag_evaluator.report.pages import clean
+from rag_evaluator.results.overview import shortened
 
 LETTERS = 40  # of a label
 Ends = tuple[float, float]
@@ -51,11 +52,10 @@ CONFIG: Spec = {
 
 
 def chart_labels(names: Sequence[str]) -> list[str]:
-    """Return one label for each name: long ones are cut, those that are equal then numbered."""
+    """Return a label for each name that can be encoded: long ones are cut, those that are equal then numbered."""
     labels: dict[str, None] = {}
     for name in names:
-        plain = " ".join(name.split())
-        cut = plain if len(plain) <= LETTERS else plain[: LETTERS - 1] + "…"
+        cut = shortened(NO_XML.sub("", clean(" ".join(name.split()))), LETTERS)
         label, number = cut, 1
         while label in labels:
             number += 1
@@ -194,18 +194,9 @@ def chart(spec: Spec, label: str) -> Markup:
         return Markup()
     import vl_convert
 
-    drawn = vl_convert.vegalite_to_svg(_cleaned({**spec, "config": CONFIG}), vl_version=VERSION)
+    drawn = vl_convert.vegalite_to_svg({**spec, "config": CONFIG}, vl_version=VERSION)
     drawn = drawn.replace("<svg ", '<svg style="color-scheme:light dark" ', 1)  # of the page that shows it
     width, height = re.findall(r'(?:width|height)="(\d+)"', drawn)[:2]
     data = base64.b64encode(drawn.encode()).decode("ascii")
     image = Markup('<img class="chart" alt="{}" width="{}" height="{}" src="data:image/svg+xml;base64,{}">')
     return image.format(clean(label), width, height, data)
-
-
-def _cleaned(value: Any) -> Any:
-    """Return the same with texts that can be encoded and shown."""
-    if isinstance(value, str):
-        return NO_XML.sub("", clean(value))
-    if isinstance(value, Mapping):
-        return {name: _cleaned(part) for name, part in value.items()}
-    return [_cleaned(part) for part in value] if isinstance(value, list | tuple) else value

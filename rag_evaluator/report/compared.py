@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlencode
 
 from markupsafe import Markup
 
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.charts import ChartPoint, chart, chart_labels, dots, dumbbells, why_no_charts
-from rag_evaluator.report.pages import ShownText, difference, render, shown
+from rag_evaluator.report.pages import ShownText, difference, render, rows_link, shown
 from rag_evaluator.report.table import difference_key
 from rag_evaluator.results.changes import ChangedScore, Direction, from_to
 from rag_evaluator.results.comparison import ComparedMetric, Comparison, verdict_words, word
@@ -59,7 +58,7 @@ def _pair(comparison: Comparison, run: str, names: Sequence[str], whole_table: b
     return {
         "name": names[1],
         "decided": next(decided for decided in comparison.decisions if decided.run == run),
-        "match": next((match for match in comparison.matches if match.run == run), None),
+        "match": next(match for match in comparison.matches if match.run == run),
         "charts": list(_charts(lines)),
         "lines": lines,
         "groups": {column: (of_column, _group_charts(of_column)) for column, of_column in groups.items()},
@@ -87,8 +86,8 @@ def _changed(
         of_directions: Mapping[Direction, int] = {"worse": line.losses, "better": line.wins}
         for (direction, count), bound in zip(of_directions.items(), bounds, strict=True):
             if count:
-                href = f"#{urlencode({'metric': key, **bound})}"
-                links.setdefault(direction, []).append((line.metric, count if is_known else None, href))
+                link = line.metric, count if is_known else None, rows_link(metric=key, **bound)
+                links.setdefault(direction, []).append(link)
     for direction, title in TITLES.items():
         changes = [change for change in comparison.changed if (change.run, change.direction) == (run, direction)]
         if changes or direction in links:

@@ -3,8 +3,6 @@
 import base64
 import gzip
 import json
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain, islice
 from pathlib import Path
@@ -31,9 +29,7 @@ ROWS = 10_000  # in the table; figures are those of all rows
 DETAIL_BYTES = 64 * 1024 * 1024  # of compressed rows in one file: what a browser opens without waiting
 COMMAND = "rag-evaluator view"  # shows what is too much for one file
 LONG_ROWS = f"The rows are long: what the judge said is here for the first of them only. All rows: {COMMAND}"
-PIECES = re.compile(r"(<[^>]*>|&#34;|\\n|\n)")  # a context ends at these on its own and in a prompt
-LONG = 40  # characters; a shorter piece is left to the compression
-PART_BYTES = 256 * 1024  # of fragments packed together: one part is unpacked for a row that is opened
+PART_ROWS = 16  # rows packed together: one part is unpacked for a row that is opened
 Block = tuple[str, str, Markup]  # data in a page, `<script type="..." id="...">`, which no browser runs
 Numbers = Sequence[int | None]  # of a row in each run
 
@@ -95,22 +91,20 @@ def _notes(runs: Sequence[Run]) -> list[str]:
 def _blocks(runs: Sequence[Run], on: str | None) -> Iterator[Block]:
     """The rows in parts, then what the table needs to know before one of them is opened."""
     rows = list(islice(rows_of(runs, on), ROWS))
-    starts, size, detailed = list[int](), 0, 0
-    for part in packs_of(_fragments([run.folder for run in runs], [row.numbers for row in rows])):
-        block = packed(f"part-{len(starts)}", list(map(folded, part)))
+    fragments = iter(_fragments([run.folder for run in runs], [row.numbers for row in rows]))
+    size, detailed = 0, 0
+    while size <= DETAIL_BYTES and (part := list(islice(fragments, PART_ROWS))):  # the table has the other rows, too
+        block = packed(f"part-{detailed // PART_ROWS}", part)
         yield block
-        starts.append(detailed)
         size += len(block[2])
         detailed += len(part)
-        if size > DETAIL_BYTES:  # the table has the other rows, too
-            break
     yield packed("frames", {key: text for run in runs for key, text in frames_of(run).items()})
     yield packed("index", _index(rows, worst_places(runs[0]), texts_of(runs)))
     yield packed("search", [row.searched for row in rows])
     about = {
         "rows": len(rows),
         "detailed": detailed,
-        "parts": starts,
+        "part": PART_ROWS,
         "metrics": runs[0].metrics,
         "labels": {place: row.label for place, row in enumerate(rows) if row.label is not None},
         "note": LONG_ROWS if detailed < len(rows) else None,
@@ -158,38 +152,3 @@ def packed(name: str, value: Any) -> Block:
     data = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False).encode()
     text = base64.b64encode(gzip.compress(data, compresslevel=6, mtime=0)).decode("ascii")
     return name, "application/octet-stream", Markup(text)
-
-
-def folded(fragment: str) -> list[str | int]:
-    """A fragment with each long text once: a number is the place, in the list, of the text that stands here again.
-
-    A row holds its contexts for the reader and in most of its prompts, further apart than compression looks back.
-    """
-    pieces = PIECES.split(fragment)
-    several = {piece for piece, count in Counter(pieces).items() if count > 1 and len(piece) >= LONG}
-    folded_pieces: list[str | int] = []
-    places: dict[str, int] = {}
-    plain: list[str] = []
-    for piece in pieces:
-        if piece not in several:
-            plain.append(piece)
-            continue
-        folded_pieces.append("".join(plain))
-        plain = []
-        folded_pieces.append(places.get(piece, piece))
-        places.setdefault(piece, len(folded_pieces) - 1)
-    return [*folded_pieces, "".join(plain)]
-
-
-def packs_of(fragments: Iterable[str]) -> Iterator[Sequence[str]]:
-    """Fragments put together in parts of about `PART_BYTES`."""
-    part: list[str] = []
-    size = 0
-    for fragment in fragments:
-        part.append(fragment)
-        size += len(fragment)
-        if size >= PART_BYTES:
-            yield part
-            part, size = [], 0
-    if part:
-        yield part

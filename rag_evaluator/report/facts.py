@@ -5,18 +5,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
-from urllib.parse import urlencode
 
 from rag_evaluator.errors import ResultsError
 from rag_evaluator.files.atomic import json_text
-from rag_evaluator.report.pages import number, render
+from rag_evaluator.report.pages import number, render, rows_link
 from rag_evaluator.results.certificate import CERTIFICATE, read_certificate, standing_of
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.manifest import judge_of, partial_rows, parts_of
 from rag_evaluator.results.overview import by_stage
 from rag_evaluator.results.rows import LABELS
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import reporting_of
 from rag_evaluator.results.tally import scales_of
 from rag_evaluator.statistics.formulas import Scale
 
@@ -27,15 +25,12 @@ DOT = "\u00a0· "  # between parts of a line, never at its beginning
 
 def means_html(run: Run) -> str:
     """The table of means as a fragment of a page; counts of missing scores lead to rows. Raises `ResultsError`."""
-    reporting, scales = reporting_of(run.manifest), scales_of(run.manifest, run.summary)
+    scales = scales_of(run.manifest, run.summary)
     stages = [
-        (
-            name,
-            [MetricLine(metric, row, scales[metric], reporting.thresholds.get(metric)) for metric, row in part.items()],
-        )
+        (name, [MetricLine(metric, row, scales[metric]) for metric, row in part.items()])
         for name, part in by_stage(run.summary)
     ]
-    return render("means.html", level=f"{100 * reporting.ci_level:g} %", stages=stages)
+    return render("means.html", level=f"{100 * (run.config.get('ci_level') or 0.95):g} %", stages=stages)
 
 
 def what_html(run: Run, of: str = "", place: str = "what") -> str:
@@ -146,21 +141,20 @@ def certified(run: Run) -> tuple[str, list[dict[str, str]]]:
 
 
 def _certified(metric: str, words: str, part: Json, row: Json) -> dict[str, str]:
-    mean = row.get(LABELS) or {}
+    mean, agreed = row.get(LABELS) or {}, part.get("binary") or part.get("graded") or {}
+    coefficients = (
+        f"{name.replace('_', ' ')} {_shown(value, 'value')}"
+        for name, value in agreed.items()
+        if isinstance(value, Mapping) and isinstance(value.get("value"), int | float)
+    )
     return {
         "metric": metric,
         "standing": words,
         "labels": str(part.get("compared", part.get("labels", ""))),
         "label_mean": _shown(mean, "label_mean"),
         "judge_mean": number(mean.get("judge_mean")),
-        "agreement": part.get("reason") or ", ".join(_coefficients(part.get("binary") or part.get("graded") or {})),
+        "agreement": part.get("reason") or ", ".join(coefficients),
     }
-
-
-def _coefficients(agreed: Json) -> Iterator[str]:
-    for name, value in agreed.items():
-        if isinstance(value, Mapping) and isinstance(value.get("value"), int | float):
-            yield f"{name.replace('_', ' ')} {_shown(value, 'value')}"
 
 
 def _shown(row: Json, key: str = "mean") -> str:
@@ -199,13 +193,11 @@ class MetricLine:
 
     Attributes:
         row: its figures, as in `summary.json`.
-        threshold: from which a row passes.
     """
 
     metric: str
     row: Figures
     scale: Scale
-    threshold: float | None = None
 
     @property
     def missing(self) -> int:
@@ -213,7 +205,7 @@ class MetricLine:
 
     @property
     def missing_href(self) -> str:
-        return f"#{urlencode({'metric': self.metric, 'missing': 1}, errors='replace')}"
+        return rows_link(metric=self.metric, missing=1)
 
     @property
     def reasons(self) -> list[tuple[str, int]]:
@@ -239,7 +231,7 @@ class MetricLine:
         """
         low, high = self.scale.low, self.scale.high
         values = {name: self.row.get(name) for name in ("mean", "ci_low", "ci_high", "bound_low", "bound_high")}
-        values |= {"zero": 0.0 if low < 0 < high else None, "threshold": self.threshold}
+        values |= {"zero": 0.0 if low < 0 < high else None, "threshold": self.row.get("pass_rate", {}).get("threshold")}
         places = {
             name: None
             if value is None

@@ -4,7 +4,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
-from urllib.parse import urlencode
 
 import numpy as np
 from markupsafe import Markup
@@ -19,12 +18,12 @@ from rag_evaluator.report.charts import (
     why_no_charts,
 )
 from rag_evaluator.report.facts import MetricLine, certified, judged_by, probed
-from rag_evaluator.report.pages import render
+from rag_evaluator.report.pages import render, rows_link
 from rag_evaluator.report.table import names_of, rows_of
 from rag_evaluator.resources import NAME, program
 from rag_evaluator.results.run import Run
 from rag_evaluator.results.run_conclusion import conclude_run
-from rag_evaluator.results.tally import Floats, Tally, scales_of
+from rag_evaluator.results.tally import Floats, Tally
 from rag_evaluator.results.worst import WorstRow, worst_rows
 from rag_evaluator.statistics.formulas import TIE, Scale
 
@@ -89,20 +88,20 @@ def figures_html(run: Run) -> str:
     """The charts of a run, and what is known of its judge, as a fragment of a page. Scores lead to their rows, by
     `#metric=faithfulness&min=0.2&max=0.3`. Raises `ResultsError` for files that cannot be read.
     """
-    scales = scales_of(run.manifest, run.summary)
     return render(
         "figures.html",
         judged_by=judged_by(run),
         certificate=certified(run),
         probes=probed(run),
-        groups=list(groups_of(run.summary, scales)),
-        spreads=list(spreads_of(run.tally, scales)),
+        groups=list(groups_of(run.tally)),
+        spreads=list(spreads_of(run.tally)),
         no_charts=why_no_charts(),
     )
 
 
-def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> Iterator[dict[str, Any]]:
+def groups_of(tally: Tally) -> Iterator[dict[str, Any]]:
     """The groups of each column, and a chart of the largest for each metric; None where none has a score."""
+    summary, scales = tally.summary, tally.scales
     for column in dict.fromkeys(column for row in summary.values() for column in row.get("groups", {})):
         by_metric = {
             metric: row["groups"][column] for metric, row in summary.items() if column in row.get("groups", {})
@@ -125,22 +124,18 @@ def groups_of(summary: Mapping[str, Figures], scales: Mapping[str, Scale]) -> It
         yield {"column": column, "counts": counts, "cells": cells, "charts": charts, "shown": len(shown)}
 
 
-def spreads_of(rows: Tally, scales: Mapping[str, Scale]) -> Iterator[tuple[str, list[tuple[str, int, str]], Markup]]:
+def spreads_of(tally: Tally) -> Iterator[tuple[str, list[tuple[str, int, str]], Markup]]:
     """The distribution of each metric: scores, number of rows and link to these rows; its chart where one is drawn."""
-    for metric, values in rows.scores.items():
-        bins, ends = bins_of(values, scales[metric]), axis_of(values, scales[metric])
+    for metric, values in tally.scores.items():
+        bins, ends = bins_of(values, tally.scales[metric]), axis_of(values, tally.scales[metric])
         bars = {score_bin.at: score_bin.count for score_bin in bins}
         drawn = chart(histogram(bars, ends), f"Distribution of {metric}") if bars else Markup()
-        yield metric, [(_range(score_bin), score_bin.count, _href(metric, score_bin)) for score_bin in bins], drawn
-
-
-def _range(score_bin: ScoreBin) -> str:
-    return f"{score_bin.at:g}" if score_bin.is_value else f"{score_bin.low:.2f} – {score_bin.high:.2f}"
-
-
-def _href(metric: str, score_bin: ScoreBin) -> str:
-    low, high = (f"{end:.6f}".rstrip("0").rstrip(".") for end in (score_bin.low, score_bin.high))
-    return f"#{urlencode({'metric': metric, 'min': low, 'max': high}, errors='replace')}"
+        shown = []
+        for score_bin in bins:
+            scores = f"{score_bin.at:g}" if score_bin.is_value else f"{score_bin.low:.2f} – {score_bin.high:.2f}"
+            low, high = (f"{end:.6f}".rstrip("0").rstrip(".") for end in (score_bin.low, score_bin.high))
+            shown.append((scores, score_bin.count, rows_link(metric=metric, min=low, max=high)))
+        yield metric, shown, drawn
 
 
 LINES = 3  # of scores, or of how many more there are: all are in the row itself
@@ -170,22 +165,22 @@ def worst_html(runs: Sequence[Run], on: str) -> str:
     parts = []
     for place, (run, name) in enumerate(list(zip(runs, names_of(runs), strict=True))[1:], start=1):
         worst = worst_rows(run)
-        shown = [_shown(row, numbers.get((place, row.number))) for row in worst]
+        shown = [_shown(row, numbers[place, row.number]) for row in worst]
         parts.append(render("worst.html", of=name, place=f"worst-{place}", worst=shown))
     return "\n".join(parts)
 
 
 def shown_folder(run: Run) -> str:
     """The folder of a run as it was called where it ran, such as `results/demo`; never the folders of that machine."""
-    output_dir, name = PurePath(run.config.get("output_dir") or "."), run.manifest.get("name") or run.folder.name
-    return str(PurePath(output_dir.name if output_dir.is_absolute() else output_dir, name))
+    output_dir = PurePath(run.config.get("output_dir") or ".")
+    return str(PurePath(output_dir.name if output_dir.is_absolute() else output_dir, run.title))
 
 
-def _shown(row: WorstRow, number: int | None) -> dict[str, Any]:
+def _shown(row: WorstRow, number: int) -> dict[str, Any]:
     """A row with the first of its bad scores, and how many more there are; where none is bad, those in the middle.
 
     Args:
-        number: of the row in the table of all rows; None: it is not there.
+        number: of the row in the table of all rows.
     """
     bad = [score for score in row.scores if score.tone == "bad"]
     chosen = bad or [score for score in row.scores if score.tone == "middle"]

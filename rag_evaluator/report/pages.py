@@ -6,18 +6,20 @@ import json
 import re
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from importlib.resources import files
-from itertools import pairwise
-from typing import Any, Literal
+from itertools import groupby, pairwise
+from typing import Any, Literal, NamedTuple
+from urllib.parse import urlencode
 
 import jinja2
 from markupsafe import Markup
 from rapidfuzz.distance import Indel
 
 from rag_evaluator.results.judgement import SIGNS, Tone
+from rag_evaluator.results.overview import shortened
 
 NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\ud800-\udfff\u202d\u202e]")  # with the overrides of direction
 
@@ -50,12 +52,17 @@ def clean(text: str) -> str:
 
 def beginning(text: str) -> str:
     """What a table shows of a text: at most `BEGINNING` characters, with an ellipsis where there are more."""
-    return clean(text if len(text) <= BEGINNING else f"{text[: BEGINNING - 1].rstrip()}…")
+    return clean(shortened(text, BEGINNING))
 
 
 def render(template: str, **values: Any) -> str:
     """A page, or a part of one. `template` is in `templates/`. Any: what it shows."""
     return environment().get_template(template).render(**values)
+
+
+def rows_link(**filters: object) -> str:
+    """The address of the rows that these filters choose: `#metric=faithfulness&min=0.2&max=0.3`."""
+    return f"#{urlencode(filters, errors='replace')}"
 
 
 def json_in_page(value: Any) -> Markup:
@@ -160,16 +167,6 @@ UNSPACED = (
 
 
 @dataclass(frozen=True)
-class SentenceMark:
-    """A sentence that was judged, in a text; `section`: by which links find what is known of it."""
-
-    number: int
-    tone: Tone
-    word: str
-    section: str
-
-
-@dataclass(frozen=True)
 class TextPart:
     """A part of a text; `mark`: only this text has it (`ins`), or only it lacks it in the other (`del`).
 
@@ -180,7 +177,7 @@ class TextPart:
 
     text: str
     mark: Mark = ""
-    sentence: SentenceMark | None = None
+    sentence: "SentenceView | None" = None
     flag: str = ""
 
 
@@ -197,10 +194,50 @@ class ShownText:
         return sum(len(piece.text) for piece in self.rest)
 
 
+class Span(NamedTuple):
+    """A part of a sentence that a classifier of tokens flagged.
+
+    Attributes:
+        start, end: in characters of the sentence.
+        probability: as percent, that the evidence does not support it.
+    """
+
+    start: int
+    end: int
+    text: str
+    probability: str
+
+
+@dataclass(frozen=True)
+class SentenceView:
+    """A sentence of a text; `plain` is the tone of one that does not count.
+
+    Attributes:
+        section: by which links find what is known of it.
+        supported: whether it counts as supported.
+        text: with the flagged parts.
+        probability: that the evidence supports it, as percent; empty where it does not count.
+        contexts: places of the contexts in the piece that counted, from 0; empty where the evidence is no context.
+        piece: that counted, from 1.
+        place: start and end in the text; None where it is not there.
+    """
+
+    number: int
+    tone: Tone
+    word: str
+    section: str
+    supported: bool
+    text: ShownText
+    probability: str = ""
+    contexts: tuple[int, ...] = ()
+    piece: int = 1
+    spans: tuple[Span, ...] = ()
+    place: tuple[int, int] | None = None
+
+
 def short(name: object) -> str:
     """A name on one line, cut where it is no name any more."""
-    text = str(name)
-    return text if len(text) <= NAME else f"{text[: NAME - 1]}…"
+    return shortened(str(name), NAME)
 
 
 def shown(text: str | Sequence[TextPart], folded: int = FOLDED) -> ShownText:
@@ -255,12 +292,12 @@ def difference(first: str, second: str) -> WordDiff:
     numbers: dict[str, int] = {}
     words = tokens(first), tokens(second)
     coded = [[numbers.setdefault(token, len(numbers)) for token in text] for text in words]
-    left, right = list[TextPart](), list[TextPart]()
+    own, other = set[int](), set[int]()  # places of words that one text has and the other has not
     for code in Indel.opcodes(*coded):
-        same = code.tag == "equal"
-        left.append(TextPart("".join(words[0][code.src_start : code.src_end]), "" if same else "ins"))
-        right.append(TextPart("".join(words[1][code.dest_start : code.dest_end]), "" if same else "del"))
-    return WordDiff(tuple(_without_ends(_joined(left))), tuple(_without_ends(_joined(right))))
+        if code.tag != "equal":
+            own.update(range(code.src_start, code.src_end))
+            other.update(range(code.dest_start, code.dest_end))
+    return WordDiff(_marked(words[0], own, "ins"), _marked(words[1], other, "del"))
 
 
 def tokens(text: str) -> list[str]:
@@ -277,32 +314,13 @@ def _pattern() -> re.Pattern[str]:
     )
 
 
-def _without_ends(pieces: Iterator[TextPart]) -> Iterator[TextPart]:
-    """Pieces whose marks do not begin or end with white space, unless nothing else differs."""
-    for piece in pieces:
-        inside = piece.text.strip()
-        if not piece.mark or not inside:
-            yield piece
-            continue
-        before, _, after = piece.text.partition(inside)
-        yield from (part for part in (TextPart(before), TextPart(inside, piece.mark), TextPart(after)) if part.text)
+def _marked(words: Sequence[str], differing: Collection[int], mark: Mark) -> tuple[TextPart, ...]:
+    """A text in pieces. White space is marked between two marked words only, which read as one change then."""
 
+    def is_marked(place: int) -> bool:
+        if words[place].isspace():
+            return place - 1 in differing and place + 1 in differing
+        return place in differing
 
-def _joined(pieces: Sequence[TextPart]) -> Iterator[TextPart]:
-    """Pieces without empty ones; a blank between two marked ones is marked, too: they read as one change."""
-    filled = [piece for piece in pieces if piece.text]
-    text, mark = "", filled[0].mark if filled else ""
-    for place, piece in enumerate(filled):
-        now = _mark(filled, place)
-        if now != mark:
-            yield TextPart(text, mark)
-            text, mark = "", now
-        text += piece.text
-    if text:
-        yield TextPart(text, mark)
-
-
-def _mark(pieces: Sequence[TextPart], place: int) -> Mark:
-    piece = pieces[place]
-    between = 0 < place < len(pieces) - 1 and piece.text.isspace()
-    return pieces[place - 1].mark if between and pieces[place - 1].mark == pieces[place + 1].mark else piece.mark
+    pieces = groupby(range(len(words)), key=is_marked)
+    return tuple(TextPart("".join(words[at] for at in places), mark if marked else "") for marked, places in pieces)

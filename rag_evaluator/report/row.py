@@ -13,7 +13,8 @@ from rag_evaluator.errors import RagEvaluatorError
 from rag_evaluator.report.facts import judged_by
 from rag_evaluator.report.pages import ShownText, TextPart, difference, render, shown
 from rag_evaluator.report.row_scores import MetricView, metric_views
-from rag_evaluator.report.row_sentences import SentenceView, marked
+from rag_evaluator.report.row_sentences import marked
+from rag_evaluator.report.table import names_of
 from rag_evaluator.results.judgement import Tone
 from rag_evaluator.results.rows import DROPPED, row_name
 from rag_evaluator.results.run import Run, samples_of
@@ -29,37 +30,30 @@ def contexts_of(column: str, columns: Json, metrics: Sequence[MetricView], dropp
     """
     scores = (columns.get("document_score") or ()) if column == "retrieved_contexts" else ()
     marks: dict[int, dict[tuple[Tone, str], Counter[tuple[str, str, str]]]] = {}
-    for place, verdict, source in _marks(column, metrics):
-        marks.setdefault(place, {}).setdefault(verdict, Counter())[source] += 1
+    for metric in metrics:
+        for judgement in (judgement for made in metric.attempts for judgement in made["judgements"]):
+            if judgement.context and judgement.context[0] == column:
+                of_place = marks.setdefault(judgement.context[1], {})
+                for verdict in judgement.verdicts:
+                    confidence = verdict.confidence if len(metric.attempts) == 1 else ""
+                    source = metric.name, metric.section, confidence
+                    of_place.setdefault((verdict.tone, verdict.word), Counter())[source] += 1
+    judged = [(metric.name, metric.sentences) for metric in metrics if metric.sentences]
+    supported = [(name, made.sentences) for name, made in judged if made.compared.evidence == column]
     return [
         {
             "text": shown(text),
             "marks": marks.get(place, {}),
-            "supports": list(_supports(column, place, metrics)),
+            "supports": [
+                (name, views)
+                for name, sentences in supported
+                if (views := [view for view in sentences if view.supported and view.contexts == (place,)])
+            ],
             "dropped": [metric for metric, places in dropped.items() if place in places],
             "score": scores[place] if place < len(scores) else None,
         }
         for place, text in enumerate(columns.get(column) or ())
     ]
-
-
-def _marks(column: str, metrics: Sequence[MetricView]) -> Iterator[tuple[int, tuple[Tone, str], tuple[str, str, str]]]:
-    """Every verdict on a single context: its place, what it says, and who says it."""
-    for metric in metrics:
-        for judgement in (judgement for made in metric.attempts for judgement in made["judgements"]):
-            if judgement.context and judgement.context[0] == column:
-                for verdict in judgement.verdicts:
-                    confidence = verdict.confidence if len(metric.attempts) == 1 else ""
-                    yield judgement.context[1], (verdict.tone, verdict.word), (metric.name, metric.section, confidence)
-
-
-def _supports(column: str, place: int, metrics: Sequence[MetricView]) -> Iterator[tuple[str, list[SentenceView]]]:
-    """The sentences that one context alone supports, by metric."""
-    for metric in metrics:
-        if metric.sentences and metric.sentences.compared.evidence == column:
-            views = [view for view in metric.sentences.sentences if view.supported and view.contexts == (place,)]
-            if views:
-                yield metric.name, views
 
 
 def row_values(run: Run, row: int, against: Sequence[str] | None = None) -> dict[str, Any]:
@@ -133,11 +127,10 @@ def pair_html(runs: Sequence[Run], rows: Sequence[int | None]) -> str:
         for run, row in zip(runs, rows, strict=True)
     ]
     sides: list[dict[str, Any]] = []
-    for place, (run, row) in enumerate(zip(runs, rows, strict=True)):
+    for place, (run, row, name) in enumerate(zip(runs, rows, names_of(runs), strict=True)):
         others = [text for other, text in enumerate(responses) if other != place and text is not None]
-        named = [other.title for other in runs].count(run.title) == 1
         view = None if row is None else row_values(run, row, against=others)
-        sides.append({"run": run.title if named else run.folder.name, "row": row, "view": view})
+        sides.append({"run": name, "row": row, "view": view})
     views = [side["view"] for side in sides if side["view"]]
     contexts = [[context["text"] for context in view["retrieved"]] for view in views]
     pair = {

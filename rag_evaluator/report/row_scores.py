@@ -13,11 +13,12 @@ from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.report.pages import ShownText, clean, percent, short, shown
 from rag_evaluator.report.row_sentences import Sentences, sentences_of
 from rag_evaluator.results.judgement import (
+    GRADES,
     REASONS,
+    SCALES,
     JudgedVerdict,
     Judgement,
     Tone,
-    grade_tone,
     is_marked,
     judgements_of,
     tone_of,
@@ -94,7 +95,7 @@ def judgement_views(
         response = judgement.response
         listed = response if isinstance(response, Mapping) else {}
         later = {key: len(value) for key, value in listed.items() if (place, key) in used and isinstance(value, list)}
-        values, error = input_values(judgement.parts, columns, answers), str(judgement.error or "")
+        values, error = input_values(judgement.parts, columns, answers), judgement.error or ""
         view = JudgementView(
             str(judgement.prompt),
             tuple(dict.fromkeys(name for part in judgement.parts.values() if (name := _named(part)))),
@@ -168,7 +169,10 @@ def _tone_and_word(verdict: JudgedVerdict, values: Json, metric: Json) -> tuple[
         return meaning.tone, meaning.word
     if value is None:
         return "plain", short(key)
-    tone = grade_tone(verdict.judgement.metric, key, value, metric) if isinstance(value, int | float) else "plain"
+    tone: Tone = "plain"
+    if key in GRADES and isinstance(value, int | float):
+        low, high = SCALES.get(verdict.judgement.metric) or metric.get("range") or (0.0, 0.0)
+        tone = tone_of(value, low, high, metric.get("better", "higher"))
     scale = values.get("scale")
     described = scale.get(str(value)) if isinstance(scale, Mapping) else None
     number = short(f"{value:g}" if isinstance(value, float) else value)

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, TypeVar
 
-from rag_evaluator.report.pages import SentenceMark, ShownText, TextPart, divided, percent, short, shown
+from rag_evaluator.report.pages import SentenceView, Span, TextPart, divided, percent, short, shown
 from rag_evaluator.results.judgement import NOT_COUNTED, SIGNS, VERIFIED, JudgedVerdict, Judgement, Tone
 
 Json = Mapping[str, Any]  # Any in this module: JSON
@@ -25,42 +25,6 @@ COMPARED: Mapping[str, Compared] = {
     "reference_coverage": Compared("reference", "response"),
     "reference_agreement": Compared("response", "reference"),
 }
-
-
-class Span(NamedTuple):
-    """A part of a sentence that a classifier of tokens flagged.
-
-    Attributes:
-        start, end: in characters of the sentence.
-        probability: as percent, that the evidence does not support it.
-    """
-
-    start: int
-    end: int
-    text: str
-    probability: str
-
-
-@dataclass(frozen=True)
-class SentenceView(SentenceMark):
-    """A sentence of a text; `plain` is the tone of one that does not count.
-
-    Attributes:
-        supported: whether it counts as supported.
-        text: with the flagged parts.
-        probability: that the evidence supports it, as percent; empty where it does not count.
-        contexts: places of the contexts in the piece that counted, from 0; empty where the evidence is no context.
-        piece: that counted, from 1.
-        place: start and end in the text; None where it is not there.
-    """
-
-    supported: bool
-    text: ShownText
-    probability: str = ""
-    contexts: tuple[int, ...] = ()
-    piece: int = 1
-    spans: tuple[Span, ...] = ()
-    place: tuple[int, int] | None = None
 
 
 @dataclass(frozen=True)
@@ -85,7 +49,7 @@ class Sentences:
 
 
 def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -> Sentences | None:
-    """The sentences behind a score; None where it has none, or they are not written as this program writes them.
+    """The sentences behind a score; None where it has none.
 
     Args:
         judgements: of one score.
@@ -96,45 +60,37 @@ def sentences_of(judgements: Sequence[Judgement], columns: Json, section: str) -
     judgement = judgements[used - 1] if used else Judgement()
     names = (name for name in COMPARED if judgement.metric == name or judgement.metric.startswith(f"{name}_"))
     compared, response = COMPARED.get(next(names, "")), judgement.response
-    rows = response.get("sentences") if isinstance(response, Mapping) else None
-    if compared is None or not isinstance(rows, list) or not all(_is_sentence(row) for row in rows):
+    if compared is None or not isinstance(response, Mapping):
         return None
-    placed = _placed(str(columns.get(compared.text) or ""), rows, response.get(NOT_COUNTED) or ())
+    placed = _placed(str(columns.get(compared.text) or ""), response["sentences"], response.get(NOT_COUNTED) or ())
     views = [
-        _judged(row, judgement, compared, number, f"{section}-s{number}", place)
-        if counts
-        else _left_out(row, number, f"{section}-s{number}", place)
-        for number, (counts, row, place) in enumerate(placed, start=1)
+        _view(row, judgement, compared, number, f"{section}-s{number}", place)
+        for number, (row, place) in enumerate(placed, start=1)
     ]
     return Sentences(compared, response.get("pieces") or 1, tuple(views), used)
 
 
-def _is_sentence(row: Any) -> bool:
-    return isinstance(row, Mapping) and isinstance(row.get("statement"), str) and row.get("verdict") in (0, 1)
-
-
-Placed = tuple[bool, Json, tuple[int, int] | None]  # whether it counts, sentence, place in the text
-
-
-def _placed(text: str, rows: Sequence[Json], left_out: Sequence[Json]) -> Iterator[Placed]:
-    """Those that count and those that do not, in the order of the text.
+def _placed(text: str, rows: Sequence[Json], left_out: Sequence[Json]) -> Iterator[tuple[Json, tuple[int, int] | None]]:
+    """Those that count and those that do not, in the order of the text, each with its place there.
 
     A text is made of its sentences: the next one begins where the one before ended. One that is not in the text comes
     after those that are.
     """
-    counted = [(True, row, str(row["statement"])) for row in rows]
-    queues, at = [counted, [(False, row, str(row["sentence"])) for row in left_out]], 0
+    queues = [[(row, str(row["statement"])) for row in rows], [(row, str(row["sentence"])) for row in left_out]]
+    at = 0
     while any(queues):
-        heads = [(text.find(queue[0][2], at), -len(queue[0][2]), queue) for queue in queues if queue]
+        heads = [(text.find(queue[0][1], at), -len(queue[0][1]), queue) for queue in queues if queue]
         start, length, queue = min([head for head in heads if head[0] >= 0] or heads, key=lambda head: head[:2])
-        counts, row, _ = queue.pop(0)
         at = start - length if start >= 0 else at
-        yield counts, row, (start, at) if start >= 0 else None
+        yield queue.pop(0)[0], (start, at) if start >= 0 else None
 
 
-def _judged(
+def _view(
     row: Json, judgement: Judgement, compared: Compared, number: int, section: str, place: tuple[int, int] | None
 ) -> SentenceView:
+    if "statement" not in row:
+        word = f"not counted: {row['why']}" if row.get("why") else "not counted"
+        return SentenceView(number, "plain", word, section, False, shown(str(row["sentence"])), place=place)
     meaning = JudgedVerdict(judgement, "verdict", row["verdict"]).meaning
     assert meaning is not None, "each metric of COMPARED has its row in MEANINGS"
     spans = tuple(_spans(row))
@@ -151,11 +107,6 @@ def _judged(
         spans,
         place,
     )
-
-
-def _left_out(row: Json, number: int, section: str, place: tuple[int, int] | None) -> SentenceView:
-    word = f"not counted: {row['why']}" if row.get("why") else "not counted"
-    return SentenceView(number, "plain", word, section, False, shown(str(row["sentence"])), place=place)
 
 
 def _spans(row: Json) -> Iterator[Span]:

@@ -9,13 +9,13 @@ from typing import Any, Literal
 import numpy as np
 
 from rag_evaluator.dataset.columns import as_key
+from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.report.pages import beginning, clean
 from rag_evaluator.results.rows import own_name
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.summary import NO_VALUE, WORST_QUARTER, reporting_of
+from rag_evaluator.results.summary import NO_VALUE, WORST_QUARTER
 from rag_evaluator.results.tally import as_score, cell
 from rag_evaluator.results.worst import ranked_scores, worst_first
-from rag_evaluator.statistics.formulas import Scale
 
 GROUP, SEARCHED = 80, 2000  # characters of a group's name, of each text to search in
 RESPONSE = "response"
@@ -76,9 +76,9 @@ class TableRow:
 
 
 def names_of(runs: Sequence[Run]) -> list[str]:
-    """Return the names of runs; their folders where several have the same name."""
-    names = [run.title for run in runs]
-    return names if len(set(names)) == len(names) else [str(run.folder) for run in runs]
+    """Return the names of runs; what tells their folders apart where several have the same name."""
+    names, folders = [run.title for run in runs], folder_names([str(run.folder) for run in runs])
+    return names if len(set(names)) == len(names) else [folders[str(run.folder)] for run in runs]
 
 
 def difference_key(metric: str, run: int) -> str:
@@ -86,14 +86,9 @@ def difference_key(metric: str, run: int) -> str:
     return f"{metric} {run}-0"
 
 
-def score_key(metric: str, run: int) -> str:
-    """Return the key of the scores of a run, by its place; the first run's is the metric."""
-    return f"{metric} {run}"
-
-
-def response_key(run: int) -> str:
-    """Return the key of the responses of a run, by its place; the first run's is `response`."""
-    return f"{RESPONSE} {run}"
+def own_key(name: str, run: int) -> str:
+    """Return the key of a metric's scores, or of the responses, of a run, by its place; the first run's is the name."""
+    return f"{name} {run}"
 
 
 def table_values(runs: Sequence[Run]) -> dict[str, Any]:
@@ -117,7 +112,7 @@ def columns_of(runs: Sequence[Run]) -> list[Column]:
         )
         for place, (other, name) in enumerate(zip(remaining, names, strict=True), start=1):
             if metric in other.metrics:
-                title, shown = f"{metric}: {name} − {base}", score_key(metric, place)
+                title, shown = f"{metric}: {name} − {base}", own_key(metric, place)
                 key = difference_key(metric, place)
                 quarter = other.summary.get(metric, {}).get(WORST_QUARTER)
                 columns.append(Column(key, title, "difference", name, better, shown=shown, quarter=quarter))
@@ -135,15 +130,13 @@ def texts_of(runs: Sequence[Run]) -> dict[str, str]:
         return {column: column.capitalize() for column in texts}
     if len(runs) > 2 or len(runs[0].metrics) > FEW or RESPONSE not in texts:
         return {}
-    keys = (RESPONSE, response_key(1))
+    keys = (RESPONSE, own_key(RESPONSE, 1))
     return {key: f"Response, {name}" for key, name in zip(keys, names_of(runs), strict=True)}
 
 
 def worst_places(run: Run) -> list[int]:
     """Return the place of each row among all of them, the worst first, by the combined rank (`RANK_RULE`)."""
-    rows, known = run.tally, reporting_of(run.manifest).scales
-    scales = {metric: known.get(metric) or Scale() for metric in rows.scores}
-    places: list[int] = np.argsort(worst_first(ranked_scores(run.manifest, rows), scales)).tolist()
+    places: list[int] = np.argsort(worst_first(ranked_scores(run.tally), run.tally.scales)).tolist()
     return places
 
 
@@ -161,11 +154,12 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
         shown = dict(scores)
         for place, (_, partner) in enumerate(partners, start=1):
             for metric in filter(runs[place].metrics.__contains__, scores):
-                shown[score_key(metric, place)] = partner.get(metric)
-                shown[difference_key(metric, place)] = _minus(partner.get(metric), scores[metric])
+                own, theirs = scores[metric], partner.get(metric)
+                shown[own_key(metric, place)] = theirs
+                shown[difference_key(metric, place)] = None if own is None or theirs is None else theirs - own
         shown_row = first.table_row(row, (number, *(partner for partner, _ in partners)))
         responses = {
-            response_key(place): others[place - 1].responses.get(partner, "")
+            own_key(RESPONSE, place): others[place - 1].responses.get(partner, "")
             for place, (partner, _) in enumerate(partners, start=1)
             if partner is not None
         }
@@ -176,9 +170,9 @@ def rows_of(runs: Sequence[Run], on: str | None) -> Iterator[TableRow]:
                 numbers = tuple(number if run == place else None for run in range(len(runs)))
                 alone = other.reader.table_row(row, numbers)
                 groups = {name: alone.groups.get(name, "") for name in first.groups}
-                scores = {score_key(metric, place): score for metric, score in other.left[number].items()}
+                scores = {own_key(metric, place): score for metric, score in other.left[number].items()}
                 label = f"{names[place]}: {alone.label or number + 1}"
-                texts = {response_key(place): alone.texts[RESPONSE]}
+                texts = {own_key(RESPONSE, place): alone.texts[RESPONSE]}
                 yield replace(alone, groups=groups, label=label, scores=scores, texts=texts)
 
 
@@ -239,7 +233,3 @@ class _Partners:
             return None, {}
         number = numbers.pop(0)
         return number, self.left.pop(number)
-
-
-def _minus(value: float | None, other: float | None) -> float | None:
-    return None if value is None or other is None else value - other

@@ -8,11 +8,11 @@ __getattr__, __dir__, __all__ = facade(
         "certificate": "CERTIFICATE FORMAT KeptLabels read_certificate standing standing_lines with_labels",
         "changes": "ScorePair VerdictChange verdict_changes",
         "comparison": "Comparison LabelDifference verdict_words word",
-        "comparison_conclusion": "Judging conclude_labels conclude_pair",
+        "comparison_conclusion": "conclude_labels conclude_pair",
         "conclusion": "judge_words judged_by judged_config toy_sentence",
         "flags": "REASONS",
         "judgement": (
-            "FACTS GRADES Judgement SIGNS explained few_lines is_marked judgements_of meaning_of numbers_of tone_of"
+            "FACTS GRADES Judgement SIGNS explained few_lines is_marked judgements_of numbers_of tone_of verdicts_of"
         ),
         "manifest": "judge_of",
         "overview": "Grid WithOverview interval means",

@@ -9,7 +9,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,6 @@ from rag_evaluator.results.manifest import UNNAMED, partial_rows, parts_of
 from rag_evaluator.results.overview import shortened
 from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.results.summary import NO_VALUE
-from rag_evaluator.results.tally import repeated_rows
 from rag_evaluator.statistics.formulas import Scale
 from rag_evaluator.statistics.paired import Floats, Paired
 
@@ -53,7 +52,8 @@ def match(runs: Sequence[ScoredRows], on: str | None = None) -> tuple[str, list[
     Raises `ResultsError` for a column that a run does not have.
     """
     if on is None:
-        on = ID if all(map(_has_ids, runs)) else QUESTION
+        ids = [keys_of(run.samples, ID) for run in runs]
+        on = ID if all(None not in keys and len(set(keys)) == len(keys) for keys in ids) else QUESTION
     return on, [_by_key(run, on) for run in runs]
 
 
@@ -75,11 +75,6 @@ def require_column(run: ScoredRows, column: str, use: str) -> None:
         raise ResultsError(
             f"{run.name}: no row has something in '{column}', {use}.{did_you_mean(column, row_names(run.samples))}"
         )
-
-
-def _has_ids(run: ScoredRows) -> bool:
-    keys = keys_of(run.samples, ID)
-    return None not in keys and len(set(keys)) == len(keys)
 
 
 def _by_key(run: ScoredRows, on: str) -> Matched:
@@ -111,28 +106,6 @@ class Aligned:
     def rows(self, place: int) -> list[int]:
         """The rows of the run that have a key."""
         return self.matched.places.get(self.keys[place], [])
-
-
-def align(runs: Sequence[ScoredRows], matched: Sequence[Matched], whole: bool = False) -> list[Aligned]:
-    """The runs, the baseline first, by the keys of the baseline.
-
-    Args:
-        whole: also by keys that no other run has.
-    """
-    keys = set(matched[0].places)
-    if not whole:
-        keys &= set().union(*(other.places for other in matched[1:]))
-    return [_aligned(*side, sorted(keys)) for side in zip(runs, matched, strict=True)]
-
-
-def _aligned(run: ScoredRows, matched: Matched, keys: Sequence[str]) -> Aligned:
-    places = [matched.places.get(key, []) for key in keys]
-    scores = {
-        metric: np.array([_mean([values[place] for place in rows]) for rows in places], np.float64)
-        for metric, values in run.scores.items()
-    }
-    has_rows = np.array([bool(rows) for rows in places], dtype=np.bool_)
-    return Aligned(run, matched, keys, scores, has_rows)
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -179,31 +152,70 @@ def column_of(side: Aligned, column: str) -> list[str | None]:
     return [next(iter(one), None) for one in by_key]
 
 
-def cluster_column(runs: Sequence[ScoredRows], asked: str | None) -> tuple[str | None, list[str]]:
-    """The column by which rows are put together: the one asked for, else that of the runs' configurations.
+class Alignment(NamedTuple):
+    """Runs by the same keys.
 
-    With a sentence if the baseline does not name it. Raises `ResultsError` if two runs name different ones.
+    Attributes:
+        on: the column that rows are matched on.
+        sides: the runs, the baseline first.
+        cluster: the column by which rows are put together, None: by none; `clusters`: of each key, as the first run
+            says it that has this column.
+        weights: how much each key counts: as much as its rows in the baseline; None if all count the same.
+        remarks: a sentence if the baseline does not name the column of clusters.
     """
+
+    on: str
+    sides: Sequence[Aligned]
+    cluster: str | None
+    clusters: Sequence[str | None] | None
+    weights: Floats | None
+    remarks: Sequence[str]
+
+
+def align(runs: Sequence[ScoredRows], on: str | None, cluster: str | None, whole: bool = False) -> Alignment:
+    """The runs, the baseline first, by the keys of the baseline.
+
+    Args:
+        on: see `match`.
+        cluster: a column; None takes that of the runs' configurations.
+        whole: also by keys that no other run has.
+
+    Raises `ResultsError` for a column that a run does not have, and if two runs name different clusters.
+    """
+    on, matched = match(runs, on)
+    keys = set(matched[0].places)
+    if not whole:
+        keys &= set().union(*(other.places for other in matched[1:]))
+    sides = [_aligned(run, own, sorted(keys)) for run, own in zip(runs, matched, strict=True)]
     named = {run.config["cluster"]: run for run in reversed(runs) if run.config.get("cluster")}
-    if asked or not named:
-        return asked, []
-    if len(named) > 1:
+    remarks = []
+    if cluster is None and len(named) > 1:
         listed = ", ".join(f"'{column}' in {run.name}" for column, run in reversed(named.items()))
         raise ResultsError(
             f"The runs name different clusters: {listed}. Choose one with --cluster (cluster= in Python)."
         )
-    [(column, run)] = named.items()
-    if run is runs[0]:
-        return column, []
-    return column, [
-        f"{run.name} puts rows together by '{column}', {runs[0].name} does not: here they are put together."
-    ]
+    if cluster is None and named:
+        [(cluster, run)] = named.items()
+        if run is not runs[0]:
+            remarks.append(
+                f"{run.name} puts rows together by '{cluster}', {runs[0].name} does not: here they are put together."
+            )
+    clusters = None
+    if cluster:
+        having = (side for side in sides if any(key is not None for key in keys_of(side.run.samples, cluster)))
+        clusters = column_of(next(having, sides[0]), cluster)
+    weights = np.array([len(sides[0].rows(place)) for place in range(len(keys))], np.float64)
+    is_weighted = len(keys) > 0 and np.ptp(weights) > 0
+    return Alignment(on, sides, cluster, clusters, weights if is_weighted else None, remarks)
 
 
-def clusters_of(sides: Sequence[Aligned], column: str) -> list[str | None]:
-    """The cluster of each key, as the first run says it that has this column."""
-    having = (side for side in sides if any(key is not None for key in keys_of(side.run.samples, column)))
-    return column_of(next(having, sides[0]), column)
+def _aligned(run: ScoredRows, matched: Matched, keys: Sequence[str]) -> Aligned:
+    places = [matched.places.get(key, []) for key in keys]
+    scores = {
+        metric: np.array([_mean([values[place] for place in rows]) for rows in places], np.float64)
+        for metric, values in run.scores.items()
+    }
+    return Aligned(run, matched, keys, scores, np.array([bool(rows) for rows in places], dtype=np.bool_))
 
 
 def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
@@ -212,13 +224,6 @@ def groups_of(side: Aligned, column: str) -> dict[str, list[int]]:
     for place, value in enumerate(column_of(side, column)):
         groups.setdefault(NO_VALUE if value is None else value, []).append(place)
     return dict(sorted(groups.items()))
-
-
-def weights_of(baseline: Aligned) -> Floats | None:
-    """How much each key counts: as much as its rows together; None if all count the same."""
-    places = range(len(baseline.keys))
-    weights = np.array([len(baseline.rows(place)) for place in places], np.float64)
-    return weights if len(weights) and np.ptp(weights) > 0 else None
 
 
 def common_metrics(a: Aligned, b: Aligned, on: str) -> list[str]:
@@ -263,7 +268,10 @@ def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, 
     """
     differing: dict[str, dict[str, tuple[str, str]]] = {}
     for metric in metrics:
-        for part, values in _differing(*(_parts(manifest, metric) for manifest in (a, b))):
+        signatures = (manifest.get("signatures", {}).get(metric, "") for manifest in (a, b))
+        for part, values in _differing(*map(parts_of, signatures)):
+            if part == NOISE:
+                continue
             condition = OWN.get(part) or CONDITIONS.get(part, JUDGE)
             differing.setdefault(condition, {})[metric if part in OWN else part] = values
     packages = ({**manifest.get("versions", {})} for manifest in (a, b))
@@ -276,12 +284,6 @@ def differing_conditions(a: Values, b: Values, metrics: list[str]) -> dict[str, 
 def has_unnamed_model(manifest: Values, metrics: list[str]) -> bool:
     """Whether a model behind these metrics has no name, so that nobody can say whether two are the same."""
     return any(f":{UNNAMED}" in manifest.get("signatures", {}).get(metric, "") for metric in metrics)
-
-
-def _parts(manifest: Values, metric: str) -> dict[str, str]:
-    """The parts of a signature on which the number depends."""
-    parts = parts_of(manifest.get("signatures", {}).get(metric, ""))
-    return {name: value for name, value in parts.items() if name != NOISE}
 
 
 def _differing(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[tuple[str, tuple[str, str]]]:
@@ -347,12 +349,6 @@ def _mean_pieces(outcomes: Mapping[str, int]) -> float | None:
     counts = [(int(match[1]), rows) for outcome, rows in outcomes.items() if (match := PIECES.fullmatch(outcome))]
     rows = sum(rows for _, rows in counts)
     return sum(pieces * rows for pieces, rows in counts) / rows if rows else None
-
-
-def equal_rows(run: ScoredRows, labels: Sequence[str | None] | None) -> str:
-    """The words about equal rows that count as independent, see `repeated_rows`; `labels`: of clusters, if any."""
-    clusters = [None] * len(run.samples) if labels is None else labels
-    return repeated_rows(run.samples, clusters, f" of {run.name}")
 
 
 def other_questions(a: Aligned, b: Aligned, on: str) -> tuple[int, int]:

@@ -69,14 +69,10 @@ def useful_metrics(run: ScoredRows) -> set[str]:
     return {metric for metric, words in _held(run) if words.startswith(CERTIFIED)}
 
 
-def do_not_rely(run: ScoredRows, metrics: Collection[str] | None = None) -> list[str]:
-    """A sentence for each metric, or each of these, for which such a certificate says worse than chance."""
-    worse = {metric: words for metric, words in _held(run) if words.startswith(WORSE)}
-    return [
-        f"Do not rely on {metric}: a certificate says {words}."
-        for metric, words in worse.items()
-        if metrics is None or metric in metrics
-    ]
+def do_not_rely(run: ScoredRows, metrics: Collection[str]) -> list[str]:
+    """A sentence for each of these metrics for which such a certificate says worse than chance."""
+    worse = {name: words for name, words in _held(run) if name in metrics and words.startswith(WORSE)}
+    return [f"Do not rely on {metric}: a certificate says {words}." for metric, words in worse.items()]
 
 
 def _held(run: ScoredRows) -> Iterator[tuple[str, str]]:

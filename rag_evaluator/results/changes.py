@@ -11,7 +11,7 @@ from rag_evaluator.results.overview import counted, shortened
 Direction = Literal["worse", "better", "differs", "missing"]
 DIRECTIONS: tuple[Direction, ...] = ("worse", "better", "differs", "missing")
 TEXT = 80  # characters of a claim in a sentence
-ON_PAGES = ("contexts_a", "contexts_b", "row_a", "row_b", "name")  # of a row that changed; not in JSON
+ON_PAGES = ("contexts_a", "contexts_b", "row_a", "name")  # of a row that changed; not in JSON
 VERDICTS = 3  # changed verdicts that are shown of a row
 MOST_DIGITS = 6  # of a score: `TIE` is 1e-6
 OF_ROWS = ("question", "response", "rating")  # kinds that are about the whole row, whatever text is beside them
@@ -75,9 +75,9 @@ class ChangedScore:
         response_a, response_b: the responses; None where there is none, or several rows have this key.
         contexts_a, contexts_b: what was retrieved; empty where nothing was, or several rows have this key. Not in
             `to_json`, either.
-        row_a, row_b: place of the row in each run, from 0, of several the first; None where a run does not have it.
-            Not in `to_json`, which is the same for any order of rows.
-        name: of the row in the first run that has it, see `row_name`; not in `to_json`, either.
+        row_a: place of the row in the first run, from 0, of several the first. Not in `to_json`, which is the same for
+            any order of rows.
+        name: of this row, see `row_name`; not in `to_json`, either.
     """
 
     run: str
@@ -94,8 +94,7 @@ class ChangedScore:
     response_b: str | None
     contexts_a: tuple[str, ...]
     contexts_b: tuple[str, ...]
-    row_a: int | None = field(compare=False)
-    row_b: int | None = field(compare=False)
+    row_a: int = field(compare=False)
     name: str = field(compare=False, default="")
 
     def says(self) -> list[tuple[str, str]]:

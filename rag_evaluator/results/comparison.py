@@ -170,7 +170,40 @@ class Comparison(WithOverview):
         return f"Comparison({' → '.join(self.runs)}: {rows})"
 
     def overview(self) -> Iterator[Grid | str]:
-        return tables_of(self)
+        """The conclusion, what must be known with it, then the tables."""
+        decided = [f"Decide{f', {it.run}' if len(self.decisions) > 1 else ''}: {it.decision}" for it in self.decisions]
+        in_rows = [it.in_rows for it in self.decisions if it.in_rows]
+        yield from replace(self.conclusion, sentences=(*self.conclusion.sentences, *decided, *in_rows)).lines()
+        yield from self.caveats
+        for match in self.matches:
+            lines, groups = ([line for line in of if line.run == match.run] for of in (self.metrics, self.groups))
+            yield from self._match_lines(match, lines)
+            title, needed = f"{self.runs[0]} → {match.run}", f"rows to show {self.effect:g}"
+            columns = [("metric", "left"), *_right(*FIGURES), ("conclusion", "left"), *_right(*TESTS, *POWER, needed)]
+            yield Grid(title, columns, list(map(_cells, lines)))
+            if groups:
+                columns = [("group", "left"), *_right("rows"), ("metric", "left"), *_right(*FIGURES)]
+                rows = [
+                    [f"{line.group_by}: {line.group}", str(line.figures.difference.n), *_figures(line)]
+                    for line in groups
+                ]
+                yield Grid("groups, not tested", columns, rows)
+        for difference in self.labels:
+            about = f"{difference.metric}, by people's labels of {counted(difference.both, 'row')}, {difference.run}"
+            yield f"{about}: {difference.words()}"
+
+    def _match_lines(self, match: RowMatch, lines: Sequence[ComparedMetric]) -> Iterator[str]:
+        """How many rows belong together, and what does not count."""
+        baseline = self.runs[0]
+        yield f"{match.matched:,} rows of {baseline} and {match.run} matched by '{self.on}'"
+        if match.unmatched_a or match.unmatched_b:
+            yield f"  without a partner: {match.unmatched_a:,} rows of {baseline}, {match.unmatched_b:,} of {match.run}"
+        if match.repeated:
+            yield f"  {match.repeated:,} of them have several answers, whose scores are averaged"
+        for figures in (line.figures for line in lines):
+            if figures.only_a or figures.only_b:
+                only = f"{figures.only_a:,} in {baseline}, {figures.only_b:,} in {match.run}"
+                yield f"  {figures.metric}: rows that only one run scored: {only}"
 
     def records(self) -> list[dict[str, Any]]:
         """One flat object per line of the table, groups last."""
@@ -218,50 +251,9 @@ def verdict_words(line: MetricComparison) -> str:
     return line.verdict if direction == "open" else direction
 
 
-def tables_of(comparison: Comparison) -> Iterator[Grid | str]:
-    """The conclusion, what must be known with it, then the tables."""
-    conclusion, decisions = comparison.conclusion, comparison.decisions
-    decided = [f"Decide{f', {it.run}' if len(decisions) > 1 else ''}: {it.decision}" for it in decisions]
-    in_rows = [it.in_rows for it in decisions if it.in_rows]
-    yield from replace(conclusion, sentences=(*conclusion.sentences, *decided, *in_rows)).lines()
-    yield from comparison.caveats
-    for match in comparison.matches:
-        yield from match_lines(comparison, match)
-        title, needed = f"{comparison.runs[0]} → {match.run}", f"rows to show {comparison.effect:g}"
-        columns = [("metric", "left"), *_right(*FIGURES), ("conclusion", "left"), *_right(*TESTS, *POWER, needed)]
-        yield Grid(title, columns, list(map(_cells, _lines_of(comparison.metrics, match.run))))
-        if groups := _lines_of(comparison.groups, match.run):
-            rows = [
-                [f"{line.group_by}: {line.group}", str(line.figures.difference.n), *_figures(line)] for line in groups
-            ]
-            columns = [("group", "left"), *_right("rows"), ("metric", "left"), *_right(*FIGURES)]
-            yield Grid("groups, not tested", columns, rows)
-    for difference in comparison.labels:
-        about = f"{difference.metric}, by people's labels of {counted(difference.both, 'row')}, {difference.run}"
-        yield f"{about}: {difference.words()}"
-
-
-def match_lines(comparison: Comparison, match: RowMatch) -> Iterator[str]:
-    """How many rows belong together, and what does not count."""
-    baseline = comparison.runs[0]
-    yield f"{match.matched:,} rows of {baseline} and {match.run} matched by '{comparison.on}'"
-    if match.unmatched_a or match.unmatched_b:
-        yield f"  without a partner: {match.unmatched_a:,} rows of {baseline}, {match.unmatched_b:,} of {match.run}"
-    if match.repeated:
-        yield f"  {match.repeated:,} of them have several answers, whose scores are averaged"
-    for line in _lines_of(comparison.metrics, match.run):
-        if line.figures.only_a or line.figures.only_b:
-            only = f"{line.figures.only_a:,} in {baseline}, {line.figures.only_b:,} in {match.run}"
-            yield f"  {line.figures.metric}: rows that only one run scored: {only}"
-
-
 def number(value: float | None, digits: int = 3) -> str:
     """A figure of a table; `-` where there is none."""
     return "-" if value is None else f"{value:z.{digits}f}"
-
-
-def _lines_of(lines: Sequence[ComparedMetric], run: str) -> list[ComparedMetric]:
-    return [line for line in lines if line.run == run]
 
 
 def _right(*headings: str) -> list[tuple[str, str]]:

@@ -1,8 +1,7 @@
 """What a comparison says, in sentences: what is shown, what is equal within a margin, what is not settled."""
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 
 from rag_evaluator.files.atomic import folder_names
 from rag_evaluator.results.aligned import Aligned, differing_conditions, row_match
@@ -22,34 +21,28 @@ from rag_evaluator.results.conclusion import (
 )
 from rag_evaluator.results.overview import counted
 from rag_evaluator.results.rows import row_name
-from rag_evaluator.results.run import ScoredRows
 from rag_evaluator.statistics.paired import MetricComparison, Verdict
 
 WITHIN: Mapping[Verdict, str] = {
     "different, but less than the margin": "Different, but less than",
     "equal within the margin": "Equal within",
 }
+DIFFERENCE_RULE = (
+    "The {level:g} % interval of the paired difference decides; p belongs to this interval: it is below {alpha} "
+    "exactly where the interval excludes 0. Shown: p after Holm, over the {tests} of this comparison, is at most "
+    "{alpha}. Not settled: all others. Equal in all rows: no row has another score in the second run; other rows may. "
+    "Equal within the margin: both ends of the interval lie inside a margin that was given beforehand. The largest "
+    "difference: as a share of the metric's range. Rows that a difference needs: for a power of 0.8, of this metric "
+    "alone, if rows differ as much as these do."
+)
+LABEL_RULE = (
+    "By people's labels: the {level:g} % interval of the difference of the mean labels decides, which the scores "
+    "narrow where they help; p belongs to it. Shown: p after Holm, over the {tests} by labels of this comparison, is "
+    "at most {alpha}. Labels that a difference needs: for a power of 0.8, of this metric alone, if the true "
+    "difference is the one found, and the interval narrows with the root of their number. Labels of texts that are "
+    "equal in both runs count as equal. A margin is for scores only."
+)
 FEW_ROWS = 0.9  # share of the matched rows below which it is said how many rows a metric was compared in
-
-
-@dataclass(frozen=True)
-class Judging:
-    """How the scores of two runs were made, as far as a sentence must say it.
-
-    Attributes:
-        manifests, useful: see `judged_by`. Any: JSON.
-        differing: what differs between the two runs' judging, such as `judge` and `prompts`.
-        scores: the words `by the scores` where a sentence about labels comes first; else empty.
-    """
-
-    manifests: Sequence[Mapping[str, Any]] = ()
-    useful: Collection[str] = ()
-    differing: Sequence[str] = ()
-    scores: str = ""
-
-    def of(self, lines: Sequence[MetricComparison]) -> str:
-        """Return the words for a sentence about these metrics."""
-        return judged_by(self.manifests, [line.metric for line in lines], self.useful)
 
 
 def conclude_comparison(
@@ -71,18 +64,24 @@ def conclude_comparison(
     sentences = list(conclude_labels(names, labels, lambda place: row_name(place, first.run.samples[place].row)))
     for side in others:
         figures = [line.figures for line in lines if line.run == side.run.name]
-        judging = judging_of(first.run, side.run, [line.metric for line in figures])
-        if any(line.run == side.run.name for line in labels):
-            judging = replace(judging, scores=" by the scores")
+        known = [run.manifest for run in (first.run, side.run) if run.manifest.get("signatures")]
+        metrics = [line.metric for line in figures]
+        differing = differing_conditions(known[0], known[1], metrics) if len(known) == 2 else {}
+        useful = useful_metrics(first.run) & useful_metrics(side.run)  # by certificates of both judges
+        judged = partial(judged_by, known if differing else known[-1:], useful=useful)
+        scores = " by the scores" * any(line.run == side.run.name for line in labels)
         matched = row_match(first, side).matched
         several, name = len(others) > 1, names[side.run.name]
-        said = conclude_pair(name, figures, matched, effect, judging)
+        said = conclude_pair(name, figures, matched, effect, judged, bool(differing), scores)
         sentences += (f"{name}: {line}" if several and not line.startswith(f"{name} ") else line for line in said)
     folders = [side.run.folder for side in (first, *others) if side.run.folder is not None]
     is_report = len(folders) == len(others) + 1  # tables from elsewhere have none
     seen = next_command(("report", *folders)) if is_report else ""
-    rules = [difference_rule(level, len(lines))]
-    return Conclusion(sentences, seen, [*rules, label_rule(level, labels)] if labels else rules)
+    tested = [line for line in labels if line.tested is not None]
+    families = {DIFFERENCE_RULE: len(lines), **({LABEL_RULE: len(tested)} if labels else {})}
+    limits = {"level": 100 * level, "alpha": f"{1 - level:.2g}"}
+    rules = [rule.format(**limits, tests=counted(tests, "difference")) for rule, tests in families.items()]
+    return Conclusion(sentences, seen, rules)
 
 
 NAMED = 3  # rows to read before deciding
@@ -98,48 +97,34 @@ def decisions_of(
     changed: Sequence[ChangedScore],
     meanings: Mapping[str, str],
 ) -> Iterator[Decision]:
-    """What each run but the first, the baseline, is decided by.
+    """`B. Not settled: context_recall. Read rows Q010 and Q031, where B lost.`: what is shown, and what to read first.
+
+    One for each run but the first, the baseline.
 
     Args:
         lines, changed: of all runs.
         meanings: metric -> what its score says, where that is known.
     """
     names = folder_names(runs)
+    baseline = names[runs[0]]
     for run in runs[1:]:
         figures = [line.figures for line in lines if line.run == run]
-        changes = [change for change in changed if change.run == run]
-        decision = decide(names[runs[0]], names[run], figures, changes)
-        yield Decision(run, decision, in_rows(names[run], figures, meanings))
+        settled = [line for line in figures if line.verdict == "shown"]  # and not within a margin that does not matter
+        better, worse = ([line.metric for line in settled if word(line) == kind] for kind in ("better", "worse"))
+        if better and worse:
+            parts = [f"Neither alone: {names[run]} is better in {listed(better)}, worse in {listed(worse)}."]
+        else:
+            parts = [f"{names[run]}." if better else f"{baseline}." if worse else "Neither is shown to be better."]
+        if unsettled := [line.metric for line in figures if line.verdict == "not settled"]:
+            parts.append(f"Not settled: {listed(unsettled)}.")
+        against, loser = ("better", baseline) if worse and not better else ("worse", names[run])
+        of_run = (change.name for change in changed if (change.run, change.direction) == (run, against))
+        if rows := list(dict.fromkeys(of_run))[:NAMED]:
+            parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {loser} lost.")
+        yield Decision(run, " ".join(parts), _in_rows(names[run], figures, meanings))
 
 
-def decide(baseline: str, run: str, lines: Sequence[MetricComparison], changed: Sequence[ChangedScore]) -> str:
-    """`B. Not settled: context_recall. Read rows Q010 and Q031, where B lost.`: what is shown, and what to read first.
-
-    Args:
-        lines: of all metrics of the run, tested.
-        changed: rows of this run that changed most.
-    """
-    settled = [line for line in lines if line.verdict == "shown"]  # and not within a margin that does not matter
-    shown = {kind: [line.metric for line in settled if word(line) == kind] for kind in ("better", "worse")}
-    is_worse = bool(shown["worse"]) and not shown["better"]
-    if is_worse:
-        parts = [f"{baseline}."]
-    elif shown["better"] and not shown["worse"]:
-        parts = [f"{run}."]
-    elif shown["better"]:
-        parts = [f"Neither alone: {run} is better in {listed(shown['better'])}, worse in {listed(shown['worse'])}."]
-    else:
-        parts = ["Neither is shown to be better."]
-    if unsettled := [line.metric for line in lines if line.verdict == "not settled"]:
-        parts.append(f"Not settled: {listed(unsettled)}.")
-    against, loser = ("better", baseline) if is_worse else ("worse", run)
-    rows = list(dict.fromkeys(change.name for change in changed if change.direction == against))[:NAMED]
-    if rows:
-        parts.append(f"Read {'row' if len(rows) == 1 else 'rows'} {listed(rows)}, where {loser} lost.")
-    return " ".join(parts)
-
-
-def in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str, str]) -> str:
+def _in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str, str]) -> str:
     """`In rouge_score (runs of words) B scores better in 14 of 40 rows, worse in 5, the same in 21.`; empty if in none.
 
     It is about the metric of the first sentence: of those that are shown the first, else the largest difference.
@@ -155,28 +140,14 @@ def in_rows(run: str, lines: Sequence[MetricComparison], meanings: Mapping[str, 
     return f"{better}, worse in {line.losses:,}, the same in {line.ties:,}."
 
 
-def judging_of(a: ScoredRows, b: ScoredRows, metrics: list[str]) -> Judging:
-    """Return how two runs were judged: a metric needs no words if certificates call the judges of both useful."""
-    known = [run.manifest for run in (a, b) if run.manifest.get("signatures")]
-    differing = list(differing_conditions(known[0], known[1], metrics)) if len(known) == 2 else []
-    return Judging(known if differing else known[-1:], useful_metrics(a) & useful_metrics(b), differing)
-
-
-def difference_rule(level: float, tests: int) -> str:
-    """What decides about the words of a comparison. `tests`: how many differences are shown together."""
-    alpha = f"{1 - level:.2g}"
-    return (
-        f"The {100 * level:g} % interval of the paired difference decides; p belongs to this interval: it is below "
-        f"{alpha} exactly where the interval excludes 0. Shown: p after Holm, over the {counted(tests, 'difference')} "
-        f"of this comparison, is at most {alpha}. Not settled: all others. Equal in all rows: no row has another score "
-        "in the second run; other rows may. Equal within the margin: both ends of the interval lie inside a margin "
-        "that was given beforehand. The largest difference: as a share of the metric's range. Rows that a difference "
-        "needs: for a power of 0.8, of this metric alone, if rows differ as much as these do."
-    )
-
-
 def conclude_pair(
-    run: str, lines: Sequence[MetricComparison], matched: int, effect: float, judging: Judging
+    run: str,
+    lines: Sequence[MetricComparison],
+    matched: int,
+    effect: float,
+    judged: Callable[[Iterable[str]], str] = lambda metrics: "",
+    differently: bool = False,
+    scores: str = "",
 ) -> Iterator[str]:
     """The sentences about a run against the baseline.
 
@@ -184,23 +155,26 @@ def conclude_pair(
         lines: its metrics, tested.
         matched: rows that both have.
         effect: what `rows_needed` is for.
+        judged: tells who judged some metrics, see `judged_by`.
+        differently: whether the baseline was judged by another one.
+        scores: the words `by the scores` where a sentence about labels comes first; else empty.
     """
     known = [line for line in lines if line.difference.mean is not None]
     shown = [line for line in known if line.verdict == "shown"]
     if shown:
-        yield f"{run} {listed(_shown(shown, judging), most=len(shown))}{judging.of(shown)}."
+        yield f"{run} {listed(_shown(shown, differently), most=len(shown))}{judged(line.metric for line in shown)}."
     for line in known:
         if line.verdict in WITHIN:
-            difference = f"{line.metric} {_difference(line, 3)}"
-            yield f"{WITHIN[line.verdict]} the margin of {line.margin:g}: {difference}{judging.of([line])}."
+            difference = f"{line.metric} {with_interval(line.difference, 3)}"
+            yield f"{WITHIN[line.verdict]} the margin of {line.margin:g}: {difference}{judged([line.metric])}."
     rest = [line for line in known if line.verdict == "not settled"]
     same = [line for line in known if line.verdict == "equal in all rows"]
     if rest:
         is_all = len(rest) + len(same) == len(known)
-        which = f"Not settled{judging.scores}" if is_all else "Nothing else is settled"
+        which = f"Not settled{scores}" if is_all else "Nothing else is settled"
         largest, difference = _largest(rest)
         needed = _needed(largest, effect)
-        yield f"{which} with {_rows(rest)}: {difference}{judging.of([largest]) if is_all else ''}{needed}."
+        yield f"{which} with {_rows(rest)}: {difference}{judged([largest.metric]) if is_all else ''}{needed}."
     if same:
         names = "no score" if len(same) == len(known) else f"no score of {listed(line.metric for line in same)}"
         yield f"In {_rows(same)} {names} differs."
@@ -216,21 +190,21 @@ def _largest(lines: Sequence[MetricComparison]) -> tuple[MetricComparison, str]:
     """The largest difference as a share of its range: `faithfulness differs by 0.10 [-0.04, 0.23]`."""
     largest = max(lines, key=lambda line: abs(line.difference.mean or 0.0) / line.scale.width)
     which = f"{largest.metric} differs by" if len(lines) == 1 else f"the largest difference is {largest.metric}"
-    return largest, f"{which} {_difference(largest)}"
+    return largest, f"{which} {with_interval(largest.difference)}"
 
 
-def _shown(lines: Sequence[MetricComparison], judging: Judging) -> Iterator[str]:
+def _shown(lines: Sequence[MetricComparison], differently: bool = False) -> Iterator[str]:
     """`is better in faithfulness by 0.18 [0.02, 0.34]`; `scores better` where runs were judged differently."""
     unknown = [line for line in lines if not line.scale.is_directed]
     for is_better in (True, False):
         group = [line for line in lines if line.is_better == is_better and line.scale.is_directed]
         verb = "is better" if is_better else "is worse"
-        if judging.differing:
+        if differently:
             verb = "scores better" if is_better else "scores worse"
         if group:
             yield f"{verb} in {listed((_by(line) for line in group), most=len(group))}"
     if unknown:
-        differences = (f"{line.metric} by {_difference(line)}" for line in unknown)
+        differences = (f"{line.metric} by {with_interval(line.difference)}" for line in unknown)
         yield f"differs in {listed(differences, most=len(unknown))}"
 
 
@@ -238,10 +212,6 @@ def _by(line: MetricComparison) -> str:
     """A difference without its sign: the verb says the direction."""
     low, high = sorted(abs(end or 0.0) for end in (line.difference.ci_low, line.difference.ci_high))
     return f"{line.metric} by {with_ends(abs(line.difference.mean or 0.0), low, high)}"
-
-
-def _difference(line: MetricComparison, digits: int = 2) -> str:
-    return with_interval(line.difference, digits)
 
 
 def _needed(line: MetricComparison, effect: float) -> str:
@@ -265,20 +235,6 @@ def _coverage(lines: Sequence[MetricComparison], matched: int) -> Iterator[str]:
     yield from whole_ranges(line.difference.ci_method for line in lines)
 
 
-def label_rule(level: float, labels: Sequence[LabelDifference]) -> str:
-    """What decides about the words of differences by labels."""
-    tests = sum(line.tested is not None for line in labels)
-    alpha = f"{1 - level:.2g}"
-    return (
-        f"By people's labels: the {100 * level:g} % interval of the difference of the mean labels decides, which the "
-        "scores narrow where they help; p belongs to it. Shown: p after Holm, over the "
-        f"{counted(tests, 'difference')} by labels of this comparison, is at most {alpha}. Labels that a difference "
-        "needs: for a power of 0.8, of this metric alone, if the true difference is the one found, and the interval "
-        "narrows with the root of their number. Labels of texts that are equal in both runs count as equal. A margin "
-        "is for scores only."
-    )
-
-
 def conclude_labels(
     names: Mapping[str, str],
     labels: Sequence[LabelDifference],
@@ -297,7 +253,7 @@ def conclude_labels(
         known = [line.tested for line in own if line.tested is not None]
         which_run = "" if len(runs) == 1 else f" of {names[run]}"
         if shown := [line for line in known if line.verdict == "shown"]:
-            verbs = listed(_shown(shown, Judging()), most=len(shown))
+            verbs = listed(_shown(shown), most=len(shown))
             yield f"By people's labels of {_rows(shown)}, {names[run]} {verbs}."
         if rest := [line for line in known if line.verdict == "not settled"]:
             largest, difference = _largest(rest)

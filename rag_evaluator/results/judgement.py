@@ -145,12 +145,6 @@ PAIRED: Mapping[tuple[str, str], str] = {("summary_score", "answers"): "question
 """(metric, key) of a list -> the texts of the input that it has an item for each of."""
 
 
-def meaning_of(metric: str, prompt: str, key: str, value: Any, about: Collection[str]) -> Meaning | None:
-    """What a verdict means; None where nobody knows. Any: JSON. The arguments are those of `verdicts_of`."""
-    row = verdicts_of(metric, prompt, key, about)
-    return None if row is None else row.meanings.get(value)
-
-
 def verdicts_of(metric: str, prompt: str, key: str, about: Collection[str]) -> Verdicts | None:
     """The row of `MEANINGS` for a key of an answer; None where there is none.
 
@@ -167,16 +161,6 @@ def verdicts_of(metric: str, prompt: str, key: str, about: Collection[str]) -> V
         and (not row.about or row.about in about)
     )
     return next(rows, None)
-
-
-def grade_tone(metric: str, key: str, value: float, about: Mapping[str, Any]) -> Tone:
-    """Where a grade is on its scale: the best third is good, the worst is bad.
-
-    Args:
-        about: what the manifest says of the metric: its range, and which end is the better one.
-    """
-    low, high = SCALES.get(metric) or about.get("range") or (0.0, 0.0)
-    return tone_of(value, low, high, about.get("better", "higher")) if key in GRADES else "plain"
 
 
 def is_marked(value: float | None, better: str, quarter: float | None) -> bool:
@@ -247,8 +231,7 @@ class Judgement:
     @classmethod
     def from_json(cls, data: Json, metric: str = "") -> "Judgement":
         """The inverse of `to_json`; keys of other things are left alone."""
-        known = data if data.keys() <= WRITTEN else {name: data[name] for name in data if name in WRITTEN}
-        return cls(metric=metric, **known)
+        return cls(metric=metric, **{name: data[name] for name in data if name in WRITTEN})
 
     def to_json(self) -> dict[str, Any]:
         """JSON object; what concerns a thought is there only if there was one."""
@@ -325,18 +308,20 @@ class JudgedVerdict:
     confidence: float | None = None
     items: Sequence[Any] | None = None
 
+    @cached_property
+    def _row(self) -> Verdicts | None:
+        asked = self.judgement
+        return verdicts_of(asked.metric, asked.prompt, self.key, asked.columns)
+
     @property
     def meaning(self) -> Meaning | None:
         """What it means; None where nobody knows."""
-        asked = self.judgement
-        return meaning_of(asked.metric, asked.prompt, self.key, self.value, asked.columns)
+        return None if self._row is None else self._row.meanings.get(self.value)
 
     @property
     def kind(self) -> str | None:
         """What it is about, see `Verdicts`; None where nobody knows."""
-        asked = self.judgement
-        row = verdicts_of(asked.metric, asked.prompt, self.key, asked.columns)
-        return None if row is None else row.kind
+        return None if self._row is None else self._row.kind
 
     @property
     def word(self) -> str:
@@ -421,21 +406,19 @@ def explained(records: Iterable[Json]) -> list[JudgedVerdict]:
     Args:
         records: of the details of a run.
     """
-    return [verdict for record in records for verdict in _explained(record)]
-
-
-def _explained(record: Json) -> Iterator[JudgedVerdict]:
-    if record.get("reason"):
-        yield JudgedVerdict(Judgement(), str(record["reason"]))
-        return
-    judgements = judgements_of(record)
-    are_sentences = any(judgement.prompt == VERIFIED for judgement in judgements)
-    for judgement in judgements:
-        if judgement.error:
-            yield JudgedVerdict(judgement, str(judgement.error))
-        if are_sentences and judgement.shares:
+    verdicts = list[JudgedVerdict]()
+    for record in records:
+        if record.get("reason"):
+            verdicts.append(JudgedVerdict(Judgement(), str(record["reason"])))
             continue
-        yield from (verdict for verdict in judgement.verdicts() if verdict.items is None)
+        judgements = judgements_of(record)
+        are_sentences = any(judgement.prompt == VERIFIED for judgement in judgements)
+        for judgement in judgements:
+            if judgement.error:
+                verdicts.append(JudgedVerdict(judgement, str(judgement.error)))
+            if not (are_sentences and judgement.shares):
+                verdicts += (verdict for verdict in judgement.verdicts() if verdict.items is None)
+    return verdicts
 
 
 def few_lines(verdicts: Sequence[JudgedVerdict]) -> tuple[str, ...]:

@@ -17,12 +17,6 @@ from rag_evaluator.resources import command
 # Any in this module: JSON.
 
 
-def check_manifest(manifest: Any) -> None:
-    """Raises `ValueError` for what is no manifest of a run."""
-    if not isinstance(manifest, dict) or not _names_us(manifest):
-        raise ValueError("it has neither 'program' nor 'signatures', which every run writes")
-
-
 def misfit(summary: Mapping[str, Any], manifest: Mapping[str, Any]) -> str:
     """Why a summary is of other metrics, or of more or fewer rows, than the manifest names; empty if it is not."""
     metrics, rows = manifest.get("metrics"), manifest.get("rows")
@@ -89,14 +83,13 @@ def is_ours(folder: Path) -> bool:
         manifest = json.loads((folder / "manifest.json").read_bytes())
     except (OSError, ValueError):
         manifest = None
-    known = isinstance(manifest, dict) and _names_us(manifest)
     journals = [folder / "journal" / "manifest.json", *(folder / "journal").glob("*.*/manifest.json")]
-    return known or any(path.is_file() for path in journals)
+    return names_us(manifest) or any(path.is_file() for path in journals)
 
 
-def _names_us(manifest: Mapping[str, Any]) -> bool:
+def names_us(manifest: Any) -> bool:
     """Whether it is a manifest of this program; those of older versions have signatures only."""
-    return "program" in manifest or "signatures" in manifest
+    return isinstance(manifest, dict) and ("program" in manifest or "signatures" in manifest)
 
 
 UNNAMED = "(unnamed)"  # in a signature, of a model that nothing tells from others

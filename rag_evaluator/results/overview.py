@@ -134,7 +134,12 @@ def means(
         reasons: shown per row at most; None shows all.
     """
     columns = [(kind, "left"), (mean_heading(rows.values()), "right"), ("coverage", "right")]
-    yield Grid(title, columns, list(_means(rows, none)))
+    cells = list[Sequence[str]]()
+    for stage, part in by_stage(rows):
+        cells += [[stage]] if stage else []
+        for name, row in part.items():
+            cells.append([f"  {name}" if stage else name, interval(row, none), f"{row['scored']}/{row['count']}"])
+    yield Grid(title, columns, cells)
     for name, row in rows.items():
         for reason, count in list(row["reasons"].items())[:reasons]:
             yield f"  {name}: {count} missing: {reason}"
@@ -144,14 +149,6 @@ def means(
         for warning in (row.get("ci_warning"), row.get("thinking", {}).get("warning")):
             if warning:
                 yield f"  {name}: warning: {warning}"
-
-
-def _means(rows: Mapping[str, Mapping[str, Any]], none: str) -> Iterator[Sequence[str]]:
-    for stage, part in by_stage(rows):
-        if stage:
-            yield [stage]
-        for name, row in part.items():
-            yield [f"  {name}" if stage else name, interval(row, none), f"{row['scored']}/{row['count']}"]
 
 
 def counted(count: int, noun: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rag_evaluator.dataset.sample import Sample
-from rag_evaluator.results.overview import Grid, WithOverview, counted, means
+from rag_evaluator.results.overview import Figures, Grid, WithOverview, counted, means
 from rag_evaluator.results.rows import DROPPED, Heading, Row, Score, row_name, scored_row
 from rag_evaluator.results.run_conclusion import conclude
 from rag_evaluator.results.summary import Summary
@@ -43,7 +43,7 @@ class Results(WithOverview):
     def overview(self) -> list[Grid | str]:
         name, rows, summary = self.manifest.get("name"), counted(len(self.samples), "row"), self.summary()
         table = means(f"{name}: {rows}" if name else rows, "metric", summary, "no score")
-        conclusion = conclude(self.manifest, summary, self._tally(), self.name_of)
+        conclusion = conclude(self._tally(summary), self.name_of)
         return [*conclusion.lines(), *table]
 
     def name_of(self, place: int) -> str:
@@ -111,19 +111,11 @@ class Results(WithOverview):
                 (self.name_of(at), rows[at].sample.columns, [*map(json.loads, rows[at].details())]) for at in places
             )
 
-        return worst_of(self.manifest, self.summary(), self._tally(), texts_of, n)
+        return worst_of(self._tally(self.summary()), texts_of, n)
 
-    def _tally(self) -> Tally:
+    def _tally(self, summary: Mapping[str, Figures]) -> Tally:
         values = {metric: [score.value for score in scores] for metric, scores in self.scores.items()}
-        return tally_of(values, self.samples, self.manifest)
-
-    def under(self, names: Mapping[str, str]) -> "Results":
-        """The same with other names of metrics, by which their scales are found, too.
-
-        Args:
-            names: new name -> metric; several may name one.
-        """
-        return joined([self], names)
+        return tally_of(self.manifest, summary, values, self.samples)
 
     def details(self) -> Iterator[dict[str, Any]]:
         """One record per score, or per repeat of it, sample by sample, from which the number can be followed."""
@@ -137,25 +129,20 @@ class Results(WithOverview):
         return folder
 
 
-def joined(tables: Sequence[Results], names: Mapping[str, str]) -> Results:
+def joined(metrics: Mapping[str, tuple[Results, str]]) -> Results:
     """Results of the same rows as one; what is said of the run is the first's.
 
     Args:
-        names: of a metric, in order -> its name in one of the tables.
+        metrics: name, in order -> the results that have the scores, and the name of the metric there.
     """
-    scores = {name: row for table in tables for name, row in table.scores.items()}
-    lines = {name: line for table in tables for name, line in table.signatures.items()}
-    about = {name: row for table in tables for name, row in table.manifest.get("metrics", {}).items()}
-    signatures = {name: lines[metric] for name, metric in names.items()}
+    [first, _], *_ = metrics.values()
+    about = {name: table.manifest.get("metrics", {}).get(metric) for name, (table, metric) in metrics.items()}
     return replace(
-        tables[0],
-        scores={name: scores[metric] for name, metric in names.items()},
-        signatures=signatures,
-        manifest={
-            **tables[0].manifest,
-            "metrics": {n: about[metric] for n, metric in names.items() if metric in about},
-        },
-        judged=_JoinedRows(tables, names, signatures),
+        first,
+        scores={name: table.scores[metric] for name, (table, metric) in metrics.items()},
+        signatures=(signatures := {name: table.signatures[metric] for name, (table, metric) in metrics.items()}),
+        manifest={**first.manifest, "metrics": {name: row for name, row in about.items() if row is not None}},
+        judged=_JoinedRows(metrics, signatures),
     )
 
 
@@ -163,11 +150,12 @@ def joined(tables: Sequence[Results], names: Mapping[str, str]) -> Results:
 class _JoinedRows:
     """The rows of joined results, with their judgements; read anew by each iteration."""
 
-    tables: Sequence[Results]
-    names: Mapping[str, str]
+    metrics: Mapping[str, tuple[Results, str]]
     signatures: Mapping[str, str]
 
     def __iter__(self) -> Iterator[Row]:
-        for rows in zip(*self.tables, strict=True):
-            scores = {name: score for row in rows for name, score in row.scores.items()}
-            yield Row(rows[0].sample, {n: scores[metric] for n, metric in self.names.items()}, self.signatures)
+        tables = {id(table): table for table, _ in self.metrics.values()}
+        for rows in zip(*tables.values(), strict=True):
+            by_table = dict(zip(tables, rows, strict=True))
+            scores = {name: by_table[id(table)].scores[metric] for name, (table, metric) in self.metrics.items()}
+            yield Row(rows[0].sample, scores, self.signatures)

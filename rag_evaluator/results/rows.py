@@ -180,14 +180,9 @@ def scored_row(scored: Row) -> dict[str, Any]:
 
 
 def cells_of(scored: Row, columns: Sequence[str]) -> list[Any]:
-    """The row as a table's cells, None where a column has nothing."""
-    row = scored_row(scored)
-    return [_as_text(row.get(column)) for column in columns]
-
-
-def _as_text(value: Any) -> Any:
-    """Lists and objects as JSON, as the readers of CSV and XLSX expect them back."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value
+    """The row as a table's cells, None where a column has nothing; lists and objects as JSON, as readers expect."""
+    values = map(scored_row(scored).get, columns)
+    return [json.dumps(value, ensure_ascii=False) if isinstance(value, list | dict) else value for value in values]
 
 
 DETAILS = "details.jsonl"

@@ -27,9 +27,9 @@ from rag_evaluator.results.manifest import (
     WRITTEN,
     again,
     changed,
-    check_manifest,
     config_of,
     misfit,
+    names_us,
 )
 from rag_evaluator.results.rows import (
     DETAILS,
@@ -89,8 +89,9 @@ def of_table(source: Any, name: str, canonical: Canonical, no_scores: Collection
     samples = list(open_dataset(source))
     scores: dict[str, list[float]] = {}
     for column in row_names(samples):
-        known = canonical(column)
-        if column in no_scores or column in INPUT or not (known or _holds_numbers(samples, column)):
+        known, numbers = canonical(column), [_as_number(sample.row.get(column)) for sample in samples]
+        holds_numbers = None not in numbers and not all(math.isnan(number or 0.0) for number in numbers)
+        if column in no_scores or column in INPUT or not (known or holds_numbers):
             continue
         metric = known or column
         if metric in scores:
@@ -108,12 +109,6 @@ def score_of(sample: Sample, column: str) -> float:
         received = sample.row[column]
         raise ResultsError(f"{sample.where}: '{column}' is {received!r:.40}, expected a number or nothing.")
     return value
-
-
-def _holds_numbers(samples: Sequence[Sample], column: str) -> bool:
-    """Whether a column holds numbers, infinite ones too, and blanks only, and a number at least."""
-    numbers = [_as_number(sample.row.get(column)) for sample in samples]
-    return None not in numbers and not all(math.isnan(number or 0.0) for number in numbers)
 
 
 def _as_number(value: Any) -> float | None:
@@ -165,7 +160,8 @@ class Run:
     def manifest(self) -> Json:
         with _reading(self.folder / "manifest.json") as path:
             manifest: Json = json.loads(path.read_bytes())
-            check_manifest(manifest)
+            if not names_us(manifest):
+                raise ValueError("it has neither 'program' nor 'signatures', which every run writes")
         return manifest
 
     @property
@@ -226,7 +222,7 @@ class Run:
     @cached_property
     def tally(self) -> Tally:
         """What the rows come to."""
-        return tally_of(self.scores, self.samples, self.manifest)
+        return tally_of(self.manifest, self.summary, self.scores, self.samples)
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """The scored rows as they were written, in order."""

@@ -31,8 +31,8 @@ from rag_evaluator.results.judgement import FAULTS, OF_SENTENCES
 from rag_evaluator.results.manifest import PART
 from rag_evaluator.results.overview import Figures, counted
 from rag_evaluator.results.run import Run
-from rag_evaluator.results.tally import Floats, Tally, scales_of
-from rag_evaluator.results.worst import RANK_RULE, listed_rows, ranked_scores
+from rag_evaluator.results.tally import Floats, Tally
+from rag_evaluator.results.worst import RANK_RULE, listed_rows
 from rag_evaluator.statistics.formulas import TIE, Scale
 from rag_evaluator.statistics.intervals import PASS, mean_interval
 
@@ -69,32 +69,29 @@ def conclude_run(run: Run, folder: str | None = None, words: Sequence[object] = 
     Raises `ResultsError` if a file cannot be read.
     """
     useful = useful_metrics(run)
-    conclusion = conclude(run.manifest, run.summary, run.tally, run.name_of, useful)
-    sentences = [*do_not_rely(run), *conclusion.sentences]
+    conclusion = conclude(run.tally, run.name_of, useful)
+    sentences = [*do_not_rely(run, run.metrics), *conclusion.sentences]
     return replace(conclusion, sentences=sentences, next=_next(run, useful, folder or str(run.folder), words))
 
 
-def conclude(
-    manifest: Json,
-    summary: Mapping[str, Figures],
-    rows: Tally,
-    name_of: Callable[[int], str],
-    useful: Collection[str] = (),
-) -> Conclusion:
+def conclude(rows: Tally, name_of: Callable[[int], str], useful: Collection[str] = ()) -> Conclusion:
     """The sentences about scores, wherever they are.
 
     Args:
         name_of: what a row is called, by its place.
         useful: metrics of which a certificate says that the judge is useful.
     """
+    manifest, summary = rows.manifest, rows.summary
     if not any(row["scored"] or row.get("flagged") for row in summary.values()):
-        return Conclusion([_nothing(summary)])
-    scales = scales_of(manifest, summary)
+        reasons = sum((Counter(row["reasons"]) for row in summary.values()), Counter[str]())
+        rows_there = counted(next((row["count"] for row in summary.values()), 0), "row")
+        why = why_of(reasons) if reasons else "there is no row"
+        return Conclusion([f"No score could be made in {rows_there}: {why}."])
     sentences = [
         *without_figure(summary),
-        *_means(manifest, summary, rows, scales, useful),
+        *_means(rows, useful),
         *many_flagged(summary),
-        *_constant(manifest, rows, scales),
+        *_constant(rows),
         *_missing(summary),
         *whole_ranges(row.get("ci_method", "") for row in summary.values()),
         *(f"{words}." for words in [rows.repeats] if words),
@@ -102,16 +99,9 @@ def conclude(
     config = judged_config(manifest)
     if not unknown_to_toy(judge_model(config), config.get("language")):
         sentences += where_to_look(rows, judged_by([manifest], (RECALL, FAITHFULNESS), useful))
-    worst = listed_rows(ranked_scores(manifest, rows), scales)[:NAMED]
-    if worst:
+    if worst := listed_rows(rows)[:NAMED]:
         sentences.append(f"Worst rows: {', '.join(map(name_of, worst))}.")
     return Conclusion(sentences, rules=(LOWEST_RULE, EQUAL_RULE, LOOK_RULE, RANK_RULE, *FLAG_RULES))
-
-
-def _nothing(summary: Mapping[str, Figures]) -> str:
-    reasons = sum((Counter(row["reasons"]) for row in summary.values()), Counter[str]())
-    count = next((row["count"] for row in summary.values()), 0)
-    return f"No score could be made in {counted(count, 'row')}: {why_of(reasons) if reasons else 'there is no row'}."
 
 
 def _next(run: Run, useful: Collection[str], folder: str, words: Sequence[object]) -> str:
@@ -129,23 +119,21 @@ def _next(run: Run, useful: Collection[str], folder: str, words: Sequence[object
     return next_command(("certify sheet", folder, "--out", "to_label.xlsx"), ("report", folder))
 
 
-def _means(
-    manifest: Json, summary: Mapping[str, Figures], rows: Tally, scales: Mapping[str, Scale], useful: Collection[str]
-) -> Iterator[str]:
+def _means(rows: Tally, useful: Collection[str]) -> Iterator[str]:
     """The lowest of the means that a model gave on a scale from 0 to 1, the best; where there are none, the means."""
-    scored = {metric: row for metric, row in summary.items() if row["mean"] is not None}
+    scored = {metric: row for metric, row in rows.summary.items() if row["mean"] is not None}
     candidates = [
         metric
         for metric in scored
-        if is_judged(manifest, metric)
-        and (scales[metric].low, scales[metric].high, scales[metric].better) == (0.0, 1.0, "higher")
+        if is_judged(rows.manifest, metric)
+        and (rows.scales[metric].low, rows.scales[metric].high, rows.scales[metric].better) == (0.0, 1.0, "higher")
     ]
     least = min((scored[metric]["mean"] for metric in candidates), default=None)
     lowest = list(scored) if least is None else [name for name in candidates if scored[name]["mean"] <= least + TIE]
     if not lowest:
         return
     means = listed(f"{metric} {_mean(scored[metric])}" for metric in lowest)
-    judge = judged_by([manifest], lowest, useful)
+    judge = judged_by([rows.manifest], lowest, useful)
     if least is None:
         most = counted(max(row["scored"] for row in scored.values()), "row")
         yield f"Mean{'' if len(lowest) == 1 else 's'} over {most}: {means}{judge}."
@@ -154,17 +142,17 @@ def _means(
     else:
         [metric] = lowest
         heading = "Mean of" if len(candidates) == 1 else "Lowest mean:"
-        yield f"{heading} {means}: {_faults(metric, rows.scores[metric], scales[metric])}{judge}."
+        yield f"{heading} {means}: {_faults(metric, rows.scores[metric], rows.scales[metric])}{judge}."
 
 
-def _constant(manifest: Json, rows: Tally, scales: Mapping[str, Scale]) -> Iterator[str]:
+def _constant(rows: Tally) -> Iterator[str]:
     """Metrics by which a model gave each of many rows the same score, and not the best one."""
     equal = []
     for metric, scores in rows.scores.items():
-        known = scores[~np.isnan(scores)]
-        if metric not in scales or len(known) < MANY or np.ptp(known) > TIE or not is_judged(manifest, metric):
+        known, scale = scores[~np.isnan(scores)], rows.scales[metric]
+        if len(known) < MANY or np.ptp(known) > TIE or not is_judged(rows.manifest, metric):
             continue
-        best = scales[metric].high if scales[metric].better == "higher" else scales[metric].low
+        best = scale.high if scale.better == "higher" else scale.low
         if abs(known[0] - best) > TIE:
             equal.append(f"{metric} ({known[0]:g})")
     if equal:
@@ -234,7 +222,7 @@ def where_to_look(rows: Tally, judge: str = "") -> Iterator[str]:
     low = known & (np.nan_to_num(scores, nan=1.0) < LOW)
     lacking = recall < 1 - TIE
     if low.any() and (known & ~low).any() and (known & ~lacking).any():  # else theirs must be the share of all rows
-        of_all = f"; of all {int(known.sum()):,} counted rows {_percent(float(np.mean(lacking[known])))} %"
+        of_all = f"; of all {int(known.sum()):,} counted rows {100 * np.mean(lacking[known]):.0f} %"
         sentences.append(
             f"of {counted(int(low.sum()), 'row')} with {name} below {LOW:g}, "
             f"{_share(lacking, low, rows, 'context_recall below 1', 'retrieval', of_all)}"
@@ -261,14 +249,10 @@ def _share(flags: Flags, chosen: Flags, rows: Tally, what: str, side: str, more:
     values = flags[places].astype(np.float64)
     clusters = None if rows.clusters is None else [rows.clusters[place] for place in places]
     estimate = mean_interval(values, PASS, rows.level, clusters)
-    mean, low, high = (_percent(end or 0.0) for end in (estimate.mean, estimate.ci_low, estimate.ci_high))
+    mean, low, high = (f"{100 * (end or 0):.0f}" for end in (estimate.mean, estimate.ci_low, estimate.ci_high))
     share = f"{mean} % [{low}, {high}]{more}"
     count = int(values.sum())
     if not count:
         return f"none has {what} ({share}): nothing points to {side}."
     verbs = ("has", "it points") if count == 1 else ("have", "they point")
     return f"{count:,} {verbs[0]} {what} ({share}): {verbs[1]} to {side}."
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f}"

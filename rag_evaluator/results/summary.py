@@ -51,14 +51,13 @@ def reporting_of(manifest: Mapping[str, Any]) -> Reporting:
     return Reporting(
         **keys,
         thresholds=thresholds,
-        scales={name: _scale(row) for name, row in metrics.items()},
+        scales={
+            name: Scale(low, high, row["kind"], row["better"], tuple(row.get("atoms", ())))
+            for name, row in metrics.items()
+            for low, high in [row["range"]]
+        },
         stages={name: row["stage"] for name, row in metrics.items()},
     )
-
-
-def _scale(row: Mapping[str, Any]) -> Scale:
-    low, high = row["range"]
-    return Scale(low, high, row["kind"], row["better"], tuple(row.get("atoms", ())))
 
 
 def reported_as(manifest: Mapping[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
@@ -217,7 +216,10 @@ class Summary:
             remarks = [self._remarks[name][at] for at in places]
             clusters = None if by.cluster is None else [self._clusters[at] for at in places]
             known = figures(values[places], remarks, clusters, scale, by.ci_level, by.thresholds.get(name))
-            return {**known, **_noise([self._repeats[name][at] for at in places])}
+            repeats = [self._repeats[name][at] for at in places]
+            if count := max(map(len, repeats), default=0):
+                known |= {"repeats": count, **asdict(rerun_noise(repeats))}
+            return known
 
         whole = {
             **of(range(len(values))),
@@ -247,12 +249,6 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     rates = {f"pass_{name}": value for name, value in row.get("pass_rate", {}).items()}
     left_out = [name for name, value in row.items() if isinstance(value, Mapping) or name == WORST_QUARTER]
     return {**{name: value for name, value in row.items() if name not in left_out}, **rates}
-
-
-def _noise(repeats: Sequence[Sequence[float]]) -> dict[str, Any]:
-    """How often scores were made, and the fields of `RerunNoise`; nothing of scores that were made once."""
-    count = max(map(len, repeats), default=0)
-    return {"repeats": count, **asdict(rerun_noise(repeats))} if count else {}
 
 
 MOST_CUT = 0.2  # of thoughts: above it, answers after half a thought say something else than the judge would

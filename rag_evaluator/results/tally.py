@@ -4,6 +4,7 @@ import sys
 from array import array
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Tally:
-    """The rows of a run as numbers.
+    """The rows of a run as numbers, with its manifest and summary.
 
     Attributes:
         scores: metric -> a number per row, NaN where it is missing.
@@ -29,29 +30,43 @@ class Tally:
         repeats: see `repeated_rows`.
     """
 
+    manifest: Mapping[str, Any]  # Any: JSON
+    summary: Mapping[str, Figures]
     scores: Mapping[str, Floats]
     clusters: Clusters | None
     level: float
-    repeats: str = ""
+    repeats: str
+
+    @cached_property
+    def scales(self) -> Mapping[str, Scale]:
+        """The scale of each metric, see `scales_of`."""
+        return scales_of(self.manifest, self.summary)
 
 
 NOTABLE = 0.01  # share of rows that may repeat another before it is said
 REPEATED = ("user_input", "retrieved_contexts", "response")
 
 
-def tally_of(scores: Mapping[str, Sequence[float]], samples: Sequence[Sample], manifest: Mapping[str, Any]) -> Tally:
+def tally_of(
+    manifest: Mapping[str, Any],
+    summary: Mapping[str, Figures],
+    scores: Mapping[str, Sequence[float]],
+    samples: Sequence[Sample],
+) -> Tally:
     """The tally of rows; of their texts only a hash is kept, so that a million rows fit. Any: JSON."""
     reporting = reporting_of(manifest)
     clusters = [cluster_of(sample, reporting) for sample in samples]
     return Tally(
+        manifest,
+        summary,
         {metric: np.array(values, np.float64) for metric, values in scores.items()},
         clusters if reporting.cluster else None,
         reporting.ci_level,
-        repeated_rows(samples, clusters),
+        repeated_rows(samples, clusters, ""),
     )
 
 
-def repeated_rows(samples: Sequence[Sample], clusters: Clusters, of: str = "") -> str:
+def repeated_rows(samples: Sequence[Sample], clusters: Clusters | None, of: str) -> str:
     """The words about rows that intervals count as independent, and that repeat earlier ones; empty: hardly any do.
 
     Args:
@@ -59,7 +74,7 @@ def repeated_rows(samples: Sequence[Sample], clusters: Clusters, of: str = "") -
         of: the run, ` of results/demo`.
     """
     texts, apart = array("q"), array("q")
-    for place, (sample, cluster) in enumerate(zip(samples, clusters, strict=True)):
+    for place, (sample, cluster) in enumerate(zip(samples, clusters or [None] * len(samples), strict=True)):
         if sample.columns.get(REPEATED[0]) is not None:  # a row without a question is no repeat
             text = repr([sample.columns.get(name) for name in REPEATED])
             texts.append(hash(text))

@@ -3,17 +3,15 @@
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from rag_evaluator.results.conclusion import is_judged
 from rag_evaluator.results.judgement import Tone, explained, is_marked, tone_of
-from rag_evaluator.results.overview import Figures
 from rag_evaluator.results.rows import Record, row_name
 from rag_evaluator.results.run import Run, samples_of
 from rag_evaluator.results.summary import WORST_QUARTER
-from rag_evaluator.results.tally import Floats, Tally, scales_of
+from rag_evaluator.results.tally import Floats, Tally
 from rag_evaluator.statistics.formulas import TIE, Scale
 
 RANK_RULE = (
@@ -93,11 +91,12 @@ def worst_first(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> li
     return [int(place) for place in np.lexsort((np.arange(len(ranks)), means, -np.round(ranks, 12)))]
 
 
-def listed_rows(scores: Mapping[str, Floats], scales: Mapping[str, Scale]) -> list[int]:
+def listed_rows(rows: Tally) -> list[int]:
     """The rows that have a score below the best third of its range, the worst first; see `RANK_RULE`."""
-    shares = [_share(values, scales[metric]) for metric, values in scores.items()]
+    scores = ranked_scores(rows)
+    shares = [_share(values, rows.scales[metric]) for metric, values in scores.items()]
     is_listed = np.any([share <= GOOD for share in shares], axis=0).tolist()  # a missing score is no reason
-    return [place for place in worst_first(scores, scales) if is_listed[place]]
+    return [place for place in worst_first(scores, rows.scales) if is_listed[place]]
 
 
 def _share(values: Floats, scale: Scale) -> Floats:
@@ -107,9 +106,9 @@ def _share(values: Floats, scale: Scale) -> Floats:
     return np.asarray(share if scale.better == "higher" else 1 - share)
 
 
-def ranked_scores(manifest: Mapping[str, Any], rows: Tally) -> dict[str, Floats]:
-    """The scores that rank rows: of metrics that a model judged, else of all. Any: JSON."""
-    judged = [metric for metric in rows.scores if is_judged(manifest, metric)]
+def ranked_scores(rows: Tally) -> dict[str, Floats]:
+    """The scores that rank rows: of metrics that a model judged, else of all."""
+    judged = [metric for metric in rows.scores if is_judged(rows.manifest, metric)]
     return {metric: rows.scores[metric] for metric in judged or rows.scores}
 
 
@@ -123,59 +122,44 @@ def worst_rows(run: Run) -> list[WorstRow]:
             for place, sample in zip(places, samples, strict=True)
         )
 
-    return worst_of(run.manifest, run.summary, run.tally, texts_of)
+    return worst_of(run.tally, texts_of)
 
 
-def worst_of(
-    manifest: Mapping[str, Any],
-    summary: Mapping[str, Figures],
-    rows: Tally,
-    texts_of: Callable[[Sequence[int]], Iterable[Texts]],
-    most: int = MOST,
-) -> list[WorstRow]:
-    """The rows of the highest combined rank with what the judge says; see `RANK_RULE`. Any: JSON.
+def worst_of(rows: Tally, texts_of: Callable[[Sequence[int]], Iterable[Texts]], most: int = MOST) -> list[WorstRow]:
+    """The rows of the highest combined rank with what the judge says; see `RANK_RULE`.
 
     Args:
         texts_of: the texts of some rows, in the order of their places.
     """
-    scales = scales_of(manifest, summary)
-    ranked = ranked_scores(manifest, rows)
-    places = listed_rows(ranked, scales)[:most]
+    places = listed_rows(rows)[:most]
     if not places:
         return []
-    by_metric = {metric: _ranks(values, scales[metric]) for metric, values in ranked.items()}
+    by_metric = {metric: _ranks(values, rows.scales[metric]) for metric, values in ranked_scores(rows).items()}
     ranks = _mean(list(by_metric.values()))
-    return [
-        _worst_row(rows, place, float(ranks[place]), texts, by_metric, scales, summary)
-        for place, texts in zip(places, texts_of(places), strict=True)
-    ]
+    worst = []
+    for place, (name, columns, records) in zip(places, texts_of(places), strict=True):
+        own_ranks = {metric: np.nan_to_num(of_rows[place], nan=-1.0) for metric, of_rows in by_metric.items()}
+        metrics = dict.fromkeys((*sorted(own_ranks, key=lambda metric: -own_ranks[metric]), *rows.scores))
+        scores = [_row_score(rows, metric, place) for metric in metrics]
+        by_tone = [score.metric for tone in ("bad", "middle", "plain") for score in scores if score.tone == tone]
+        bad = (
+            (metric, verdict.says())
+            for metric in by_tone
+            for verdict in explained(record for record in records if record.get("metric") == metric)
+            if verdict.is_bad
+        )
+        metric, reason = next(bad, ("", ""))
+        question, response, reference = (
+            str(columns.get(text) or "") for text in ("user_input", "response", "reference")
+        )
+        rank = float(ranks[place])
+        worst.append(WorstRow(place, name, rank, question, response, reference, scores, metric, reason))
+    return worst
 
 
-def _worst_row(
-    rows: Tally,
-    place: int,
-    rank: float,
-    texts: Texts,
-    by_metric: Mapping[str, Floats],
-    scales: Mapping[str, Scale],
-    summary: Mapping[str, Figures],
-) -> WorstRow:
-    name, columns, records = texts
-    order = sorted(by_metric, key=lambda metric: -np.nan_to_num(by_metric[metric][place], nan=-1.0))
-    others = [metric for metric in rows.scores if metric not in by_metric]
-    scores = []
-    for metric in (*order, *others):
-        value, scale = float(rows.scores[metric][place]), scales[metric]
-        tone: Tone = "plain" if math.isnan(value) else tone_of(value, scale.low, scale.high, scale.better)
-        marked = is_marked(value, scale.better, summary.get(metric, {}).get(WORST_QUARTER))
-        scores.append(RowScore(metric, None if math.isnan(value) else value, scale.better, tone, marked))
-    worst = [score.metric for wanted in ("bad", "middle", "plain") for score in scores if score.tone == wanted]
-    bad = (
-        (metric, verdict.says())
-        for metric in worst
-        for verdict in explained(record for record in records if record.get("metric") == metric)
-        if verdict.is_bad
-    )
-    metric, reason = next(bad, ("", ""))
-    question, response, reference = (str(columns.get(name) or "") for name in ("user_input", "response", "reference"))
-    return WorstRow(place, name, rank, question, response, reference, scores, metric, reason)
+def _row_score(rows: Tally, metric: str, place: int) -> RowScore:
+    value, scale = float(rows.scores[metric][place]), rows.scales[metric]
+    if math.isnan(value):
+        return RowScore(metric, None, scale.better, "plain")
+    marked = is_marked(value, scale.better, rows.summary[metric].get(WORST_QUARTER))
+    return RowScore(metric, value, scale.better, tone_of(value, scale.low, scale.high, scale.better), marked)

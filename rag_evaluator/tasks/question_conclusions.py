@@ -41,18 +41,31 @@ def sort_conclusion(rankings: Iterable[Fields], config: Mapping[str, Any], words
     questions, level = list(rankings), config.get("ci_level") or 0.95
     ordered = [fields for fields in questions if fields["sorted"] is not None]
     judge, failed = the_judge(config), [fields["reasons"]["sorted"] for fields in questions if fields["sorted"] is None]
-    sentences = [
-        *_orders(ordered, judge, level),
-        *_unanswered(ordered, judge),
-        *_places(ordered, judge, level),
-        *_failed(failed, len(questions)),
-    ]
+    sentences = list(_orders(ordered, judge, level))
+    judged = [fields["good"] for fields in ordered if fields["good"] is not None]
+    if none := sum(not good for good in judged):
+        inside = judge[0].lower() + judge[1:]
+        sentences.append(f"In {none:,} of {counted(len(judged), 'question')} {inside} finds the answer in no context.")
+    agreements = [fields["agreement"] for fields in ordered if fields["agreement"] is not None]
+    if agreements and math.fsum(agreements) / len(agreements) < CHANCE:
+        sentences.append(
+            f"{judge} chose by place: the share of pairs in which it chose the same context in both orders is only "
+            f"{with_interval(mean_interval(agreements, SHARES, level))}."
+        )
+    if not questions:
+        sentences.append("There is no question to sort.")
+    elif len(failed) == len(questions):
+        sentences.append(f"No question could be sorted: {why_of(Counter(failed))}.")
+    elif failed:
+        of = f"{len(failed):,} of {counted(len(questions), 'question')}"
+        sentences.append(f"{of} could not be sorted: {why_of(Counter(failed))}.")
     return Conclusion(sentences, next_command(("sort", *words)) if failed and words else "", SORT_RULES)
 
 
 def _orders(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str]:
     """The gain where relevance is known; else how far the order changed."""
-    pairs = [_measured(fields) for fields in ordered]
+    measured = [fields["measured"] for fields in ordered if fields.get("measured")]
+    pairs = ((of["judge"].get(MEASURE), of["retriever"].get(MEASURE)) for of in measured)
     graded = [(ours, theirs) for ours, theirs in pairs if ours is not None and theirs is not None]
     compared = [fields for fields in ordered if fields["spearman"] is not None]
     if graded:
@@ -75,12 +88,6 @@ def _orders(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str
         yield f"Nothing to sort: none of {counted(len(ordered), 'question')} has two contexts or more to sort."
 
 
-def _measured(fields: Fields) -> tuple[float | None, float | None]:
-    """The measure of the judge's order and of the retriever's; None: not known."""
-    measured = fields.get("measured") or {"judge": {}, "retriever": {}}
-    return measured["judge"].get(MEASURE), measured["retriever"].get(MEASURE)
-
-
 def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> str:
     estimate = difference_interval([ours - theirs for ours, theirs in graded], SHARES, level)
     assert estimate.mean is not None
@@ -97,32 +104,6 @@ def _gain(graded: Sequence[tuple[float, float]], judge: str, level: float) -> st
         f"{begin}: {MEASURE} {means[0]:.2f} against {means[1]:.2f} by the relevance of the rows, difference "
         f"{difference} in {counted(len(graded), 'question')}."
     )
-
-
-def _unanswered(ordered: Sequence[Fields], judge: str) -> Iterator[str]:
-    judged = [fields["good"] for fields in ordered if fields["good"] is not None]
-    none = sum(not good for good in judged)
-    if none:
-        inside = judge[0].lower() + judge[1:]
-        yield f"In {none:,} of {counted(len(judged), 'question')} {inside} finds the answer in no context."
-
-
-def _places(ordered: Sequence[Fields], judge: str, level: float) -> Iterator[str]:
-    agreements = [fields["agreement"] for fields in ordered if fields["agreement"] is not None]
-    if agreements and math.fsum(agreements) / len(agreements) < CHANCE:
-        yield (
-            f"{judge} chose by place: the share of pairs in which it chose the same context in both orders is only "
-            f"{with_interval(mean_interval(agreements, SHARES, level))}."
-        )
-
-
-def _failed(reasons: Sequence[str], questions: int) -> Iterator[str]:
-    if not questions:
-        yield "There is no question to sort."
-    elif len(reasons) == questions:
-        yield f"No question could be sorted: {why_of(Counter(reasons))}."
-    elif reasons:
-        yield f"{len(reasons):,} of {counted(questions, 'question')} could not be sorted: {why_of(Counter(reasons))}."
 
 
 GENERATE_RULES = ("answered: the judge says that the contexts hold an answer, and has written it.",)

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchmarks.equal_systems import CELLS, MOST, simulate
-from rag_evaluator.results import Judging, conclude_pair
+from rag_evaluator.results import conclude_pair
 from rag_evaluator.statistics import MetricComparison, Paired, Scale, compare_scores
 
 LEVEL, ROUNDING = 0.95, 1e-9
@@ -57,7 +57,7 @@ def test_the_interval_decides(table: list[MetricComparison]) -> None:
 def test_the_sentences_say_what_the_figures_say(table: list[MetricComparison]) -> None:
     rows = max(line.difference.n for line in table)
 
-    text = "\n".join(conclude_pair("b", table, rows, 0.05, Judging()))
+    text = "\n".join(conclude_pair("b", table, rows, 0.05))
 
     for verb, is_better in (("better", True), ("worse", False)):
         clause = re.search(rf"is {verb} in (.*?)(?: and is worse in .*)?\.$", text, re.MULTILINE)

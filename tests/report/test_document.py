@@ -12,7 +12,7 @@ import pytest
 from bs4 import BeautifulSoup
 
 from rag_evaluator import RAGEvaluator, compare
-from rag_evaluator.report import PART_BYTES, document, folded, inline, packs_of, write_report
+from rag_evaluator.report import document, inline, write_report
 
 ROOT = Path(__file__).parents[2]
 METRICS = ["exact_match", "rouge_score"]
@@ -53,11 +53,6 @@ def report(tmp_path: Path) -> Callable[..., Page]:
     return made
 
 
-def unfolded(pieces: list[str | int]) -> str:
-    """As `embedded.js` does it."""
-    return "".join(str(pieces[piece]) if isinstance(piece, int) else piece for piece in pieces)
-
-
 def row(number: int, response: str = "Tesk", **more: Any) -> Row:
     return {"user_input": f"Question {number}?", "response": response, "reference": "Tesk", **more}
 
@@ -84,12 +79,12 @@ def test_the_table_calls_a_row_by_its_id_and_leaves_a_blank_one_to_its_number(
 def test_each_row_can_be_opened_from_its_part(
     run: Run, report: Callable[..., Page], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rag_evaluator.report.document.PART_BYTES", 1)
+    monkeypatch.setattr(document, "PART_ROWS", 1)
     page = report(run([row(number) for number in range(3)]))
-    assert page.block("about")["parts"] == [0, 1, 2]
+    assert page.block("about")["part"] == 1
     for number in range(3):
-        [pieces] = page.block(f"part-{number}")
-        assert f'data-row="{number}"' in unfolded(pieces)
+        [fragment] = page.block(f"part-{number}")
+        assert f'data-row="{number}"' in fragment
 
 
 def test_the_same_results_make_the_same_bytes_also_by_processes_that_share_the_rows(
@@ -102,7 +97,6 @@ def test_the_same_results_make_the_same_bytes_also_by_processes_that_share_the_r
     assert shared.read_bytes() == alone.read_bytes()
 
 
-LONG = "Nolu Brak was born in Tesk, which lies on the river Om."
 HOSTILE = [
     "</script><script>alert(1)</script>",
     "<img src=x onerror=alert(1)>",
@@ -165,20 +159,6 @@ def test_two_runs_have_a_difference_per_metric_and_the_rows_of_both(run: Run, re
     assert index["scores"]["exact_match 1-0"] == [0.0, None, -1.0, None]
     assert about["labels"] == {"3": "b: 1"}
     assert "a and b" in page.text
-
-
-@pytest.mark.parametrize(
-    "fragment", ["", "<p>a</p>", f"<p>{LONG}</p>\n<pre>&#34;{LONG}\\n{LONG}</pre>", LONG * 3, f"{LONG}\n{LONG}\n"]
-)
-def test_a_long_text_is_kept_once_and_comes_back_everywhere(fragment: str) -> None:
-    pieces = folded(fragment)
-    assert unfolded(pieces) == fragment
-    assert sum(piece.count(LONG) for piece in pieces if isinstance(piece, str)) <= max(1, fragment.count(LONG * 3) * 3)
-
-
-def test_a_fragment_that_is_larger_than_a_part_has_a_part_of_its_own() -> None:
-    fragments = ["a" * PART_BYTES, "b", "c" * PART_BYTES, "d"]
-    assert list(packs_of(fragments)) == [[fragments[0]], ["b", fragments[2]], ["d"]]
 
 
 def test_the_sample_report_of_the_docs_has_the_style_and_script_of_today() -> None:

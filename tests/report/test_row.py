@@ -12,7 +12,7 @@ from rag_evaluator import METRICS, RAGEvaluator, ScriptedJudge, read_questions
 from rag_evaluator.files import short_digest
 from rag_evaluator.metrics import all_prompts
 from rag_evaluator.report import frames_of, judgement_views, pair_html, percent, row_html
-from rag_evaluator.results import FACTS, GRADES, Run, judgements_of, meaning_of
+from rag_evaluator.results import FACTS, GRADES, Run, judgements_of, verdicts_of
 
 TONE: dict[str, Any] = {
     "tone": {"question": "Polite?", "columns": ["user_input", "response"], "scale": {0: "rude", 1: "cool", 2: "warm"}}
@@ -220,9 +220,9 @@ def test_a_missing_score_has_its_reason_once_and_links_to_it(tmp_path: Path) -> 
 def test_verdicts_mean_what_their_prompts_ask(
     metric: str, prompt: str, key: str, value: Any, about: str, tone: str, word: str
 ) -> None:
-    found = meaning_of(metric, prompt, key, value, {about})
+    found = verdicts_of(metric, prompt, key, {about})
     assert found is not None
-    assert (found.tone, found.word) == (tone, word)
+    assert found.meanings[value] == (tone, word)
 
 
 @pytest.mark.parametrize(
@@ -325,8 +325,9 @@ def test_every_number_in_an_answer_to_a_prompt_of_a_metric_has_a_meaning() -> No
         for prompt in metric.prompts:
             schema = prompts[metric.owner or name, prompt].output_model.model_json_schema()
             for key in numbers_of(schema, schema.get("$defs", {})):
-                known = [meaning_of(name, prompt, key, value, {"reference"}) for value in (0, 1)]
-                assert any(known) or key in GRADES or key in FACTS, f"{name}, {prompt}: {key}"
+                known = verdicts_of(name, prompt, key, {"reference"})
+                has_meaning = known is not None and {0, 1} & set(known.meanings)
+                assert has_meaning or key in GRADES or key in FACTS, f"{name}, {prompt}: {key}"
 
 
 def numbers_of(schema: Any, definitions: Any) -> list[str]:

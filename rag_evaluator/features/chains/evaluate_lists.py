@@ -17,7 +17,7 @@ from rag_evaluator.metrics.chosen import for_metrics, option_names
 from rag_evaluator.metrics.definitions import own_metrics
 from rag_evaluator.metrics.given_metrics import as_list, metric_names, model_of, with_own
 from rag_evaluator.metrics.table import select_metrics
-from rag_evaluator.results.results import Results
+from rag_evaluator.results.results import Results, joined
 from rag_evaluator.results.xlsx import write_xlsx
 from rag_evaluator.tasks.question import Settings, judge_source, settings_of
 
@@ -110,6 +110,6 @@ def evaluate(
                     rows[position][REASON] = reference.reason
     results = evaluator.evaluate(rows, progress, folder, "fresh" if fresh else "update")
     asked = {canonical: name for name in reversed(names) for canonical in select_metrics([name], custom=custom)}
-    named = results.under({asked[metric]: metric for metric in results.scores})
+    named = joined({asked[metric]: (results, metric) for metric in results.scores})
     write_whole(folder / "result.xlsx", lambda path: write_xlsx(named.heading, named, path))
     return Scores(named, skipped)

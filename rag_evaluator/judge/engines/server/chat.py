@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from rag_evaluator.config.sections import JudgeConfig
@@ -64,31 +64,6 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 @dataclass(frozen=True)
-class Abilities:
-    """What a server was found to do.
-
-    Attributes:
-        switch: what it is sent to switch thinking on or off.
-        tops: log probabilities of each token that it tells; 0: none that can be used.
-        why: why none.
-        tokens: compares what it reads of a prompt with our count; None: the tokenizer is not known.
-        repeats: whether it finds a word in a short prompt, so that long ones can be tried.
-    """
-
-    switch: Mapping[str, Any] = field(default_factory=dict)
-    tops: int = 0
-    why: str = ""
-    tokens: TokenCount | None = None
-    repeats: bool = False
-
-    @property
-    def about(self) -> Mapping[str, str]:
-        """For people: log probabilities, and how it is found out whether prompts are read whole."""
-        long_prompts = TokenCount.about if self.tokens else HiddenWord.about if self.repeats else UNKNOWN
-        return {"logprobs": f"top {self.tops}" if self.tops else f"none: {self.why}", "long_prompts": long_prompts}
-
-
-@dataclass(frozen=True)
 class ChatAnswer:
     """What a server answered.
 
@@ -111,25 +86,37 @@ class Chat:
 
     Attributes:
         model: its name there.
-        abilities: of the server, as far as they are known.
         thought: tokens that an answer may have more because the server thinks.
+        switch: what the server is sent to switch thinking on or off.
+        tops: log probabilities of each token that it tells; 0: none that can be used.
+        why: why none.
+        tokens: compares what it reads of a prompt with our count; None: the tokenizer is not known.
+        word: tries long prompts; None where tokens are counted, or it finds no word in a short one.
     """
 
-    def __init__(self, client: Client, model: str, abilities: Abilities, config: JudgeConfig) -> None:
-        self.client, self.model, self.abilities, self.config = client, model, abilities, config
+    def __init__(self, client: Client, model: str, config: JudgeConfig) -> None:
+        self.client, self.model, self.config = client, model, config
         self.thought = THOUGHT if config.thinking == "on" else 0
+        self.switch: Mapping[str, Any] = {}
+        self.tops, self.why = 0, ""
+        self.tokens: TokenCount | None = None
+        self.word: HiddenWord | None = None
 
-    @classmethod
-    async def tried(cls, client: Client, model: str, config: JudgeConfig) -> "Chat":
-        """Return the chat with the server's abilities, once it has written what a schema dictates.
+    @property
+    def about(self) -> Mapping[str, str]:
+        """For people: log probabilities, and how it is found out whether prompts are read whole."""
+        long_prompts = TokenCount.about if self.tokens else HiddenWord.about if self.word else UNKNOWN
+        return {"logprobs": f"top {self.tops}" if self.tops else f"none: {self.why}", "long_prompts": long_prompts}
+
+    async def try_out(self) -> None:
+        """Find what the server can do, once it has written what a schema dictates.
 
         Raises `ModelError` if it ignores schemas, `JudgementError`, `JudgeLostError`.
         """
-        chat = cls(client, model, Abilities(), config)
-        answer = await chat._first_answer()
+        answer = await self._first_answer()
         if not answer.ended:
             raise ModelError(
-                f"judge.url: the server's answer to a first question did not end within {MOST + chat.thought} tokens. "
+                f"judge.url: the server's answer to a first question did not end within {MOST + self.thought} tokens. "
                 "If its model thinks before it answers, set judge.thinking: on; else take a server that obeys schemas."
             )
         if value_of(answer.text) != CONSTANT:
@@ -138,33 +125,27 @@ class Chat:
                 f"{answer.text[:60]!r}: it ignores response_format, so its answers could not be used. Take a server or "
                 "a model that obeys schemas."
             )
-        await chat._find_tops()
-        return chat
+        for tops in TOPS:  # fewer where a server refuses to tell as many as we want
+            self.tops = tops
+            try:
+                await self.weigh(VERDICT, VERDICTS, MOST)
+                return
+            except JudgementError as error:
+                self.why = self.why or str(error)
+                if isinstance(error, NoLogprobsError):
+                    break
+        self.tops = 0
 
     async def _first_answer(self) -> ChatAnswer:
         """Find how the thinking of the server's model is switched."""
         refusals = []
         for switch in SWITCHES[self.config.thinking]:
-            self.abilities = Abilities(switch)
+            self.switch = switch
             try:
                 return await self.ask(QUESTION, PROBE, MOST)
             except JudgementError as error:
                 refusals.append(error)
         raise refusals[0]
-
-    async def _find_tops(self) -> None:
-        """Find the log probabilities that can be had: fewer where a server refuses to tell as many as we want."""
-        without, why = self.abilities, ""
-        for tops in TOPS:
-            self.abilities = replace(without, tops=tops)
-            try:
-                await self.weigh(VERDICT, VERDICTS, MOST)
-                return
-            except JudgementError as error:
-                why = why or str(error)
-                if isinstance(error, NoLogprobsError):
-                    break
-        self.abilities = replace(without, why=why)
 
     async def find_reading(self, count: Callable[[str], int] | None) -> None:
         """Find how it can be found out whether prompts are read whole.
@@ -178,9 +159,9 @@ class Chat:
         async def read(text: str) -> int | None:
             return (await self.ask(text, PROBE, MOST)).read
 
-        tokens = None if count is None else await TokenCount.of(count, read)
-        repeats = tokens is None and await self.finds(hide(QUESTION))
-        self.abilities = replace(self.abilities, tokens=tokens, repeats=repeats)
+        self.tokens = None if count is None else await TokenCount.of(count, read)
+        if self.tokens is None and await self.finds(hide(QUESTION)):
+            self.word = HiddenWord(self.finds)
 
     async def finds(self, prompt: str) -> bool:
         """Return whether the model answers with the word that a prompt of `hide` has at its beginning.
@@ -214,15 +195,15 @@ class Chat:
             "temperature": temperature,
             "seed": seed % 2**31,
             "max_tokens": most + self.thought,
-            **self.abilities.switch,
-            **({"logprobs": True, "top_logprobs": self.abilities.tops} if weighed else {}),
+            **self.switch,
+            **({"logprobs": True, "top_logprobs": self.tops} if weighed else {}),
         }
-        answer = await self.client.chat(body)
+        answer = await self.client.ask(body)
         try:
             check_model(self.model, answer)
             read = tokens_read(answer)
-            if self.abilities.tokens is not None:
-                self.abilities.tokens.check(prompt, read)
+            if self.tokens is not None:
+                self.tokens.check(prompt, read)
             choice = answer["choices"][0]
             message, finish = choice["message"], choice.get("finish_reason")
             if finish == "abort":  # of vLLM, with status 200 and what was written until then

@@ -3,9 +3,9 @@
 import json
 import math
 from array import array
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -16,7 +16,6 @@ from rag_evaluator.judge.encoding.chat import read_tokenizer
 from rag_evaluator.judge.engines.server.chat import MOST, Chat, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import confidences
-from rag_evaluator.judge.engines.server.long_prompts import HiddenWord
 from rag_evaluator.judge.grammar.schema import Schema, faults, settle
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares
 from rag_evaluator.models.event_loop import run
@@ -25,7 +24,6 @@ from rag_evaluator.models.hub import find_model
 FIRST_RETRIES = 1  # before a run a server that is not there is an error, and not waited for
 USUAL_OPEN = 32  # requests, where `batch_size` is auto
 LETTERS = 3  # of a token, roughly
-T = TypeVar("T")
 
 
 class Characters:
@@ -51,15 +49,14 @@ class ServerEngine:
     """A model that a server runs; a row of `ENGINES`.
 
     Args:
-        chat: with the server's abilities.
+        chat: knows what the server can do.
     """
 
     encoder = Characters()
 
     def __init__(self, chat: Chat) -> None:
-        self.chat, self.abilities = chat, chat.abilities
+        self.chat = chat
         self.model_id = f"served:{chat.model}"  # never a folder
-        self._word = HiddenWord(chat.finds)
 
     @classmethod
     def find(cls, config: JudgeConfig, offline: bool) -> str:
@@ -69,11 +66,15 @@ class ServerEngine:
     @classmethod
     def signature_parts(cls, config: JudgeConfig, offline: bool) -> dict[str, str]:
         """Return what answers depend on, as far as the server tells: no path, no address."""
-        chat = _first(config, offline, lambda client: _tried(client, config))
+        chat = cls.load(config, offline).chat
         name = chat.model
         served = Path(name).name if name.startswith("/") else name  # llama.cpp's is the path of its file
-        known = {"route": "chat", "served": served, "weights": "not verified", "logprobs": str(chat.abilities.tops)}
-        return {key: value.replace("|", "/") for key, value in known.items()}
+        return {
+            "route": "chat",
+            "served": served.replace("|", "/"),
+            "weights": "not verified",
+            "logprobs": str(chat.tops),
+        }
 
     @staticmethod
     def capabilities_of(config: JudgeConfig) -> Capabilities | None:
@@ -83,42 +84,45 @@ class ServerEngine:
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
         """Ask the server what it can do. Raises `ModelError`."""
+        engine: ServerEngine = run(cls._load(config, offline))
+        return engine
+
+    @classmethod
+    async def _load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
         count = None if config.model == DEMO else _counter(config, offline)
-
-        async def tried(client: Client) -> Chat:
-            chat = await _tried(client, config)
+        client = Client(Address.of(config, offline), retries=FIRST_RETRIES)
+        try:
+            chat = Chat(client, _chosen(await client.ask(None), config.served_model), config)
+            await chat.try_out()
             await chat.find_reading(count)
-            return chat
-
-        chat = _first(config, offline, tried)
-        most = USUAL_OPEN if config.batch_size == "auto" else config.batch_size
-        return cls(Chat(Client(chat.client.address, most), chat.model, chat.abilities, config))
+        except (JudgementError, JudgeLostError) as error:
+            why = str(error).removeprefix("judge.url: ").rstrip(".")
+            raise ModelError(f"judge.url: no server can be used: {why}. Start one, or correct the address.") from error
+        finally:
+            await client.aclose()
+        chat.client = Client(client.address, USUAL_OPEN if config.batch_size == "auto" else config.batch_size)
+        return cls(chat)
 
     @property
     def capabilities(self) -> Capabilities:
         return Capabilities(
             in_flight=self.chat.client.most,
             greedy=None,
-            probabilities=self.abilities.tops > 0,
-            confidence=self.abilities.tops > 0,
+            probabilities=self.chat.tops > 0,
+            confidence=self.chat.tops > 0,
             counts_tokens=False,
             same_bytes="no",
         )
 
     @property
     def about(self) -> Mapping[str, str]:
-        return {
-            "path": "server",
-            "served_model": self.chat.model,
-            **self.abilities.about,
-            "same_bytes": "no",
-        }
+        return {"path": "server", "served_model": self.chat.model, **self.chat.about, "same_bytes": "no"}
 
     async def generate(self, request: Request) -> Reply:
         """Return the answer, checked against the schema, since servers obey parts of it only."""
         prompt = self.encoder.decode(request.input_ids)
         schema = dict(request.schema)
-        weighed = self.abilities.tops > 0 and '"enum"' in json.dumps(schema)  # there may be a verdict or rating
+        weighed = self.chat.tops > 0 and '"enum"' in json.dumps(schema)  # there may be a verdict or rating
         await self._check_whole(prompt)
         most = request.budget.max_length
         written = await self.chat.ask(prompt, schema, most, request.temperature, request.seed, weighed)
@@ -134,7 +138,7 @@ class ServerEngine:
 
     async def weigh(self, prompt: str, options: Sequence[str]) -> Shares:
         """See `TextEngine`."""
-        if not self.abilities.tops:
+        if not self.chat.tops:
             raise NotImplementedError("this server gives no probabilities: see capabilities.probabilities")
         if len(options) == 1:
             return Shares({options[0]: 1.0})
@@ -145,7 +149,7 @@ class ServerEngine:
     @property
     def tries_prompts(self) -> bool:
         """See `TextEngine`."""
-        return self.abilities.tokens is not None or self.abilities.repeats
+        return self.chat.tokens is not None or self.chat.word is not None
 
     async def try_prompt(self, prompt: str) -> None:
         """See `TextEngine`."""
@@ -154,8 +158,8 @@ class ServerEngine:
 
     async def _check_whole(self, prompt: str) -> None:
         """Raise `CutPromptError` for a prompt that the server would cut, if that is known before it is sent."""
-        if self.abilities.repeats:
-            await self._word.check(prompt)
+        if self.chat.word is not None:
+            await self.chat.word.check(prompt)
 
     async def next_logprobs(
         self, input_ids: Sequence[int], candidates: Sequence[int], group: str = ""
@@ -181,28 +185,6 @@ def _counter(config: JudgeConfig, offline: bool) -> Callable[[str], int]:
     with hub(offline):
         tokenizer = read_tokenizer(source, local_files_only=offline, trust_remote_code=False)
     return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
-
-
-async def _tried(client: Client, config: JudgeConfig) -> Chat:
-    return await Chat.tried(client, _chosen(await client.models(), config.served_model), config)
-
-
-def _first(config: JudgeConfig, offline: bool, ask: Callable[[Client], Awaitable[T]]) -> T:
-    """Return what a server says to questions before the run. Raises `ModelError`."""
-    address = Address.of(config, offline)
-
-    async def asked() -> T:
-        client = Client(address, retries=FIRST_RETRIES)
-        try:
-            return await ask(client)
-        except (JudgementError, JudgeLostError) as error:
-            why = str(error).removeprefix("judge.url: ").rstrip(".")
-            raise ModelError(f"judge.url: no server can be used: {why}. Start one, or correct the address.") from error
-        finally:
-            await client.aclose()
-
-    answer: T = run(asked())
-    return answer
 
 
 def _chosen(answer: Mapping[str, Any], served_model: str | None) -> str:

@@ -223,7 +223,7 @@ class Chat:
         if not answer.ended:
             raise JudgementError("the server's answer did not end within its budget")
         value_of(answer.text)
-        return Tokens.of(answer.choice, answer.text).shares(path, values), answer.thought
+        return Tokens(answer.choice, answer.text).shares(path, values), answer.thought
 
 
 def value_of(text: str) -> Any:

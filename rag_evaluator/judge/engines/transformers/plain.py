@@ -6,13 +6,12 @@ rows that are done. Which of them gives the model's own logits is found by tryin
 
 import inspect
 import logging
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import torch
-from transformers import GenerationConfig, LogitsProcessor, LogitsProcessorList, StoppingCriteria, StoppingCriteriaList
+from transformers import GenerationConfig
 
 from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.sequence import Chooser, Decoded, Vocabulary, new_sequence
@@ -41,42 +40,6 @@ STEPS = 1 + max(map(sum, FEEDS.values()))
 logger = logging.getLogger(__name__)
 
 
-class _Grammars(LogitsProcessor):
-    """Leaves each sequence its chosen token only."""
-
-    def __init__(self, sequences: Sequence[Decoded], chooser: Chooser) -> None:
-        self.sequences, self.chooser = sequences, chooser
-
-    def __call__(self, input_ids: torch.LongTensor, scores: torch.FloatTensor) -> torch.FloatTensor:
-        # any token will do for sequences that are done
-        tokens = [(sequence.next_forced() or [0])[0] for sequence in self.sequences]
-        free = [i for i, sequence in enumerate(self.sequences) if not sequence.done and not sequence.next_forced()]
-        if free:
-            chosen = self.chooser.choose([self.sequences[i] for i in free], scores[free])
-            for index, token in zip(free, chosen, strict=True):
-                tokens[index] = token
-        only = torch.full_like(scores, float("-inf"))
-        only[torch.arange(len(tokens)), tokens] = 0.0
-        return only  # type: ignore[return-value]
-
-
-class _Finished(StoppingCriteria):
-    """Feeds each chosen token to its sequence's grammar; a sequence ends with its answer or its budget."""
-
-    def __init__(self, sequences: Sequence[Decoded]) -> None:
-        self.sequences = sequences
-        self._seen = 0  # tokens of each row
-
-    def __call__(self, input_ids: torch.LongTensor, scores: Any, **kwargs: Any) -> torch.BoolTensor:
-        rows, tokens = input_ids.shape
-        ACTIVITY.tokens += rows * (tokens - self._seen)
-        self._seen = tokens
-        for sequence, token in zip(self.sequences, input_ids[:, -1].tolist(), strict=True):
-            if not sequence.done and sequence.failure is None:
-                sequence.push(token)
-        return torch.tensor([sequence.done for sequence in self.sequences], device=input_ids.device)  # type: ignore[return-value]
-
-
 class ByGenerate:
     """Runs a model by `generate`.
 
@@ -88,13 +51,33 @@ class ByGenerate:
         self.model, self.padding = model, padding
 
     def decode(self, sequences: Sequence[Decoded], chooser: Chooser) -> None:
-        """Decode one batch to the end of its longest answer."""
-        longest = max(sequence.request.budget.max_length for sequence in sequences)
+        """Decode one batch to the end of its longest answer; a sequence ends with its answer or its budget."""
+        prompts = [sequence.request.input_ids for sequence in sequences]
+        ACTIVITY.tokens += len(prompts) * max(map(len, prompts))
+
+        def choose(_: torch.Tensor, scores: torch.Tensor) -> torch.Tensor:
+            """Leave each sequence its next token only; any will do for those that are done."""
+            active = [index for index, sequence in enumerate(sequences) if not sequence.done]
+            tokens = {index: sequences[index].next_forced()[0] for index in active if sequences[index].next_forced()}
+            free = [index for index in active if index not in tokens]
+            if free:
+                chosen = chooser.choose([sequences[index] for index in free], scores[free])
+                tokens |= dict(zip(free, chosen, strict=True))
+            for index, token in tokens.items():
+                if sequences[index].failure is None:
+                    sequences[index].push(token)
+            ACTIVITY.tokens += len(sequences)
+            only = torch.full_like(scores, float("-inf"))
+            only[torch.arange(len(only)), [tokens.get(index, 0) for index in range(len(only))]] = 0.0
+            return only
+
         self._run(
-            [sequence.request.input_ids for sequence in sequences],
-            max_new_tokens=longest,
-            logits_processor=LogitsProcessorList([_Grammars(sequences, chooser)]),
-            stopping_criteria=StoppingCriteriaList([_Finished(sequences)]),
+            prompts,
+            max_new_tokens=max(sequence.request.budget.max_length for sequence in sequences),
+            logits_processor=[choose],
+            stopping_criteria=[
+                lambda ids, _, **__: torch.tensor([sequence.done for sequence in sequences], device=ids.device)
+            ],
         )
 
     def logits(self, rows: Sequence[tuple[int, ...]], steps: int = 1) -> torch.Tensor:
@@ -113,10 +96,14 @@ class ByGenerate:
 
     def _run(self, rows: Sequence[tuple[int, ...]], **settings: Any) -> Any:
         input_ids, attention_mask = self.padded(rows)
-        with torch.inference_mode(), _own_generation_config(self.model, self.padding):
-            return self.model.generate(  # type: ignore[operator]  # torch types module attributes as tensors
-                input_ids=input_ids, attention_mask=attention_mask, **settings
-            )
+        model: Any = self.model  # torch types attributes of modules as tensors
+        theirs = model.generation_config  # its own defaults (penalties, forced tokens, sampling) are kept out
+        model.generation_config = GenerationConfig(do_sample=False, num_beams=1, pad_token_id=self.padding)
+        try:
+            with torch.inference_mode():
+                return model.generate(input_ids=input_ids, attention_mask=attention_mask, **settings)
+        finally:
+            model.generation_config = theirs
 
     def padded(self, rows: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, torch.Tensor]:
         """`(rows, longest)` token ids, padded on the left, and attention mask."""
@@ -132,17 +119,6 @@ class ByGenerate:
 def following(count: int) -> list[int]:
     """Tokens that follow a row when a model is tried out, each other than the one before."""
     return [(13 * index + 2) % FOLLOWING for index in range(count)]
-
-
-@contextmanager
-def _own_generation_config(model: "PreTrainedModel", pad_token_id: int) -> Iterator[None]:
-    """Keep the model's own generation defaults (penalties, forced tokens, sampling) out of judging."""
-    theirs = model.generation_config
-    model.generation_config = GenerationConfig(do_sample=False, num_beams=1, pad_token_id=pad_token_id)
-    try:
-        yield
-    finally:
-        model.generation_config = theirs
 
 
 class CachedRows:
@@ -247,6 +223,7 @@ def find_cache_use(generate: ByGenerate, window: int, alone: bool) -> CacheUse:
     return try_rows(generate.model, window, STEPS, trial)
 
 
+@torch.inference_mode()
 def _cache_use(
     generate: ByGenerate, prompts: Sequence[tuple[int, ...]], together: int, expected: torch.Tensor
 ) -> CacheUse | None:
@@ -255,42 +232,35 @@ def _cache_use(
     Args:
         expected: `(rows, steps, vocab)`.
     """
-    feeds = FEEDS[together]
+    feeds, tokens = FEEDS[together], following(sum(FEEDS[together]))
     try:
-        difference, slot_bytes, row_bytes = _feed_and_compare(generate, prompts, feeds, expected)
+        input_ids, mask = generate.padded(prompts)
+        rows = CachedRows(generate.model, input_ids, mask)
+        held, fed = [rows.held_bytes], 0
+        differences = [_largest(rows.logits, expected[:, 0])]
+        for count in feeds:
+            if fed + count == len(tokens):
+                rows.keep([0])
+            logits = rows.feed([tokens[fed : fed + count]] * len(rows.mask))
+            held.append(rows.held_bytes)
+            fed += count
+            differences.append(_largest(logits, expected[: len(rows.mask), fed]))
     except Exception as error:  # models of other architectures raise errors of any kind
         if out_of_memory(error):
             raise
         logger.debug("rows cannot be fed %s tokens: %s", feeds, error, exc_info=True)
         return None
+    difference = max(differences) / float(expected.float().abs().max())
     logger.debug("rows that are fed %s tokens differ by %.2g", feeds, difference)
     # Narrower than where rows are compared with others: a model that fails here is only slower.
-    limit = 1e-5 if generate.model.dtype == torch.float32 else 5e-2
-    return CacheUse(together, slot_bytes, row_bytes) if difference <= limit else None  # not for NaN
-
-
-@torch.inference_mode()
-def _feed_and_compare(
-    generate: ByGenerate, prompts: Sequence[tuple[int, ...]], feeds: Sequence[int], expected: torch.Tensor
-) -> tuple[float, int, int]:
-    """The largest difference of a logit as a share of the largest logit, and the bytes of `CacheUse`."""
-    tokens = following(sum(feeds))
-    input_ids, mask = generate.padded(prompts)
-    rows = CachedRows(generate.model, input_ids, mask)
-    held, logits, wanted, fed = [rows.held_bytes], [rows.logits], [expected[:, 0]], 0
-    for count in feeds:
-        if fed + count == len(tokens):
-            rows.keep([0])
-        logits.append(rows.feed([tokens[fed : fed + count]] * len(rows.mask)))
-        held.append(rows.held_bytes)
-        fed += count
-        wanted.append(expected[: len(rows.mask), fed])
-    pairs = zip(logits, wanted, strict=True)
-    difference = max(float((computed.float() - known.float()).abs().max()) for computed, known in pairs)
+    if not difference <= (1e-5 if generate.model.dtype == torch.float32 else 5e-2):  # NaN is not, either
+        return None
     slot = (held[1] - held[0]) // (len(prompts) * feeds[0])
-    row = held[0] // len(prompts) - slot * input_ids.shape[1]
-    share = difference / float(expected.float().abs().max())
-    return share, slot, max(row, 0)
+    return CacheUse(together, slot, max(held[0] // len(prompts) - slot * input_ids.shape[1], 0))
+
+
+def _largest(logits: torch.Tensor, expected: torch.Tensor) -> float:
+    return float((logits.float() - expected.float()).abs().max())
 
 
 class PlainDecoder:

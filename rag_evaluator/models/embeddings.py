@@ -16,6 +16,7 @@ from rag_evaluator.demo import demo_embeddings
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.atomic import short_digest
 from rag_evaluator.files.imports import loading_libraries
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.models.event_loop import REMEMBERED, BatchHandler, Scheduler, SingleFlight, on_model_thread, run
 from rag_evaluator.models.hub import (
     UNNAMED,
@@ -24,7 +25,6 @@ from rag_evaluator.models.hub import (
     fingerprint,
     identity_of,
     load_failure,
-    loading,
     name_of,
 )
 from rag_evaluator.models.ragas_library import BaseRagasEmbedding
@@ -88,23 +88,14 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
         return vector
 
     def _embed(self, texts: Sequence[str]) -> list[Vector]:
-        """Vectors of texts, each distinct one embedded once."""
-        vectors: dict[str, Vector] = {}
-        for group in self._groups(list(dict.fromkeys(texts))):
-            made = self.model.embed_documents(group)
-            vectors |= {text: np.asarray(vector, np.float32) for text, vector in zip(group, made, strict=True)}
-        return [vectors[text] for text in texts]
-
-    def _groups(self, texts: list[str]) -> list[list[str]]:
-        """Texts to embed together: on a CPU each alone.
+        """Vectors of texts, which on a CPU are embedded one by one.
 
         A matrix product of more rows may be computed in another order there, so that the last bits of a vector would
         tell the company it was in, and a run that was stopped and continued would not write the same bytes.
         """
         device = getattr(getattr(self.model, "_client", None), "device", None)  # of langchain's SentenceTransformer
-        if getattr(device, "type", None) == "cpu":
-            return [[text] for text in texts]
-        return [texts] if texts else []
+        groups = [[text] for text in texts] if getattr(device, "type", None) == "cpu" else [list(texts)]
+        return [np.asarray(vector, np.float32) for group in groups for vector in self.model.embed_documents(group)]
 
 
 def find_embeddings(config: EmbeddingsConfig, offline: bool) -> str:
@@ -125,7 +116,7 @@ def load_embeddings(config: EmbeddingsConfig, offline: bool = True) -> "HuggingF
         from langchain_huggingface import HuggingFaceEmbeddings
 
     try:
-        with loading(config.model), hub(offline):
+        with ACTIVITY.phase(f"loading {config.model}"), hub(offline):
             model = HuggingFaceEmbeddings(
                 model_name=source,
                 model_kwargs=kwargs,

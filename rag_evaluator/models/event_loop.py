@@ -169,8 +169,7 @@ class Scheduler:
                 for handler in dict.fromkeys(going_on):
                     await self._go_on(loop, handler)
                 if batch := self._next_batch():
-                    answers = await self._answers(loop, batch)
-                    for entry, answer in zip(batch, answers, strict=True):
+                    for entry, answer in zip(batch, await _answers(loop, batch), strict=True):
                         _settle(entry.future, answer)
                 await self._rest()
         finally:
@@ -195,21 +194,11 @@ class Scheduler:
             answers = dict.fromkeys(running, error)
         except Exception:  # each is asked for again, so that only the request at fault fails
             del self.open[handler], step  # with the memory of its batch
-            answers = dict(zip(running, await self._answers(loop, list(running.values())), strict=True))
+            answers = dict(zip(running, await _answers(loop, list(running.values())), strict=True))
         for number, answer in answers.items():
             _settle(running.pop(number).future, answer)
         if not running:
             self.open.pop(handler, None)
-
-    async def _answers(self, loop: asyncio.AbstractEventLoop, batch: Sequence[_Waiting]) -> Sequence[Any]:
-        """What the handler of a batch makes of it, or the error in its place."""
-        try:
-            requests = [entry.request for entry in batch]
-            answers = await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
-            assert len(answers) == len(batch), "a handler must answer every request"
-        except Exception as error:  # raised where the answer is awaited, or that would wait for ever
-            return [error] * len(batch)
-        return answers
 
     async def _rest(self) -> None:
         """Wait until no new request has come for some passes of the loop."""
@@ -236,10 +225,18 @@ class Scheduler:
 _SCHEDULERS: WeakKeyDictionary[asyncio.AbstractEventLoop, Scheduler] = WeakKeyDictionary()
 
 
+async def _answers(loop: asyncio.AbstractEventLoop, batch: Sequence[_Waiting]) -> list[Any]:
+    """What the handler of a batch makes of it, or an error in the place of an answer."""
+    requests = [entry.request for entry in batch]
+    return await loop.run_in_executor(MODELS, _handle_apart, batch[0].handler.handle, requests)
+
+
 def _handle_apart(handle: Handle, requests: Sequence[Any]) -> list[Any]:
     """Handle a batch; if it fails, halve it, so that only the request at fault fails. A lost model fails them all."""
     try:
-        return list(handle(requests))
+        answers = list(handle(requests))
+        assert len(answers) == len(requests), "a handler must answer every request"
+        return answers
     except JudgeLostError as error:
         return [error] * len(requests)
     except Exception as error:

@@ -13,7 +13,7 @@ import sys
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +68,6 @@ def read_settings(path: Path, key: str) -> dict[str, Any]:
     if not isinstance(settings, dict):
         raise ModelError(f"{key}: {path} is no JSON object.")
     return settings
-
-
-def loading(model: str) -> AbstractContextManager[object]:
-    """A model is loaded inside, and progress says so."""
-    return ACTIVITY.phase(f"loading {model}")
 
 
 def load_failure(error: Exception) -> str:

@@ -13,10 +13,11 @@ from rag_evaluator.config.offline import hub
 from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.gguf import GgufHeader, gguf_of, read_header
+from rag_evaluator.files.progress import ACTIVITY
 from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
 from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
-from rag_evaluator.models.hub import find_model, in_one_line, load_failure, loading, read_settings
+from rag_evaluator.models.hub import find_model, in_one_line, load_failure, read_settings
 
 if TYPE_CHECKING:
     from langchain_huggingface import HuggingFacePipeline
@@ -248,7 +249,8 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
     model_files = find_judge(config, offline)
     try:
         source, gguf, kwargs = model_files.source, model_files.gguf, model_files.kwargs
-        with loading(config.model), hub(offline), pretrained(source, gguf, kwargs) as (folder, kwargs):
+        phase = ACTIVITY.phase(f"loading {config.model}")
+        with phase, hub(offline), pretrained(source, gguf, kwargs) as (folder, kwargs):
             tokenizer = read_tokenizer(folder, **kwargs)
             if gguf is not None:
                 keep_own_tokens(tokenizer, gguf)

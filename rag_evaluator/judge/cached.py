@@ -45,7 +45,7 @@ class CachedJudge:
 
     @property
     def capabilities(self) -> Capabilities:
-        return replace(self.judge.capabilities, probabilities=True, confidence=False)
+        return replace(self.judge.capabilities, probabilities=True)
 
     @property
     def about(self) -> Mapping[str, str]:

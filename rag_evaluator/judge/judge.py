@@ -193,9 +193,7 @@ class RagasJudge(_WithoutTokens):
             in_flight=IN_FLIGHT,
             greedy=getattr(llm, "greedy", None),
             probabilities=hasattr(llm, "achoose"),
-            confidence=False,
             counts_tokens=False,
-            same_bytes="no",
         )
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
@@ -219,7 +217,7 @@ class LangchainJudge(_WithoutTokens):
 
     def __init__(self, llm: Any, most: int | None = None) -> None:
         self.llm, self.most = llm, most or ENDLESS
-        self.capabilities = Capabilities(IN_FLIGHT, None, False, False, False, "no")
+        self.capabilities = Capabilities(IN_FLIGHT, None, False, False)
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
 
@@ -342,11 +340,11 @@ class LazyJudge:
             find_engine(self.config.engine).find(self.config, self.offline)
 
     @property
-    def capabilities(self) -> Capabilities | None:
-        """As far as known before loading."""
+    def greedy(self) -> bool | None:
+        """See `Capabilities`."""
         if self.model is None or is_pipeline(self.model):
-            return find_engine(self.config.engine).capabilities_of(self.config)
-        return as_judge(self.model).capabilities
+            return None if self.config.engine == "server" else self.config.temperature == 0
+        return as_judge(self.model).capabilities.greedy
 
     @property
     def about(self) -> Mapping[str, Any]:

@@ -8,7 +8,7 @@ import math
 from array import array
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from pydantic import BaseModel
 
@@ -27,18 +27,14 @@ class Capabilities:
         in_flight: questions that keep it busy: the size of its batches.
         greedy: whether equal questions get equal answers whatever their draw; None: not known.
         probabilities: whether `choose` works.
-        confidence: whether `Opinion.confidence` is filled.
         counts_tokens: whether `count` and `room` work.
-        same_bytes: when two runs give the same answers: whatever the batches, in equal batches only, or not surely.
         window: tokens of prompt and answer together that it can read; None: not known.
     """
 
     in_flight: int
     greedy: bool | None
     probabilities: bool
-    confidence: bool
     counts_tokens: bool
-    same_bytes: Literal["always", "same batches", "no"]
     window: int | None = None
 
 

@@ -102,9 +102,6 @@ class EngineRow(Protocol):
     def signature_parts(self, config: JudgeConfig, offline: bool) -> Mapping[str, str]:
         """What answers depend on beside model and settings, by name, for the signature. Raises `ModelError`."""
 
-    def capabilities_of(self, config: JudgeConfig) -> Capabilities | None:
-        """What the loaded engine will be able to do, as far as known before loading."""
-
     def load(self, config: JudgeConfig, offline: bool) -> Engine:
         """Load the model. Raises `ModelError`."""
 

@@ -76,11 +76,6 @@ class ServerEngine:
             "logprobs": str(chat.tops),
         }
 
-    @staticmethod
-    def capabilities_of(config: JudgeConfig) -> Capabilities | None:
-        """Return None: the server has to be asked."""
-        return None
-
     @classmethod
     def load(cls, config: JudgeConfig, offline: bool) -> "ServerEngine":
         """Ask the server what it can do. Raises `ModelError`."""
@@ -105,14 +100,7 @@ class ServerEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(
-            in_flight=self.chat.client.most,
-            greedy=None,
-            probabilities=self.chat.tops > 0,
-            confidence=self.chat.tops > 0,
-            counts_tokens=False,
-            same_bytes="no",
-        )
+        return Capabilities(self.chat.client.most, greedy=None, probabilities=self.chat.tops > 0, counts_tokens=False)
 
     @property
     def about(self) -> Mapping[str, str]:

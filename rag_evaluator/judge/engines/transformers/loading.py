@@ -14,7 +14,7 @@ from rag_evaluator.config.sections import JudgeConfig
 from rag_evaluator.errors import ModelError
 from rag_evaluator.files.gguf import GgufHeader, gguf_of, read_header
 from rag_evaluator.files.progress import ACTIVITY
-from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, check_tokenizer, read_tokenizer
+from rag_evaluator.judge.encoding.chat import PLACE, PromptEncoder, check_template, read_tokenizer
 from rag_evaluator.judge.engines.folders import AdapterFolder, refuse_adapter_files
 from rag_evaluator.judge.engines.transformers.gguf import check_gguf, complete_rope, keep_own_tokens, pretrained
 from rag_evaluator.models.hub import find_model, in_one_line, load_failure, read_settings
@@ -255,7 +255,7 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
             if gguf is not None:
                 keep_own_tokens(tokenizer, gguf)
             if config.thinking == "on":  # whether the model can is known before its weights are read
-                PromptEncoder.of(tokenizer, config)
+                PromptEncoder(tokenizer, config)
             kwargs = {"device_map": device_map(config, Path(source)), **kwargs}
             model = _load_model(model_files, folder, kwargs)
             return _pipeline(model, tokenizer, model_files)
@@ -270,12 +270,6 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
                 "or quantised weights."
             ) from error
         raise ModelError(f"judge.model: {model_files.source} cannot be loaded: {load_failure(error)}") from error
-
-
-def check_model(model: Any, tokenizer: Any) -> None:
-    """Refuse what loads but cannot judge. Raises `ModelError`."""
-    check_direction(getattr(model, "name_or_path", "") or "the model", model.config.to_dict())
-    check_tokenizer(tokenizer)
 
 
 def _load_model(model_files: ModelFiles, folder: str, kwargs: dict[str, Any]) -> "PreTrainedModel":

@@ -140,7 +140,9 @@ class EngineJudge:
         shares = await self._answers.get(short_digest(repr((before, ids))), ask)
         if not all(map(math.isfinite, shares)):
             raise JudgementError("the model gave no number for any option (NaN or infinite logits); try another dtype")
-        return Shares(dict(zip(options, shares, strict=True)), thought.text, thought.tokens, thought.cut)
+        weights = Shares(zip(options, shares, strict=True))
+        weights.thinking, weights.thinking_tokens, weights.cut = thought.text, thought.tokens, thought.cut
+        return weights
 
     def count(self, text: str) -> int:
         return self.encoder.count(text)

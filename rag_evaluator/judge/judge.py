@@ -436,7 +436,10 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
     Args:
         identity: fingerprint of the model, or `UNNAMED`.
     """
-    template = Path(judge.chat_template)
+    template, thinking = Path(judge.chat_template), "off"
+    if judge.thinking == "on":
+        markers = f",markers={short_digest(repr(judge.thinking_markers))}" if judge.thinking_markers else ""
+        thinking = f"on,tokens={judge.thinking_tokens}{markers}"
     return {
         "judge": identity,
         "engine": judge.engine,
@@ -444,15 +447,8 @@ def judge_parts(judge: JudgeConfig, identity: str) -> dict[str, Any]:
         **arguments_part("model", judge.model_kwargs),
         "template": short_digest(template.read_bytes()) if template.is_file() else judge.chat_template,
         "decode": "greedy" if judge.temperature == 0 else f"temperature={judge.temperature},seed={judge.seed}",
-        "thinking": _thinking(judge),
+        "thinking": thinking,
         **({} if judge.reasons == "full" else {"reasons": judge.reasons}),
         **({} if judge.examples == "all" else {"examples": judge.examples}),
         "max_new_tokens": judge.max_new_tokens,
     }
-
-
-def _thinking(judge: JudgeConfig) -> str:
-    if judge.thinking == "off":
-        return "off"
-    markers = f",markers={short_digest(repr(judge.thinking_markers))}" if judge.thinking_markers else ""
-    return f"on,tokens={judge.thinking_tokens}{markers}"

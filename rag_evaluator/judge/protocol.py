@@ -70,15 +70,9 @@ class Shares(dict[str, float]):
         cut: as in `Opinion`; "thinking" only.
     """
 
-    def __init__(
-        self,
-        shares: Mapping[str, float],
-        thinking: str | None = None,
-        thinking_tokens: int = 0,
-        cut: frozenset[str] = frozenset(),
-    ) -> None:
-        super().__init__(shares)
-        self.thinking, self.thinking_tokens, self.cut = thinking, thinking_tokens, cut
+    thinking: str | None = None
+    thinking_tokens: int = 0
+    cut: frozenset[str] = frozenset()
 
 
 @runtime_checkable

@@ -85,12 +85,11 @@ class TextEngine(Protocol):
         false.
         """
 
-    @property
-    def tries_prompts(self) -> bool:
-        """Whether it can be found out that a prompt is cut."""
+    async def try_prompt(self, prompt: str) -> bool:
+        """Whether it can be found out that a prompt is cut.
 
-    async def try_prompt(self, prompt: str) -> None:
-        """Raises `JudgementError` for a prompt that the server cuts or refuses, `JudgeLostError`."""
+        Raises `JudgementError` for one that the server cuts or refuses, `JudgeLostError`.
+        """
 
 
 class EngineRow(Protocol):

@@ -131,18 +131,18 @@ class ServerEngine:
         if len(options) == 1:
             return Shares({options[0]: 1.0})
         await self._check_whole(prompt)
-        shares, thought = await self.chat.weigh(prompt, options, MOST + sum(map(len, options)))
-        return Shares(dict(zip(options, shares, strict=True)), thought if self.chat.thought else None)
+        weights, thought = await self.chat.weigh(prompt, options, MOST + sum(map(len, options)))
+        shares = Shares(zip(options, weights, strict=True))
+        shares.thinking = thought if self.chat.thought else None
+        return shares
 
-    @property
-    def tries_prompts(self) -> bool:
+    async def try_prompt(self, prompt: str) -> bool:
         """See `TextEngine`."""
-        return self.chat.tokens is not None or self.chat.word is not None
-
-    async def try_prompt(self, prompt: str) -> None:
-        """See `TextEngine`."""
+        if self.chat.tokens is None and self.chat.word is None:
+            return False
         await self._check_whole(prompt)
         await self.chat.finds(prompt)
+        return True
 
     async def _check_whole(self, prompt: str) -> None:
         """Raise `CutPromptError` for a prompt that the server would cut, if that is known before it is sent."""

@@ -137,9 +137,7 @@ class Core:
         try:
             finished = [output for output in self.llm.step() if output.finished]
         except Exception as error:  # of any kind: the engine's state is not known any more
-            lost, self._waiting, self.llm = self._waiting, {}, None
-            for future in lost.values():
-                future.set_exception(JudgeLostError(f"vLLM has failed: {error}"))
+            self._lose(f"vLLM has failed: {error}")
             return
         for output in finished:
             self._waiting.pop(output.request_id).set_result(output.outputs[0])
@@ -152,11 +150,14 @@ class Core:
         from vllm.distributed import cleanup_dist_env_and_memory
 
         self.llm.engine_core.shutdown()
-        lost, self._waiting, self.llm = self._waiting, {}, None
-        for future in lost.values():
-            future.set_exception(JudgeLostError("the judge has been closed"))
+        self._lose("the judge has been closed")
         gc.collect()
         cleanup_dist_env_and_memory()
+
+    def _lose(self, why: str) -> None:
+        lost, self._waiting, self.llm = self._waiting, {}, None
+        for future in lost.values():
+            future.set_exception(JudgeLostError(why))
 
 
 def set_variables(offline: bool) -> None:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Protocol, TextIO
+from typing import TextIO
 
 logger = logging.getLogger("rag_evaluator.progress")  # the name in the docs
 Progress = Callable[[int, int], None]
@@ -147,9 +147,6 @@ class Lines:
             self._last = now
             self.write(line_of(state))
 
-    def close(self) -> None:
-        """Nothing is left to be written."""
-
 
 def line_of(state: State) -> str:
     """`00:01:05 scores 120/960 (12 %), 3.4/s, 00:04:07 left, 2 missing, 51234 tokens`, without control characters."""
@@ -228,26 +225,21 @@ def write_to(stream: TextIO | None) -> Callable[[str], None]:
 TICK = 0.25  # seconds
 
 
-class Display(Protocol):
-    """What shows a state."""
-
-    def show(self, state: State) -> None: ...
-
-    def close(self) -> None: ...
-
-
 class Watch:
-    """Has a display show the activity of this process; as a context it begins and ends with its block.
+    """Has the activity of this process shown; as a context it begins and ends with its block.
 
     Args:
+        show: shows a state.
+        close: takes away what is shown.
         tick: seconds between two looks.
 
-    Ending it waits for a display that is at work, but not for long: the thread ends with the process, and nothing is
-    shown afterwards.
+    Ending it waits for `show`, but not for long: the thread ends with the process, and nothing is shown afterwards.
     """
 
-    def __init__(self, display: Display, tick: float = TICK, activity: Activity = ACTIVITY) -> None:
-        self.display, self.tick, self.activity = display, tick, activity
+    def __init__(
+        self, show: Callable[[State], None], close: Callable[[], None] = lambda: None, tick: float = TICK
+    ) -> None:
+        self.show, self.close, self.tick = show, close, tick
         self._ended, self._lock = threading.Event(), threading.Lock()
         self._began = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
@@ -264,7 +256,7 @@ class Watch:
         self._ended.set()
         if self._lock.acquire(timeout=1.0):
             self._lock.release()
-        self.display.close()
+        self.close()
 
     def _run(self) -> None:
         while not self._ended.wait(self.tick):
@@ -272,7 +264,7 @@ class Watch:
                 if self._ended.is_set():
                     return
                 try:
-                    self.display.show(self.activity.state(self._began))
+                    self.show(ACTIVITY.state(self._began))
                 except Exception:  # the work is worth more than what is shown of it
                     logger.debug("progress cannot be shown", exc_info=True)
                     return

@@ -326,7 +326,7 @@ def shown(progress: Progress, noun: str) -> Iterator[Progress]:
         noun: what is counted.
     """
     lines = Lines(write_to(sys.stderr), first=APART) if progress is automatic and not SHELL.get() else None
-    with nullcontext() if lines is None else Watch(lines), ACTIVITY.counted(noun) as counted:
+    with nullcontext() if lines is None else Watch(lines.show), ACTIVITY.counted(noun) as counted:
 
         def at(done: int, total: int) -> None:
             counted(done, total)

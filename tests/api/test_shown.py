@@ -26,7 +26,7 @@ def evaluator() -> RAGEvaluator:
 
 
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(showing, "Watch", lambda display: Watch(display, tick=0.005))
+    monkeypatch.setattr(showing, "Watch", lambda show: Watch(show, tick=0.005))
 
 
 @pytest.mark.parametrize("progress", [automatic, silent])

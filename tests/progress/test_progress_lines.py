@@ -116,7 +116,7 @@ def test_a_command_ends_whatever_has_become_of_standard_error(kind: str, tmp_pat
         "from rag_evaluator.files.progress import Watch\n"
         f"if {kind!r} == 'closed': sys.stderr.close()\n"
         "lines = Lines(write_to(sys.stderr), first=0, apart=0)\n"
-        "with Watch(lines, tick=0.0001), ACTIVITY.phase('x' * 90):\n"
+        "with Watch(lines.show, tick=0.0001), ACTIVITY.phase('x' * 90):\n"
         "    time.sleep(1.0)\n"
         "print('ended', flush=True)\n"
     )

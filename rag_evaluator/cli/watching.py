@@ -10,13 +10,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn
 from rich.table import Column
 
-from rag_evaluator.files.progress import Lines, State, Watch, duration, figures_of, printable, write_to
+from rag_evaluator.files.progress import State, Watch, duration, figures_of, printable, write_to
 
 CONTINUED = frozenset("evaluate,sort,generate,probe,duel,testset make,testset check,prompts,bundle".split(","))
 LONG = CONTINUED | frozenset("merge report compare gate certify check".split())
 """Commands that may take longer than some seconds and ask nothing."""
 SAFE = "Ctrl-C is safe; the same command continues"
-FIRST = 0.7  # seconds: a command that takes less shows no bar
+FIRST, TICK = 0.7, 0.25  # seconds: a command that takes less shows no bar; between two looks of a bar
 _watches: list[Watch] = []
 
 
@@ -51,8 +51,8 @@ def _watch(command: str) -> Watch:
     stream = sys.stderr
     if stream is not None and stream.isatty():
         bar = TerminalBar(command in CONTINUED)
-        return Watch(bar.show, bar.close)
-    return Watch(Lines(write_to(stream)).show)
+        return Watch(bar.show, bar.close, first=TICK, apart=TICK)
+    return Watch(write_to(stream))
 
 
 class _Terminal(Console):

@@ -1,6 +1,6 @@
 """How a long work tells how far it is: counts for a callback, and for whoever shows more what it is doing just now.
 
-`Watch` shows it from a thread of its own, `Lines` says it in a line of text, for log files.
+`Watch` shows it from a thread of its own, as a line of text for log files (`write_to`) or otherwise.
 """
 
 import logging
@@ -117,35 +117,6 @@ def duration(seconds: float) -> str:
 
 
 WIDTH = 120  # characters of a line
-FIRST = 2.0  # seconds: a command that takes less writes no line
-APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
-
-
-class Lines:
-    """Writes a line now and then.
-
-    Args:
-        write: takes a line without its end.
-        first: seconds before the first line.
-        apart: seconds between two lines.
-        clock: seconds.
-    """
-
-    def __init__(
-        self,
-        write: Callable[[str], None],
-        first: float = FIRST,
-        apart: float = APART,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        self.write, self.apart, self.clock = write, apart, clock
-        self._last = clock() + first - apart
-
-    def show(self, state: State) -> None:
-        now = self.clock()
-        if now - self._last >= self.apart:
-            self._last = now
-            self.write(line_of(state))
 
 
 def line_of(state: State) -> str:
@@ -201,16 +172,16 @@ def printable(text: str) -> str:
     return "".join(sign if sign.isprintable() else repr(sign)[1:-1] for sign in text)
 
 
-def write_to(stream: TextIO | None) -> Callable[[str], None]:
-    """What writes lines to a stream, at once; nothing where it is closed.
+def write_to(stream: TextIO | None) -> Callable[[State], None]:
+    """What writes states as lines to a stream, at once; nothing where it is closed.
 
     The file is written without the stream's own lock: a thread that waits for a reader must not keep the process from
     ending.
     """
 
-    def write(line: str) -> None:
+    def write(state: State) -> None:
         encoding = getattr(stream, "encoding", None) or sys.getdefaultencoding()
-        text = shortened(line.encode(encoding, "backslashreplace").decode(encoding), WIDTH) + "\n"
+        text = shortened(line_of(state).encode(encoding, "backslashreplace").decode(encoding), WIDTH) + "\n"
         with suppress(OSError, ValueError, AttributeError):
             try:
                 number = stream.fileno()  # type: ignore[union-attr]  # None where there is no standard error
@@ -222,7 +193,8 @@ def write_to(stream: TextIO | None) -> Callable[[str], None]:
     return write
 
 
-TICK = 0.25  # seconds
+FIRST = 2.0  # seconds: a command that takes less writes no line
+APART = 15.0  # seconds between two lines; imports may keep all threads waiting for some seconds more
 
 
 class Watch:
@@ -231,15 +203,20 @@ class Watch:
     Args:
         show: shows a state.
         close: takes away what is shown.
-        tick: seconds between two looks.
+        first: seconds before it is shown first.
+        apart: seconds between two times.
 
     Ending it waits for `show`, but not for long: the thread ends with the process, and nothing is shown afterwards.
     """
 
     def __init__(
-        self, show: Callable[[State], None], close: Callable[[], None] = lambda: None, tick: float = TICK
+        self,
+        show: Callable[[State], None],
+        close: Callable[[], None] = lambda: None,
+        first: float = FIRST,
+        apart: float = APART,
     ) -> None:
-        self.show, self.close, self.tick = show, close, tick
+        self.show, self.close, self.first, self.apart = show, close, first, apart
         self._ended, self._lock = threading.Event(), threading.Lock()
         self._began = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="progress", daemon=True)
@@ -259,7 +236,9 @@ class Watch:
         self.close()
 
     def _run(self) -> None:
-        while not self._ended.wait(self.tick):
+        pause = self.first
+        while not self._ended.wait(pause):
+            pause = self.apart
             with self._lock:
                 if self._ended.is_set():
                     return

@@ -189,12 +189,7 @@ class RagasJudge(_WithoutTokens):
     def __init__(self, llm: InstructorBaseRagasLLM, signature: str | None = None) -> None:
         self.llm: Any = llm  # `achoose` is no part of ragas' own class
         self.signature = signature
-        self.capabilities = Capabilities(
-            in_flight=IN_FLIGHT,
-            greedy=getattr(llm, "greedy", None),
-            probabilities=hasattr(llm, "achoose"),
-            counts_tokens=False,
-        )
+        self.capabilities = Capabilities(IN_FLIGHT, getattr(llm, "greedy", None), hasattr(llm, "achoose"))
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
         return Opinion(await self.llm.agenerate(prompt, response_model))
@@ -217,7 +212,7 @@ class LangchainJudge(_WithoutTokens):
 
     def __init__(self, llm: Any, most: int | None = None) -> None:
         self.llm, self.most = llm, most or ENDLESS
-        self.capabilities = Capabilities(IN_FLIGHT, None, False, False)
+        self.capabilities = Capabilities(IN_FLIGHT, None, False)
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
         self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
 

@@ -27,15 +27,18 @@ class Capabilities:
         in_flight: questions that keep it busy: the size of its batches.
         greedy: whether equal questions get equal answers whatever their draw; None: not known.
         probabilities: whether `choose` works.
-        counts_tokens: whether `count` and `room` work.
-        window: tokens of prompt and answer together that it can read; None: not known.
+        window: tokens of prompt and answer together that it can read; None: not known, as nothing counts tokens.
     """
 
     in_flight: int
     greedy: bool | None
     probabilities: bool
-    counts_tokens: bool
     window: int | None = None
+
+    @property
+    def counts_tokens(self) -> bool:
+        """Whether `count` and `room` work."""
+        return self.window is not None
 
 
 @dataclass(frozen=True)

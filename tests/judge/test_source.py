@@ -24,7 +24,7 @@ ModelFolder = Callable[..., Path]
 class Protocol:
     """A judge of a user, who knows what its answers depend on."""
 
-    capabilities = Capabilities(1, True, False, False)
+    capabilities = Capabilities(1, True, False)
     about: Mapping[str, str] = {}
 
     def __init__(self, signature: str | None) -> None:

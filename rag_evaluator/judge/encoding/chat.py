@@ -212,9 +212,7 @@ class PromptEncoder:
             return [*self._start, *self._without_specials(prompt.rstrip(" "))]
         prompt = prompt.strip() if self.trims else prompt
         if any(special in prompt for special in self.specials):
-            before = self._plain(self.before) if self.before else []
-            after = self._plain(self.after) if self.after else []
-            return [*before, *self._without_specials(prompt), *after]
+            return [*self._plain(self.before), *self._without_specials(prompt), *self._plain(self.after)]
         return self._plain(self.before + prompt + self.after)
 
     def continuation(self, answer: str) -> list[int]:

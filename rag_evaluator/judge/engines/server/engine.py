@@ -16,7 +16,7 @@ from rag_evaluator.judge.encoding.chat import read_tokenizer
 from rag_evaluator.judge.engines.server.chat import MOST, Chat, value_of
 from rag_evaluator.judge.engines.server.client import Address, Client
 from rag_evaluator.judge.engines.server.logprobs import confidences
-from rag_evaluator.judge.grammar.schema import Schema, faults, settle
+from rag_evaluator.judge.grammar.schema import Schema, faults, fits, settle
 from rag_evaluator.judge.protocol import Capabilities, Reply, Request, Shares
 from rag_evaluator.models.event_loop import run
 from rag_evaluator.models.hub import find_model
@@ -100,7 +100,7 @@ class ServerEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(self.chat.client.most, greedy=None, probabilities=self.chat.tops > 0, counts_tokens=False)
+        return Capabilities(self.chat.client.most, greedy=None, probabilities=self.chat.tops > 0)
 
     @property
     def about(self) -> Mapping[str, str]:
@@ -164,7 +164,7 @@ def _part(text: str, schema: Schema) -> str:
         part = from_json(text.strip(), allow_partial=True)
     except ValueError:
         return ""
-    return "" if list(faults(schema, part)) else text
+    return text if fits(schema, part) else ""
 
 
 def _counter(config: JudgeConfig, offline: bool) -> Callable[[str], int]:

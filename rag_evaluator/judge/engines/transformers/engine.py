@@ -103,7 +103,7 @@ class TransformersEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(self.in_flight, self.config.temperature == 0, True, True, self.window)
+        return Capabilities(self.in_flight, self.config.temperature == 0, True, self.window)
 
     @property
     def about(self) -> dict[str, str]:

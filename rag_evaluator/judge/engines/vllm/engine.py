@@ -95,7 +95,7 @@ class VllmEngine:
 
     @property
     def capabilities(self) -> Capabilities:
-        return Capabilities(in_flight(self.config), self.config.temperature == 0, True, True, self.window)
+        return Capabilities(in_flight(self.config), self.config.temperature == 0, True, self.window)
 
     @property
     def about(self) -> Mapping[str, str]:

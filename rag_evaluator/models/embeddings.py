@@ -167,28 +167,25 @@ class EmbeddingsSource:
             config = config.model_copy(update={"model": model_path(str(embeddings), Path.cwd())})
             embeddings = None
         embeddings = unwrapped(embeddings)
-        if offline and embeddings is not None:
-            refuse_service(embeddings, "embeddings")
         self.offline, self.is_object = offline, embeddings is not None
-        self.model: BaseRagasEmbedding | None = None if embeddings is None else as_embeddings(embeddings)
+        self.model: BaseRagasEmbedding | None = None
         if embeddings is not None:
-            given, inner = self._given()
-            config = config.model_copy(update={"model": name_of(given, inner) or type(given).__name__})
+            if offline:
+                refuse_service(embeddings, "embeddings")
+            self.model = as_embeddings(embeddings)
+            self._given = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
+            self._inner = getattr(self._given, "model", None)  # the model inside, or its name
+            name = name_of(self._given, self._inner) or type(self._given).__name__
+            config = config.model_copy(update={"model": name})
         self.config = config
-
-    def _given(self) -> tuple[Any, Any]:
-        """The embeddings as they were given, and the model inside them, or its name."""
-        model = self.model.model if isinstance(self.model, LocalEmbeddings) else self.model
-        return model, getattr(model, "model", None)
 
     @cached_property
     def identity(self) -> str | None:
         """Fingerprint of the model; None where nothing tells two such models apart. Raises `ModelError`."""
         if not self.is_object:
             return fingerprint(find_embeddings(self.config, self.offline))
-        model, inner = self._given()
-        identity = identity_of(model, inner)
-        arguments = [getattr(model, name, None) or {} for name in LIBRARY_ARGUMENTS]
+        identity = identity_of(self._given, self._inner)
+        arguments = [getattr(self._given, name, None) or {} for name in LIBRARY_ARGUMENTS]
         return identity if identity is None or not any(arguments) else f"{identity}-{short_digest(repr(arguments))[:8]}"
 
     @property

@@ -251,6 +251,9 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
         source, gguf, kwargs = model_files.source, model_files.gguf, model_files.kwargs
         phase = ACTIVITY.phase(f"loading {config.model}")
         with phase, hub(offline), pretrained(source, gguf, kwargs) as (folder, kwargs):
+            from langchain_huggingface import HuggingFacePipeline
+            from transformers import pipeline
+
             tokenizer = read_tokenizer(folder, **kwargs)
             if gguf is not None:
                 keep_own_tokens(tokenizer, gguf)
@@ -258,7 +261,14 @@ def load_pipeline(config: JudgeConfig, offline: bool = True) -> "HuggingFacePipe
                 PromptEncoder(tokenizer, config)
             kwargs = {"device_map": device_map(config, Path(source)), **kwargs}
             model = _load_model(model_files, folder, kwargs)
-            return _pipeline(model, tokenizer, model_files)
+            inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
+            return HuggingFacePipeline(
+                pipeline=inner,
+                model_id=source,
+                model_kwargs=dict(model_files.kwargs),
+                pipeline_kwargs={"return_full_text": False},
+                batch_size=1,  # in batches many tokenizers pad on the wrong side, or not at all
+            )
     except ModelError:
         raise
     except Exception as error:  # safetensors, tokenizers and pickle each raise kinds of their own
@@ -326,18 +336,3 @@ def _loader(source: str, kwargs: dict[str, Any]) -> Any:
     kind = type(kwargs.get("config") or AutoConfig.from_pretrained(source, **place))
     with_pictures = kind in MODEL_FOR_IMAGE_TEXT_TO_TEXT_MAPPING and kind not in MODEL_FOR_CAUSAL_LM_MAPPING
     return AutoModelForImageTextToText if with_pictures else AutoModelForCausalLM
-
-
-def _pipeline(model: "PreTrainedModel", tokenizer: Any, model_files: ModelFiles) -> "HuggingFacePipeline":
-    """Texts of a chain are written one by one: in batches many tokenizers pad on the wrong side, or not at all."""
-    from langchain_huggingface import HuggingFacePipeline
-    from transformers import pipeline
-
-    inner = pipeline("text-generation", model=model, tokenizer=tokenizer, return_full_text=False)
-    return HuggingFacePipeline(
-        pipeline=inner,
-        model_id=model_files.source,
-        model_kwargs=dict(model_files.kwargs),
-        pipeline_kwargs={"return_full_text": False},
-        batch_size=1,
-    )

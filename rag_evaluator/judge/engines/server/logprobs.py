@@ -42,10 +42,9 @@ class Token:
         from openai.types.chat import ChatCompletionTokenLogprob
 
         token = ChatCompletionTokenLogprob.model_validate(entry, strict=True)
-        texts = [
-            each.token.encode() if each.bytes is None else bytes(each.bytes) for each in (*token.top_logprobs, token)
-        ]
-        logprobs = [max(each.logprob, LEAST) for each in (*token.top_logprobs, token)]
+        entries: list[Any] = [*token.top_logprobs, token]
+        texts = [each.token.encode() if each.bytes is None else bytes(each.bytes) for each in entries]
+        logprobs = [max(each.logprob, LEAST) for each in entries]
         if not all(logprob <= ROUNDING for logprob in logprobs):  # NaN is not, either
             raise ValueError(f"log probabilities are {logprobs!r:.40}")
         return cls(texts[-1], dict(zip(texts, logprobs, strict=True)))

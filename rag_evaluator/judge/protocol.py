@@ -125,7 +125,6 @@ class PromptText(str):
     Attributes:
         data: the prompt's input model, from which the judge reads what the answer must repeat.
         name: the prompt's attribute in its metric, for instance `nli_statement_prompt`.
-        language: language of instruction and examples.
         source: digest of instruction and examples, the same for every sample.
         values: JSON of `data` if the text can be put together again from that and the prompt's frames; else None.
         examples: JSON of input and output of each, as its pack has them.
@@ -133,7 +132,6 @@ class PromptText(str):
 
     data: BaseModel | None
     name: str
-    language: str
     source: str
     values: Mapping[str, Any] | None
     examples: Sequence[Mapping[str, Any]]
@@ -143,13 +141,12 @@ class PromptText(str):
         text: str,
         data: BaseModel | None = None,
         name: str = "prompt",
-        language: str = "english",
         source: str = "",
         values: Mapping[str, Any] | None = None,
         examples: Sequence[Mapping[str, Any]] = (),
     ) -> "PromptText":
         prompt = super().__new__(cls, text)
-        prompt.data, prompt.name, prompt.language, prompt.source = data, name, language, source
+        prompt.data, prompt.name, prompt.source = data, name, source
         prompt.values, prompt.examples = values, examples
         return prompt
 

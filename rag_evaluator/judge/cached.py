@@ -132,14 +132,14 @@ class Window:
         self._judge = as_judge(judge)
         self._counts = self._judge.capabilities.counts_tokens
 
-    def room(self, prompt: str, reserve: int = RESERVE) -> int:
-        """Tokens left for texts in a prompt that holds none yet, beside `reserve` for the answer.
+    def room(self, prompt: str) -> int:
+        """Tokens left for texts in a prompt that holds none yet, beside `RESERVE` for the answer.
 
         Raises `PromptTooLongError` if that is not enough for any text.
         """
         if not self._counts:
             return ENDLESS
-        room = self._judge.room(prompt) - reserve
+        room = self._judge.room(prompt) - RESERVE
         if room < USEFUL:
             window = self._judge.capabilities.window
             raise PromptTooLongError(f"the prompt without any context fills the model's window of {window} tokens")

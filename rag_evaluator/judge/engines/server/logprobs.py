@@ -9,7 +9,6 @@ import math
 import re
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
@@ -29,27 +28,6 @@ class NoLogprobsError(JudgementError):
     """The server does not tell what is asked, or nothing that can be used; the message says why."""
 
 
-@dataclass(frozen=True)
-class Token:
-    """A token of an answer, with those that could have been in its place."""
-
-    text: bytes
-    alternatives: Mapping[bytes, float]  # log probabilities, its own included
-
-    @classmethod
-    def of(cls, entry: Any) -> "Token":
-        """Of an entry of a choice's log probabilities. Raises `ValueError` for what is none. Any: JSON."""
-        from openai.types.chat import ChatCompletionTokenLogprob
-
-        token = ChatCompletionTokenLogprob.model_validate(entry, strict=True)
-        entries: list[Any] = [*token.top_logprobs, token]
-        texts = [each.token.encode() if each.bytes is None else bytes(each.bytes) for each in entries]
-        logprobs = [max(each.logprob, LEAST) for each in entries]
-        if not all(logprob <= ROUNDING for logprob in logprobs):  # NaN is not, either
-            raise ValueError(f"log probabilities are {logprobs!r:.40}")
-        return cls(texts[-1], dict(zip(texts, logprobs, strict=True)))
-
-
 class Tokens:
     """The tokens of an answer.
 
@@ -66,13 +44,13 @@ class Tokens:
         if not entries:
             raise NoLogprobsError("the server tells no log probabilities")
         try:
-            self.tokens = list(map(Token.of, entries))
+            self._tokens = list(map(_token, entries))
         except (TypeError, ValueError) as error:
             raise NoLogprobsError(f"the server's log probabilities are not like OpenAI's: {error!r}") from None
-        self.answer, self._begins = answer, b"".join(token.text for token in self.tokens).rfind(answer.encode())
+        self.answer, self._begins = answer, b"".join(text for text, _ in self._tokens).rfind(answer.encode())
         if self._begins < 0:
             raise NoLogprobsError("the server's tokens are not those of its answer")
-        self._ends = list(accumulate(len(token.text) for token in self.tokens))
+        self._ends = list(accumulate(len(text) for text, _ in self._tokens))
         self._starts = _starts(answer)
 
     def shares(self, path: Path, values: Sequence[Value]) -> list[float]:
@@ -83,18 +61,34 @@ class Tokens:
         shared = min(len(common_beginning([tuple(text) for text in texts])), min(map(len, texts)) - 1)
         place = self._begins + len(self.answer[: self._starts[path]].encode()) + shared
         number = bisect_right(self._ends, place)  # of the token that holds this byte
-        token = self.tokens[number]
-        before = token.text[: place - self._ends[number]]
-        if len(token.alternatives) < 2:
+        token, alternatives = self._tokens[number]
+        before = token[: place - self._ends[number]]
+        if len(alternatives) < 2:
             raise NoLogprobsError("the server tells no alternatives to a token")
         weights = [0.0] * len(values)
-        for other, logprob in token.alternatives.items():
+        for other, logprob in alternatives.items():
             if (meant := _meant(other, before, [text[shared:] for text in texts])) is not None:
                 weights[meant] += math.exp(logprob)
         total = math.fsum(weights)
         if not 0 < total < math.inf:
             raise NoLogprobsError("the server's tokens are none of the values")
         return [weight / total for weight in weights]
+
+
+def _token(entry: Any) -> tuple[bytes, dict[bytes, float]]:
+    """A token, and the log probabilities of it and of those that could have been in its place. Any: JSON.
+
+    Raises `ValueError` for an entry of a choice's log probabilities that is none.
+    """
+    from openai.types.chat import ChatCompletionTokenLogprob
+
+    token = ChatCompletionTokenLogprob.model_validate(entry, strict=True)
+    entries: list[Any] = [*token.top_logprobs, token]
+    texts = [each.token.encode() if each.bytes is None else bytes(each.bytes) for each in entries]
+    logprobs = [max(each.logprob, LEAST) for each in entries]
+    if not all(logprob <= ROUNDING for logprob in logprobs):  # NaN is not, either
+        raise ValueError(f"log probabilities are {logprobs!r:.40}")
+    return texts[-1], dict(zip(texts, logprobs, strict=True))
 
 
 def confidences(choice: Mapping[str, Any], answer: str, schema: Schema, value: Value) -> tuple[float, ...]:

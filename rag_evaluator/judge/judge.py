@@ -133,23 +133,16 @@ class Judge(RagasLLM):
 IN_FLIGHT = 16  # whoever answers may be a server that batches
 
 
-def as_judge(judge: Any, signature: str | None = None) -> JudgeProtocol:
+def as_judge(judge: Any) -> JudgeProtocol:
     """What is asked behind a judge as users give it: a `Judge`, a `ScriptedJudge`, a ragas or LangChain LLM, or itself.
 
-    Args:
-        judge: users may give anything.
-        signature: what its answers depend on, if that is known; a `JudgeProtocol` has its own.
-
-    Raises `TypeError` for what is no judge.
+    Any: users may give anything. Raises `TypeError` for what is no judge.
     """
     judge = unwrapped(judge)
-    if isinstance(judge, Judge):
-        judge.inner.signature = signature or judge.inner.signature
-        return judge.inner
     if isinstance(judge, RagasLLM):
         return judge.inner
     if isinstance(judge, InstructorBaseRagasLLM):
-        return RagasJudge(judge, signature)
+        return RagasJudge(judge)
     if isinstance(judge, JudgeProtocol):
         return judge
     if is_langchain(judge):
@@ -183,12 +176,10 @@ class RagasJudge(_WithoutTokens):
 
     Args:
         llm: asked through its `agenerate`, so that what a subclass does there counts.
-        signature: what its answers depend on, if that is known.
     """
 
-    def __init__(self, llm: InstructorBaseRagasLLM, signature: str | None = None) -> None:
+    def __init__(self, llm: InstructorBaseRagasLLM) -> None:
         self.llm: Any = llm  # `achoose` is no part of ragas' own class
-        self.signature = signature
         self.capabilities = Capabilities(IN_FLIGHT, getattr(llm, "greedy", None), hasattr(llm, "achoose"))
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
@@ -314,12 +305,11 @@ class LazyJudge:
 
     def _load(self) -> JudgeProtocol:
         """The judge, loaded if it is not yet. Raises `ModelError`."""
-        signature = self.signature
         if self.model is None:
             self.model = Judge.from_config(self.config, self.offline)
         elif is_pipeline(self.model):
             self.model = Judge(self.model, self.config)
-        return as_judge(self.model, signature)
+        return as_judge(self.model)
 
     def release(self) -> None:
         """Free the memory of a model that was loaded here, which `load` loads again; one that was given is not ours."""
@@ -352,7 +342,7 @@ class LazyJudge:
         None where nothing tells two such judges apart, so that answers must not be kept for later runs: a LangChain
         model's name says nothing of its settings.
         """
-        if self.model is None:
+        if not self.is_object:
             return fingerprint(find_engine(self.config.engine).find(self.config, self.offline))
         if isinstance(self.model, InstructorBaseRagasLLM) or is_pipeline(self.model):
             return identity_of(self.model, _model_in(self.model))

@@ -331,10 +331,6 @@ class LazyJudge:
             return None if self.config.engine == "server" else self.config.temperature == 0
         return as_judge(self.model).capabilities.greedy
 
-    @property
-    def about(self) -> Mapping[str, Any]:
-        return as_judge(self.model).about if _is_judge(self.model) else {}
-
     @cached_property
     def identity(self) -> str | None:
         """Fingerprint of the model. Raises `ModelError`.

@@ -73,7 +73,8 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
 
     async def aembed_texts(self, texts: list[str], **kwargs: Any) -> list[list[float]]:
         """Vectors in the order of the texts; those of other callers are embedded in the same batch."""
-        vectors = await asyncio.gather(*(self._vectors.get(text, partial(self._submit, text)) for text in texts))
+        submit = partial(Scheduler.current().submit, self._handler)
+        vectors = await asyncio.gather(*(self._vectors.get(text, partial(submit, text)) for text in texts))
         return [vector.tolist() for vector in vectors]
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
@@ -82,10 +83,6 @@ class LocalEmbeddings(BaseRagasEmbedding, Embeddings):
     def embed_query(self, text: str) -> list[float]:
         """The vector of a search; some models embed it in another way than what is searched."""
         return self.model.embed_query(text)
-
-    async def _submit(self, text: str) -> Vector:
-        vector: Vector = await Scheduler.current().submit(self._handler, text)
-        return vector
 
     def _embed(self, texts: Sequence[str]) -> list[Vector]:
         """Vectors of texts, which on a CPU are embedded one by one.

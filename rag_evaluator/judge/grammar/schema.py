@@ -223,9 +223,7 @@ def off_scale(answer: BaseModel, data: BaseModel | None = None) -> Iterator[str]
     yield from faults(schema, answer.model_dump(mode="json", by_alias=True))
 
 
-@cache
-def _free_schema(response_model: type[BaseModel]) -> Schema:
-    return tighten(response_model)
+_free_schema = cache(tighten)  # of a response model, whatever the input
 
 
 def _resolve(schema: Any, definitions: Mapping[str, Any], reason: Schema | None) -> Any:
@@ -258,18 +256,14 @@ def _empty_where_zero(schema: Schema, flag: str, text: str) -> Schema:
     return {"anyOf": [{**schema, "properties": {**properties, **answer}} for answer in answers]}
 
 
-def _items_for(text: str, words_per_item: int) -> int:
-    """How many list items a text can give at most; counts characters where a script writes no spaces."""
-    return min(MAX_ITEMS, max(len(text.split()), len(text) // 6) // words_per_item + 1)
-
-
 def _bounded(array: str, *sources: str, words_per_item: int, at_least: int = 1) -> "Rule":
     """A list drawn from a text in `sources`: as many items as it can give, so that a weak model's list ends, too."""
 
     def rule(schema: Schema, data: dict[str, Any]) -> Schema:
         for text in (data[source] for source in sources if source in data):
-            limits = {"minItems": at_least, "maxItems": max(at_least, _items_for(text, words_per_item))}
-            schema["properties"][array] |= limits
+            words = max(len(text.split()), len(text) // 6)  # characters count where a script writes no spaces
+            most = max(at_least, min(MAX_ITEMS, words // words_per_item + 1))
+            schema["properties"][array] |= {"minItems": at_least, "maxItems": most}
         return schema
 
     return rule

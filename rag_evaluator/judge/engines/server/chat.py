@@ -15,16 +15,6 @@ VARIANT = re.compile(  # of a model under its own name: a dated snapshot, or a q
 )
 
 
-def check_model(asked: str, answer: Mapping[str, Any]) -> None:
-    """Raise `JudgeLostError` for an answer of another model than the one that was asked."""
-    name = answer.get("model")
-    if isinstance(name, str) and name and not same_model(asked, name):
-        raise JudgeLostError(
-            f"judge.served_model: '{asked}' was asked, and the answer is from '{name:.100}'. Load '{asked}' in the "
-            "server, or set judge.served_model to the model that shall judge."
-        )
-
-
 def same_model(asked: str, answered: str) -> bool:
     """Return whether two names can be of one model: with or without path, organisation, snapshot or quantisation."""
     (first, short), (second, long) = sorted(map(_parts, (asked, answered)), key=lambda parts: len(parts[1]))
@@ -67,8 +57,13 @@ class ChatAnswer:
 
         Raises `JudgeLostError` for one of another model, and for what is none.
         """
+        name = answer.get("model")
+        if isinstance(name, str) and name and not same_model(asked, name):
+            raise JudgeLostError(
+                f"judge.served_model: '{asked}' was asked, and the answer is from '{name:.100}'. Load '{asked}' in the "
+                "server, or set judge.served_model to the model that shall judge."
+            )
         try:
-            check_model(asked, answer)
             choice = answer["choices"][0]
             message, finish = choice["message"], choice.get("finish_reason")
             if finish == "abort":  # of vLLM, with status 200 and what was written until then

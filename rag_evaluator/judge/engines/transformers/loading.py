@@ -169,7 +169,8 @@ def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     adapter = find_adapter(config)
     refuse_adapter_files(Path(config.model))
     source = find_source(config, offline)
-    folder, kwargs = Path(source), _kwargs(config, offline)
+    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
+    folder, kwargs = Path(source), {**safe, "dtype": config.dtype, **config.model_kwargs}
     model: Mapping[str, Any] = {}
     if folder.is_dir():
         refuse_adapter_files(folder)  # of a model in the cache
@@ -201,12 +202,6 @@ def dtype_of(config: JudgeConfig, offline: bool) -> str:
     named = next((part[key] for part in (settings, of_text) for key in ("dtype", "torch_dtype") if part.get(key)), None)
     saved = (tensor["dtype"] for tensor in saved_tensors(folder))
     return str(named or next((DTYPES[dtype] for dtype in saved if dtype in DTYPES), "float32"))
-
-
-def _kwargs(config: JudgeConfig, offline: bool) -> dict[str, Any]:
-    """Arguments of from_pretrained; the user's win."""
-    safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}
-    return {**safe, "dtype": config.dtype, **config.model_kwargs}
 
 
 def check_direction(name: str, model: Mapping[str, Any]) -> None:

@@ -182,9 +182,8 @@ class Scheduler:
             assert handler.open is not None
             self.open[handler] = handler.open(), {}
         step, running = self.open[handler]
-        members = [entry for entry in self.waiting if entry.handler is handler][: handler.most - len(running)]
-        self._take_out(members)
-        new = {id(entry): entry for entry in members}
+        members = [entry for entry in self.waiting if entry.handler is handler]
+        new = {id(entry): entry for entry in self._taken(members[: handler.most - len(running)])}
         running |= new
         try:
             requests = {number: entry.request for number, entry in new.items()}
@@ -210,16 +209,16 @@ class Scheduler:
     def _next_batch(self) -> list[_Waiting]:
         """The oldest requests of the group that has most of them waiting, of those whose handlers open no batch."""
         waiting = [entry for entry in self.waiting if entry.handler.open is None]
-        sizes = Counter(entry.group for entry in waiting)  # in order of waiting: the oldest wins a tie
-        group = max(sizes, key=lambda name: sizes[name], default=None)
-        members = [entry for entry in waiting if entry.group == group]
-        batch = members[: members[0].handler.most] if members else []
-        self._take_out(batch)
-        return batch
+        for group, _ in Counter(entry.group for entry in waiting).most_common(1):  # the oldest wins a tie
+            members = [entry for entry in waiting if entry.group == group]
+            return self._taken(members[: members[0].handler.most])
+        return []
 
-    def _take_out(self, entries: Sequence[_Waiting]) -> None:
-        chosen = {id(entry) for entry in entries}
-        self.waiting = [entry for entry in self.waiting if id(entry) not in chosen]
+    def _taken(self, entries: list[_Waiting]) -> list[_Waiting]:
+        """These entries, which wait no longer."""
+        chosen = set(entries)
+        self.waiting = [entry for entry in self.waiting if entry not in chosen]
+        return entries
 
 
 _SCHEDULERS: WeakKeyDictionary[asyncio.AbstractEventLoop, Scheduler] = WeakKeyDictionary()

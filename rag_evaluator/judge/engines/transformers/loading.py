@@ -100,18 +100,6 @@ def memory_of(config: JudgeConfig, offline: bool) -> Memory:
     return Memory(weights, gpus, int(psutil.virtual_memory().available), file)
 
 
-def find_adapter(config: JudgeConfig) -> AdapterFolder | None:
-    """The configured adapter, None if there is none. Raises `ModelError` for one that cannot be merged."""
-    adapter = AdapterFolder.of(config, "the engine transformers")
-    if adapter is not None and find_spec("peft") is None:
-        raise ModelError(
-            "judge.adapter: to merge an adapter needs the package peft: pip install peft. Or "
-            "merge it elsewhere with merge_and_unload() and save_pretrained(), and give the folder of the result as "
-            "judge.model."
-        )
-    return adapter
-
-
 def merge_adapter(model: "PreTrainedModel", adapter: AdapterFolder) -> "PreTrainedModel":
     """The model with the adapter's weights added to its own. Raises `ModelError` if they do not fit."""
     from peft import PeftConfig, PeftModel
@@ -166,7 +154,12 @@ def find_source(config: JudgeConfig, offline: bool) -> str:
 
 def find_judge(config: JudgeConfig, offline: bool = True) -> ModelFiles:
     """The judge's model, after all checks that need not load it. Raises `ModelError`."""
-    adapter = find_adapter(config)
+    adapter = AdapterFolder.of(config, "the engine transformers")
+    if adapter is not None and find_spec("peft") is None:
+        raise ModelError(
+            "judge.adapter: to merge an adapter needs the package peft: pip install peft. Or merge it elsewhere with "
+            "merge_and_unload() and save_pretrained(), and give the folder of the result as judge.model."
+        )
     refuse_adapter_files(Path(config.model))
     source = find_source(config, offline)
     safe = {"use_safetensors": True, "trust_remote_code": False, "local_files_only": offline}

@@ -55,7 +55,8 @@ class Core:
     def load(cls, config: JudgeConfig, folder: str, in_flight: int, offline: bool) -> "Core":
         """Load the model. Raises `ModelError`."""
         adapter = AdapterFolder.of(config, "vLLM")
-        set_variables(offline)
+        network = NO_NETWORK if offline else {}
+        os.environ.update({**USUAL, **os.environ, **FIXED, **network})  # which vLLM reads when it is imported
         from vllm import EngineArgs, LLMEngine
         from vllm.lora.request import LoRARequest
         from vllm.utils.argparse_utils import FlexibleArgumentParser
@@ -158,13 +159,6 @@ class Core:
         lost, self._waiting, self.llm = self._waiting, {}, None
         for future in lost.values():
             future.set_exception(JudgeLostError(why))
-
-
-def set_variables(offline: bool) -> None:
-    """Switch telemetry, network and processes of vLLM off; it reads its variables when it is imported."""
-    os.environ.update({**FIXED, **(NO_NETWORK if offline else {})})
-    for name, value in USUAL.items():
-        os.environ.setdefault(name, value)
 
 
 def check_arguments(config: JudgeConfig) -> None:

@@ -115,7 +115,6 @@ class Judge(RagasLLM):
             engine = TransformersEngine.of_pipeline(pipeline, self.config)
         self.inner: EngineJudge = EngineJudge(engine, self.config)
         self.model_id = engine.model_id
-        self.greedy = self.config.temperature == 0
 
     @property
     def about(self) -> Mapping[str, str]:
@@ -205,14 +204,11 @@ class LangchainJudge(_WithoutTokens):
         self.llm, self.most = llm, most or ENDLESS
         self.capabilities = Capabilities(IN_FLIGHT, None, False)
         self._places: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
-        self._forms: dict[type[BaseModel], Any] = {}  # response model -> a runnable, or None
 
     async def opinion(self, prompt: str, response_model: type[BaseModel], draw: Draw = (0, 0)) -> Opinion:
-        if response_model not in self._forms:
-            self._forms[response_model] = _form(self.llm, response_model)
-        reply = None
+        form, reply = _form(self.llm, response_model), None
         async with self._places.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self.most)):
-            if (form := self._forms[response_model]) is not None:
+            if form is not None:
                 with suppress(Exception):  # each provider has errors of its own for what its server cannot do
                     structured = await form.ainvoke(str(prompt))
                     reply = structured["parsed"] or _text_of(structured["raw"])

@@ -290,16 +290,13 @@ class LazyJudge:
         self.config = judge.config if isinstance(judge, Judge) else config if judge is None else _named(config, judge)
         self.offline, self.model, self.is_object = offline, judge, judge is not None
 
-    async def load(self) -> JudgeProtocol:
-        return self._load()
-
     @property
     def llm(self) -> LLM:
         """The judge as the LLM of ragas' own metrics, loaded if it is not yet. Raises `ModelError`."""
-        judge = self._load()
+        judge = self.load()
         return self.model if isinstance(self.model, InstructorBaseRagasLLM) else RagasLLM(judge)
 
-    def _load(self) -> JudgeProtocol:
+    def load(self) -> JudgeProtocol:
         """The judge, loaded if it is not yet. Raises `ModelError`."""
         if self.model is None:
             self.model = Judge.from_config(self.config, self.offline)

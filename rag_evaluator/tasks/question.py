@@ -176,7 +176,7 @@ class QuestionStage(Stage):
         """Load the judge; it is asked through the answers that were kept, unless it has no name."""
         assert self.asking is not None
         kept, source = None if answers is None else answers(), self.asking.judge
-        judge = CachedJudge(await source.load(), source.signature, kept)
+        judge = CachedJudge(source.load(), source.signature, kept)
         try:
             make = self.make(judge)
             yield Work(lambda unit, column, repeat: make(unit), SIDE_BY_SIDE, judge.about)
